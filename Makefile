@@ -1,0 +1,42 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Everything is set up in .venv on first use.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test test-slow laws lint docs bench setup clean
+
+demo: $(READY)
+	$(BIN)/dpsparse demo --out out
+
+test: $(READY)
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+test-slow: $(READY)
+	$(BIN)/python -m pytest -n auto -m slow
+
+laws: $(READY)
+	$(BIN)/python -m pytest -n auto tests/laws -m "not slow"
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(READY)
+	$(BIN)/pip install -q -c constraints.txt -e ".[docs]"
+	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install -q -c constraints.txt -e ".[dev]"
+	@touch $(READY)
+
+clean:
+	rm -rf .venv out docs/_build

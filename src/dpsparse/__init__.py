@@ -1,0 +1,36 @@
+"""Sparse models on sensitive, high-dimensional data under differential privacy.
+
+>>> from dpsparse import SparseClassifier, SparseRegressor, recipes, audit
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+#: Public names and where they live; imported when first used, so that ``import dpsparse`` is quick.
+_NAMES = {
+    "SparseClassifier": "estimators",
+    "SparseRegressor": "estimators",
+    "load": "estimators",
+    "Budget": "privacy",
+    "Statement": "privacy",
+}
+_ROOMS = ("audit", "losses", "planner", "privacy", "recipes")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:
+        return getattr(importlib.import_module(f".{_NAMES[name]}", __name__), name)
+    if name in _ROOMS:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'dpsparse' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*_NAMES, *_ROOMS, "__version__"])
+
+
+__all__ = sorted([*_NAMES, *_ROOMS])

@@ -1,0 +1,91 @@
+"""Declared bounds: arguments, never learned from the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..facts import Vector
+from ..privacy.errors import MissingBoundError
+
+HOW_TO_CHOOSE = (
+    "Declare row_norm (rows are clipped to this l2 norm) or feature_bound (entries are clipped to [-b, b] or (lo, hi)). "
+    "Take them from a data dictionary, a codebook or physical limits, not from this data: a bound read off the data is a leak. "
+    "Rows normalised to length 1 have row_norm=1; genotypes coded 0, 1, 2 have feature_bound=(0, 2)."
+)
+
+
+def _numbers(value: Any, what: str, n_features: int) -> float | Vector:
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise MissingBoundError(f"{what} must be a number or one number per feature, got {value!r}.") from None
+    if not np.all(np.isfinite(array)):
+        raise MissingBoundError(f"{what} must be finite, got {value!r}.")
+    if array.ndim == 0:
+        return float(array)
+    if array.shape != (n_features,):
+        raise MissingBoundError(
+            f"{what} must be a number or have one entry per feature ({n_features}), got shape {array.shape}."
+        )
+    return array
+
+
+def read_bounds(feature_bound: Any, row_norm: Any, n_features: int) -> tuple[float | Vector, float | Vector, float]:
+    """Turn the estimator's bounds into (lower, upper, row_norm).
+
+    `row_norm` alone implies ``feature_bound = row_norm``; `feature_bound` alone implies the row norm of its box.
+
+    Examples
+    --------
+    >>> read_bounds((0, 2), None, 4)
+    (0.0, 2.0, 4.0)
+    """
+    if feature_bound is None and row_norm is None:
+        raise MissingBoundError("no bound on the features was given. " + HOW_TO_CHOOSE)
+    norm = None
+    if row_norm is not None:
+        if isinstance(row_norm, str | bool) or not np.isscalar(row_norm) or not np.isfinite(row_norm) or row_norm <= 0:  # type: ignore[operator]
+            raise MissingBoundError(f"row_norm must be one positive finite number, got {row_norm!r}.")
+        norm = float(row_norm)  # type: ignore[arg-type]
+    lower: float | Vector
+    upper: float | Vector
+    if feature_bound is None:
+        assert norm is not None
+        return -norm, norm, norm
+    if isinstance(feature_bound, tuple):
+        if len(feature_bound) != 2:
+            raise MissingBoundError(f"feature_bound as a tuple must be (lo, hi), got {len(feature_bound)} values.")
+        lower = _numbers(feature_bound[0], "the lower feature_bound", n_features)
+        upper = _numbers(feature_bound[1], "the upper feature_bound", n_features)
+    else:
+        upper = _numbers(feature_bound, "feature_bound", n_features)
+        lower = -upper
+    if np.any(np.asarray(lower) >= np.asarray(upper)):
+        raise MissingBoundError("feature_bound must have lo < hi (or b > 0) for every feature.")
+    largest = np.maximum(np.abs(lower), np.abs(upper)) * np.ones(n_features)
+    box = float(np.linalg.norm(largest))
+    return lower, upper, box if norm is None else min(norm, box)
+
+
+def read_center(feature_center: Any, n_features: int) -> float | Vector:
+    """Turn `feature_center` into a shift; None is no shift."""
+    return 0.0 if feature_center is None else _numbers(feature_center, "feature_center", n_features)
+
+
+def read_target_bound(target_bound: Any) -> float:
+    """The declared bound on the target; required."""
+    if target_bound is None:
+        raise MissingBoundError(
+            "no bound on the target was given. Declare target_bound=b: y is clipped to [-b, b] after target_center is subtracted. "
+            "Choose it from what the outcome can be, not from this data."
+        )
+    if (
+        isinstance(target_bound, str | bool)
+        or not np.isscalar(target_bound)
+        or not np.isfinite(target_bound)
+        or target_bound <= 0
+    ):  # type: ignore[operator]
+        raise MissingBoundError(f"target_bound must be one positive finite number, got {target_bound!r}.")
+    return float(target_bound)  # type: ignore[arg-type]

@@ -1,0 +1,196 @@
+"""What is public about a fit: everything here could be printed on a poster.
+
+Bounds are promises that the trusted rooms *enforce* (rows are clipped to them), so a wrong bound costs accuracy and
+never privacy. The number of rows is public under replace-one adjacency; under add-remove it is a number the user
+declares, and the real count stays inside the trusted room.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Penalty:
+    """A regulariser: a public function of the coefficients, applied after the noise and never clipped.
+
+    Parameters
+    ----------
+    kind : {"l2", "l1", "elasticnet", "box"}
+        ``l2``: ``alpha/2 ||w||^2``. ``l1``: ``alpha ||w||_1``. ``elasticnet``: the mix of both by `l1_ratio`.
+        ``box``: every coefficient stays in ``[-box, box]``.
+    alpha : float
+        Strength; 0 means none.
+    l1_ratio : float
+        Part of the elastic net that is l1.
+    box : float or None
+        Half-width for ``kind="box"``.
+    """
+
+    kind: str = "l2"
+    alpha: float = 0.0
+    l1_ratio: float = 0.5
+    box: float | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether the penalty does anything."""
+        return self.kind == "box" or self.alpha > 0
+
+    @property
+    def l1(self) -> float:
+        """Weight of the l1 part."""
+        return {"l1": self.alpha, "elasticnet": self.alpha * self.l1_ratio}.get(self.kind, 0.0)
+
+    @property
+    def l2(self) -> float:
+        """Weight of the l2 part."""
+        return {"l2": self.alpha, "elasticnet": self.alpha * (1 - self.l1_ratio)}.get(self.kind, 0.0)
+
+
+@dataclass(frozen=True)
+class Clip:
+    """How much one row may contribute to a gradient sum.
+
+    Parameters
+    ----------
+    norm : float
+        Bound on the l2 norm of one row's contribution.
+    entry : float or None
+        Bound on its largest absolute entry; None: no more than `norm`.
+    """
+
+    norm: float
+    entry: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.norm) and self.norm > 0):
+            raise ValueError(f"a clip must be positive and finite, got {self.norm!r}.")
+        if self.entry is not None and not (np.isfinite(self.entry) and self.entry > 0):
+            raise ValueError(f"a clip must be positive and finite, got {self.entry!r}.")
+
+    @property
+    def largest_entry(self) -> float:
+        """Bound on one entry of a contribution."""
+        return self.norm if self.entry is None else min(self.entry, self.norm)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """The public side of a fit.
+
+    Parameters
+    ----------
+    n_rows, n_features : int
+        Public shape; sums are divided by `n_rows` after the noise.
+    lower, upper : float or array of shape (n_features,)
+        Entries are clipped into ``[lower, upper]``.
+    row_norm : float
+        Rows are clipped to this l2 norm, before any shift.
+    shift : float or array of shape (n_features,)
+        Subtracted from every row, implicitly (sparse rows stay sparse).
+    intercept : float
+        Height of the constant column that carries the intercept; 0 for none. It counts in the norm of a row.
+    target_bound : float
+        ``|y| <= target_bound`` after centring; 1 for classes.
+    loss : str
+        Name of the loss.
+    slope_bound, curvature : float
+        Bounds on the first and second derivative of the loss in its margin.
+    sparsity : int or None
+        At most this many nonzero coefficients were asked for.
+    penalty : Penalty
+        The regulariser.
+    start : array or None
+        Public start of the coefficients, in the units of the shifted features; zero if None.
+    sparse : bool
+        Whether rows are stored sparse. The storage format is the user's choice and treated as public.
+
+    Examples
+    --------
+    >>> facts = Facts(n_rows=100, n_features=4, lower=0.0, upper=2.0, row_norm=4.0, shift=1.0)
+    >>> facts.feature_bound, facts.row_bound
+    (1.0, 2.0)
+    """
+
+    n_rows: int
+    n_features: int
+    lower: float | Vector = -1.0
+    upper: float | Vector = 1.0
+    row_norm: float = 1.0
+    shift: float | Vector = 0.0
+    intercept: float = 0.0
+    target_bound: float = 1.0
+    loss: str = "squared"
+    slope_bound: float = float("inf")
+    curvature: float = 1.0
+    sparsity: int | None = None
+    penalty: Penalty = field(default_factory=Penalty)
+    start: Vector | None = None
+    sparse: bool = False
+
+    @property
+    def half_widths(self) -> Vector:
+        """Largest absolute entry of each shifted column, shape (n_features,).
+
+        Clipping a row to `row_norm` moves entries towards zero, so where that clip can act, zero counts as a
+        possible entry even if it lies outside ``[lower, upper]``.
+        """
+        ones = np.ones(self.n_features)
+        lower, upper = self.lower * ones, self.upper * ones
+        if self.row_norm < np.linalg.norm(np.maximum(np.abs(lower), np.abs(upper))):
+            lower, upper = np.minimum(lower, 0.0), np.maximum(upper, 0.0)
+        return np.maximum(np.abs(upper - self.shift), np.abs(lower - self.shift))
+
+    @property
+    def feature_bound(self) -> float:
+        """Largest absolute entry of a shifted row."""
+        return float(self.half_widths.max(initial=0.0))
+
+    @property
+    def row_bound(self) -> float:
+        """Largest l2 norm of a shifted row, without the intercept column."""
+        shift = float(np.linalg.norm(self.shift * np.ones(self.n_features)))
+        return min(self.row_norm + shift, float(np.linalg.norm(self.half_widths)))
+
+    @property
+    def norm_bound(self) -> float:
+        """Largest l2 norm of a row, with the intercept column."""
+        return float(np.hypot(self.row_bound, self.intercept))
+
+    @property
+    def entry_bound(self) -> float:
+        """Largest absolute entry of a row, with the intercept column."""
+        return max(self.feature_bound, self.intercept)
+
+    @property
+    def free(self) -> int:
+        """Trailing coordinates that are never thresholded: 1 with an intercept."""
+        return int(self.intercept > 0)
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates a solver works with: the features and, last, the intercept."""
+        return self.n_features + self.free
+
+    @property
+    def cap(self) -> int:
+        """The number of nonzero coefficients that is allowed: `sparsity`, or all features."""
+        return self.n_features if self.sparsity is None else min(self.sparsity, self.n_features)
+
+    def first(self) -> Vector:
+        """A fresh copy of the start vector, shape (dimension,)."""
+        w = np.zeros(self.dimension)
+        if self.start is not None:
+            w[: self.n_features] = self.start
+        return w
+
+    def with_(self, **changes: Any) -> Facts:
+        """A copy with some fields changed."""
+        return replace(self, **changes)

@@ -1,0 +1,47 @@
+"""What a loss must offer."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from ..facts import Vector
+
+
+@runtime_checkable
+class Loss(Protocol):
+    """A smooth loss of a linear model: a function of the margin ``<x, w>`` and the target.
+
+    The gradient of one row is ``slope(margin, y) * x``, so clipping a row's gradient needs one number per row. Every
+    privacy bound comes from that clip and not from the loss: a wrong `slope_bound` costs accuracy, never privacy.
+
+    Attributes
+    ----------
+    name : str
+        Shown in statements.
+    slope_bound : float
+        Bound on ``|slope|``; infinite if there is none.
+    curvature : float
+        Bound on the second derivative in the margin.
+    classes : bool
+        Whether targets are classes, coded 0 and 1.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def slope_bound(self) -> float: ...
+
+    @property
+    def curvature(self) -> float: ...
+
+    @property
+    def classes(self) -> bool: ...
+
+    def value(self, margin: Vector, y: Vector) -> Vector:
+        """The loss of each row."""
+        ...
+
+    def slope(self, margin: Vector, y: Vector) -> Vector:
+        """Its derivative in the margin, for each row."""
+        ...

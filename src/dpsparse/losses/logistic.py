@@ -1,0 +1,36 @@
+"""Logistic loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from ..facts import Vector
+
+
+@dataclass(frozen=True)
+class Logistic:
+    r"""Logistic loss :math:`\log(1 + e^m) - y m` for targets 0 and 1.
+
+    The slope :math:`\sigma(m) - y` lies in [-1, 1]; the second derivative :math:`\sigma(m)(1-\sigma(m))` is at most 1/4.
+
+    Examples
+    --------
+    >>> Logistic().slope(np.array([0.0]), np.array([1.0]))
+    array([-0.5])
+    """
+
+    name: str = "logistic"
+    slope_bound: float = 1.0
+    curvature: float = 0.25
+    classes: bool = True
+
+    def value(self, margin: Vector, y: Vector) -> Vector:
+        """Negative log-likelihood."""
+        return np.asarray(np.logaddexp(0.0, margin) - y * margin)
+
+    def slope(self, margin: Vector, y: Vector) -> Vector:
+        """Predicted probability minus target."""
+        return np.asarray(expit(margin) - y)

@@ -1,0 +1,45 @@
+"""Gaussian noise on an integer lattice."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .randomness import Randomness
+
+
+def lattice_gaussian(total: NDArray[np.int64], scale: float, randomness: Randomness) -> NDArray[np.float64]:
+    r"""Add Gaussian noise to integers and round to integers.
+
+    Parameters
+    ----------
+    total : integer array
+        The exact query, in units of the lattice.
+    scale : float
+        Standard deviation of the noise, in units of the lattice.
+    randomness : Randomness
+        A fresh generator is taken for this call.
+
+    Returns
+    -------
+    array of float64 holding integers
+
+    Guarantee
+    ---------
+    The answer is :math:`q + \mathrm{round}(\sigma Z) = \mathrm{round}(q + \sigma Z)` for integer :math:`q`: post-processing
+    of the Gaussian mechanism, so it is mu-GDP with mu = (l2 sensitivity) / `scale`. Its support is the whole lattice,
+    whatever the data: the low bits of a floating-point sum, which tell neighbours apart under naive sampling, are never
+    released. The residual error is that of the sampler: a bin of the lattice holds about :math:`2^{52}/\sigma` floats,
+    so each bin's probability is right to a relative :math:`2^{-52}\sigma`; with the lattice that oracles use
+    (:math:`\sigma \approx 2^{20}` times the noise multiplier) this stays below 1e-6 of epsilon for a million coordinates.
+    """
+    _check(total, scale)
+    noise = randomness.generator().standard_normal(total.shape)
+    return np.asarray(total + np.rint(noise * scale), dtype=np.float64)
+
+
+def _check(total: NDArray[np.int64], scale: float) -> None:
+    if total.dtype.kind != "i":
+        raise TypeError("lattice noise is added to integers only; sums must be put on the lattice first.")
+    if not (np.isfinite(scale) and scale > 0):
+        raise ValueError(f"a noise scale must be positive and finite, got {scale!r}.")

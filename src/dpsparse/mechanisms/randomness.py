@@ -1,0 +1,50 @@
+"""Where noise comes from: AES in counter mode, keyed by the operating system, with a fresh key for every release."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from randomgen import AESCounter
+
+
+class Randomness:
+    """A source of generators for protecting noise.
+
+    Parameters
+    ----------
+    seed : int or None
+        None: cryptographic randomness. A seed makes the noise reproducible and the fit *not private*; it is for tests.
+
+    Guarantee
+    ---------
+    Without a seed every generator is AES-128 in counter mode under a key that `os.urandom` made for it alone, so that
+    one release tells nothing about the randomness of another. With a seed `secure` is False, and statements say so.
+    """
+
+    def __init__(self, seed: Any = None) -> None:
+        self.secure = seed is None
+        self._children: np.random.SeedSequence | None = None
+        if isinstance(seed, np.random.RandomState):
+            seed = int(seed.randint(0, 2**31 - 1))
+        elif isinstance(seed, np.random.Generator):
+            seed = int(seed.integers(0, 2**63 - 1))
+        if seed is not None:
+            if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+                raise ValueError(
+                    f"random_state must be None, a non-negative integer or a numpy generator, got {seed!r}."
+                )
+            self._children = np.random.SeedSequence(int(seed))
+
+    def generator(self) -> np.random.Generator:
+        """A generator for one release."""
+        if self._children is not None:
+            return np.random.Generator(np.random.PCG64(self._children.spawn(1)[0]))
+        return np.random.Generator(AESCounter(key=int.from_bytes(os.urandom(16), "little")))  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return "Randomness(secure)" if self.secure else "Randomness(seeded: not private)"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("randomness is not copied or stored: the same noise must never protect two releases.")

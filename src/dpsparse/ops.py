@@ -1,0 +1,74 @@
+"""Thresholds, proximal maps and projections: public mathematics on public vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .facts import Penalty, Vector
+
+
+def hard_threshold(w: Vector, count: int, free: int = 0) -> Vector:
+    r"""Keep the `count` largest entries in absolute value and set the others to zero.
+
+    .. math:: H_s(w) = \arg\min_{\|v\|_0 \le s} \|v - w\|_2
+
+    Parameters
+    ----------
+    w : array of shape (dimension,)
+    count : int
+        Entries kept among the thresholded ones.
+    free : int
+        Trailing entries that are always kept (the intercept).
+
+    Examples
+    --------
+    >>> hard_threshold(np.array([3.0, -1.0, 2.0, 0.5]), 2)
+    array([3., 0., 2., 0.])
+    """
+    out = w.copy()
+    head = out[: w.size - free]
+    if count < head.size:
+        drop = np.argpartition(np.abs(head), head.size - count)[: head.size - count]
+        head[drop] = 0.0
+    return out
+
+
+def soft_threshold(w: Vector, by: float | Vector) -> Vector:
+    r"""Move every entry towards zero by `by`: :math:`\mathrm{sign}(w)\,(|w| - b)_+`.
+
+    Examples
+    --------
+    >>> soft_threshold(np.array([3.0, -1.0]), 2.0)
+    array([ 1., -0.])
+    """
+    return np.asarray(np.sign(w) * np.maximum(np.abs(w) - by, 0.0))
+
+
+def project_ball(w: Vector, radius: float | None) -> Vector:
+    """Project onto the l2 ball of `radius`; None means no ball."""
+    if radius is None:
+        return w
+    norm = float(np.linalg.norm(w))
+    return w if norm <= radius else w * (radius / norm)
+
+
+def proximal_step(w: Vector, step: float | Vector, penalty: Penalty, free: int = 0) -> Vector:
+    r"""The proximal map of ``step * penalty``, leaving the `free` trailing entries alone.
+
+    .. math:: \arg\min_v \tfrac12\|v - w\|^2 + \eta\,\psi(v)
+
+    Examples
+    --------
+    >>> proximal_step(np.array([3.0, -1.0]), 0.5, Penalty(kind="l1", alpha=2.0))
+    array([ 2., -0.])
+    """
+    out = w.copy()
+    head = slice(0, w.size - free)
+    if isinstance(step, np.ndarray):
+        step = step[head]
+    if penalty.kind == "box":
+        assert penalty.box is not None
+        out[head] = np.clip(out[head], -penalty.box, penalty.box)
+    elif penalty.active:
+        out[head] = soft_threshold(out[head], step * penalty.l1) / (1.0 + step * penalty.l2)
+    return out

@@ -1,0 +1,7 @@
+"""Who answers: the only room where rows, noise and prices meet."""
+
+from .central import CentralOracle
+from .exact import ExactOracle
+from .replay import RecordingOracle, ReplayOracle
+
+__all__ = ["CentralOracle", "ExactOracle", "RecordingOracle", "ReplayOracle"]

@@ -1,0 +1,48 @@
+"""The till: charges an ask before anything is computed, and keeps the receipts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..privacy.errors import NotPricedError
+from ..privacy.plan import Ask, Plan
+from ..privacy.statement import Answer
+
+
+class Till:
+    """Counts the turns of a plan.
+
+    Guarantee
+    ---------
+    `charge` raises before anything is looked at when an ask is not in the plan, or all its turns are used. A turn that
+    was charged is spent, whatever happens afterwards.
+    """
+
+    def __init__(self, plan: Plan, on_charge: Callable[[str], None] | None = None) -> None:
+        self.plan = plan
+        self.answers: list[Answer] = []
+        self._used = {a.name: 0 for a in plan.asks}
+        self._on_charge = on_charge
+
+    def charge(self, name: str) -> tuple[Ask, int]:
+        """Pay for one turn; returns the ask and its turn."""
+        if name not in self._used:
+            raise NotPricedError(f"the plan has no ask {name!r}; it holds {sorted(self._used)}. Add it in plan(facts).")
+        ask, turn = self.plan[name], self._used[name]
+        if turn >= ask.times:
+            raise NotPricedError(
+                f"ask {name!r} was priced for {ask.times} turns and all are used. Price more turns in plan(facts)."
+            )
+        self._used[name] = turn + 1
+        if self._on_charge is not None:
+            self._on_charge(name)
+        return ask, turn
+
+    def receipt(self, answer: Answer) -> None:
+        """Keep what was drawn."""
+        self.answers.append(answer)
+
+    @property
+    def unused(self) -> dict[str, int]:
+        """Turns that were priced and not asked for."""
+        return {a.name: a.times - self._used[a.name] for a in self.plan.asks if self._used[a.name] < a.times}

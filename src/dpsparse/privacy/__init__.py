@@ -1,0 +1,42 @@
+"""Budgets, plans, prices and statements: everything that says epsilon."""
+
+from .adjacency import Adjacency
+from .budget import Budget
+from .errors import (
+    AssumptionError,
+    BudgetError,
+    BudgetExceededError,
+    DataError,
+    MissingBoundError,
+    NonPrivateRandomnessWarning,
+    NotPricedError,
+    PrivacyError,
+)
+from .plan import Ask, EveryRow, Noise, Participation, Plan, PoissonRows
+from .pricing import Cost, PricedPlan, price
+from .statement import Answer, AskRecord, Statement
+
+__all__ = [
+    "Adjacency",
+    "Answer",
+    "Ask",
+    "AskRecord",
+    "AssumptionError",
+    "Budget",
+    "BudgetError",
+    "BudgetExceededError",
+    "Cost",
+    "DataError",
+    "EveryRow",
+    "MissingBoundError",
+    "Noise",
+    "NonPrivateRandomnessWarning",
+    "NotPricedError",
+    "Participation",
+    "Plan",
+    "PoissonRows",
+    "PricedPlan",
+    "PrivacyError",
+    "Statement",
+    "price",
+]

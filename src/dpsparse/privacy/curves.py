@@ -1,0 +1,183 @@
+r"""Exact privacy curves of single mechanisms and of their compositions: pure functions of numbers.
+
+Three languages are spoken here. Hockey-stick: :math:`\delta(\epsilon)`. Gaussian: :math:`\mu`-GDP means "no easier to
+tell apart than N(0,1) and N(mu,1)". Renyi: :math:`D_\alpha(P\|Q)` for every order; :math:`\rho`-zCDP means
+:math:`D_\alpha \le \rho\alpha`.
+
+References
+----------
+.. [BW18] Balle and Wang, ICML 2018, Theorem 8: the exact curve of the Gaussian mechanism.
+.. [DRS22] Dong, Roth and Su, JRSS-B 2022: Gaussian differential privacy and its exact composition.
+.. [CKS20] Canonne, Kamath and Steinke, NeurIPS 2020, Proposition 12: the tight Renyi to (epsilon, delta) conversion.
+.. [DDR20] Dong, Durfee and Rogers, ICML 2020: bounded range and the exponential mechanism.
+.. [BS16] Bun and Steinke, TCC 2016: zero-concentrated differential privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtri
+
+Curve = NDArray[np.float64]
+
+#: Orders at which Renyi curves are evaluated. Any order gives a valid bound, so a finer grid is only tighter: with 40
+#: orders per decade the conversion of a zCDP curve is within 1e-4 of the infimum over all orders.
+ORDERS: Curve = 1.0 + np.logspace(-3.0, 4.0, 281)
+
+
+def largest(holds: Callable[[float], bool], low: float, high: float, steps: int = 200) -> float:
+    """The largest value in [low, high] at which a decreasing property still holds, from below.
+
+    The returned value always satisfies the property: rounding is towards it.
+    """
+    for _ in range(steps):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        if holds(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+# ------------------------------------------------------------------------------------------------ Gaussian
+
+
+def gaussian_delta(epsilon: float, mu: float) -> float:
+    r"""Exact :math:`\delta(\epsilon)` of a mu-GDP Gaussian pair.
+
+    .. math:: \delta(\epsilon) = \Phi(\mu/2 - \epsilon/\mu) - e^\epsilon\,\Phi(-\mu/2 - \epsilon/\mu)
+
+    Computed in log space: at large epsilon the two terms agree in many digits.
+    """
+    if mu <= 0:
+        return 0.0
+    first = float(log_ndtr(mu / 2 - epsilon / mu))
+    second = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
+    return math.exp(first) * -math.expm1(second - first) if second < first else 0.0
+
+
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """The largest mu for which mu-GDP implies (epsilon, delta)-DP, rounded down.
+
+    >>> round(gaussian_mu(1.0, 1e-6), 10)
+    0.2367043807
+    """
+    high = 1.0
+    while gaussian_delta(epsilon, high) <= delta:
+        high *= 2.0
+    return largest(lambda mu: gaussian_delta(epsilon, mu) <= delta, 0.0, high)
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """The smallest epsilon for which mu-GDP implies (epsilon, delta)-DP, rounded up."""
+    if gaussian_delta(0.0, mu) <= delta:
+        return 0.0
+    high = 1.0
+    while gaussian_delta(high, mu) > delta:
+        high *= 2.0
+    return high - largest(lambda gap: gaussian_delta(high - gap, mu) <= delta, 0.0, high)
+
+
+# ------------------------------------------------------------------------------------------------ Renyi
+
+
+def gaussian_renyi(mu: float, orders: Curve = ORDERS) -> Curve:
+    r"""Renyi curve of a mu-GDP Gaussian pair: :math:`\alpha\mu^2/2`, an equality."""
+    return orders * (mu * mu / 2)
+
+
+def laplace_renyi(epsilon: float, orders: Curve = ORDERS) -> Curve:
+    r"""Renyi curve of Laplace noise with sensitivity / scale = epsilon, an equality.
+
+    .. math:: \tfrac{1}{\alpha-1}\log\Bigl(\tfrac{\alpha}{2\alpha-1}e^{(\alpha-1)\epsilon}
+              + \tfrac{\alpha-1}{2\alpha-1}e^{-\alpha\epsilon}\Bigr)
+    """
+    a = orders
+    terms = np.logaddexp(np.log(a / (2 * a - 1)) + (a - 1) * epsilon, np.log((a - 1) / (2 * a - 1)) - a * epsilon)
+    return np.minimum(np.maximum(terms, 0.0) / (a - 1), np.minimum(epsilon, a * epsilon**2 / 2))
+
+
+def pure_renyi(epsilon: float, orders: Curve = ORDERS) -> Curve:
+    r"""Renyi curve that dominates every epsilon-DP mechanism: that of randomised response.
+
+    Randomised response attains it, so it is tight for the class; it is never above
+    :math:`\min(\epsilon, \alpha\epsilon^2/2)` [BS16]_, which is used where rounding would lose digits.
+    """
+    a = orders
+    log_p, log_q = -math.log1p(math.exp(-epsilon)), -math.log1p(math.exp(epsilon))
+    terms = np.logaddexp(a * log_p + (1 - a) * log_q, a * log_q + (1 - a) * log_p)
+    return np.minimum(np.maximum(terms, 0.0) / (a - 1), np.minimum(epsilon, a * epsilon**2 / 2))
+
+
+def selection_renyi(eta: float, orders: Curve = ORDERS) -> Curve:
+    r"""Exact Renyi curve of the class of eta-bounded-range mechanisms (the exponential mechanism, Gumbel argmax).
+
+    Guarantee
+    ---------
+    Bounded range: for neighbours the log-ratio of any two outcomes' probabilities moves by at most eta, so the privacy
+    loss lies in some :math:`[t-\eta, t]`. Among such losses the Renyi divergence is largest for two outcomes at the
+    ends [DDR20]_. With :math:`x = e^t, s = e^{-\eta}`,
+
+    .. math:: e^{(\alpha-1)D_\alpha} = \max_{1 \le x \le 1/s}
+              \frac{x^{\alpha-1}(1 - s^\alpha) - x^\alpha (s - s^\alpha)}{1-s}.
+
+    The derivative vanishes at :math:`x^* = \frac{(\alpha-1)(1-s^\alpha)}{\alpha\,(s-s^\alpha)}`, always inside
+    :math:`[1, 1/s]`, which gives a closed form: no search over t can miss the maximum. Never above
+    :math:`\alpha\eta^2/8` (Hoeffding's lemma), which is used where rounding would lose digits.
+    """
+    if eta <= 0:
+        return np.zeros_like(orders)
+    a = orders
+    whole = -np.expm1(-a * eta)
+    part = -np.expm1(-(a - 1) * eta)
+    log_x = np.log((a - 1) / a) + np.log(whole) - np.log(part) + eta
+    log_moment = (a - 1) * log_x + np.log(whole) - np.log(a) - math.log(-math.expm1(-eta))
+    slack = 8 * np.finfo(float).eps * (1 + np.abs((a - 1) * log_x) + np.log(a))
+    return np.minimum((log_moment + slack) / (a - 1), np.minimum(eta, a * eta * eta / 8))
+
+
+def renyi_delta(curve: Curve, epsilon: float, orders: Curve = ORDERS) -> float:
+    r"""Convert a Renyi curve at one epsilon [CKS20]_.
+
+    .. math:: \delta = \inf_\alpha \frac{e^{(\alpha-1)(D_\alpha-\epsilon)}}{\alpha-1}\Bigl(1-\frac1\alpha\Bigr)^\alpha
+    """
+    a = orders
+    logs = (a - 1) * (curve - epsilon) + a * np.log1p(-1 / a) - np.log(a - 1)
+    return float(np.exp(min(0.0, float(np.min(logs)))))
+
+
+def renyi_epsilon(curve: Curve, delta: float, orders: Curve = ORDERS) -> float:
+    """The smallest epsilon that `renyi_delta` certifies for this delta."""
+    a = orders
+    values = curve + np.log1p(-1 / a) - (math.log(delta) + np.log(a)) / (a - 1)
+    return max(0.0, float(np.min(values)))
+
+
+# ------------------------------------------------------------------------------------------------ GDP of pure things
+
+
+def pure_mu(epsilon: float) -> float:
+    r"""A mu such that every epsilon-DP mechanism is mu-GDP.
+
+    The trade-off curve of epsilon-DP has one kink, at equal errors :math:`1/(1+e^\epsilon)`; the convex Gaussian curve
+    through that kink lies below both chords [DRS22]_, so :math:`\mu = -2\Phi^{-1}(1/(1+e^\epsilon))` dominates.
+    """
+    return float(-2.0 * ndtri(1.0 / (1.0 + math.exp(epsilon))))
+
+
+def selection_mu(eta: float) -> float:
+    r"""A mu such that every eta-bounded-range mechanism is mu-GDP: that of (eta/2)-DP.
+
+    A bounded-range pair whose losses lie in [t - eta, t] is dominated by the two-outcome pair with losses t and
+    t - eta, whose trade-off curve has one kink at (q, 1-p); as above it is mu-GDP with
+    :math:`\mu = \Phi^{-1}(p) - \Phi^{-1}(q)`. The logits of p and q differ by eta for every t, and
+    :math:`g(a) = \Phi^{-1}(\sigma(a))` is odd with a slope that falls in :math:`|a|`, so the difference
+    :math:`g(a+\eta) - g(a)` is largest at :math:`a = -\eta/2`: the symmetric pair, randomised response at eta/2.
+    """
+    return pure_mu(eta / 2)

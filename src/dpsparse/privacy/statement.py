@@ -1,0 +1,193 @@
+"""The statement: what was promised to each person in the data, as a frozen record."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .plan import Noise
+
+#: What the ratio sensitivity / scale of one draw is called, by noise.
+COST_NAMES = {
+    Noise.GAUSSIAN: "mu",
+    Noise.DISCRETE_GAUSSIAN: "mu",
+    Noise.GUMBEL: "eta",
+    Noise.LAPLACE: "epsilon",
+    Noise.PERMUTE_AND_FLIP: "epsilon",
+    Noise.NONE: "none",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer of an oracle, as it was drawn: public, since noise scales are.
+
+    Attributes
+    ----------
+    ask : str
+        Name of the ask.
+    noise : Noise
+        Mechanism.
+    draws : int
+        Mechanisms composed in this answer.
+    rate : float
+        Sampling rate of the rows; 1 means every row.
+    sensitivity : float
+        How far neighbours can move the query: l2 for Gaussians, l1 for Laplace, the range of score differences for
+        selections. Where rows are sampled: kappa times the norm of one record.
+    scale : float
+        Standard deviation or scale of the noise that was added, in the same units.
+    """
+
+    ask: str
+    noise: Noise
+    draws: int
+    rate: float
+    sensitivity: float
+    scale: float
+
+
+@dataclass(frozen=True)
+class AskRecord:
+    """Equal answers of one ask, counted. `cost` is sensitivity / scale of one draw, in the unit `cost_name`."""
+
+    name: str
+    times: int
+    draws: int
+    noise: str
+    rate: float
+    sensitivity: float
+    scale: float
+    cost: float
+    cost_name: str
+
+
+def records(answers: Iterable[Answer]) -> tuple[AskRecord, ...]:
+    """Group equal answers, in the order of their first appearance."""
+    counted: dict[Answer, int] = {}
+    for answer in answers:
+        counted[answer] = counted.get(answer, 0) + 1
+    return tuple(
+        AskRecord(
+            name=a.ask,
+            times=k,
+            draws=a.draws,
+            noise=str(a.noise),
+            rate=a.rate,
+            sensitivity=a.sensitivity,
+            scale=a.scale,
+            cost=a.sensitivity / a.scale if a.scale else math.inf,
+            cost_name=COST_NAMES[a.noise],
+        )
+        for a, k in counted.items()
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """What a fit promised.
+
+    Attributes
+    ----------
+    private : bool
+        False for the baselines without privacy.
+    epsilon, delta : float
+        The promise in (epsilon, delta)-DP.
+    rho, mu : float
+        The same plan in zCDP and in Gaussian DP: exact for unsampled Gaussians, otherwise upper bounds; infinite
+        where nothing is proven.
+    adjacency, unit : str
+        Which datasets count as neighbours, and what one unit of privacy is.
+    recipe, loss : str
+        The algorithm.
+    n_rows : int
+        The public number of rows.
+    asks : tuple of AskRecord
+        Every answer that left the trusted room, with its noise. Enough to recompute epsilon.
+    accountant : str
+        How the cost was composed.
+    assumptions, caveats : tuple of str
+        What the promise rests on; what weakens it. Caveats come first when printed.
+    versions : mapping
+        Versions of the software.
+    """
+
+    private: bool
+    epsilon: float
+    delta: float
+    rho: float
+    mu: float
+    adjacency: str
+    unit: str
+    recipe: str
+    loss: str
+    n_rows: int
+    asks: tuple[AskRecord, ...]
+    accountant: str
+    assumptions: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
+    versions: Mapping[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON types; infinite numbers become None."""
+
+        def plain(value: Any) -> Any:
+            if isinstance(value, float) and not math.isfinite(value):
+                return None
+            if isinstance(value, Mapping):
+                return {k: plain(v) for k, v in value.items()}
+            if isinstance(value, list | tuple):
+                return [plain(v) for v in value]
+            return value
+
+        return {k: plain(v) for k, v in asdict(self).items()}
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """As JSON text."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Statement:
+        """The inverse of `to_dict`."""
+        values = dict(fields)
+        for name in ("epsilon", "delta", "rho", "mu"):
+            values[name] = math.inf if values[name] is None else float(values[name])
+        values["asks"] = tuple(
+            AskRecord(**{**a, "cost": math.inf if a["cost"] is None else a["cost"]}) for a in values["asks"]
+        )
+        for name in ("assumptions", "caveats"):
+            values[name] = tuple(values[name])
+        return cls(**values)
+
+    def __str__(self) -> str:
+        lines = [f"CAVEAT: {c}." for c in self.caveats]
+        if not self.private:
+            lines.append(
+                f"This model was fitted by {self.recipe} ({self.loss} loss) WITHOUT privacy: it carries no promise to anyone in the data."
+            )
+            return "\n".join(lines)
+        neighbours = {
+            "replace-one": "exchanging one row for any other",
+            "add-remove": "adding or removing one row",
+        }.get(self.adjacency, self.adjacency)
+        gdp = "not proven for this noise" if math.isinf(self.mu) else f"{self.mu:.6g}"
+        lines.append(
+            f"This model was fitted by {self.recipe} ({self.loss} loss) under ({self.epsilon:.6g}, {self.delta:.3g})-differential "
+            f"privacy, {self.adjacency}: {neighbours} changes the probability of any outcome by at most a factor "
+            f"{math.exp(self.epsilon):.4g}, up to {self.delta:.3g}. The unit of privacy is {self.unit}. In other words: rho-zCDP with "
+            f"rho = {self.rho:.6g}; mu-GDP with mu = {gdp}."
+        )
+        for a in self.asks:
+            what = {"mu": "sigma", "eta": "Gumbel scale"}.get(a.cost_name, "scale")
+            draws = "" if a.draws == 1 else f" of {a.draws} draws each"
+            rows = "" if a.rate >= 1 else f", rows sampled at rate {a.rate:.4g}"
+            lines.append(
+                f"  - {a.times} x {a.name}{draws}: {a.noise} noise, {what} {a.scale:.6g} for sensitivity {a.sensitivity:.6g} "
+                f"({a.cost_name} = {a.cost:.4g} per draw{rows})"
+            )
+        lines.append(f"Composed by: {self.accountant}.")
+        lines.extend(f"Assumes: {a}." for a in self.assumptions)
+        return "\n".join(lines)

@@ -1,0 +1,69 @@
+"""IGHT: iterative gradient hard thresholding, without privacy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..facts import Clip, Facts
+from ..privacy.budget import Budget
+from ..privacy.plan import Noise
+from ..solvers import IHT
+from .base import centred, positive, whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class IGHT:
+    r"""Iterative gradient hard thresholding, **without privacy**: a baseline to compare with.
+
+    .. math:: w_{t+1} = H_s\bigl(w_t - \eta\,\nabla L(w_t)\bigr)
+
+    Parameters
+    ----------
+    steps : int
+        Number of steps; default 200.
+    step_size : float or None
+        None: 1 over the curvature that successive exact gradients show; the first step is
+        :math:`1/(\beta_0 K_2^2)`, safe for any rows within the bounds.
+    radius : float or None
+        Project onto the l2 ball of this radius.
+
+    References
+    ----------
+    Wang and Gu, IJCAI 2019, the non-private rival of Algorithm 1.
+    """
+
+    name: ClassVar[str] = "ight"
+    private: ClassVar[bool] = False
+    penalties: ClassVar[tuple[str, ...]] = ("l2",)
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    steps: int = 200
+    step_size: float | None = None
+    radius: float | None = None
+
+    def __post_init__(self) -> None:
+        whole(self.steps, "steps")
+        positive(self.step_size, "step_size")
+        positive(self.radius, "radius")
+
+    def view(self, facts: Facts) -> Facts:
+        """Midpoint shift and intercept column."""
+        return centred(facts, facts.intercept > 0)
+
+    def solver(self, facts: Facts, budget: Budget | None) -> IHT:
+        """The loop, exact."""
+        step = self.step_size or 1.0 / (facts.curvature * facts.norm_bound**2 + facts.penalty.l2)
+        return IHT(
+            sparsity=facts.cap,
+            step_sizes=(step,) * self.steps,
+            clip=Clip(1.0),
+            secant=self.step_size is None,
+            ridge=facts.penalty.l2,
+            radius=self.radius,
+            noise=Noise.NONE,
+        )
+
+    def assumptions(self, facts: Facts) -> tuple[str, ...]:
+        """None: nothing is promised."""
+        return ()

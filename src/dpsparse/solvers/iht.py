@@ -1,0 +1,146 @@
+r"""Iterative hard thresholding, private when its oracle is.
+
+.. math:: w_{t+1} = \Pi\,H_s\bigl(w_t - \eta_t\,(\tilde g(w_t) + \nabla\psi(w_t))\bigr)
+
+:math:`H_s` keeps the :math:`s` largest entries, :math:`\tilde g` is what the oracle answers, :math:`\psi` a public l2
+penalty and :math:`\Pi` an optional projection to a ball. Who answers gives the name: exact oracle, IGHT; central oracle
+on every row, DP-IGHT [WG19]_ (the same loop is DP-IHT in [WX19]_ and DP-GD-HT in [L22]_).
+
+`IHT` asks for the whole gradient, with dense noise. `PeeledIHT` asks only for the :math:`s` coordinates that a step would
+keep, and for the gradient there: less noise when rows are dense and the model is sparse.
+
+References
+----------
+.. [WG19] Wang and Gu, IJCAI 2019, Algorithm 1.
+.. [WX19] Wang and Xu, ICML 2019, Algorithm 3.
+.. [L22] Liang et al., 2022.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..facts import Clip, Facts, Vector
+from ..ops import hard_threshold, project_ball
+from ..oracle import Magnitude, Oracle, Path
+from ..privacy.budget import Budget
+from ..privacy.plan import Ask, EveryRow, Noise, Participation, Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class IHT:
+    r"""Iterative hard thresholding on a noisy gradient.
+
+    Parameters
+    ----------
+    sparsity : int
+        Nonzero coefficients kept after every step.
+    step_sizes : tuple of float
+        One step along the noisy gradient for each turn; fixed before any row is read.
+    clip : Clip
+        How much one row may contribute to a gradient.
+    secant : bool
+        Take `step_sizes` only at the start, and then 1 over the curvature that the answers show:
+        :math:`\langle\Delta g, \Delta w\rangle / \|\Delta w\|^2`, never forgetting more than a tenth of the largest
+        one a step. For exact answers; noise would swamp the differences.
+    schedule : tuple of float or None
+        Relative budget of each turn; None: all alike.
+    ridge : float
+        Weight of the l2 penalty.
+    radius : float or None
+        Project onto the l2 ball of this radius.
+    rows : EveryRow or PoissonRows
+        Which rows answer each gradient.
+    noise : Noise
+        ``Noise.NONE`` for the non-private twin.
+    """
+
+    sparsity: int
+    step_sizes: tuple[float, ...]
+    clip: Clip
+    schedule: tuple[float, ...] | None = None
+    secant: bool = False
+    ridge: float = 0.0
+    radius: float | None = None
+    rows: Participation = EveryRow()
+    noise: Noise = Noise.GAUSSIAN
+
+    def plan(self, facts: Facts, budget: Budget) -> Plan:
+        """One gradient for each step."""
+        times = len(self.step_sizes)
+        return Plan(asks=(Ask(name="gradient", noise=self.noise, times=times, rows=self.rows, schedule=self.schedule),))
+
+    def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
+        """Return the last iterate; everything here is post-processing."""
+        free = oracle.facts.free
+        w = oracle.facts.first()
+        before: tuple[Vector, Vector] | None = None
+        curvature = 0.0
+        for turn, step in enumerate(self.step_sizes):
+            g = oracle.gradient(w, clip=self.clip) + self.ridge * penalised(w, free)
+            if self.secant and before is not None:
+                moved = w - before[0]
+                seen = float((g - before[1]) @ moved) / max(float(moved @ moved), 1e-300)
+                curvature = max(seen, 0.9 * curvature)
+                step = 1.0 / curvature if curvature > 0 else step
+            before = (w, g)
+            w = project_ball(hard_threshold(w - step * g, self.sparsity, free), self.radius)
+            if path is not None:
+                path.add(w, oracle, thresholds=turn + 1)
+        return w
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeeledIHT:
+    """Iterative hard thresholding by private peeling: select what a step would keep, then ask for its values.
+
+    Parameters as `IHT`; `selection` is the part of the budget that pays for the selections.
+    """
+
+    sparsity: int
+    step_sizes: tuple[float, ...]
+    clip: Clip
+    schedule: tuple[float, ...] | None = None
+    selection: float = 0.5
+    ridge: float = 0.0
+    radius: float | None = None
+    selection_noise: Noise = Noise.GUMBEL
+    noise: Noise = Noise.GAUSSIAN
+
+    def plan(self, facts: Facts, budget: Budget) -> Plan:
+        """For each step `sparsity` selections and one release of the gradient there (and of the intercept's)."""
+        times = len(self.step_sizes)
+        select = Ask(
+            name="select",
+            noise=self.selection_noise,
+            times=times,
+            draws=self.sparsity,
+            share=self.selection,
+            schedule=self.schedule,
+        )
+        values = Ask(name="values", noise=self.noise, times=times, share=1.0 - self.selection, schedule=self.schedule)
+        return Plan(asks=(select, values))
+
+    def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
+        """Return the last iterate."""
+        facts = oracle.facts
+        w = facts.first()
+        for turn, step in enumerate(self.step_sizes):
+            shrunk = w - step * self.ridge * penalised(w, facts.free)
+            support = oracle.select(w, self.sparsity, score=Magnitude(step, shrunk), clip=self.clip)
+            support = np.r_[support, np.arange(facts.n_features, facts.dimension)]
+            new = np.zeros_like(w)
+            new[support] = shrunk[support] - step * oracle.gradient_at(w, support, clip=self.clip)
+            w = project_ball(new, self.radius)
+            if path is not None:
+                path.add(w, oracle, thresholds=turn + 1)
+        return w
+
+
+def penalised(w: Vector, free: int) -> Vector:
+    """The coefficients that a penalty sees: all but the intercept."""
+    out = w.copy()
+    out[w.size - free :] = 0.0
+    return out
