@@ -33,4 +33,15 @@ def __dir__() -> list[str]:
     return sorted([*_NAMES, *_ROOMS, "__version__"])
 
 
-__all__ = sorted([*_NAMES, *_ROOMS])
+__all__ = [
+    "Budget",
+    "SparseClassifier",
+    "SparseRegressor",
+    "Statement",
+    "audit",
+    "load",
+    "losses",
+    "planner",
+    "privacy",
+    "recipes",
+]

@@ -8,6 +8,7 @@ declares, and the real count stays inside the trusted room.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -54,31 +55,48 @@ class Penalty:
         return {"l2": self.alpha, "elasticnet": self.alpha * (1 - self.l1_ratio)}.get(self.kind, 0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Clip:
-    """How much one row may contribute to a gradient sum.
+    r"""How much one row may contribute to a gradient sum. A row's gradient is :math:`c\,x`; all bounds are enforced.
 
     Parameters
     ----------
     norm : float
-        Bound on the l2 norm of one row's contribution.
+        Bound on the l2 norm of the contribution; the factor c is shrunk to keep it.
     entry : float or None
-        Bound on its largest absolute entry; None: no more than `norm`.
+        Bound on its largest absolute entry, kept in the same way; None: no more than `norm`.
+    slope : float or None
+        Bound on :math:`|c|` itself, so that coordinate j is at most ``slope`` times its own bound.
+    columns : array of shape (dimension,) or None
+        Bound on each coordinate of the contribution, kept by clipping that coordinate alone.
     """
 
     norm: float
     entry: float | None = None
+    slope: float | None = None
+    columns: Vector | None = None
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.norm) and self.norm > 0):
-            raise ValueError(f"a clip must be positive and finite, got {self.norm!r}.")
-        if self.entry is not None and not (np.isfinite(self.entry) and self.entry > 0):
-            raise ValueError(f"a clip must be positive and finite, got {self.entry!r}.")
+        for value in (self.norm, self.entry, self.slope):
+            if value is not None and not (np.isfinite(value) and value > 0):
+                raise ValueError(f"a clip must be positive and finite, got {value!r}.")
+        if self.columns is not None and not (np.all(np.isfinite(self.columns)) and np.all(self.columns > 0)):
+            raise ValueError("the clips of columns must be positive and finite.")
 
     @property
     def largest_entry(self) -> float:
-        """Bound on one entry of a contribution."""
-        return self.norm if self.entry is None else min(self.entry, self.norm)
+        """Bound on any entry of a contribution, whatever the row."""
+        bounds = [self.norm, self.entry, None if self.columns is None else float(self.columns.max())]
+        return min(b for b in bounds if b is not None)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Clip)
+            and (self.norm, self.entry, self.slope) == (other.norm, other.entry, other.slope)
+            and np.array_equal(self.columns, other.columns)  # type: ignore[arg-type]
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +153,7 @@ class Facts:
     start: Vector | None = None
     sparse: bool = False
 
-    @property
+    @cached_property
     def half_widths(self) -> Vector:
         """Largest absolute entry of each shifted column, shape (n_features,).
 

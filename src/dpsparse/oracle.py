@@ -1,34 +1,69 @@
 """The vocabulary of asks: everything a solver may want to know about rows it cannot see.
 
-An oracle holds rows (here, on disk, on workers, at sites, on devices) and answers with noise. Every door takes public
-values only (an iterate, a clip, a support) and the name of an ask of the plan, charges that ask, and returns a public
-answer. Nothing here assumes where the rows are.
+An oracle holds rows (here, on disk, on workers, at sites, on devices) and answers with noise. A question is public data
+(an iterate, a clip, a support); its answer is either a noisy sum over rows of bounded contributions, or the noisy winner
+of scores that such a sum gives. Every door takes a question and the name of an ask of the plan, charges that ask, and
+returns something that may be published. Nothing here assumes where the rows are: sums add up over parts.
 """
 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .facts import Clip, Facts, Vector
+from .facts import Clip, Facts, Penalty, Vector
 from .privacy.budget import Budget
 from .privacy.plan import Plan
 
 Indices = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
+# ------------------------------------------------------------------------------------------------ sums
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient:
+    """Mean gradient at `w`, each row held within `clip`; on all coordinates, or on those of `support`."""
+
+    w: Vector
+    clip: Clip
+    support: Indices | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GradientChange:
+    """Mean over rows of gradient at `w` less gradient at `anchor`, each row's difference held within norm `change`."""
+
+    w: Vector
+    anchor: Vector
+    clip: Clip
+    change: float
+
+
+@dataclass(frozen=True, eq=False)
+class Squares:
+    """Mean over rows of the squared entries of each coordinate."""
+
+
+Sum = Gradient | GradientChange | Squares
+
+
+# ------------------------------------------------------------------------------------------------ scores
+
+
+@dataclass(frozen=True, eq=False)
 class Magnitude:
     r"""Score coordinates by :math:`|b_j - \eta\,g_j|` for the mean gradient g: what a gradient step would leave there.
 
     Parameters
     ----------
     step : float
-        :math:`\eta`; the score moves by at most this times the gradient.
+        :math:`\eta`.
     base : array or None
         :math:`b`, usually the current iterate; None is zero.
     """
@@ -37,50 +72,103 @@ class Magnitude:
     base: Vector | None = None
 
 
-Score = Magnitude
+@dataclass(frozen=True)
+class Vertex:
+    r"""Score the :math:`2d` vertices of the l1 ball by :math:`\mp g_j`: candidate j is :math:`+e_j`, d + j is :math:`-e_j`."""
 
-#: The doors of an oracle, with the name of the ask that each charges unless told otherwise.
-DOORS = {"gradient": "gradient", "gradient_at": "values", "select": "select"}
+
+@dataclass(frozen=True, eq=False)
+class Greedy:
+    r"""Score coordinates by how much a step along each promises, on the scale :math:`g_j/\sqrt{M_j}`.
+
+    Parameters
+    ----------
+    rule : {"gs", "gs-s", "gs-r", "gs-q"}
+        Largest gradient; smallest subgradient; longest proximal step; largest promised decrease (its square root).
+    curvature : array of shape (dimension,)
+        Public :math:`M_j`.
+    w : array of shape (dimension,)
+        Where the proximal rules stand.
+    penalty : Penalty
+    """
+
+    rule: str
+    curvature: Vector
+    w: Vector
+    penalty: Penalty
 
 
-class Oracle(Protocol):
-    """Noisy answers about rows. What comes out may be published; so may everything computed from it."""
+Score = Magnitude | Vertex | Greedy
 
-    @property
-    def facts(self) -> Facts:
-        """What is public about the rows."""
-        ...
 
-    @property
-    def plan(self) -> Plan:
-        """What was priced, with its public choices."""
-        ...
+@dataclass(frozen=True, eq=False)
+class Select:
+    """The `count` candidates with the largest scores of a mean gradient, among those not `excluded`."""
 
-    @property
-    def passes(self) -> float:
-        """How many times the data has been read so far, in whole passes."""
-        ...
+    of: Gradient
+    score: Score
+    count: int
+    excluded: Indices | None = None
 
+
+Question = Sum | Select
+
+
+# ------------------------------------------------------------------------------------------------ who answers
+
+
+class Oracle(ABC):
+    """Noisy answers about rows. What comes out may be published; so may everything computed from it.
+
+    Attributes
+    ----------
+    facts : Facts
+        What is public about the rows.
+    plan : Plan
+        What was priced, with its public choices.
+    passes : float
+        How many times the data has been read so far, in whole passes.
+    """
+
+    facts: Facts
+    plan: Plan
+    passes: float
+
+    @abstractmethod
+    def answer(self, question: Question, ask: str) -> Any:
+        """Charge the ask, then answer. Refuses what was not priced."""
+
+    @abstractmethod
     def scale(self, ask: str, turn: int, clip: Clip) -> float:
         """Noise of an answer in the units of a mean gradient: its standard deviation, or the scale of a selection."""
-        ...
 
     def gradient(self, w: Vector, *, clip: Clip, ask: str = "gradient") -> Vector:
         """Mean gradient at `w`, all coordinates."""
-        ...
+        return np.asarray(self.answer(Gradient(w, clip), ask))
 
     def gradient_at(self, w: Vector, support: Indices, *, clip: Clip, ask: str = "values") -> Vector:
         """Mean gradient at `w`, on some coordinates only, in the order of `support`."""
-        ...
+        return np.asarray(self.answer(Gradient(w, clip, np.asarray(support, dtype=np.intp)), ask))
+
+    def gradient_change(self, w: Vector, anchor: Vector, *, clip: Clip, change: float, ask: str = "change") -> Vector:
+        """Mean change of the row gradients between `anchor` and `w`."""
+        return np.asarray(self.answer(GradientChange(w, anchor, clip, change), ask))
+
+    def squares(self, *, ask: str = "squares") -> Vector:
+        """Mean square of each coordinate."""
+        return np.asarray(self.answer(Squares(), ask))
 
     def select(
         self, w: Vector, count: int, *, score: Score, clip: Clip, ask: str = "select", excluded: Indices | None = None
     ) -> Indices:
-        """The `count` coordinates with the largest scores of the mean gradient at `w`, among those not excluded.
+        """The `count` candidates with the largest scores of the mean gradient at `w`, best first.
 
-        The intercept is never a candidate.
+        The intercept is a candidate only of scores that treat it as one more coordinate (`Vertex`, `Greedy`).
         """
-        ...
+        return np.asarray(self.answer(Select(Gradient(w, clip), score, count, excluded), ask), dtype=np.intp)
+
+
+# ------------------------------------------------------------------------------------------------ who asks
 
 
 @dataclass

@@ -1,1 +1,5 @@
-"""Audits and laws."""
+"""Audits: what would catch us."""
+
+from .laws import LawBroken, check_estimator_privacy, check_loss, check_solver
+
+__all__ = ["LawBroken", "check_estimator_privacy", "check_loss", "check_solver"]

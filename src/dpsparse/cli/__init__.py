@@ -1,1 +1,35 @@
-"""Command line."""
+"""Command line: ``dpsparse demo | fit | predict | plan``.
+
+Commands import what is heavy when they run, so that ``--help`` is quick.
+"""
+
+import click
+
+from .. import __version__
+from .demo import demo
+from .exits import Commands
+from .fit import fit
+from .plan import plan
+from .predict import predict
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="dpsparse")
+def main() -> None:
+    """Sparse models on sensitive, high-dimensional data under differential privacy.
+
+    Every command takes --help, which shows an example, and --json, which prints one JSON object to standard output.
+
+    \b
+    Exit codes:
+      0  done
+      2  a bad argument, or data or a model that cannot be used
+      3  the privacy budget was refused
+      4  the output could not be written
+    """
+
+
+for _command in (demo, fit, predict, plan):
+    main.add_command(_command)
+
+__all__ = ["main"]

@@ -46,9 +46,7 @@ def read_bounds(feature_bound: Any, row_norm: Any, n_features: int) -> tuple[flo
         raise MissingBoundError("no bound on the features was given. " + HOW_TO_CHOOSE)
     norm = None
     if row_norm is not None:
-        if isinstance(row_norm, str | bool) or not np.isscalar(row_norm) or not np.isfinite(row_norm) or row_norm <= 0:  # type: ignore[operator]
-            raise MissingBoundError(f"row_norm must be one positive finite number, got {row_norm!r}.")
-        norm = float(row_norm)  # type: ignore[arg-type]
+        norm = _one_positive(row_norm, "row_norm")
     lower: float | Vector
     upper: float | Vector
     if feature_bound is None:
@@ -81,11 +79,15 @@ def read_target_bound(target_bound: Any) -> float:
             "no bound on the target was given. Declare target_bound=b: y is clipped to [-b, b] after target_center is subtracted. "
             "Choose it from what the outcome can be, not from this data."
         )
+    return _one_positive(target_bound, "target_bound")
+
+
+def _one_positive(value: Any, what: str) -> float:
     if (
-        isinstance(target_bound, str | bool)
-        or not np.isscalar(target_bound)
-        or not np.isfinite(target_bound)
-        or target_bound <= 0
-    ):  # type: ignore[operator]
-        raise MissingBoundError(f"target_bound must be one positive finite number, got {target_bound!r}.")
-    return float(target_bound)  # type: ignore[arg-type]
+        isinstance(value, bool)
+        or not isinstance(value, int | float | np.number)
+        or not np.isfinite(value)
+        or value <= 0
+    ):
+        raise MissingBoundError(f"{what} must be one positive finite number, got {value!r}.")
+    return float(value)

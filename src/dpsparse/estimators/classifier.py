@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..facts import Vector
 from ..losses import Logistic, Loss
-from .linear import OracleMaker, SparseLinear
+from .linear import SparseLinear
 
 
 class SparseClassifier(ClassifierMixin, SparseLinear):
@@ -106,16 +106,13 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, acce
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit on private rows. Arguments are checked and the plan is priced before a row is used."""
-        return self._fit(X, y)
-
-    def _fit(self, X: Any, y: Any, make: OracleMaker | None = None) -> Self:
         X, y = self._checked(X, y)
         check_classification_targets(y)
         classes, assumptions = self._classes(y)
         positives = classes[1:] if classes.size == 2 else classes
         known = np.isin(y, classes)
         targets: list[Vector] = [np.where(known, y == c, np.nan).astype(float) for c in positives]
-        fitted = self._fit_models(X, targets, assumptions, make)
+        fitted = self._fit_models(X, targets, assumptions)
         del X, y, targets, known
         self.classes_ = classes
         self.coef_ = np.vstack([coef for coef, _ in fitted])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -39,9 +39,6 @@ from ..privacy import (
 from ..privacy.plan import PoissonRows
 from ..privacy.sampled import ASSUMPTION as SAMPLING_ASSUMPTION
 from ..privacy.statement import records
-
-#: Makes the oracle of one model; the laws put a recording or replaying one in its place.
-OracleMaker = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -204,9 +201,7 @@ class SparseLinear(BaseEstimator):
             raise ValueError("Complex data not supported.")
         return X, y
 
-    def _fit_models(
-        self, X: Any, targets: list[Vector], assumptions: tuple[str, ...], make: OracleMaker | None
-    ) -> list[tuple[Vector, float]]:
+    def _fit_models(self, X: Any, targets: list[Vector], assumptions: tuple[str, ...]) -> list[tuple[Vector, float]]:
         """Fit one model per target vector; sets `statement_` and `path_`."""
         randomness = Randomness(self.random_state)
         prepared = self._prepare(self._shape_of(X), X.shape[1], sparse=sp.issparse(X), models=len(targets))
@@ -217,12 +212,11 @@ class SparseLinear(BaseEstimator):
                 stacklevel=4,
             )
         loss = self._loss()
-        make = make or _oracle
         found, answers, paths = [], [], []
-        with _progress(self.verbose, prepared) as on_charge:
+        with _Progress(self.verbose, prepared) as on_charge:
             for y in targets:
                 rows = PrivateRows(X, y, prepared.facts, lattice=prepared.recipe.private)
-                oracle = make(rows, loss, prepared, randomness, on_charge)
+                oracle = self._oracle(rows, loss, prepared, randomness, on_charge)
                 path = Path() if self.keep_path else None
                 w = prepared.solver.run(oracle, path)
                 unused = oracle.till.unused
@@ -231,12 +225,26 @@ class SparseLinear(BaseEstimator):
                         f"the solver left priced asks unused: {unused}. A plan must ask for what it prices."
                     )
                 answers.extend(oracle.till.answers)
-                found.append(_coefficients(w, prepared.facts))
+                found.append(_coefficients(w, prepared.facts, rows.applied_shift))
                 paths.append(path)
         self.statement_ = self._statement(prepared, answers, assumptions, randomness)
         if self.keep_path:
             self.path_ = paths[0] if len(paths) == 1 else paths
         return found
+
+    def _oracle(
+        self,
+        rows: PrivateRows,
+        loss: Loss,
+        prepared: Prepared,
+        randomness: Randomness,
+        on_charge: Callable[[str], None],
+    ) -> Any:
+        """Who answers. The laws put a recording or a replaying oracle in its place."""
+        if prepared.priced is None:
+            return ExactOracle(rows, loss, prepared.plan, randomness.generator(), on_charge)
+        one = replace(prepared.priced, plan=prepared.plan)
+        return CentralOracle(rows, loss, one, randomness, on_charge)
 
     def _statement(
         self, prepared: Prepared, answers: list[Any], assumptions: tuple[str, ...], randomness: Randomness
@@ -301,31 +309,13 @@ def _per_model(budget: Budget, models: int) -> Budget:
     return budget if models == 1 else Budget.zcdp(budget.as_rho() / models, budget.relation)
 
 
-def _oracle(
-    rows: PrivateRows, loss: Loss, prepared: Prepared, randomness: Randomness, on_charge: Callable[[str], None]
-) -> Any:
-    """The oracle of an ordinary fit."""
-    if prepared.priced is None:
-        return ExactOracle(rows, loss, prepared.plan, randomness.generator(), on_charge)
-    one = PricedPlan(
-        plan=prepared.plan,
-        budget=prepared.priced.budget,
-        rate=prepared.priced.rate,
-        accountant=prepared.priced.accountant,
-    )
-    return CentralOracle(rows, loss, one, randomness, on_charge)
-
-
-def _coefficients(w: Vector, facts: Facts) -> tuple[Vector, float]:
+def _coefficients(w: Vector, facts: Facts, shift: Vector) -> tuple[Vector, float]:
     """Coefficients of the features as the user knows them, and the intercept."""
     coef = w[: facts.n_features] + 0.0
-    intercept = facts.intercept * w[-1] - float(facts.shift * np.ones(facts.n_features) @ coef) if facts.free else 0.0
-    if not facts.free and np.any(facts.shift):
-        intercept = -float(facts.shift * np.ones(facts.n_features) @ coef)
-    return coef, float(intercept)
+    return coef, float(facts.intercept * w[-1] if facts.free else 0.0) - float(shift @ coef)
 
 
-class _progress:
+class _Progress:
     """A progress bar over the charges of a plan; prints public facts only."""
 
     def __init__(self, verbose: bool, prepared: Prepared) -> None:

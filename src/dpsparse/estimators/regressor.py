@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 
 from ..data.bounds import read_target_bound
 from ..losses import Loss, Squared
-from .linear import OracleMaker, SparseLinear, _is_number
+from .linear import SparseLinear, _is_number
 
 
 class SparseRegressor(RegressorMixin, SparseLinear):
@@ -147,14 +147,11 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         X : array, sparse matrix or data frame of shape (rows, n_features)
         y : array of shape (rows,)
         """
-        return self._fit(X, y)
-
-    def _fit(self, X: Any, y: Any, make: OracleMaker | None = None) -> Self:
         X, y = self._checked(X, y, y_numeric=True)
         if not _is_number(self.target_center):
             raise ValueError(f"target_center must be a finite number, got {self.target_center!r}.")
         y = np.asarray(y, dtype=float) - self.target_center
-        [(coef, intercept)] = self._fit_models(X, [y], (), make)
+        [(coef, intercept)] = self._fit_models(X, [y], ())
         del X, y
         self.coef_ = coef
         self.intercept_ = intercept + self.target_center

@@ -27,16 +27,24 @@ class Loss(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Shown in statements."""
+        ...
 
     @property
-    def slope_bound(self) -> float: ...
+    def slope_bound(self) -> float:
+        """Bound on ``|slope|``."""
+        ...
 
     @property
-    def curvature(self) -> float: ...
+    def curvature(self) -> float:
+        """Bound on the second derivative."""
+        ...
 
     @property
-    def classes(self) -> bool: ...
+    def classes(self) -> bool:
+        """Whether targets are classes."""
+        ...
 
     def value(self, margin: Vector, y: Vector) -> Vector:
         """The loss of each row."""

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..facts import Clip, Facts
-from ..oracle import DOORS
+from ..facts import Clip
+from ..oracle import Oracle, Question
 from ..privacy.errors import PrivacyError
-from ..privacy.plan import Plan
 from .till import Till
 
-#: What was asked (door, ask) and what was answered.
+#: What was asked (kind of question, ask) and what was answered.
 Tape = list[tuple[str, str, Any]]
 
 
-class RecordingOracle:
+class RecordingOracle(Oracle):
     """Passes every ask on to another oracle and keeps the answers."""
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
-        self.facts: Facts = inner.facts
-        self.plan: Plan = inner.plan
+        self.facts = inner.facts
+        self.plan = inner.plan
         self.till: Till = inner.till
+        self.questions: list[Question] = []
         self.tape: Tape = []
 
     @property
-    def passes(self) -> float:
+    def passes(self) -> float:  # type: ignore[override]
         """Passes of the inner oracle."""
         return float(self.inner.passes)
 
@@ -36,19 +35,15 @@ class RecordingOracle:
         """Public noise."""
         return float(self.inner.scale(ask, turn, clip))
 
-    def __getattr__(self, door: str) -> Callable[..., Any]:
-        if door not in DOORS:
-            raise AttributeError(door)
-
-        def pass_on(*values: Any, ask: str = DOORS[door], **options: Any) -> Any:
-            answer = getattr(self.inner, door)(*values, ask=ask, **options)
-            self.tape.append((door, ask, np.array(answer, copy=True)))
-            return answer
-
-        return pass_on
+    def answer(self, question: Question, ask: str) -> Any:
+        """Pass on and keep."""
+        answer = self.inner.answer(question, ask)
+        self.questions.append(question)
+        self.tape.append((type(question).__name__, ask, np.array(answer, copy=True)))
+        return answer
 
 
-class ReplayOracle:
+class ReplayOracle(Oracle):
     """Plays back recorded answers. It has no rows.
 
     Guarantee
@@ -57,8 +52,8 @@ class ReplayOracle:
     """
 
     def __init__(self, original: Any, tape: Tape) -> None:
-        self.facts: Facts = original.facts
-        self.plan: Plan = original.plan
+        self.facts = original.facts
+        self.plan = original.plan
         self.passes = 0.0
         self.till = Till(self.plan)
         self._scale = original.scale
@@ -68,16 +63,12 @@ class ReplayOracle:
         """Public noise, as it was priced."""
         return float(self._scale(ask, turn, clip))
 
-    def __getattr__(self, door: str) -> Callable[..., Any]:
-        if door not in DOORS:
-            raise AttributeError(door)
-
-        def play(*_: Any, ask: str = DOORS[door], **__: Any) -> Any:
-            self.till.charge(ask)
-            if not self._tape or self._tape[0][:2] != (door, ask):
-                raise PrivacyError(
-                    f"the replay was asked for {door} ({ask!r}), which is not what the recorded run asked next."
-                )
-            return self._tape.pop(0)[2].copy()
-
-        return play
+    def answer(self, question: Question, ask: str) -> Any:
+        """The recorded answer, if this is what the recorded run asked next."""
+        self.till.charge(ask)
+        expected = (type(question).__name__, ask)
+        if not self._tape or self._tape[0][:2] != expected:
+            raise PrivacyError(
+                f"the replay was asked {expected[0]} ({ask!r}), which is not what the recorded run asked next."
+            )
+        return self._tape.pop(0)[2].copy()

@@ -94,7 +94,8 @@ class Budget:
             return self.rho
         if self.mu is not None:
             return self.mu**2 / 2
-        assert self.epsilon is not None and self.delta is not None
+        assert self.epsilon is not None
+        assert self.delta is not None
         if self.delta == 0:
             return self.epsilon**2 / 2
         low, high = 0.0, 1.0

@@ -1,0 +1,1 @@
+"""Comparisons and reproductions; not part of the package."""

@@ -1,0 +1,6 @@
+"""``python -m dpsparse`` is the command line."""
+
+from .cli import main
+
+if __name__ == "__main__":
+    main(prog_name="dpsparse")

@@ -1,0 +1,205 @@
+"""The laws: checks that a solver, an estimator or a loss, ours or a user's own, keeps the rules of the house.
+
+A law needs no statistics. **replay**: the same answers and no data give the identical result. **swap**: other data and the
+same answers give the identical result. **asks = plan**: what was priced is what was asked. A program that peeks at rows,
+stops on the exact loss, or takes its intercept from ``y.mean()`` breaks one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from ..data.rows import PrivateRows
+from ..facts import Facts, Vector
+from ..losses import Loss
+from ..mechanisms import Randomness
+from ..oracle import Solver
+from ..oracles import CentralOracle, RecordingOracle, ReplayOracle
+from ..oracles.replay import Tape
+from ..privacy import Budget, PrivacyError, price
+
+
+class LawBroken(AssertionError):
+    """A law does not hold; the message says which one and what to look for."""
+
+
+def check_solver(
+    solver: Solver, facts: Facts, loss: Loss, X: Any, y: Vector, *, budget: Budget | None = None
+) -> Vector:
+    """Check that a solver keeps the laws on some data, and return its coefficients.
+
+    Parameters
+    ----------
+    solver : Solver
+        Anything with ``plan(facts, budget)`` and ``run(oracle)``.
+    facts : Facts
+    loss : Loss
+    X, y
+        Data that the facts describe. Any data will do: the laws do not depend on it.
+    budget : Budget, optional
+        Default (5, 1e-5).
+
+    Raises
+    ------
+    LawBroken
+        With the name of the law: ``plan``, ``asks = plan``, ``replay`` or ``swap``.
+    """
+    budget = budget or Budget.approx(5.0, 1e-5)
+    plan = solver.plan(facts, budget)
+    if not _same(plan, solver.plan(facts, budget)):
+        raise LawBroken(
+            "plan: two calls of plan(facts, budget) differ; it may depend on public facts and the budget only."
+        )
+    priced = price(plan, budget)
+
+    def central(X: Any, y: Vector) -> CentralOracle:
+        return CentralOracle(PrivateRows(X, y, facts), loss, priced, Randomness())
+
+    recorded = RecordingOracle(central(X, y))
+    try:
+        result = solver.run(recorded)
+    except PrivacyError as refusal:
+        raise LawBroken(f"asks = plan: the oracle refused. {refusal}") from refusal
+    _all_asked(recorded.till.unused)
+    _same_result("replay", result, lambda: solver.run(ReplayOracle(recorded, recorded.tape)))
+    other = _other(X, y, np.random.default_rng(0))
+    _same_result("swap", result, lambda: solver.run(ReplayOracle(central(*other), recorded.tape)))
+    return result
+
+
+def check_estimator_privacy(estimator: Any, X: Any, y: Any) -> None:
+    """Check that an estimator's fit keeps the laws: everything it learns comes from the oracle's answers.
+
+    Fits a clone while recording every answer, then fits two more clones that are told the recorded answers: one on the
+    same data, one on other data of the same shape and the same classes. All fitted attributes must be identical.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsparse import SparseRegressor, audit
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.uniform(-1, 1, (50, 4)), rng.uniform(-1, 1, 50)
+    >>> audit.check_estimator_privacy(SparseRegressor(feature_bound=1.0, target_bound=1.0), X, y)
+    """
+    tapes: list[Tape] = []
+    recorded = _fitted(estimator, X, y, RecordingOracle, tapes)
+    for law, data in (("replay", (X, y)), ("swap", _other(X, y, np.random.default_rng(0)))):
+        left = iter(tapes)
+        try:
+            again = _fitted(estimator, *data, lambda oracle, left=left: ReplayOracle(oracle, next(left)), None)
+        except PrivacyError as refusal:
+            raise LawBroken(f"{law}: with the same answers the fit asked for something else. {refusal}") from refusal
+        for name in sorted(set(recorded) | set(again)):
+            if name not in recorded or name not in again or not _same(recorded[name], again[name]):
+                raise LawBroken(
+                    f"{law}: {name} differs although every answer was the same, so it was learned past the oracle."
+                )
+
+
+def check_loss(loss: Loss, *, targets: Vector | None = None, margins: Vector | None = None) -> None:
+    """Check that a loss's slope is the derivative of its value, and that its bounds hold.
+
+    Examples
+    --------
+    >>> from dpsparse import audit, losses
+    >>> audit.check_loss(losses.Logistic())
+    """
+    m = np.linspace(-8, 8, 641) if margins is None else margins
+    step = 1e-5
+    for target in (
+        (np.array([0.0, 1.0]) if loss.classes else np.array([-2.0, 0.0, 0.7])) if targets is None else targets
+    ):
+        y = np.full_like(m, target)
+        slope = loss.slope(m, y)
+        numeric = (loss.value(m + step, y) - loss.value(m - step, y)) / (2 * step)
+        if not np.allclose(slope, numeric, rtol=1e-4, atol=1e-4 * max(1.0, float(np.abs(slope).max()))):
+            raise LawBroken(f"loss: the slope of {loss.name!r} is not the derivative of its value.")
+        if np.any(np.abs(slope) > loss.slope_bound * (1 + 1e-9)):
+            raise LawBroken(f"loss: the slope of {loss.name!r} exceeds its slope_bound {loss.slope_bound}.")
+        second = np.diff(slope) / np.diff(m)
+        if np.any(np.abs(second) > loss.curvature * (1 + 1e-6)):
+            raise LawBroken(f"loss: the second derivative of {loss.name!r} exceeds its curvature {loss.curvature}.")
+
+
+# ------------------------------------------------------------------------------------------------ inside
+
+
+def _all_asked(unused: dict[str, int]) -> None:
+    if unused:
+        raise LawBroken(f"asks = plan: priced and never asked: {unused}. Budget was bought and thrown away.")
+
+
+def _same_result(law: str, result: Vector, run: Callable[[], Vector]) -> None:
+    try:
+        again = run()
+    except PrivacyError as refusal:
+        raise LawBroken(f"{law}: with the same answers the solver asked for something else. {refusal}") from refusal
+    if not _same(result, again):
+        raise LawBroken(
+            f"{law}: the result differs although every answer was the same, so the solver looked past the oracle."
+        )
+
+
+def _fitted(estimator: Any, X: Any, y: Any, wrap: Callable[[Any], Any], tapes: list[Tape] | None) -> dict[str, Any]:
+    """Fit a clone with wrapped oracles; returns what it learned."""
+    model = clone(estimator)
+    ordinary = model._oracle
+    used: list[Any] = []
+
+    def wrapped(*arguments: Any) -> Any:
+        used.append(wrap(ordinary(*arguments)))
+        return used[-1]
+
+    model._oracle = wrapped
+    model.fit(X, y)
+    for oracle in used:
+        _all_asked(oracle.till.unused)
+    if tapes is not None:
+        tapes.extend(oracle.tape for oracle in used)
+    learned = {k: v for k, v in vars(model).items() if k.endswith("_") and not k.startswith("_")}
+    learned.pop("path_", None)  # holds times
+    statement = learned.pop("statement_")
+    learned["statement_"] = (
+        statement.epsilon,
+        statement.delta,
+        statement.recipe,
+        statement.assumptions,
+        statement.caveats,
+    )
+    return learned
+
+
+def _other(X: Any, y: Any, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Other data of the same shape and type: entries exchanged between rows, targets too, and one of each kept present."""
+    order = rng.permutation(X.shape[0])[::-1]
+    if sp.issparse(X):
+        other = sp.csr_matrix(X)[order].copy()
+        other.data = rng.permutation(other.data) * rng.choice([0.5, 1.0], other.data.size)
+    elif isinstance(X, np.ndarray):
+        other = X[order][:, rng.permutation(X.shape[1])]
+    else:  # a data frame: rows exchanged
+        other = X.iloc[order] if hasattr(X, "iloc") else X[[int(i) for i in order]]
+    values = np.asarray(y)
+    mixed = rng.permutation(values)
+    if values.dtype.kind == "f":
+        mixed = mixed * 0.5 - 0.1
+    return other, mixed
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Equal, also for arrays and for records that hold arrays."""
+    if is_dataclass(a) and not isinstance(a, type):
+        return type(a) is type(b) and all(_same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return bool(np.array_equal(np.asarray(a), np.asarray(b)))
+    if isinstance(a, Mapping):
+        return isinstance(b, Mapping) and a.keys() == b.keys() and all(_same(a[k], b[k]) for k in a)
+    if isinstance(a, list | tuple):
+        return isinstance(b, list | tuple) and len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+    return bool(a == b)

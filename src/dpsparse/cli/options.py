@@ -1,0 +1,135 @@
+"""Options that several commands share, and the estimator that they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from .exits import Refusal
+
+Command = Callable[..., Any]
+
+
+class Numbers(click.ParamType):
+    """One number ``b``, or two as ``lo,hi``."""
+
+    name = "b or lo,hi"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | tuple[float, float]:
+        """Parse."""
+        if not isinstance(value, str):
+            return value  # type: ignore[no-any-return]
+        try:
+            numbers = [float(v) for v in value.split(",")]
+        except ValueError:
+            numbers = []
+        if len(numbers) not in (1, 2):
+            self.fail(f"{value!r} is neither a number b nor two numbers lo,hi.", param, ctx)
+        return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
+
+
+class Names(click.ParamType):
+    """Names or numbers separated by commas."""
+
+    name = "a,b,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
+        """Parse."""
+        return [v.strip() for v in value.split(",")] if isinstance(value, str) else value
+
+
+_MODEL = (
+    click.option(
+        "--task", type=click.Choice(["classification", "regression"]), required=True, help="What is predicted."
+    ),
+    click.option("--epsilon", type=float, default=1.0, show_default=True, help="Privacy budget."),
+    click.option("--delta", type=float, help="Default: min(1e-6, 1/(10 n))."),
+    click.option("--sparsity", type=int, help="At most this many nonzero coefficients. Default: the recipe decides."),
+    click.option("--row-norm", type=float, help="Public bound: rows are clipped to this l2 norm."),
+    click.option("--feature-bound", type=Numbers(), help="Public bound: entries are clipped to [-b, b] or [lo, hi]."),
+    click.option("--target-bound", type=float, help="Regression: the target is clipped to [-b, b] around its centre."),
+    click.option("--target-center", type=float, help="Regression: public centre of the target. Default: 0."),
+    click.option("--recipe", default="auto", show_default=True, help="Algorithm; dpsparse.recipes.names() lists them."),
+    click.option(
+        "--adjacency",
+        type=click.Choice(["replace-one", "add-remove"]),
+        default="replace-one",
+        show_default=True,
+        help="Which data sets count as neighbours.",
+    ),
+    click.option(
+        "--classes", type=Names(), help="Classification: the public set of labels. Default: taken from the data."
+    ),
+    click.option("--no-intercept", is_flag=True, help="Fit without an intercept."),
+    click.option(
+        "--noise",
+        type=click.Choice(["lattice", "exact"]),
+        default="lattice",
+        show_default=True,
+        help="exact: discrete Gaussian through OpenDP, slower.",
+    ),
+)
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for machines.")
+
+
+def model_options(command: Command) -> Command:
+    """Add the options that describe a model."""
+    for option in reversed(_MODEL):
+        command = option(command)
+    return command
+
+
+def make_estimator(
+    *,
+    task: str,
+    epsilon: float,
+    delta: float | None,
+    row_norm: float | None,
+    feature_bound: Any,
+    target_bound: float | None,
+    target_center: float | None,
+    recipe: str,
+    classes: list[str] | None,
+    no_intercept: bool,
+    **others: Any,
+) -> Any:
+    """An estimator from options. What can be refused without data is refused here, in the words of the options."""
+    if row_norm is None and feature_bound is None:
+        raise Refusal(
+            "no bound on the features was given. Declare --row-norm or --feature-bound, "
+            "from a codebook or physical limits and not from this data."
+        )
+    if task == "regression" and target_bound is None:
+        raise Refusal(
+            "no bound on the target was given. Declare --target-bound, from what the outcome can be and not from this data."
+        )
+    if task == "classification" and (target_bound is not None or target_center is not None):
+        raise Refusal("--target-bound and --target-center belong to --task regression. Leave them out.")
+    if task == "regression" and classes is not None:
+        raise Refusal("--classes belongs to --task classification. Leave it out.")
+
+    from .. import SparseClassifier, SparseRegressor
+    from .. import recipes as known
+    from ..data.bounds import read_bounds
+    from ..privacy import Budget
+
+    if known.get(recipe).private:
+        Budget.approx(epsilon, 1e-6 if delta is None else delta)
+    read_bounds(feature_bound, row_norm, 1)
+    shared = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "row_norm": row_norm,
+        "feature_bound": feature_bound,
+        "recipe": recipe,
+        "fit_intercept": not no_intercept,
+        **others,
+    }
+    if task == "classification":
+        return SparseClassifier(classes=classes, **shared)
+    return SparseRegressor(target_bound=target_bound, target_center=target_center or 0.0, **shared)

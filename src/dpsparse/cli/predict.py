@@ -1,0 +1,75 @@
+"""``dpsparse predict``: what a saved model says about new rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .exits import Refusal
+from .inputs import kind_of, read
+from .options import json_option
+from .output import as_json as print_json
+from .output import check_file, progress, write_text
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--proba", is_flag=True, help="Probabilities of the classes instead of classes.")
+@click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write a CSV file instead of printing.")
+@json_option
+def predict(model: Path, data: Path, proba: bool, zero_based: bool, out: Path | None, as_json: bool) -> None:
+    """Predict with the saved MODEL for each row of DATA, in order.
+
+    Columns of CSV and Parquet files are found by their names; others, such as the target, are ignored.
+
+    \b
+    Examples:
+      dpsparse predict model.json patients.csv
+      dpsparse predict model.json patients.parquet --proba --out risk.csv
+    """
+    if out is not None:
+        check_file(out)
+    fitted = _load(model)
+    if proba and "classes_" not in vars(fitted):
+        raise Refusal("--proba needs a classifier, but the model is a regressor. Leave --proba out.")
+    # rows are aligned to the names here, and handed over as a plain array
+    names = vars(fitted).pop("feature_names_in_", None)
+    columns = names.tolist() if names is not None and kind_of(data) in ("CSV", "Parquet") else None
+    with progress(as_json) as visible:
+        X = read(data, visible, n_features=fitted.n_features_in_, columns=columns, zero_based=zero_based).X
+    values = fitted.predict_proba(X) if proba else fitted.predict(X)
+    del X
+    header = [f"probability_{c}" for c in fitted.classes_.tolist()] if proba else ["prediction"]
+    if out is not None:
+        write_text(out, _as_csv(header, values))
+        if as_json:
+            print_json({"out": out, "columns": header, "rows": len(values)})
+        else:
+            click.echo(f"Saved: {out}")
+    elif as_json:
+        classes = {"classes": fitted.classes_.tolist()} if proba else {}
+        print_json({**classes, ("probabilities" if proba else "predictions"): values.tolist()})
+    else:
+        click.echo(_as_csv(header, values), nl=False)
+
+
+def _load(path: Path) -> Any:
+    from .. import load
+
+    if not path.exists():
+        raise Refusal(f"{path} was expected to be a saved model, but it does not exist. Make one with dpsparse fit.")
+    return load(path)
+
+
+def _as_csv(header: list[str], values: Any) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(values.tolist() if values.ndim == 2 else ([v] for v in values.tolist()))
+    return text.getvalue()
