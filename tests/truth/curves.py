@@ -144,14 +144,10 @@ def achievable_delta(epsilon: float, etas: Iterable[float], mu: float, cells: in
             p = -math.expm1((i - m) * step) / -math.expm1(-m * step)
             best = np.maximum(best, p * shifted(rest, i) + (1 - p) * shifted(rest, i - m))
         rest = best
-    if mu == 0:
-        return (
-            float(np.interp(epsilon, grid, rest))
-            if not np.isclose(epsilon / step % 1, 0)
-            else float(rest[half + round(epsilon / step)])
-        )
-    edges = np.arange(math.floor((mu * mu / 2 - 9 * mu) / step), math.ceil((mu * mu / 2 + 9 * mu) / step)) * step
-    mass = np.diff(norm.cdf(np.r_[edges, edges[-1] + step], mu * mu / 2, mu))
+    edges, mass = np.zeros(1), np.ones(1)
+    if mu > 0:
+        edges = np.arange(math.floor((mu * mu / 2 - 9 * mu) / step), math.ceil((mu * mu / 2 + 9 * mu) / step)) * step
+        mass = np.diff(norm.cdf(np.r_[edges, edges[-1] + step], mu * mu / 2, mu))
     at = np.ceil((epsilon - edges) / step - 1e-9).astype(int) + half  # rounded up: rest decreases
     value = np.where(at < 0, -np.expm1(np.minimum((at - half) * step, 0.0)), rest[np.clip(at, 0, rest.size - 1)])
     return float(np.sum(mass * np.where(at >= rest.size, 0.0, value)))
