@@ -72,3 +72,12 @@ def proximal_step(w: Vector, step: float | Vector, penalty: Penalty, free: int =
     elif penalty.active:
         out[head] = soft_threshold(out[head], step * penalty.l1) / (1.0 + step * penalty.l2)
     return out
+
+
+def rough(penalty: Penalty) -> Penalty:
+    """The penalty without its l2 part, which is smooth: l1, a box, or nothing.
+
+    >>> rough(Penalty(kind="elasticnet", alpha=1.0, l1_ratio=0.2))
+    Penalty(kind='l1', alpha=0.2, l1_ratio=0.5, box=None)
+    """
+    return penalty if penalty.kind == "box" else Penalty(kind="l1", alpha=penalty.l1)

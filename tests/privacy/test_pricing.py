@@ -9,7 +9,6 @@ import dp_accounting
 import numpy as np
 import pytest
 from dp_accounting import dp_event, pld, rdp
-from truth import curves as truth
 
 from dpsparse.privacy import (
     Adjacency,
@@ -26,8 +25,9 @@ from dpsparse.privacy import (
     price,
 )
 from dpsparse.privacy import pricing as pricing_module
-from dpsparse.privacy.curves import gaussian_epsilon, gaussian_mu
+from dpsparse.privacy.curves import gaussian_epsilon
 from dpsparse.privacy.sampled import sampled_epsilon
+from truth import curves as truth
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
 NEIGHBOURS = dp_accounting.NeighboringRelation
@@ -197,6 +197,20 @@ def test_pure_budgets_are_plain_addition(noise):
     assert priced.epsilon() == pytest.approx(total)
 
 
+@pytest.mark.parametrize("epsilon", [1e-3, 1e-5])
+def test_a_tiny_epsilon_is_priced_or_refused_in_words(epsilon):
+    """Renyi orders end somewhere; what lies beyond must not end in a request to report a bug, or in no noise scale."""
+    budget = Budget.approx(epsilon, 1e-9)
+    assert budget.as_rho() > 0
+    for asks in (plan(Ask(name="a", noise=Noise.DISCRETE_GAUSSIAN)), plan(gumbel(), gaussian())):
+        try:
+            priced = price(asks, budget)
+        except BudgetError as refusal:
+            assert "report" not in str(refusal), "a refusal says what to do"
+        else:
+            assert priced.rho > 0
+
+
 # ------------------------------------------------------------------------------------------------ other budgets
 
 
@@ -292,9 +306,7 @@ def test_sampled_and_unsampled_gaussians_share_one_convention():
 
 def test_a_priced_plan_of_both_keeps_the_convention():
     """z = 5 for all is what epsilon 3.576 buys: shares are set so that both kinds of ask get the same multiplier."""
-    both = plan(
-        gaussian(4, name="snapshot", share=4.0), gaussian(40, name="change", rows=PoissonRows(0.1), share=40.0)
-    )
+    both = plan(gaussian(4, name="snapshot", share=4.0), gaussian(40, name="change", rows=PoissonRows(0.1), share=40.0))
     priced = price(both, Budget.approx(3.58, 1e-5))
     for ask in ("snapshot", "change"):
         assert 2 / priced.cost(ask).strength == pytest.approx(5.0, rel=0.005)

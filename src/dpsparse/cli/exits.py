@@ -7,20 +7,26 @@ from typing import Any
 
 import click
 
-BAD_INPUT = 2
-BUDGET_REFUSED = 3
-NOT_WRITTEN = 4
-
 #: Reasons of the operating system that mean: no room, or no right to write.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 
 
 class Refusal(click.ClickException):
-    """A message for standard error, and the exit code that goes with it."""
+    """A bad argument, or data or a model that cannot be used: one or two sentences on standard error, exit code 2."""
 
-    def __init__(self, message: str, exit_code: int = BAD_INPUT) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
+    exit_code = 2
+
+
+class BudgetRefusal(Refusal):
+    """The privacy budget was refused: exit code 3."""
+
+    exit_code = 3
+
+
+class NotWritten(Refusal):
+    """The output could not be written: exit code 4."""
+
+    exit_code = 4
 
 
 class Commands(click.Group):
@@ -33,7 +39,7 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except BudgetError as error:
-            raise Refusal(_first_line(error), BUDGET_REFUSED) from None
+            raise BudgetRefusal(_first_line(error)) from None
         except (ValueError, TypeError, ImportError) as error:
             raise Refusal(_first_line(error)) from None
         except MemoryError:
@@ -41,7 +47,8 @@ class Commands(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # the reader of a pipe has gone: click knows what to do
-            raise Refusal(_first_line(error), NOT_WRITTEN if error.errno in _NO_ROOM else BAD_INPUT) from None
+            kind = NotWritten if error.errno in _NO_ROOM else Refusal
+            raise kind(_first_line(error)) from None
 
 
 def _first_line(error: Exception) -> str:

@@ -66,7 +66,7 @@ def fit(
     if as_json:
         print_json({**summary(model), "model": None if failure else out})
     else:
-        click.echo(model.statement_)
+        click.echo(brief(model.statement_))
         click.echo(_features(model))
         if failure is None:
             click.echo(f"Saved: {out}")
@@ -103,6 +103,17 @@ def run(model: Any, X: Any, y: Any, names: tuple[str, ...] | None, visible: bool
     model.set_params(verbose=False)
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
+
+
+def brief(statement: Any, most: int = 6) -> str:
+    """A statement with at most so many of its asks; a schedule makes them many, and the saved model has them all."""
+    lines = str(statement).splitlines()
+    asks = [i for i, line in enumerate(lines) if line.startswith("  - ")]
+    if len(asks) > most:
+        hidden = asks[most:]
+        lines[hidden[0]] = f"  - {len(hidden)} {'more ' if most else ''}noisy answers, listed in the saved model"
+        lines = [line for i, line in enumerate(lines) if i not in hidden[1:]]
+    return "\n".join(lines)
 
 
 def _save(model: Any, out: Path) -> Refusal | None:

@@ -12,7 +12,7 @@ from .exits import Refusal
 Command = Callable[..., Any]
 
 
-class Numbers(click.ParamType):
+class Numbers(click.ParamType):  # type: ignore[type-arg]
     """One number ``b``, or two as ``lo,hi``."""
 
     name = "b or lo,hi"
@@ -32,7 +32,7 @@ class Numbers(click.ParamType):
         return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
 
 
-class Names(click.ParamType):
+class Names(click.ParamType):  # type: ignore[type-arg]
     """Names or numbers separated by commas."""
 
     name = "a,b,..."

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from .exits import NOT_WRITTEN, Refusal
+from .exits import NotWritten
 
 
 def as_json(content: Mapping[str, Any]) -> None:
@@ -35,14 +35,14 @@ def _plain(value: Any) -> Any:
 def check_file(path: Path) -> None:
     """Refuse an output file that could not be written, before there is anything to write."""
     if path.exists() and not path.is_file():
-        raise Refusal(f"{path} is not an ordinary file. Choose another --out.", NOT_WRITTEN)
+        raise NotWritten(f"{path} is not an ordinary file. Choose another --out.")
     check_folder(path.parent)
 
 
 def check_folder(folder: Path) -> None:
     """Refuse a folder where no file can be made. Trying is the only sure way: rights, quotas and full disks all count."""
     if not folder.is_dir():
-        raise Refusal(f"the folder {folder} does not exist. Create it, or choose another --out.", NOT_WRITTEN)
+        raise NotWritten(f"the folder {folder} does not exist. Create it, or choose another --out.")
     with writing(folder), tempfile.TemporaryFile(dir=folder) as file:
         file.write(b"\0")
         file.flush()
@@ -55,9 +55,7 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        raise Refusal(
-            f"{path} could not be written: {reason}. Free some space, or choose another --out.", NOT_WRITTEN
-        ) from None
+        raise NotWritten(f"{path} could not be written: {reason}. Free some space, or choose another --out.") from None
 
 
 def write_text(path: Path, text: str) -> None:

@@ -102,8 +102,7 @@ class Storage:
             raise DataError("sparse rows hold zeros, so feature_bound must contain zero for every feature.")
         largest = np.maximum(np.abs(facts.lower), np.abs(facts.upper)) * np.ones(facts.n_features)
         as_given = bool(
-            lattice
-            and not sparse
+            not sparse
             and X.dtype.kind in "biu"
             and _integral(facts.lower)
             and _integral(facts.upper)
@@ -132,7 +131,7 @@ class Storage:
             shift=shift if implicit else none,
             stored_shift=none if implicit else shift,
             shifted=shifted,
-            height=float(np.rint(facts.intercept / unit)) if lattice else facts.intercept,
+            height=max(1.0, float(np.rint(facts.intercept / unit))) * facts.free if lattice else facts.intercept,
             factor_limit=2.0**52 / (SHIFTED_BLOCK_ROWS * max(raw, 1.0)) if shifted and lattice else np.inf,
         )
 
@@ -302,7 +301,7 @@ def _owners(x: Any) -> Indices:
 
 def _shrink(norms: Vector, bound: float) -> Vector:
     """Factor that brings each norm within its bound."""
-    return np.minimum(1.0, bound / np.maximum(norms, np.finfo(float).tiny))
+    return np.asarray(bound / np.maximum(norms, bound))
 
 
 def _integral(value: float | Vector) -> bool:

@@ -156,6 +156,7 @@ def simulate(
 
 def _allocate(path: Path, n_rows: int, n_features: int) -> np.memmap[Any, np.dtype[np.int8]]:
     """A mapped file whose space on the disk is taken: a full disk is an OSError here and not a crash later."""
+    path.unlink(missing_ok=True)  # an older cohort that is still mapped somewhere stays whole
     genotypes = np.lib.format.open_memmap(path, mode="w+", dtype=np.int8, shape=(n_rows, n_features))  # type: ignore[no-untyped-call]
     allocate = getattr(os, "posix_fallocate", None)  # not on every system
     if allocate is not None:

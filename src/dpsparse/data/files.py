@@ -280,7 +280,11 @@ def _arrow(path: Path, kind: str, wanted: list[str]) -> Any:
         path,
         read_options=arrow_csv.ReadOptions(block_size=CSV_BLOCK),
         convert_options=arrow_csv.ConvertOptions(
-            include_columns=wanted, null_values=list(MISSING), true_values=[], false_values=[]
+            include_columns=wanted,
+            null_values=list(MISSING),
+            strings_can_be_null=True,
+            true_values=[],
+            false_values=[],
         ),
     )
 
@@ -434,7 +438,7 @@ def _svmlight(path: Path, n_features: int | None, zero_based: bool) -> Table:
 
 def _npz(path: Path, part: str) -> Table | None:
     """The train (`part` empty) or test part; None if there is no test part."""
-    with np.load(path, allow_pickle=False) as file:
+    with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
         dense, sparse = f"X{part}", [f"{key}{part}" for key in ("data", "indices", "indptr", "shape")]
         if dense in file.files:
             X: Matrix = file[dense]

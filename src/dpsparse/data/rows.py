@@ -60,6 +60,7 @@ class PrivateRows:
         self._blocks = list(self._store.blocks(X, np.asarray(y, dtype=float)))
         self.coordinate_bounds = self._store.coordinate_bounds
         self.norm_bound = self._store.norm_bound
+        self.applied_intercept = self._store.height * self._store.unit
         self.applied_shift = self._store.applied_shift
         # what was computed last; private, and never leaves the room
         self._margin_memory: tuple[Vector, list[Vector], int] | None = None
@@ -152,8 +153,8 @@ class PrivateRows:
     def _room(self, block: Block, clip: Clip) -> Vector:
         """Largest factor of each row that `clip` allows, in units of the lattice; rounded against us."""
         entry = SUM_UNITS * (min(clip.norm, clip.entry or clip.norm) / clip.norm)
-        tiny = np.finfo(float).tiny
-        room = np.minimum(SUM_UNITS / np.sqrt(np.maximum(block.squares, tiny)), entry / np.maximum(block.largest, tiny))
+        # stored integers: a row that is not zero has norm at least 1
+        room = np.minimum(SUM_UNITS / np.sqrt(np.maximum(block.squares, 1.0)), entry / np.maximum(block.largest, 1.0))
         if clip.slope is not None:
             room = np.minimum(room, clip.slope / self._step(clip))
         return np.where(block.squares > 0, np.minimum(room, self._store.factor_limit) * (1 - 2.0**-40), 0.0)

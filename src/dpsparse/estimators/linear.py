@@ -84,6 +84,8 @@ class SparseLinear(BaseEstimator):
         for value, what in ((n_rows, "n_rows"), (n_features, "n_features")):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise ValueError(f"{what} must be a positive integer, got {value!r}.")
+        if self.ledger is not None or self.dataset is not None:
+            raise ValueError("this release has no ledger yet; leave ledger=None and dataset=None.")
         recipe = recipes.make(self.recipe)
         facts = recipe.view(self._facts(int(n_rows), int(n_features), sparse))
         if facts.penalty.active and facts.penalty.kind not in recipe.penalties:
@@ -225,7 +227,7 @@ class SparseLinear(BaseEstimator):
                         f"the solver left priced asks unused: {unused}. A plan must ask for what it prices."
                     )
                 answers.extend(oracle.till.answers)
-                found.append(_coefficients(w, prepared.facts, rows.applied_shift))
+                found.append(_coefficients(w, rows))
                 paths.append(path)
         self.statement_ = self._statement(prepared, answers, assumptions, randomness)
         if self.keep_path:
@@ -309,10 +311,11 @@ def _per_model(budget: Budget, models: int) -> Budget:
     return budget if models == 1 else Budget.zcdp(budget.as_rho() / models, budget.relation)
 
 
-def _coefficients(w: Vector, facts: Facts, shift: Vector) -> tuple[Vector, float]:
-    """Coefficients of the features as the user knows them, and the intercept."""
-    coef = w[: facts.n_features] + 0.0
-    return coef, float(facts.intercept * w[-1] if facts.free else 0.0) - float(shift @ coef)
+def _coefficients(w: Vector, rows: PrivateRows) -> tuple[Vector, float]:
+    """Coefficients of the features as the user knows them, and the intercept: public shift and height undone."""
+    coef = w[: rows.facts.n_features] + 0.0
+    constant = rows.applied_intercept * float(w[-1]) if rows.facts.free else 0.0
+    return coef, constant - float(rows.applied_shift @ coef)
 
 
 class _Progress:

@@ -10,16 +10,21 @@ the gradient sum: at most :math:`D_j` in coordinate j and :math:`D_2` in l2 norm
   (:math:`|a|+|b| \le \sqrt2\,\|(a,b)\|_2`).
 * ``Vertex``: the candidates :math:`+e_j` and :math:`-e_j` move against each other, so the range is
   :math:`2\max_j D_j`, and the l2 bound cannot help.
-* ``Greedy``: every rule is 1-Lipschitz in :math:`g_j/\sqrt{M_j}`:
-  gs is :math:`|g_j|/\sqrt{M_j}`;
-  gs-s is the distance of :math:`-g_j` from the subdifferential of the penalty over :math:`\sqrt{M_j}`, and a distance to
-  a convex set is 1-Lipschitz;
-  gs-r is :math:`\sqrt{M_j}\,|\mathrm{prox}(w_j - g_j/M_j) - w_j|`, and a proximal map is 1-Lipschitz;
-  gs-q is :math:`\sqrt{2V_j}`, :math:`V_j = -\min_\alpha [g_j\alpha + M_j\alpha^2/2 + \psi(w_j+\alpha) - \psi(w_j)]`.
-  Write :math:`a = \sqrt{M_j}\,\alpha` and :math:`u = -g_j/\sqrt{M_j}`: :math:`2V_j = \max_a [2ua - a^2 - 2\phi(a)]` with
+* ``Greedy``: with :math:`G_j = g_j + \lambda_2 w_j` the gradient of the smooth part, :math:`\psi` the rest of the penalty (l1 or
+  a box) and :math:`H_j` the declared curvature, every rule is 1-Lipschitz in :math:`g_j/\sqrt{H_j}`:
+  gs is :math:`|G_j|/\sqrt{H_j}`;
+  gs-s is the distance of :math:`-G_j` from the subdifferential :math:`\partial\psi(w_j)` over :math:`\sqrt{H_j}`, and a
+  distance to a convex set is 1-Lipschitz;
+  gs-r is :math:`\sqrt{H_j}\,|\mathrm{prox}_{\psi/H_j}(w_j - G_j/H_j) - w_j|`, and a proximal map is 1-Lipschitz;
+  gs-q is :math:`\sqrt{2V_j}`, :math:`V_j = -\min_\alpha [G_j\alpha + H_j\alpha^2/2 + \psi(w_j+\alpha) - \psi(w_j)]`.
+  Write :math:`a = \sqrt{H_j}\,\alpha` and :math:`u = -G_j/\sqrt{H_j}`: :math:`2V_j = \max_a [2ua - a^2 - 2\phi(a)]` with
   :math:`\phi` convex, :math:`\phi(0) = 0`, so :math:`2V = u^2 - \min_a[(u-a)^2 + 2\phi(a)]` and its derivative in u is
   :math:`2a^*(u)`. The optimal :math:`a^*` obeys :math:`(u - a^*)a^* \ge \phi(a^*)`, from the subgradient inequality at 0, so
   :math:`2V = 2ua^* - a^{*2} - 2\phi(a^*) \ge a^{*2}` and :math:`|d\sqrt{2V}/du| = |a^*|/\sqrt{2V} \le 1`.
+  This needs :math:`\phi(0)` finite, that is :math:`w_j` inside the box (outside, the slope of the root is unbounded):
+  the rules see :math:`w` projected onto the box. It needs :math:`\psi` convex: negative weights are refused.
+  Two candidates together move by at most the sum of the two largest :math:`D_j/\sqrt{H_j}`, and by at most
+  :math:`D_2\sqrt{1/H_{(1)} + 1/H_{(2)}}` for the two smallest curvatures (Cauchy-Schwarz).
 """
 
 from __future__ import annotations
@@ -29,9 +34,10 @@ import math
 import numpy as np
 
 from ..facts import Penalty, Vector
-from ..ops import proximal_step
+from ..ops import proximal_step, rough
 from ..oracle import Greedy, Magnitude, Score, Vertex
 from ..privacy.adjacency import Adjacency
+from ..privacy.errors import PrivacyError
 from .measure import Reach
 
 
@@ -57,32 +63,57 @@ def spread(score: Score, reach: Reach, relation: Adjacency, free: int) -> float:
     if isinstance(score, Vertex):
         return 2 * float(coordinates.max())
     if isinstance(score, Greedy):
-        return 2 * float(np.max(coordinates / np.sqrt(score.curvature)))
+        return _greedy_spread(score, coordinates, reach.l2(relation))
     raise TypeError(f"unknown score {score!r}.")
 
 
+def _greedy_spread(score: Greedy, coordinates: Vector, norm: float) -> float:
+    if score.penalty.l1 < 0 or score.penalty.l2 < 0 or not np.all(score.curvature > 0):
+        raise PrivacyError("a greedy score needs positive curvatures and a penalty of positive weights.")
+    if coordinates.shape != score.curvature.shape:
+        raise PrivacyError("a greedy score needs one curvature for every coordinate.")
+    moves = coordinates / np.sqrt(score.curvature)
+    if moves.size == 1:
+        return 2 * float(moves[0])
+    largest = np.partition(moves, -2)[-2:]
+    flattest = np.partition(score.curvature, 1)[:2]
+    return min(float(largest.sum()), norm * float(np.sqrt(np.sum(1 / flattest))))
+
+
 def _greedy(score: Greedy, g: Vector, free: int) -> Vector:
-    root = np.sqrt(score.curvature)
+    """Scores by rule; the intercept, last, has no penalty."""
+    H, root, penalty = score.curvature, np.sqrt(score.curvature), rough(score.penalty)
+    w = proximal_step(score.w, 1.0, penalty, free) if penalty.kind == "box" else score.w
+    ridge = score.penalty.l2 * w
+    ridge[w.size - free :] = 0.0
+    g = g + ridge
     if score.rule == "gs":
-        return np.abs(g) / root
-    w, penalty = score.w, score.penalty
+        return np.asarray(np.abs(g) / root)
     if score.rule == "gs-s":
         return _subgradient_distance(g, w, penalty, free) / root
-    moved = proximal_step(w - g / score.curvature, 1.0 / score.curvature, penalty, free) - w
+    moved = proximal_step(w - g / H, 1.0 / H, penalty, free) - w
     if score.rule == "gs-r":
         return np.asarray(root * np.abs(moved))
     if score.rule == "gs-q":
-        before, after = _penalty_value(w, penalty, free), _penalty_value(w + moved, penalty, free)
-        decrease = -(g * moved + score.curvature * moved**2 / 2 + after - before)
-        return np.asarray(np.sqrt(2 * np.maximum(decrease, 0.0)))
+        return np.asarray(np.sqrt(H * moved**2 + 2 * _surplus(g, w, moved, H, penalty, free)))
     raise ValueError(f"unknown greedy rule {score.rule!r}; use gs, gs-s, gs-r or gs-q.")
 
 
-def _penalty_value(w: Vector, penalty: Penalty, free: int) -> Vector:
-    """The penalty of each coordinate (the box is zero inside, and proximal steps stay inside)."""
-    value = penalty.l1 * np.abs(w) + penalty.l2 * w**2 / 2
-    value[w.size - free :] = 0.0
-    return value
+def _surplus(g: Vector, w: Vector, moved: Vector, H: Vector, penalty: Penalty, free: int) -> Vector:
+    r"""What gs-q has beyond the squared step: :math:`p\alpha - [\psi(w+\alpha) - \psi(w)] \ge 0` for :math:`p = -g - H\alpha`.
+
+    p is a subgradient at the new point. Written case by case: the difference of two large numbers would leave a root of
+    rounding errors, and scores may not move by more than their proof says.
+    """
+    if penalty.kind == "box":
+        surplus = np.maximum((-g - H * moved) * moved, 0.0)
+    else:
+        new = w + moved
+        crossed = 2 * penalty.l1 * np.abs(w) * (np.sign(new) * np.sign(w) < 0)
+        stopped = np.abs(w) * np.maximum(penalty.l1 - np.sign(w) * (H * w - g), 0.0)
+        surplus = np.where(new == 0, stopped, crossed)
+    surplus[w.size - free :] = 0.0
+    return surplus
 
 
 def _subgradient_distance(g: Vector, w: Vector, penalty: Penalty, free: int) -> Vector:
@@ -95,6 +126,5 @@ def _subgradient_distance(g: Vector, w: Vector, penalty: Penalty, free: int) -> 
         at_top, at_bottom = w >= penalty.box, w <= -penalty.box
         out[head] = np.where(at_top, np.maximum(g, 0.0), np.where(at_bottom, np.maximum(-g, 0.0), np.abs(g)))
     else:
-        inner = g + penalty.l2 * w
-        out[head] = np.where(w != 0, np.abs(inner + penalty.l1 * np.sign(w)), np.maximum(np.abs(inner) - penalty.l1, 0))
+        out[head] = np.where(w != 0, np.abs(g + penalty.l1 * np.sign(w)), np.maximum(np.abs(g) - penalty.l1, 0))
     return out

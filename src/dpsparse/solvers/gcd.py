@@ -1,0 +1,89 @@
+r"""Greedy coordinate descent, private when its oracle is.
+
+.. math::
+    j_t = \arg\max_j u_j(w_t) + \text{noise}, \qquad
+    w_{t+1} = w_t \text{ with coordinate } j_t \text{ moved to }
+    \mathrm{prox}_{\gamma\psi/H_j}\bigl(w_j - \tfrac{\gamma}{H_j}\tilde g_j(w_t)\bigr)
+
+One ask chooses the coordinate, by how much a step along it promises; another, with noise of its own, gives the gradient
+there. Central oracle: DP-GCD [M23]_; exact oracle: greedy coordinate descent with the same rules [N15]_.
+
+References
+----------
+.. [M23] Mangold, Bellet, Salmon and Tommasi, AISTATS 2023, Algorithms 1 and 2.
+.. [N15] Nutini et al., ICML 2015.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..facts import Facts, Vector
+from ..oracle import Greedy, Indices, Oracle, Path
+from ..privacy.budget import Budget
+from ..privacy.plan import Ask, Noise, Plan
+from .coordinates import ColumnSquares, Coordinates
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GreedyCD:
+    """Greedy coordinate descent.
+
+    Parameters
+    ----------
+    rule : {"gs", "gs-s", "gs-r", "gs-q"}
+        What the greedy choice compares; see `Greedy`.
+    steps : int
+        Coordinates that are chosen and moved, one after the other.
+    step_size : float
+        Part of the step 1 over the curvature that is taken.
+    residual : float
+        Bound R on the slope of the loss of one row.
+    squares : ColumnSquares
+        Mean squares of the columns, from which curvatures and clips follow.
+    selection : float
+        Part of the rest of the budget that pays for the choices.
+    selection_noise, noise : Noise
+        What protects a choice, and a gradient.
+    """
+
+    rule: str
+    steps: int
+    step_size: float
+    residual: float
+    squares: ColumnSquares
+    selection: float = 0.5
+    selection_noise: Noise = Noise.GUMBEL
+    noise: Noise = Noise.GAUSSIAN
+
+    def plan(self, facts: Facts, budget: Budget) -> Plan:
+        """Mean squares, if they are asked for; then a choice and a gradient for each step."""
+        rest = 1.0 - self.squares.share
+        select = Ask(name="select", noise=self.selection_noise, times=self.steps, share=rest * self.selection)
+        values = Ask(name="values", noise=self.noise, times=self.steps, share=rest * (1.0 - self.selection))
+        return Plan(asks=(*self.squares.asks(), select, values))
+
+    def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
+        """Return the last iterate; everything here is post-processing."""
+        facts = oracle.facts
+        at = Coordinates.of(
+            facts, self.squares.read(oracle), self.residual, self.step_size, columns=self.squares.share > 0
+        )
+        w = at.first()
+        for _ in range(self.steps):
+            score = Greedy(self.rule, at.curvature, w, facts.penalty)
+            j = oracle.select(w, 1, score=score, clip=at.clip, excluded=beyond_cap(w, facts))
+            w = at.moved(w, int(j[0]), float(oracle.gradient_at(w, j, clip=at.clip)[0]))
+            if path is not None:
+                path.add(w, oracle)
+        return w
+
+
+def beyond_cap(w: Vector, facts: Facts) -> Indices | None:
+    """Coordinates that may not be chosen: once the allowed number is nonzero, all the others."""
+    head = w[: facts.n_features]
+    if facts.cap >= facts.n_features or np.count_nonzero(head) < facts.cap:
+        return None
+    return np.flatnonzero(head == 0)
