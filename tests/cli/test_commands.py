@@ -31,8 +31,7 @@ def refused(code, *arguments):
     assert result.exit_code == code, result.output
     assert result.stdout == ""
     assert "Traceback" not in result.stderr
-    message = result.stderr.strip().splitlines()[-1]
-    assert message.startswith("Error: ")
+    message = " ".join(result.stderr[result.stderr.index("Error: ") :].split())
     assert message.count(". ") <= 2
     return message
 
@@ -120,6 +119,36 @@ def test_the_module_runs_as_a_program(folder, tmp_path):
     assert bad.returncode == 2
     assert bad.stdout == ""
     assert bad.stderr.startswith("Error: no.csv was expected to be a CSV file")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+def test_progress_goes_to_the_terminal_and_never_to_standard_output(folder, tmp_path):
+    import pty
+
+    screen, terminal = pty.openpty()
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "dpsparse",
+            "fit",
+            str(folder / "numbers.csv"),
+            *NUMBERS,
+            "--out",
+            str(tmp_path / "m.json"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        env={**os.environ, "TERM": "xterm"},
+        text=True,
+        check=True,
+    )
+    os.close(terminal)
+    shown = os.read(screen, 100_000).decode()
+    os.close(screen)
+    assert "100%" in shown
+    assert "%" not in done.stdout
+    assert done.stdout.startswith("This model was fitted by")
 
 
 # ------------------------------------------------------------------------------------------------------ fit
@@ -382,6 +411,15 @@ def test_bad_arguments_are_refused_in_a_sentence(folder, tmp_path, options, says
     assert list(tmp_path.iterdir()) == []
 
 
+def test_numbers_beyond_arithmetic_are_no_traceback(folder, monkeypatch):
+    def overflow(*_, **__):
+        raise OverflowError("math range error")
+
+    monkeypatch.setattr(dpsparse.SparseRegressor, "plan", overflow)
+    options = [*NUMBERS[:2], *NUMBERS[4:]]
+    assert "too large or too small" in refused(2, "plan", "--n-rows", 100, "--n-features", 5, *options)
+
+
 def test_arguments_are_refused_before_data_is_read(tmp_path):
     assert "unknown recipe" in refused(
         2, "fit", tmp_path / "no.csv", *NUMBERS, "--recipe", "magic", "--out", tmp_path / "m.json"
@@ -443,6 +481,15 @@ def test_a_read_only_folder_is_refused(tmp_path):
 @pytest.mark.skipif(not Path("/dev/null").exists(), reason="needs a device")
 def test_a_device_is_not_replaced_by_a_file(tmp_path):
     assert "not an ordinary file" in refused(4, "fit", tmp_path / "no.csv", *NUMBERS, "--out", "/dev/null")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
+def test_standard_output_that_is_full_has_its_exit_code():
+    command = [sys.executable, "-m", "dpsparse", "plan", "--n-rows", "100", "--n-features", "5", *CLASSES[:2], *BOUNDS]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 4
+    assert done.stderr.startswith("Error: the output could not be written")
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])

@@ -14,6 +14,18 @@ SIGMAS = 5.0
 ALARM = 5e-7
 
 
+class Stream:
+    """Stands in for `Randomness` where many draws are needed: one seeded generator for all of them."""
+
+    secure = False
+
+    def __init__(self, seed: int) -> None:
+        self._generator = np.random.default_rng(seed)
+
+    def generator(self) -> np.random.Generator:
+        return self._generator
+
+
 def mu_lower(present: np.ndarray, absent: np.ndarray, alarm: float = ALARM) -> float:
     """A lower bound on mu from outputs in two worlds; too high with probability at most `alarm`.
 

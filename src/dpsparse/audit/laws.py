@@ -7,7 +7,8 @@ stops on the exact loss, or takes its intercept from ``y.mean()`` breaks one of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -90,9 +91,9 @@ def check_estimator_privacy(estimator: Any, X: Any, y: Any) -> None:
     tapes: list[Tape] = []
     recorded = _fitted(estimator, X, y, RecordingOracle, tapes)
     for law, data in (("replay", (X, y)), ("swap", _other(X, y, np.random.default_rng(0)))):
-        left = iter(tapes)
+        replay = functools.partial(_next_replay, iter(tapes))
         try:
-            again = _fitted(estimator, *data, lambda oracle, left=left: ReplayOracle(oracle, next(left)), None)
+            again = _fitted(estimator, *data, replay, None)
         except PrivacyError as refusal:
             raise LawBroken(f"{law}: with the same answers the fit asked for something else. {refusal}") from refusal
         for name in sorted(set(recorded) | set(again)):
@@ -144,6 +145,10 @@ def _same_result(law: str, result: Vector, run: Callable[[], Vector]) -> None:
         raise LawBroken(
             f"{law}: the result differs although every answer was the same, so the solver looked past the oracle."
         )
+
+
+def _next_replay(tapes: Iterator[Tape], oracle: Any) -> ReplayOracle:
+    return ReplayOracle(oracle, next(tapes))
 
 
 def _fitted(estimator: Any, X: Any, y: Any, wrap: Callable[[Any], Any], tapes: list[Tape] | None) -> dict[str, Any]:

@@ -44,11 +44,16 @@ class Commands(click.Group):
             raise Refusal(_first_line(error)) from None
         except MemoryError:
             raise Refusal("there is not enough memory for this data. Use fewer rows or columns.") from None
+        except OverflowError:
+            raise Refusal(
+                "a bound or the budget is too large or too small to compute with. Choose a usual one."
+            ) from None
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # the reader of a pipe has gone: click knows what to do
-            kind = NotWritten if error.errno in _NO_ROOM else Refusal
-            raise kind(_first_line(error)) from None
+            if error.errno in _NO_ROOM:
+                raise NotWritten(f"the output could not be written: {error.strerror}. Free some space.") from None
+            raise Refusal(_first_line(error)) from None
 
 
 def _first_line(error: Exception) -> str:

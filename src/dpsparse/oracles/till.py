@@ -33,6 +33,11 @@ class Till:
             raise NotPricedError(
                 f"ask {name!r} was priced for {ask.times} turns and all are used. Price more turns in plan(facts)."
             )
+        step = sum(self._used.values())
+        if self.plan.order and self.plan.order[step] != name:
+            raise NotPricedError(
+                f"the plan was priced in an order, and {self.plan.order[step]!r} comes next, not {name!r}."
+            )
         self._used[name] = turn + 1
         if self._on_charge is not None:
             self._on_charge(name)

@@ -138,8 +138,34 @@ def selection_renyi(eta: float, orders: Curve = ORDERS) -> Curve:
     part = -np.expm1(-(a - 1) * eta)
     log_x = np.log((a - 1) / a) + np.log(whole) - np.log(part) + eta
     log_moment = (a - 1) * log_x + np.log(whole) - np.log(a) - math.log(-math.expm1(-eta))
-    slack = 8 * np.finfo(float).eps * (1 + np.abs((a - 1) * log_x) + np.log(a))
+    # the logarithms cancel for small eta: what their rounding can hide is added, and the minimum then takes over
+    size = np.abs(np.log((a - 1) / a)) + np.abs(np.log(whole)) + np.abs(np.log(part)) + eta
+    slack = 8 * np.finfo(float).eps * (a * size + np.log(a) + abs(math.log(-math.expm1(-eta))))
     return np.minimum((log_moment + slack) / (a - 1), np.minimum(eta, a * eta * eta / 8))
+
+
+def objective_renyi(m: float, offset: float = 0.0, orders: Curve = ORDERS) -> Curve:
+    r"""Renyi curve of objective perturbation with gradient sensitivity / noise = m and log-determinant `offset`.
+
+    .. math:: c + \frac{\alpha m^2}{2} + \frac{\log 2\Phi((\alpha-1)m)}{\alpha-1}
+
+    It is the curve of a privacy loss of at most :math:`c + m^2/2 + m|Z|` with Z standard normal, since
+    :math:`\log E\,e^{a|Z|} = a^2/2 + \log 2\Phi(a)`. That perturbed objectives have such a loss is proved in
+    `dpsparse.statistics.objective_perturbation`.
+    """
+    a = orders
+    folded = np.maximum(math.log(2.0) + log_ndtr((a - 1) * m), 0.0) + 4 * np.finfo(float).eps
+    return np.asarray(offset + a * (m * m / 2) + folded / (a - 1))
+
+
+def objective_rho(m: float, offset: float = 0.0) -> float:
+    r"""The zCDP of objective perturbation: :math:`c + m^2/2 + m\sqrt{2/\pi}`.
+
+    The smallest rho with :math:`D_\alpha \le \rho\alpha` for all orders. :math:`\log 2\Phi` is concave and zero at zero, so
+    :math:`\log(2\Phi(a))/a` falls from its slope :math:`\sqrt{2/\pi}` at 0; hence :math:`D_\alpha/\alpha - m^2/2` falls in
+    :math:`\alpha`, and its supremum is the limit at 1.
+    """
+    return offset + m * m / 2 + m * math.sqrt(2 / math.pi)
 
 
 def renyi_delta(curve: Curve, epsilon: float, orders: Curve = ORDERS) -> float:

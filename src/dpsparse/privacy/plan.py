@@ -8,10 +8,14 @@ it takes. Shares are relative: `price` scales them all by one number until the b
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .errors import PrivacyError
 
@@ -24,6 +28,7 @@ class Noise(StrEnum):
     LAPLACE = "laplace"
     GUMBEL = "gumbel"
     PERMUTE_AND_FLIP = "permute-and-flip"
+    OBJECTIVE = "objective"
     NONE = "none"
 
     @property
@@ -59,6 +64,66 @@ class PoissonRows:
 Participation = EveryRow | PoissonRows
 
 
+@dataclass(frozen=True)
+class RandomTimes:
+    r"""The law of a number of turns that was drawn from public randomness when the plan was made.
+
+    The turns are the sum of `epochs` independent geometric numbers, :math:`P(N = k) = (1-\gamma)\gamma^k` for
+    :math:`k \ge 0` with :math:`\gamma = m/(1+m)` and mean m, and each model of the plan takes them `copies` times.
+
+    Guarantee
+    ---------
+    The draw is independent of the data and is published, so the price is that of the law: the delta of a plan is the mean
+    of the deltas of its outcomes (see `sampled`), and the noise does not depend on which outcome was drawn. This needs a
+    draw by chance: an outcome that somebody picked is not covered by the law.
+
+    Parameters
+    ----------
+    epochs : int
+    mean_each : float
+        m: mean of one geometric number.
+    copies : int
+        How often the whole number is used: one for each model.
+    """
+
+    epochs: int
+    mean_each: float
+    copies: int = 1
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1 or self.copies < 1 or not (math.isfinite(self.mean_each) and self.mean_each > 0):
+            raise PrivacyError(
+                f"random times need epochs >= 1, copies >= 1 and a positive mean, got {self.epochs}, {self.copies} and {self.mean_each!r}."
+            )
+
+    @property
+    def stay(self) -> float:
+        """gamma: the probability of one more turn."""
+        return self.mean_each / (1 + self.mean_each)
+
+    @property
+    def mean(self) -> float:
+        """Expected number of turns."""
+        return self.epochs * self.mean_each * self.copies
+
+    def draw(self, generator: np.random.Generator) -> tuple[int, ...]:
+        """One number for each epoch."""
+        return tuple(int(k) - 1 for k in generator.geometric(1 - self.stay, self.epochs))
+
+    def generating(self, z: NDArray[np.complex128]) -> NDArray[np.complex128]:
+        """E z^N."""
+        return np.asarray(((1 - self.stay) / (1 - self.stay * z**self.copies)) ** self.epochs)
+
+    def log_moment(self, log_z: float) -> float:
+        """log E z^N for real z > 0; infinite where the sum diverges."""
+        if self.copies * log_z + math.log(self.stay) >= 0:
+            return math.inf
+        return self.epochs * (math.log1p(-self.stay) - math.log1p(-self.stay * math.exp(self.copies * log_z)))
+
+    def __str__(self) -> str:
+        return f"drawn from the sum of {self.epochs} geometric numbers of mean {self.mean_each:.6g}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ask:
     """One kind of noisy answer.
@@ -79,6 +144,8 @@ class Ask:
         Weight of all turns together in the budget.
     schedule : tuple of float or None
         Relative weight of each turn; None: all alike.
+    offset : float
+        Loss of one draw that no noise removes: the log-determinant of a perturbed objective. Public.
     """
 
     name: str
@@ -88,6 +155,7 @@ class Ask:
     rows: Participation = EveryRow()
     share: float = 1.0
     schedule: tuple[float, ...] | None = None
+    offset: float = 0.0
 
     def __post_init__(self) -> None:
         if self.times < 1 or self.draws < 1:
@@ -100,6 +168,10 @@ class Ask:
             len(self.schedule) != self.times or not all(math.isfinite(v) and v > 0 for v in self.schedule)
         ):
             raise PrivacyError(f"ask {self.name!r}: schedule must hold {self.times} positive weights, one per turn.")
+        if not (math.isfinite(self.offset) and self.offset >= 0) or (self.offset and self.noise is not Noise.OBJECTIVE):
+            raise PrivacyError(
+                f"ask {self.name!r}: offset must be a non-negative number, and zero unless the noise is 'objective'."
+            )
         if isinstance(self.rows, PoissonRows) and self.noise not in (Noise.GAUSSIAN, Noise.NONE):
             raise PrivacyError(
                 f"ask {self.name!r}: sampled rows can only be priced with Gaussian noise, not {str(self.noise)!r}. Use EveryRow() or noise='lattice'."
@@ -121,15 +193,21 @@ class Plan:
     asks : tuple of Ask
     public : mapping
         Public choices drawn when the plan was made (an order of coordinates, a random number of steps).
+    order : tuple of str
+        Names of asks, one for each turn, in the order in which they will be asked; oracles hold a solver to it. Empty:
+        any order. Plans with selections of several kinds are priced more tightly when their order is known.
     """
 
     asks: tuple[Ask, ...]
     public: Mapping[str, Any] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         names = [a.name for a in self.asks]
         if len(set(names)) != len(names):
             raise PrivacyError(f"a plan must not name an ask twice, got {names}.")
+        if self.order and Counter(self.order) != Counter({a.name: a.times for a in self.asks}):
+            raise PrivacyError("the order of a plan must name every ask once for each of its turns.")
 
     def __getitem__(self, name: str) -> Ask:
         for ask in self.asks:
@@ -150,7 +228,16 @@ class Plan:
             )
             for a in self.asks
         )
-        return replace(self, asks=asks)
+        return replace(self, asks=asks, order=self.order * times)
+
+    def selections(self) -> tuple[tuple[float, int], ...] | None:
+        """Weight and number of draws of each selection turn, in the order they are asked; None if that is not known."""
+        asks = [a for a in self.asks if a.noise is Noise.GUMBEL]
+        if len(asks) > 1 and not self.order:
+            return None
+        left = {a.name: iter(a.weights()) for a in asks}
+        turns = [n for n in self.order if n in left] if self.order else [a.name for a in asks for _ in range(a.times)]
+        return tuple((next(left[name]), self[name].draws) for name in turns)
 
     def with_noise(self, old: Noise, new: Noise) -> Plan:
         """The plan with one kind of noise exchanged for another."""

@@ -10,6 +10,7 @@ Gaussian           mu-GDP, sigma = sensitivity / mu      :math:`\mu = \sqrt{2\rh
 Gumbel selection   eta-bounded range, b = range / eta    :math:`\eta = \sqrt{8\rho}`
 Laplace            epsilon-DP, b = l1 sensitivity / eps  :math:`\epsilon = \sqrt{2\rho}`
 permute-and-flip   epsilon-DP, b = 2 sensitivity / eps   :math:`\epsilon = \sqrt{2\rho}`
+objective          a public offset, s = sensitivity / m  :math:`m = \sqrt{2\rho}`
 =================  ====================================  ==========================
 
 `price` finds the largest :math:`r` that a valid accountant certifies, then rounds it down. The accountant is chosen by
@@ -19,6 +20,7 @@ what the plan holds:
 * a Poisson-sampled ask: every Gaussian goes to one privacy loss distribution (`sampled`);
 * selections or Laplace noise: exact Renyi curves with the tight conversion, the recursion of `selections`, and, where
   all is pure, plain addition; whichever certifies the least noise;
+* perturbed objectives: Renyi curves, which hold their offset; not proven to be mu-GDP for any mu;
 * discrete Gaussians: zCDP with the tight conversion, since an exact Gaussian curve is not proven for them.
 
 Guarantee
@@ -32,12 +34,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from . import sampled
+from . import sampled, selections
 from .budget import Budget
 from .curves import (
     ORDERS,
@@ -46,6 +48,8 @@ from .curves import (
     gaussian_renyi,
     laplace_renyi,
     largest,
+    objective_renyi,
+    objective_rho,
     pure_mu,
     pure_renyi,
     renyi_delta,
@@ -55,6 +59,7 @@ from .curves import (
 )
 from .errors import BudgetError, NotPricedError
 from .plan import Ask, Noise, Plan, PoissonRows
+from .stages import Counted, Stage
 
 #: Rounding of r towards more noise; covers the last-digit error of the closed forms.
 SAFETY = 1.0 - 1e-9
@@ -65,11 +70,12 @@ LARGEST_SAMPLED_EPSILON = 100.0
 
 @dataclass(frozen=True)
 class Cost:
-    """One draw: which noise, on which fraction of the rows, at which rho = r w."""
+    """One draw: which noise, on which fraction of the rows, at which rho = r w, with which offset."""
 
     noise: Noise
     rho: float
     rate: float = 1.0
+    offset: float = 0.0
 
     @property
     def strength(self) -> float:
@@ -85,7 +91,7 @@ def costs(plan: Plan, rate: float = 1.0) -> Counter[Cost]:
             raise BudgetError(f"ask {ask.name!r} has no noise, so no budget can cover it. Use a private recipe.")
         q = ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
         for weight in ask.weights():
-            counted[Cost(ask.noise, rate * weight, q)] += ask.draws
+            counted[Cost(ask.noise, rate * weight, q, ask.offset)] += ask.draws
     return counted
 
 
@@ -109,7 +115,7 @@ class PricedPlan:
         if not 0 <= turn < ask.times:
             raise NotPricedError(f"ask {name!r} was priced for {ask.times} turns, but turn {turn + 1} was asked for.")
         q = ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
-        return Cost(ask.noise, self.rate * self._weights[name][turn], q)
+        return Cost(ask.noise, self.rate * self._weights[name][turn], q, ask.offset)
 
     @cached_property
     def _weights(self) -> dict[str, tuple[float, ...]]:
@@ -123,7 +129,7 @@ class PricedPlan:
     @cached_property
     def rho(self) -> float:
         """Total zCDP of the plan; an upper bound where rows are sampled, since sampling is not counted."""
-        return math.fsum(c.rho * k for c, k in costs(self.plan, self.rate).items())
+        return total_rho(costs(self.plan, self.rate))
 
     @cached_property
     def mu(self) -> float:
@@ -135,14 +141,27 @@ class PricedPlan:
         delta = self.budget.delta if delta is None else delta
         if delta is None:
             raise BudgetError("this budget has no delta of its own; name one.")
-        return spent_epsilon(costs(self.plan, self.rate), delta, self.budget)
+        counted = costs(self.plan, self.rate)
+        found = [spent_epsilon(counted, delta, self.budget)]
+        parts = _recursion_parts(self.plan, costs(self.plan)) if delta > 0 else None
+        if parts is not None:
+            stage = Stage.from_shares(parts[0], parts[1], parts[2]).scaled(math.sqrt(self.rate))
+            found.append(selections.selection_epsilon(delta, stage.selections, stage.mu, laplaces=stage.laplaces))
+        return min(found)
+
+
+def total_rho(counted: Counter[Cost]) -> float:
+    """ZCDP of a composition."""
+    return math.fsum(
+        k * (objective_rho(c.strength, c.offset) if c.noise is Noise.OBJECTIVE else c.rho) for c, k in counted.items()
+    )
 
 
 def total_mu(counted: Counter[Cost]) -> float:
     """GDP of a composition, from the GDP of its parts."""
     square = 0.0
     for cost, count in counted.items():
-        if cost.noise is Noise.DISCRETE_GAUSSIAN:
+        if cost.noise in (Noise.DISCRETE_GAUSSIAN, Noise.OBJECTIVE):
             return math.inf  # not proven
         one = {Noise.GAUSSIAN: lambda s: s, Noise.GUMBEL: selection_mu}.get(cost.noise, pure_mu)(cost.strength)
         square += count * one**2
@@ -153,6 +172,9 @@ def renyi(counted: Counter[Cost]) -> np.ndarray:
     """Renyi curve of a composition of unsampled mechanisms."""
     curve = np.zeros_like(ORDERS)
     for cost, count in counted.items():
+        if cost.noise is Noise.OBJECTIVE:
+            curve += count * objective_renyi(cost.strength, cost.offset)
+            continue
         one = {
             Noise.GAUSSIAN: gaussian_renyi,
             Noise.DISCRETE_GAUSSIAN: gaussian_renyi,  # rho-zCDP: the same line, as a bound
@@ -222,13 +244,13 @@ def price(plan: Plan, budget: Budget) -> PricedPlan:
     unit = costs(plan)
     if not unit:
         raise BudgetError("the plan asks for nothing, so there is nothing to price.")
-    rate, accountant = _rate(unit, budget)
+    rate, accountant = _rate(plan, unit, budget)
     priced = PricedPlan(plan=plan, budget=budget, rate=rate * SAFETY, accountant=accountant)
     _certify(priced)
     return priced
 
 
-def _rate(unit: Counter[Cost], budget: Budget) -> tuple[float, str]:
+def _rate(plan: Plan, unit: Counter[Cost], budget: Budget) -> tuple[float, str]:
     weight = math.fsum(c.rho * k for c, k in unit.items())
     if budget.epsilon is None:
         if _sampled(unit):
@@ -236,10 +258,18 @@ def _rate(unit: Counter[Cost], budget: Budget) -> tuple[float, str]:
                 "a plan that samples rows is priced in (epsilon, delta) only; give epsilon and delta instead of rho or mu."
             )
         if budget.rho is not None:
-            return budget.rho / weight, "zCDP sum"
+            _refuse_offsets(unit, budget.rho, "rho")
+            if Noise.OBJECTIVE not in _kinds(unit):
+                return budget.rho / weight, "zCDP sum"
+            rho = budget.rho
+            return largest(lambda r: total_rho(_scaled(unit, r)) <= rho, 0.0, rho / weight), "zCDP sum"
         assert budget.mu is not None
         if _only_gaussian(unit):
             return budget.mu**2 / (2 * weight), "exact Gaussian composition"
+        if Noise.OBJECTIVE in _kinds(unit):
+            raise BudgetError(
+                "mu-GDP is not proven for a perturbed objective; give epsilon and delta, or rho, or another recipe."
+            )
         if Noise.DISCRETE_GAUSSIAN in _kinds(unit):
             raise BudgetError(
                 "mu-GDP is not proven for the exact discrete Gaussian; use noise='lattice', or give epsilon and delta."
@@ -268,7 +298,12 @@ def _rate(unit: Counter[Cost], budget: Budget) -> tuple[float, str]:
                 "a plan that samples rows may hold Gaussian asks only: no valid account of sampled selections is known to us."
             )
         else:
+            _refuse_offsets(unit, epsilon, "epsilon")
             candidates.append((_renyi_rate(unit, epsilon, delta, weight), "Renyi curves, tight conversion"))
+            parts = _recursion_parts(plan, unit)
+            if parts is not None:
+                found = selections.calibrate(epsilon, delta, parts[0], parts[1], laplace_shares=parts[2])
+                candidates.append((found, "recursion over selections"))
     if not candidates:
         raise BudgetError(
             "delta = 0 needs a plan of pure mechanisms only (Laplace, Gumbel, permute-and-flip); this one has Gaussian noise. Choose delta > 0."
@@ -277,7 +312,26 @@ def _rate(unit: Counter[Cost], budget: Budget) -> tuple[float, str]:
 
 
 def _scaled(unit: Counter[Cost], rate: float) -> Counter[Cost]:
-    return Counter({Cost(c.noise, c.rho * rate, c.rate): k for c, k in unit.items()})
+    return Counter({replace(c, rho=c.rho * rate): k for c, k in unit.items()})
+
+
+def _recursion_parts(plan: Plan, unit: Counter[Cost]) -> tuple[Counted, float, Counted] | None:
+    """Shares of selections in order, of all Gaussians, and of Laplace noises; None where the recursion does not apply."""
+    ordered = plan.selections()
+    if not ordered or _sampled(unit) or not _kinds(unit) <= {Noise.GUMBEL, Noise.GAUSSIAN, Noise.LAPLACE}:
+        return None
+    gaussian = math.fsum(c.rho * k for c, k in unit.items() if c.noise is Noise.GAUSSIAN)
+    return ordered, gaussian, tuple((c.rho, k) for c, k in unit.items() if c.noise is Noise.LAPLACE)
+
+
+def _refuse_offsets(unit: Counter[Cost], budget: float, what: str) -> None:
+    """A perturbed objective costs its offset whatever the noise: refuse where that alone takes the budget."""
+    offsets = math.fsum(c.offset * k for c, k in unit.items())
+    if offsets >= budget:
+        raise BudgetError(
+            f"the perturbed objective costs log(1 + beta/lambda) = {offsets:.4g} before any noise, which is not less than "
+            f"{what} = {budget:.4g}. Use more regularisation (a larger alpha or ridge) or a larger budget."
+        )
 
 
 def _renyi_rate(unit: Counter[Cost], epsilon: float, delta: float, weight: float) -> float:

@@ -17,6 +17,7 @@ COST_NAMES = {
     Noise.GUMBEL: "eta",
     Noise.LAPLACE: "epsilon",
     Noise.PERMUTE_AND_FLIP: "epsilon",
+    Noise.OBJECTIVE: "m",
     Noise.NONE: "none",
 }
 
@@ -40,6 +41,8 @@ class Answer:
         selections. Where rows are sampled: kappa times the norm of one record.
     scale : float
         Standard deviation or scale of the noise that was added, in the same units.
+    offset : float
+        Loss beside what the noise leaves: the log-determinant of a perturbed objective.
     """
 
     ask: str
@@ -48,6 +51,7 @@ class Answer:
     rate: float
     sensitivity: float
     scale: float
+    offset: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ class AskRecord:
     scale: float
     cost: float
     cost_name: str
+    offset: float = 0.0
 
 
 def records(answers: Iterable[Answer]) -> tuple[AskRecord, ...]:
@@ -81,6 +86,7 @@ def records(answers: Iterable[Answer]) -> tuple[AskRecord, ...]:
             scale=a.scale,
             cost=a.sensitivity / a.scale if a.scale else math.inf,
             cost_name=COST_NAMES[a.noise],
+            offset=a.offset,
         )
         for a, k in counted.items()
     )
@@ -181,9 +187,10 @@ class Statement:
             f"rho = {self.rho:.6g}; mu-GDP with mu = {gdp}."
         )
         for a in self.asks:
-            what = {"mu": "sigma", "eta": "Gumbel scale"}.get(a.cost_name, "scale")
+            what = {"mu": "sigma", "m": "sigma", "eta": "Gumbel scale"}.get(a.cost_name, "scale")
             draws = "" if a.draws == 1 else f" of {a.draws} draws each"
             rows = "" if a.rate >= 1 else f", rows sampled at rate {a.rate:.4g}"
+            rows += f", offset {a.offset:.4g}" if a.offset else ""
             lines.append(
                 f"  - {a.times} x {a.name}{draws}: {a.noise} noise, {what} {a.scale:.6g} for sensitivity {a.sensitivity:.6g} "
                 f"({a.cost_name} = {a.cost:.4g} per draw{rows})"

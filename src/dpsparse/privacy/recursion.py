@@ -1,0 +1,156 @@
+r"""Worst-case delta curves of selections, and how one more step changes them.
+
+A mechanism has *range* eta when, for any two neighbours, log P/Q stays in an interval of length eta. The
+exponential mechanism and a Gumbel-noised argmax do [DDR20]_. Let :math:`U(e)` be the largest
+:math:`\delta(e)` that the steps still to come can reach. One step earlier it is
+
+.. math::
+    (A_\eta U)(e) = \sup_{0 \le t \le \eta} p_t\, U(e-t) + (1-p_t)\, U(e-t+\eta),
+    \qquad p_t = \frac{1-e^{t-\eta}}{1-e^{-\eta}},
+
+    (G U)(e) = E_{x \sim G}\, U(e-x),
+
+:math:`A_\eta` for a selection of range eta, :math:`G` for noise whose privacy loss has one fixed worst law.
+A `Curve` holds, at the points of a grid of step h in e, bounds from above on a function that is convex and
+decreasing in alpha = exp(e).
+
+**Guarantee.** Both operators return bounds from above of the exact ones: chords take the place of convex
+curves, and each operator adds more than its own floating-point error. ``docs/accounting.md`` has the proofs
+and counts the roundings.
+
+References
+----------
+.. [DDR20] Dong, Durfee and Rogers, ICML 2020: bounded range, its two-point worst pairs.
+.. [ZDW22] Zhu, Dong and Wang, AISTATS 2022: which curves belong to a pair; domination composes.
+.. [DG22] Doroshenko, Ghazi, Kamath, Kumar and Manurangsi, PETS 2022: joining the dots of a delta curve.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+
+Curve = NDArray[np.float64]
+
+#: Relative error of one rounded operation.
+UNIT = 2.0**-53
+
+
+# ---------------------------------------------------------------------------------------- closed forms
+
+
+def nothing_left(e: Curve) -> Curve:
+    """Delta when no step is left, max(0, 1 - exp(e)): the U_0 from which the recursion starts."""
+    return np.maximum(0.0, -np.expm1(np.minimum(e, 0.0)))
+
+
+def one_selection(e: Curve, eta: float) -> Curve:
+    r"""Exact worst delta of one selection of range eta, which is :math:`A_\eta U_0`.
+
+    .. math:: h^*(e) = \frac{(1-e^{(e-\eta)/2})^2}{1-e^{-\eta}}, \qquad |e| \le \eta
+
+    The pair with the two losses t and t - eta has :math:`(1-e^{t-\eta})(1-e^{e-t})/(1-e^{-\eta})`. The two
+    exponentials have a product without t, so the brackets are best equal: t = (e + eta)/2.
+    """
+    inside = np.expm1((np.clip(e, -eta, eta) - eta) / 2) ** 2 / -math.expm1(-eta)
+    return np.where(np.abs(e) < eta, inside, nothing_left(e))
+
+
+def one_selection_density(x: Curve, eta: float) -> Curve:
+    r"""Density of the loss with the curve h of `one_selection`; there are no atoms.
+
+    It is :math:`h'' - h' = e^{x/2}/(4\sinh(\eta/2))`, derivatives in x.
+    """
+    return np.where(np.abs(x) <= eta, np.exp(x / 2) / (4 * math.sinh(eta / 2)), 0.0)
+
+
+def gaussian(e: Curve, mu: float) -> Curve:
+    """Delta of N(0, 1) against N(mu, 1), rounded up."""
+    first = np.exp(log_ndtr(mu / 2 - e / mu)) * (1 + (512 + 8 * np.abs(e)) * UNIT)
+    return np.asarray(np.clip(first - np.exp(e + log_ndtr(-mu / 2 - e / mu)), 0.0, 1.0))
+
+
+def laplace(e: Curve, level: float) -> Curve:
+    """Delta of Laplace noise with sensitivity / scale = level, 1 - exp((e - level)/2) inside, rounded up."""
+    inside = -np.expm1((np.clip(e, -level, level) - level) / 2)
+    exact = np.where(np.abs(e) < level, inside, nothing_left(e))
+    return np.minimum(1.0, exact + (8 + 4 * np.abs(e)) * UNIT)
+
+
+# ---------------------------------------------------------------------------------------- operators
+
+
+def before_selection(curve: Curve, eta: float, h: float, nodes: int = 60) -> Curve:
+    r"""Bound from above on :math:`A_\eta U`, given bounds on U.
+
+    With :math:`\tau = e^t` and :math:`s = e^{-\eta}`, what is maximised is
+
+    .. math:: f(\tau) = \frac{(1/\tau - s)\, F(\tau) + (1 - 1/\tau)\, F(s\tau)}{1-s},
+              \qquad F(\tau) = \tau\, U(e - \log\tau),
+
+    with weights >= 0 and F convex. Between two nodes F is below its chords; putting these in, with
+    :math:`\lambda` the place of tau between the nodes, f0 and f1 the values there, up = U(e - t) and
+    lo = U(e - t + eta),
+
+    .. math:: f \le (1-\lambda) f_0 + \lambda f_1 + \lambda(1-\lambda)\,\kappa,
+              \qquad \kappa = \frac{\tau_1/\tau_0 - 1}{1-s} \bigl[(up_1 - up_0) - s\,(lo_1 - lo_0)\bigr]_+ .
+
+    The largest value of that parabola is f0 + (k + d)^2/4k with d = f1 - f0 and k = max(kappa, abs(d)), so
+    no t is left out. At most `nodes` places are looked at.
+    """
+    ratio = eta / h
+    steps = math.ceil(ratio)
+    if steps - ratio < 1e-9 * ratio:
+        ratio = float(steps)  # a larger range only raises the bound
+    eta, whole, s = ratio * h, -math.expm1(-ratio * h), math.exp(-ratio * h)
+    wide = _extended(curve, h, steps + 1)
+    later = _between(wide, ratio - math.floor(ratio), h)
+
+    def shifted(values: Curve, cells: int) -> Curve:
+        return values[steps + 1 - cells : steps + 1 - cells + curve.size]
+
+    stride = math.ceil(steps / nodes)
+    rows = [(i * h, shifted(wide, i), shifted(later, i - math.floor(ratio))) for i in range(0, steps, stride)]
+    rows.append((eta, shifted(_between(wide, steps - ratio, h), steps), curve))
+    t0, up0, lo0 = rows[0]
+    f0 = best = up0
+    for t, up, lo in rows[1:]:
+        f = (-math.expm1(t - eta) / whole) * up + (math.exp(t - eta) * -math.expm1(-t) / whole) * lo
+        rise = f - f0
+        kappa = ((up - up0) - s * (lo - lo0)) * (math.expm1(t - t0) / whole)
+        kappa = np.maximum(np.maximum(kappa, np.abs(rise)), 1e-300)
+        best = np.maximum(best, f0 + (kappa + rise) ** 2 / (4 * kappa))
+        t0, up0, lo0, f0 = t, up, lo, f
+    return np.minimum(1.0, best + (64 + 8 * eta) * math.exp(stride * h) * UNIT)
+
+
+def before_noise(curve: Curve, noise: Curve, h: float) -> Curve:
+    r"""Bound from above on :math:`G U`; `noise` bounds the delta curve of G at the losses -M h, ..., M h.
+
+    Chords in alpha raise a convex curve, and a curve made of chords belongs to a loss with atoms on the grid
+    [DG22]_. The atoms are second differences of the curve. They are negative only where `noise` is not quite
+    convex, by rounding; leaving these out raises the bound.
+    """
+    fall = -np.diff(noise)
+    gain = np.concatenate([[1 - noise[0]], fall / -math.expm1(-h)])
+    loss = np.concatenate([fall / math.expm1(h), [0.0]])
+    atoms = np.maximum(0.0, gain - loss) + 8 * UNIT * (np.abs(gain) + np.abs(loss))
+    mean = np.convolve(_extended(curve, h, noise.size // 2), atoms, "valid")
+    return np.asarray(np.minimum(1.0, mean * (1 + 4 * (atoms.size + 8) * UNIT) + noise[-1]))
+
+
+def _between(curve: Curve, part: float, h: float) -> Curve:
+    """Values of a curve at part h beyond each point, 0 <= part < 1, by chords in alpha, rounded up."""
+    if part == 0:
+        return curve
+    weight = math.expm1(max(0.0, part - 2.0**-40) * h) / math.expm1(h)
+    return (1 - weight) * curve[:-1] + weight * curve[1:]
+
+
+def _extended(curve: Curve, h: float, cells: int) -> Curve:
+    """The curve with cells added: below, its chord to delta = 1 at alpha = 0; above, constant."""
+    below = 1 - (1 - curve[0]) * np.exp(-h * np.arange(cells, 0, -1))
+    return np.concatenate([below, curve, np.full(cells, curve[-1])])
