@@ -111,7 +111,66 @@ class Select:
     excluded: Indices | None = None
 
 
-Question = Sum | Select
+# ------------------------------------------------------------------------------------------------ statistics
+
+
+@dataclass(frozen=True, eq=False)
+class PerturbedMinimum:
+    r"""Minimiser on `support` of the summed loss plus :math:`\tfrac\lambda2\|\theta\|^2` plus a random linear term.
+
+    Parameters
+    ----------
+    support : array of int
+        Coordinates, in the order of the answer.
+    clip : Clip
+        Bound on the norm of one row's gradient, and on its slope: slopes beyond are clipped, which keeps the loss convex.
+    row_norm : float
+        Rows are scaled down to this norm on the support.
+    ridge : float
+        :math:`\lambda`, on the scale of the sum.
+    """
+
+    support: Indices
+    clip: Clip
+    row_norm: float
+    ridge: float
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeMinimum:
+    """Minimiser as in `PerturbedMinimum` without the linear term; or, with `design`, its margins on these public rows."""
+
+    support: Indices
+    clip: Clip
+    row_norm: float
+    ridge: float
+    design: Vector | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SupportVotes:
+    """The `count` features that most of the `parts`, disjoint parts of the rows, have among their largest gradients."""
+
+    of: Gradient
+    count: int
+    parts: int
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedLabels:
+    """Margins on the public rows `design` of a hard-thresholding teacher, whose sensitivity is `claimed` and unproven."""
+
+    design: Vector
+    sparsity: int
+    steps: int
+    step_size: float | None
+    ridge: float
+    claimed: float
+
+
+Minimum = PerturbedMinimum | RidgeMinimum | PublishedLabels
+
+Question = Sum | Select | Minimum | SupportVotes
 
 
 # ------------------------------------------------------------------------------------------------ who answers
@@ -166,6 +225,14 @@ class Oracle(ABC):
         The intercept is a candidate only of scores that treat it as one more coordinate (`Vertex`, `Greedy`).
         """
         return np.asarray(self.answer(Select(Gradient(w, clip), score, count, excluded), ask), dtype=np.intp)
+
+    def estimate(self, question: Minimum, *, ask: str) -> Vector:
+        """A minimiser on a support, or labels that it gives."""
+        return np.asarray(self.answer(question, ask))
+
+    def vote(self, w: Vector, count: int, *, parts: int, clip: Clip, ask: str = "select") -> Indices:
+        """The `count` features with the most votes of `parts` parts of the rows, by the gradient at `w`; best first."""
+        return np.asarray(self.answer(SupportVotes(Gradient(w, clip), count, parts), ask), dtype=np.intp)
 
 
 # ------------------------------------------------------------------------------------------------ who asks

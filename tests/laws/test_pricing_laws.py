@@ -166,7 +166,7 @@ def test_sampled_prices_rise_with_rate_and_count_and_fall_with_noise(step, delta
     rate, sigma, count = step
 
     def spent(rate: float, sigma: float, count: int) -> float:
-        return sampled_epsilon([(rate, sigma, count)], delta, relation, interval=1e-3)
+        return sampled_epsilon([(rate, sigma, count)], delta, relation)
 
     base = spent(rate, sigma, count)
     assert spent(rate * 1.5, sigma, count) > base
@@ -174,14 +174,14 @@ def test_sampled_prices_rise_with_rate_and_count_and_fall_with_noise(step, delta
     assert spent(rate, sigma, count * 2) > base
     assert base < gaussian_epsilon(relation.kappa * math.sqrt(count) / sigma, delta), "sampling helps"
     split = sampled_epsilon(
-        [(rate, sigma, count // 2), (rate, sigma, count - count // 2)], delta, relation, interval=1e-3
+        [(rate, sigma, count // 2), (rate, sigma, count - count // 2)], delta, relation
     )
     assert split == pytest.approx(base, rel=1e-6)
 
 
 @pytest.mark.parametrize(("step", "delta"), SAMPLED)
 def test_replace_one_is_never_cheaper_than_add_remove(step, delta):
-    first, second = (sampled_epsilon([step], delta, r, interval=1e-3) for r in type(Budget.zcdp(1).relation))
+    first, second = (sampled_epsilon([step], delta, r) for r in type(Budget.zcdp(1).relation))
     assert {first >= second} == {True}, "replace-one is listed first"
 
 

@@ -270,7 +270,7 @@ def test_the_multipliers_of_the_specification_spend_two(setting, relation):
     batch, times = setting
     z = SPEC_MULTIPLIERS[setting][relation is REPLACE]
     more, less = (
-        sampled_epsilon([(batch / N_RCV1, z + by, times)], 1e-5, relation, interval=1e-3) for by in (0.0075, -0.0075)
+        sampled_epsilon([(batch / N_RCV1, z + by, times)], 1e-5, relation) for by in (0.0075, -0.0075)
     )
     assert more <= 2.0 <= less
 

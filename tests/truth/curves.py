@@ -89,7 +89,7 @@ def gaussian_error(mu: float, alpha: np.ndarray) -> np.ndarray:
     return norm.cdf(norm.ppf(1 - alpha) - mu)
 
 
-def sampled_delta(epsilon: float, steps: Iterable[tuple[float, float, int]], replace: bool, grid: int = 2**14) -> float:
+def sampled_delta(epsilon: float, steps: Iterable[tuple[float, float, int]], replace: bool, grid: int = 2**18) -> float:
     """delta(epsilon) of Poisson-sampled Gaussians (rate, sigma / record norm, count), by a plain FFT of privacy losses.
 
     One person against nobody (or, for replace-one, against the opposite gradient), both directions; losses are binned

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..data.cohort import Cohort
 
 CAUSAL = 20
-#: Exact gradients settle in a few steps on centred markers; the recipe's default of 200 would take minutes here.
+#: Exact gradients settle in a few steps on centred markers; the recipe's default of 200 would only take longer.
 BASELINE_STEPS = 30
 
 
@@ -81,7 +81,7 @@ def demo(out: Path, epsilon: float, seed: int, n_rows: int, n_features: int, as_
     if as_json:
         print_json(_summary(cohort, fits, epsilon, seed, seconds, memory))
     else:
-        _show(cohort, fits, epsilon, seconds, memory)
+        _show(cohort, fits, seconds, memory)
 
 
 def _simulate(out: Path, seed: int, n_rows: int, n_features: int, visible: bool) -> Cohort:
@@ -180,9 +180,7 @@ def _summary(
     }
 
 
-def _show(
-    cohort: Cohort, fits: dict[tuple[str, bool], Fit], epsilon: float, seconds: float, memory: float | None
-) -> None:
+def _show(cohort: Cohort, fits: dict[tuple[str, bool], Fit], seconds: float, memory: float | None) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -218,8 +216,10 @@ def _show(
             click.echo(
                 f"\nStatement for the {outcome} outcome\n{brief(fit.model.statement_, most=0)}\nSaved: {fit.path}"
             )
+    spent = [fit.model.statement_ for (_, private), fit in fits.items() if private]
     click.echo(
-        f"\nBoth models are about the same people, so their costs add up: together at most epsilon = {2 * epsilon:g}. "
+        "\nBoth models are about the same people, so their costs add up: together at most "
+        f"epsilon = {sum(s.epsilon for s in spent):.3g} and delta = {sum(s.delta for s in spent):.3g}. "
         "The models without privacy are not saved."
     )
     click.echo(f"Genotypes: {cohort.path}")

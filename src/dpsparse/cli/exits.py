@@ -40,7 +40,11 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except BudgetError as error:
             raise BudgetRefusal(_first_line(error)) from None
-        except (ValueError, TypeError, ImportError) as error:
+        except (ValueError, TypeError) as error:
+            raise Refusal(_first_line(error)) from None
+        except ImportError as error:
+            if error.name is not None:
+                raise  # a broken installation; ours say which extra to install, and name no module
             raise Refusal(_first_line(error)) from None
         except MemoryError:
             raise Refusal("there is not enough memory for this data. Use fewer rows or columns.") from None

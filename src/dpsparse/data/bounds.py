@@ -63,6 +63,8 @@ def read_bounds(feature_bound: Any, row_norm: Any, n_features: int) -> tuple[flo
     if np.any(np.asarray(lower) >= np.asarray(upper)):
         raise MissingBoundError("feature_bound must have lo < hi (or b > 0) for every feature.")
     largest = np.maximum(np.abs(lower), np.abs(upper)) * np.ones(n_features)
+    if largest.max(initial=0.0) > LARGEST_BOUND:
+        raise MissingBoundError(f"feature_bound must be below {LARGEST_BOUND:g}; noise grows with it.")
     box = float(np.linalg.norm(largest))
     return lower, upper, box if norm is None else min(norm, box)
 

@@ -27,6 +27,7 @@ from ..facts import Clip, Facts, Vector
 from ..losses import Loss
 from ..privacy.errors import DataError
 from .blocks import SHIFTED_BLOCK_ROWS, Block, Matrix, Storage
+from .restricted import RestrictedRows, restrict
 
 #: The clip norm of one record, in units of the lattice of sums. Times the rows of a block it stays below 2^53.
 SUM_UNITS = 2.0**36
@@ -84,7 +85,7 @@ class PrivateRows:
         if chosen is not None:
             total = np.zeros(self.facts.dimension if support is None else support.size, dtype=np.int64)
             for block in self._sampled(chosen):
-                factor = self._factors(block, loss.slope(self._margin(block, w), block.y), clip)
+                factor = self._factors(block, self._slope(loss, self._margin(block, w), block), clip)
                 total += self._contribution(block, factor, clip, support)
             return total
         factors = [
@@ -137,6 +138,20 @@ class PrivateRows:
     def exact_square_sum(self) -> Vector:
         """Sum over rows of squared entries, unprotected: for the exact oracle."""
         return np.asarray(sum(self._store.squared(block) for block in self._blocks), dtype=float) * self._store.unit**2
+
+    def support_rows(self, support: Indices, norm: float) -> Iterator[RestrictedRows]:
+        """The rows themselves on some coordinates, each held within l2 norm `norm`: **private**, for statistics only.
+
+        A statistic is a function of the trusted room with a written stability proof; what it makes of the rows leaves the
+        room only with the noise of that proof.
+        """
+        for block in self._blocks:
+            yield restrict(self._store, block, support, norm)
+
+    def deal(self, parts: int, generator: np.random.Generator) -> Iterator[Mask]:
+        """Disjoint parts of the rows: each row goes to one of them, independently of the others and of the data."""
+        owner = generator.integers(0, parts, sum(b.y.size for b in self._blocks))
+        return (np.asarray(owner == part) for part in range(parts))
 
     def sample(self, rate: float, generator: np.random.Generator) -> Mask:
         """A Poisson sample: each row independently with probability `rate`."""

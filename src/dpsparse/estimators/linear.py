@@ -36,8 +36,6 @@ from ..privacy import (
     Statement,
     price,
 )
-from ..privacy.plan import PoissonRows
-from ..privacy.sampled import ASSUMPTION as SAMPLING_ASSUMPTION
 from ..privacy.statement import records
 
 
@@ -261,8 +259,6 @@ class SparseLinear(BaseEstimator):
                 caveats.append("fitted with a fixed seed: not private")
             if prepared.delta > 1 / facts.n_rows:
                 caveats.append(f"delta = {prepared.delta:.3g} is above 1/n: it allows the exposure of a whole record")
-            if any(isinstance(a.rows, PoissonRows) for a in priced.plan.asks) and self.adjacency == "replace-one":
-                assumed.append(SAMPLING_ASSUMPTION)
             if prepared.models > 1:
                 assumed.append(
                     f"one budget covers all {prepared.models} one-versus-rest models, each with an equal part of it"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import recipes
+from .. import losses, recipes
 from ..privacy import Budget, DataError, Statement
 
 FORMAT = "dpsparse-model"
@@ -45,6 +45,9 @@ def save(model: Any, path: Any) -> None:
             json.dump(content, file, indent=1, allow_nan=False)
             file.flush()
             os.fsync(file.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
         os.replace(name, target)
     except BaseException:
         os.unlink(name)
@@ -80,6 +83,8 @@ def load(path: Any) -> Any:
         if isinstance(params.get("recipe"), dict):
             fields = dict(params["recipe"])
             params["recipe"] = recipes.get(fields.pop("recipe"))(**fields)
+        if isinstance(params.get("loss"), dict):
+            params["loss"] = losses.restored(params["loss"])
         if isinstance(params.get("budget"), dict):
             params["budget"] = Budget(**params["budget"])
         for name in ("feature_bound", "accept"):
@@ -110,8 +115,10 @@ def load(path: Any) -> Any:
 def _params(model: Any) -> dict[str, Any]:
     params = {}
     for name, value in model.get_params(deep=False).items():
-        if name in ("loss", "ledger"):
-            continue  # objects of the session; the statement names the loss
+        if name == "ledger":
+            continue  # an object of the session
+        if name == "loss" and value is not None:
+            value = losses.stored(value)
         if name == "recipe" and not isinstance(value, str):
             value = recipes.settings(value)
         if isinstance(value, Budget):

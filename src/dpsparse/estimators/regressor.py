@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from ..data.bounds import read_target_bound
-from ..losses import Loss, Squared
+from ..losses import Loss, Squared, mean_of
 from .linear import SparseLinear, _is_number
 
 
@@ -154,13 +154,16 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         [(coef, intercept)] = self._fit_models(X, [y], ())
         del X, y
         self.coef_ = coef
-        self.intercept_ = intercept + self.target_center
+        # behind a link the centre belongs to the prediction and not to the margin
+        self.intercept_ = intercept + (self.target_center if mean_of(self._loss()) is None else 0.0)
         self.support_ = np.flatnonzero(coef)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predicted targets."""
-        return np.asarray(self._margins(X)).ravel()
+        """Predicted targets: margins, or what the loss's link makes of them."""
+        margins = np.asarray(self._margins(X)).ravel()
+        mean = mean_of(self._loss())
+        return margins if mean is None else np.asarray(mean(margins)) + self.target_center
 
     def _loss(self) -> Loss:
         loss = Squared() if self.loss is None else self.loss

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from ..facts import Vector
@@ -53,3 +54,8 @@ class Loss(Protocol):
     def slope(self, margin: Vector, y: Vector) -> Vector:
         """Its derivative in the margin, for each row."""
         ...
+
+
+def mean_of(loss: object) -> Callable[[Vector], Vector] | None:
+    """What a margin predicts under this loss, for losses behind a link; None where the margin is the prediction."""
+    return getattr(loss, "mean", None)

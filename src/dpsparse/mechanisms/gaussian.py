@@ -38,6 +38,19 @@ def lattice_gaussian(total: NDArray[np.int64], scale: float, randomness: Randomn
     return np.asarray(total + np.rint(noise * scale), dtype=np.float64)
 
 
+def gaussian_tilt(size: int, scale: float, randomness: Randomness) -> NDArray[np.float64]:
+    r"""A vector from :math:`N(0, \sigma^2 I)` that is used inside the trusted room and never released.
+
+    Guarantee
+    ---------
+    Its floats differ from real numbers by a relative :math:`2^{-52}`. It may therefore only go into computations whose
+    result gets noise of its own that covers such errors, as the minimum of a perturbed objective does.
+    """
+    if not (np.isfinite(scale) and scale > 0):
+        raise ValueError(f"a noise scale must be positive and finite, got {scale!r}.")
+    return np.asarray(scale * randomness.generator().standard_normal(size))
+
+
 def _check(total: NDArray[np.int64], scale: float) -> None:
     if total.dtype.kind != "i":
         raise TypeError("lattice noise is added to integers only; sums must be put on the lattice first.")

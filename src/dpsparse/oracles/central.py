@@ -10,8 +10,9 @@ says which multiple of it the noise must be. Before Gaussian or Laplace noise th
 lattice of step :math:`h`, so that a bin of it holds many floats of the sampler. Rounding moves each coordinate by at most
 h/2, so two sums that differed by :math:`\Delta` differ by less than :math:`\Delta + h` per coordinate afterwards: l2
 sensitivities grow by :math:`h\sqrt m` and l1 sensitivities by :math:`hm` for an answer of m coordinates. That term is
-part of the stated sensitivity; h is a millionth of one record's bound. Selections release an index only and use the fine
-sum.
+part of the stated sensitivity; h is a millionth of one record's bound. Where rows are sampled the price counts in norms of
+one record, which is present or not, so the term is counted once for each of the :math:`\kappa` records. Selections release
+an index only and use the fine sum.
 """
 
 from __future__ import annotations
@@ -104,17 +105,18 @@ class CentralOracle(Oracle):
         unit = measured.unit * measured.coarse
         coarse = (measured.total + measured.coarse // 2) // measured.coarse
         cost = self.priced.cost(ask.name, turn)
-        sensitivity = self._sensitivity(ask.noise, measured.reach, unit)
+        sensitivity = self._sensitivity(ask, measured.reach, unit)
         scale = sensitivity / cost.strength
         noisy = self._add(ask.noise, coarse, scale / unit)
         self.till.receipt(Answer(ask.name, ask.noise, 1, cost.rate, sensitivity, scale))
         return noisy * (unit / (cost.rate * self.facts.n_rows))
 
-    def _sensitivity(self, noise: Noise, reach: Reach, unit: float) -> float:
+    def _sensitivity(self, ask: Ask, reach: Reach, unit: float) -> float:
         relation = self.priced.budget.relation
-        if noise is Noise.LAPLACE:
+        if ask.noise is Noise.LAPLACE:
             return reach.l1(relation) + unit * reach.entry.size
-        return reach.l2(relation) + unit * math.sqrt(reach.entry.size)
+        records = relation.kappa if isinstance(ask.rows, PoissonRows) else 1
+        return reach.l2(relation) + records * unit * math.sqrt(reach.entry.size)
 
     def _add(self, noise: Noise, total: NDArray[np.int64], scale: float) -> Vector:
         if noise is Noise.GAUSSIAN:

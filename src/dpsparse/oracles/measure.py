@@ -28,6 +28,7 @@ from ..facts import Clip, Vector
 from ..losses import Loss
 from ..oracle import Gradient, GradientChange, Squares, Sum
 from ..privacy.adjacency import Adjacency
+from ..privacy.errors import PrivacyError
 
 #: Steps of the released lattice per bound on one record's norm.
 RELEASE_UNITS = 2.0**20
@@ -101,6 +102,8 @@ def measure(question: Sum, rows: PrivateRows, loss: Loss, chosen: NDArray[np.boo
         reach = Reach(question.change, np.full(facts.dimension, question.change))
         return Measurement(total, question.change / SUM_UNITS, reach, coarse)
     if isinstance(question, Squares):
+        if chosen is not None:  # its tighter bound on pairs of records is not one that sampling is priced with
+            raise PrivacyError("squares are asked of every row; plan them with EveryRow().")
         total, unit = rows.square_sum()
         entry = rows.coordinate_bounds**2
         norm = float(rows.coordinate_bounds.max()) * rows.norm_bound

@@ -12,7 +12,7 @@ from .errors import (
     NotPricedError,
     PrivacyError,
 )
-from .plan import Ask, EveryRow, Noise, Participation, Plan, PoissonRows
+from .plan import Ask, EveryRow, Noise, Participation, Plan, PoissonRows, RandomTimes
 from .pricing import Cost, PricedPlan, price
 from .statement import Answer, AskRecord, Statement
 
@@ -37,6 +37,7 @@ __all__ = [
     "PoissonRows",
     "PricedPlan",
     "PrivacyError",
+    "RandomTimes",
     "Statement",
     "price",
 ]

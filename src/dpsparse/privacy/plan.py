@@ -115,7 +115,7 @@ class RandomTimes:
         return np.asarray(((1 - self.stay) / (1 - self.stay * z**self.copies)) ** self.epochs)
 
     def log_moment(self, log_z: float) -> float:
-        """log E z^N for real z > 0; infinite where the sum diverges."""
+        """Log of E z^N for real z > 0; infinite where the sum diverges."""
         if self.copies * log_z + math.log(self.stay) >= 0:
             return math.inf
         return self.epochs * (math.log1p(-self.stay) - math.log1p(-self.stay * math.exp(self.copies * log_z)))
@@ -144,6 +144,9 @@ class Ask:
         Weight of all turns together in the budget.
     schedule : tuple of float or None
         Relative weight of each turn; None: all alike.
+    law : RandomTimes or None
+        The law that `times` was drawn from, by chance and in public; None: it was chosen. The price is that of the law, and
+        `share` is the weight of the expected number of turns.
     offset : float
         Loss of one draw that no noise removes: the log-determinant of a perturbed objective. Public.
     """
@@ -155,10 +158,11 @@ class Ask:
     rows: Participation = EveryRow()
     share: float = 1.0
     schedule: tuple[float, ...] | None = None
+    law: RandomTimes | None = None
     offset: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.times < 1 or self.draws < 1:
+        if self.times < (0 if self.law else 1) or self.draws < 1:
             raise PrivacyError(
                 f"ask {self.name!r}: times and draws must be at least 1, got {self.times} and {self.draws}."
             )
@@ -172,6 +176,12 @@ class Ask:
             raise PrivacyError(
                 f"ask {self.name!r}: offset must be a non-negative number, and zero unless the noise is 'objective'."
             )
+        if self.law is not None and (
+            self.noise not in (Noise.GAUSSIAN, Noise.NONE) or self.draws > 1 or self.schedule is not None
+        ):
+            raise PrivacyError(
+                f"ask {self.name!r}: a random number of turns needs Gaussian noise, one draw a turn and no schedule."
+            )
         if isinstance(self.rows, PoissonRows) and self.noise not in (Noise.GAUSSIAN, Noise.NONE):
             raise PrivacyError(
                 f"ask {self.name!r}: sampled rows can only be priced with Gaussian noise, not {str(self.noise)!r}. Use EveryRow() or noise='lattice'."
@@ -179,6 +189,8 @@ class Ask:
 
     def weights(self) -> tuple[float, ...]:
         """Weight of one draw, for each turn."""
+        if self.law is not None:
+            return (self.share / self.law.mean,) * self.times
         schedule = self.schedule or (1.0,) * self.times
         total = math.fsum(schedule)
         return tuple(self.share * v / (total * self.draws) for v in schedule)
@@ -225,6 +237,7 @@ class Plan:
                 times=a.times * times,
                 share=a.share * times,
                 schedule=None if a.schedule is None else a.schedule * times,
+                law=None if a.law is None else replace(a.law, copies=a.law.copies * times),
             )
             for a in self.asks
         )

@@ -58,24 +58,31 @@ from .curves import (
     selection_renyi,
 )
 from .errors import BudgetError, NotPricedError
-from .plan import Ask, Noise, Plan, PoissonRows
+from .plan import Ask, Noise, Plan, PoissonRows, RandomTimes
 from .stages import Counted, Stage
 
 #: Rounding of r towards more noise; covers the last-digit error of the closed forms.
 SAFETY = 1.0 - 1e-9
 
-#: Above this epsilon a sampled plan is priced as if every row took part: PLD grids grow without use.
+#: Above this epsilon a sampled plan is priced as if every row took part: sampling hardly helps there.
 LARGEST_SAMPLED_EPSILON = 100.0
+
+#: Above this epsilon the recursion over selections is left out: its grid grows, and Renyi curves are as good.
+LARGEST_RECURSION_EPSILON = 50.0
 
 
 @dataclass(frozen=True)
 class Cost:
-    """One draw: which noise, on which fraction of the rows, at which rho = r w, with which offset."""
+    """One draw: which noise, on which fraction of the rows, at which rho = r w, with which offset.
+
+    With a `law` it stands for as many draws as that law gives, and is counted once.
+    """
 
     noise: Noise
     rho: float
     rate: float = 1.0
     offset: float = 0.0
+    law: RandomTimes | None = None
 
     @property
     def strength(self) -> float:
@@ -90,6 +97,9 @@ def costs(plan: Plan, rate: float = 1.0) -> Counter[Cost]:
         if ask.noise is Noise.NONE:
             raise BudgetError(f"ask {ask.name!r} has no noise, so no budget can cover it. Use a private recipe.")
         q = ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
+        if ask.law is not None:  # whatever was drawn
+            counted[Cost(ask.noise, rate * ask.share / ask.law.mean, q, law=ask.law)] += 1
+            continue
         for weight in ask.weights():
             counted[Cost(ask.noise, rate * weight, q, ask.offset)] += ask.draws
     return counted
@@ -128,7 +138,10 @@ class PricedPlan:
 
     @cached_property
     def rho(self) -> float:
-        """Total zCDP of the plan; an upper bound where rows are sampled, since sampling is not counted."""
+        """Total zCDP of the plan; an upper bound where rows are sampled, since sampling is not counted.
+
+        Infinite where a number of turns is random: large orders of its law diverge.
+        """
         return total_rho(costs(self.plan, self.rate))
 
     @cached_property
@@ -143,15 +156,25 @@ class PricedPlan:
             raise BudgetError("this budget has no delta of its own; name one.")
         counted = costs(self.plan, self.rate)
         found = [spent_epsilon(counted, delta, self.budget)]
-        parts = _recursion_parts(self.plan, costs(self.plan)) if delta > 0 else None
+        within = 0 < found[0] <= 1.5 * LARGEST_RECURSION_EPSILON and delta > 0
+        parts = _recursion_parts(self.plan, costs(self.plan)) if within else None
         if parts is not None:
-            stage = Stage.from_shares(parts[0], parts[1], parts[2]).scaled(math.sqrt(self.rate))
-            found.append(selections.selection_epsilon(delta, stage.selections, stage.mu, laplaces=stage.laplaces))
+            stage = Stage.from_shares(*parts).scaled(math.sqrt(self.rate))
+            asked = self.budget.epsilon if delta == self.budget.delta else None
+            if (
+                asked is not None
+                and selections.selection_delta(asked, stage.selections, stage.mu, laplaces=stage.laplaces) <= delta
+            ):
+                found.append(asked)  # what calibration certified; searching epsilon would only round it up again
+            else:
+                found.append(selections.selection_epsilon(delta, stage.selections, stage.mu, laplaces=stage.laplaces))
         return min(found)
 
 
 def total_rho(counted: Counter[Cost]) -> float:
     """ZCDP of a composition."""
+    if _random(counted):
+        return math.inf
     return math.fsum(
         k * (objective_rho(c.strength, c.offset) if c.noise is Noise.OBJECTIVE else c.rho) for c, k in counted.items()
     )
@@ -159,6 +182,8 @@ def total_rho(counted: Counter[Cost]) -> float:
 
 def total_mu(counted: Counter[Cost]) -> float:
     """GDP of a composition, from the GDP of its parts."""
+    if _random(counted):
+        return math.inf
     square = 0.0
     for cost, count in counted.items():
         if cost.noise in (Noise.DISCRETE_GAUSSIAN, Noise.OBJECTIVE):
@@ -190,8 +215,13 @@ def _kinds(counted: Counter[Cost]) -> set[Noise]:
     return {c.noise for c in counted}
 
 
+def _random(counted: Counter[Cost]) -> bool:
+    return any(c.law is not None for c in counted)
+
+
 def _sampled(counted: Counter[Cost]) -> bool:
-    return any(c.rate < 1 for c in counted)
+    """Whether only a privacy loss distribution accounts for it."""
+    return any(c.rate < 1 for c in counted) or _random(counted)
 
 
 def _only_gaussian(counted: Counter[Cost]) -> bool:
@@ -203,7 +233,7 @@ def _pure_total(counted: Counter[Cost]) -> float:
 
 
 def _sampled_steps(counted: Counter[Cost], kappa: int) -> list[sampled.SampledGaussian]:
-    return [(c.rate, kappa / c.strength, k) for c, k in counted.items()]
+    return [(c.rate, kappa / c.strength, c.law or k) for c, k in counted.items()]
 
 
 def spent_epsilon(counted: Counter[Cost], delta: float, budget: Budget) -> float:
@@ -216,8 +246,8 @@ def spent_epsilon(counted: Counter[Cost], delta: float, budget: Budget) -> float
             )
         return _pure_total(counted)
     if _only_gaussian(counted):
-        exact = gaussian_epsilon(total_mu(counted), delta)
-        if not _sampled(counted) or exact > LARGEST_SAMPLED_EPSILON:
+        exact = math.inf if _random(counted) else gaussian_epsilon(total_mu(counted), delta)
+        if not _sampled(counted):
             return exact
         return min(exact, sampled.sampled_epsilon(_sampled_steps(counted, budget.kappa), delta, budget.relation))
     if _sampled(counted):
@@ -251,7 +281,7 @@ def price(plan: Plan, budget: Budget) -> PricedPlan:
 
 
 def _rate(plan: Plan, unit: Counter[Cost], budget: Budget) -> tuple[float, str]:
-    weight = math.fsum(c.rho * k for c, k in unit.items())
+    weight = math.fsum(c.rho * (c.law.mean if c.law else k) for c, k in unit.items())
     if budget.epsilon is None:
         if _sampled(unit):
             raise BudgetError(
@@ -276,6 +306,8 @@ def _rate(plan: Plan, unit: Counter[Cost], budget: Budget) -> tuple[float, str]:
             )
         mu = budget.mu
         high = mu**2 / weight
+        while total_mu(_scaled(unit, high)) <= mu:
+            high *= 2
         return largest(
             lambda r: total_mu(_scaled(unit, r)) <= mu, 0.0, high
         ), "Gaussian composition of dominating curves"
@@ -287,10 +319,12 @@ def _rate(plan: Plan, unit: Counter[Cost], budget: Budget) -> tuple[float, str]:
         candidates.append(((epsilon / _pure_total(unit)) ** 2, "pure composition"))
     if delta > 0:
         if _only_gaussian(unit):
-            exact = gaussian_mu(epsilon, delta) ** 2 / (2 * weight)
-            candidates.append((exact, "exact Gaussian composition"))
-            if _sampled(unit) and epsilon <= LARGEST_SAMPLED_EPSILON:
-                steps = [(c.rate, c.rho, k) for c, k in unit.items()]
+            exact = 0.0
+            if not _random(unit):
+                exact = gaussian_mu(epsilon, delta) ** 2 / (2 * weight)
+                candidates.append((exact, "exact Gaussian composition"))
+            if _random(unit) or (_sampled(unit) and epsilon <= LARGEST_SAMPLED_EPSILON):
+                steps = tuple((c.rate, c.rho, c.law or k) for c, k in unit.items())
                 found = sampled.sampled_rate(steps, epsilon, delta, budget.relation, exact * SAFETY)
                 candidates.append((found, "privacy loss distribution"))
         elif _sampled(unit):
@@ -300,7 +334,7 @@ def _rate(plan: Plan, unit: Counter[Cost], budget: Budget) -> tuple[float, str]:
         else:
             _refuse_offsets(unit, epsilon, "epsilon")
             candidates.append((_renyi_rate(unit, epsilon, delta, weight), "Renyi curves, tight conversion"))
-            parts = _recursion_parts(plan, unit)
+            parts = _recursion_parts(plan, unit) if epsilon <= LARGEST_RECURSION_EPSILON else None
             if parts is not None:
                 found = selections.calibrate(epsilon, delta, parts[0], parts[1], laplace_shares=parts[2])
                 candidates.append((found, "recursion over selections"))
@@ -362,4 +396,5 @@ def _certify(priced: PricedPlan) -> None:
 def describe(ask: Ask) -> str:
     """One line about an ask."""
     often = f"{ask.times} x" if ask.draws == 1 else f"{ask.times} x {ask.draws} x"
-    return f"{often} {ask.name} ({ask.noise}, {ask.rows})"
+    law = "" if ask.law is None else f", a number {ask.law}"
+    return f"{often} {ask.name} ({ask.noise}, {ask.rows}{law})"

@@ -179,11 +179,12 @@ class Statement:
             "replace-one": "exchanging one row for any other",
             "add-remove": "adding or removing one row",
         }.get(self.adjacency, self.adjacency)
+        factor = f"{math.exp(self.epsilon):.4g}" if self.epsilon < 500 else f"e^{self.epsilon:.6g}"
         gdp = "not proven for this noise" if math.isinf(self.mu) else f"{self.mu:.6g}"
         lines.append(
             f"This model was fitted by {self.recipe} ({self.loss} loss) under ({self.epsilon:.6g}, {self.delta:.3g})-differential "
             f"privacy, {self.adjacency}: {neighbours} changes the probability of any outcome by at most a factor "
-            f"{math.exp(self.epsilon):.4g}, up to {self.delta:.3g}. The unit of privacy is {self.unit}. In other words: rho-zCDP with "
+            f"{factor}, up to {self.delta:.3g}. The unit of privacy is {self.unit}. In other words: rho-zCDP with "
             f"rho = {self.rho:.6g}; mu-GDP with mu = {gdp}."
         )
         for a in self.asks:

@@ -1,4 +1,5 @@
 """DP-GCD."""
+
 from __future__ import annotations
 import math
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from ..privacy.plan import Noise
 from ..solvers.gcd import GreedyCD
 from .base import centred, positive, typical_target, whole
 from .coordinate import column_squares
+
 
 @dataclass(frozen=True, kw_only=True)
 class DPGCD:
@@ -23,17 +25,23 @@ class DPGCD:
     mechanism: str = "gumbel"
     curvature: str = "average"
     selection: float = 0.5
-    share: float = .02
+    share: float = 0.02
 
     def view(self, facts: Facts) -> Facts:
         return centred(facts, facts.intercept > 0)
 
     def solver(self, facts: Facts, budget: Budget | None) -> GreedyCD:
-        R = self.clip/facts.norm_bound if self.clip else typical_target(facts)/3
-        return GreedyCD(rule=self.rule, steps=self.steps or 20, step_size=self.step_size, residual=R,
-            squares=column_squares(facts, self.curvature, self.share), selection=self.selection,
-            selection_noise=Noise.GUMBEL if self.mechanism=="gumbel" else Noise.PERMUTE_AND_FLIP,
-            noise=Noise.GAUSSIAN if self.mechanism=="gumbel" else Noise.LAPLACE)
+        R = self.clip / facts.norm_bound if self.clip else typical_target(facts) / 3
+        return GreedyCD(
+            rule=self.rule,
+            steps=self.steps or 20,
+            step_size=self.step_size,
+            residual=R,
+            squares=column_squares(facts, self.curvature, self.share),
+            selection=self.selection,
+            selection_noise=Noise.GUMBEL if self.mechanism == "gumbel" else Noise.PERMUTE_AND_FLIP,
+            noise=Noise.GAUSSIAN if self.mechanism == "gumbel" else Noise.LAPLACE,
+        )
 
     def assumptions(self, facts: Facts) -> tuple[str, ...]:
         return ()

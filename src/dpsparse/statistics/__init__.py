@@ -1,0 +1,21 @@
+"""Private answers that are not noisy sums: minimisers and votes, each with its stability proof beside the code."""
+
+from .estimate import Estimate
+from .minimise import tolerance
+from .objective_perturbation import output_sensitivity, perturbed_minimum, proven_offset, split
+from .published import published_labels
+from .support import VOTE_RANGE, votes
+from .teacher import ridge_minimum
+
+__all__ = [
+    "VOTE_RANGE",
+    "Estimate",
+    "output_sensitivity",
+    "perturbed_minimum",
+    "proven_offset",
+    "published_labels",
+    "ridge_minimum",
+    "split",
+    "tolerance",
+    "votes",
+]
