@@ -201,6 +201,10 @@ class Oracle(ABC):
     def scale(self, ask: str, turn: int, clip: Clip) -> float:
         """Noise of an answer in the units of a mean gradient: its standard deviation, or the scale of a selection."""
 
+    @abstractmethod
+    def choose(self, branch: str) -> None:
+        """Go on with one of the plan's branches, once everything before it was asked. Public: made from answers."""
+
     def gradient(self, w: Vector, *, clip: Clip, ask: str = "gradient") -> Vector:
         """Mean gradient at `w`, all coordinates."""
         return np.asarray(self.answer(Gradient(w, clip), ask))

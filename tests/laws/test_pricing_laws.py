@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dpsparse.privacy import Ask, Budget, Noise, Plan, PoissonRows, price
+from dpsparse.privacy import Ask, Budget, Noise, Plan, PoissonRows, PricedPlan, price
+from dpsparse.privacy.costs import Costs
 from dpsparse.privacy.curves import gaussian_epsilon
-from dpsparse.privacy.pricing import Cost, costs, renyi, spent_epsilon, total_mu
+from dpsparse.privacy.pricing import spent_epsilon
 from dpsparse.privacy.sampled import sampled_epsilon
 
-UNSAMPLED = [n for n in Noise if n is not Noise.NONE]
-PURE = [n for n in Noise if n.pure]
+PURE = (Noise.LAPLACE, Noise.GUMBEL, Noise.PERMUTE_AND_FLIP)
+UNSAMPLED = (Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN, *PURE)
 #: Noises whose zCDP is the rho they are priced at; a perturbed objective costs more, and is not mu-GDP.
 PLAIN = [n for n in UNSAMPLED if n is not Noise.OBJECTIVE]
 BUDGETS = st.builds(
@@ -26,8 +26,13 @@ BUDGETS = st.builds(
 )
 
 
+def at(plan: Plan, rate: float, delta: float) -> PricedPlan:
+    """A plan at a noise of our own choice, whatever it costs."""
+    return PricedPlan(plan=plan, budget=Budget.approx(1.0, delta), rate=rate, accountant="none")
+
+
 @st.composite
-def asks(draw, name: str, noises=tuple(UNSAMPLED)) -> Ask:
+def asks(draw, name: str, noises=UNSAMPLED) -> Ask:
     times = draw(st.integers(1, 5))
     schedule = draw(st.none() | st.lists(st.floats(0.1, 10.0), min_size=times, max_size=times).map(tuple))
     return Ask(
@@ -41,7 +46,7 @@ def asks(draw, name: str, noises=tuple(UNSAMPLED)) -> Ask:
 
 
 @st.composite
-def plans(draw, noises=tuple(UNSAMPLED)) -> Plan:
+def plans(draw, noises=UNSAMPLED) -> Plan:
     return Plan(asks=tuple(draw(asks(name, noises)) for name in "abc"[: draw(st.integers(1, 3))]))
 
 
@@ -58,9 +63,7 @@ def test_zcdp_budgets_are_used_up_and_never_exceeded(plan, rho):
     assert rho * (1 - 1e-6) <= spent <= rho
 
 
-@given(
-    plans(tuple(n for n in PLAIN if n is not Noise.DISCRETE_GAUSSIAN)), st.floats(-2, 0.5).map(lambda e: 10.0**e)
-)
+@given(plans(tuple(n for n in PLAIN if n is not Noise.DISCRETE_GAUSSIAN)), st.floats(-2, 0.5).map(lambda e: 10.0**e))
 def test_gdp_budgets_are_used_up_and_never_exceeded(plan, mu):
     spent = price(plan, Budget.gdp(mu)).mu
     assert mu * (1 - 1e-6) <= spent <= mu
@@ -72,7 +75,7 @@ def test_gaussian_budgets_are_used_up_to_a_thousandth(plan, budget):
     assert price(plan, budget).epsilon() >= 0.999 * budget.epsilon
 
 
-@given(plans(tuple(PURE)), st.floats(-3, 3).map(lambda e: 10.0**e))
+@given(plans(PURE), st.floats(-3, 3).map(lambda e: 10.0**e))
 def test_pure_budgets_are_used_up_and_never_exceeded(plan, epsilon):
     spent = price(plan, Budget.approx(epsilon, 0.0)).epsilon()
     assert epsilon * (1 - 1e-6) <= spent <= epsilon
@@ -88,28 +91,31 @@ def test_more_budget_never_means_more_noise(plan, budget, factor):
 
 @given(plans(), st.floats(-6, 2).map(lambda e: 10.0**e), st.floats(1.0, 5.0), st.floats(-9, -1).map(lambda e: 10.0**e))
 def test_more_noise_is_never_dearer(plan, rate, factor, delta):
-    budget = Budget.approx(1.0, delta)
-    cheap, dear = (spent_epsilon(costs(plan, r), delta, budget) for r in (rate, rate * factor))
-    assert cheap <= dear * (1 + 1e-9) + 1e-12
-    assert all(renyi(costs(plan, rate)) <= renyi(costs(plan, rate * factor)) * (1 + 1e-9) + 1e-12)
+    cheap, dear = (at(plan, r, delta) for r in (rate, rate * factor))
+    assert cheap.rho <= dear.rho * (1 + 1e-12)
+    assert cheap.mu <= dear.mu * (1 + 1e-12)
+    assert cheap.epsilon() <= dear.epsilon() * (1 + 1e-6) + 1e-12
 
 
-@given(st.sampled_from(UNSAMPLED), st.integers(2, 30), st.floats(0.01, 2.0), st.floats(-9, -2).map(lambda e: 10.0**e))
+@settings(max_examples=20)
+@given(st.sampled_from(UNSAMPLED), st.integers(2, 8), st.floats(0.01, 2.0), st.floats(-9, -2).map(lambda e: 10.0**e))
 def test_n_at_once_cost_as_much_as_n_one_by_one(noise, n, rho, delta):
-    """Times, draws and separate asks are three ways to write the same composition."""
+    """Times, draws, models and separate asks are four ways to write the same composition."""
     ways = [
         Plan(asks=(Ask(name="a", noise=noise, times=n, share=n),)),
         Plan(asks=(Ask(name="a", noise=noise, draws=n, share=n),)),
-        Plan(asks=tuple(Ask(name=f"a{i}", noise=noise) for i in range(n))),
         Plan(asks=(Ask(name="a", noise=noise),)).repeated(n),
+        Plan(asks=tuple(Ask(name=f"a{i}", noise=noise) for i in range(n))),
     ]
     budget = Budget.approx(1.0, delta)
-    spent = [spent_epsilon(costs(p, rho), delta, budget) for p in ways]
+    spent = [spent_epsilon(Costs.of(p, rho), delta, budget) for p in ways]
     assert spent == pytest.approx([spent[0]] * len(ways), rel=1e-9)
-    prices = [price(p, budget).rho for p in ways]
-    assert prices == pytest.approx([prices[0]] * len(ways), rel=1e-6)
+    *prices, apart = (price(p, budget).rho for p in ways)
+    assert prices == pytest.approx([prices[0]] * len(prices), rel=1e-6)
+    assert 0.7 * prices[0] < apart <= prices[0] * (1 + 1e-6), "asks of unknown order may be priced with more noise"
 
 
+@settings(max_examples=30)
 @given(plans(), st.permutations(range(3)), BUDGETS)
 def test_the_order_of_asks_does_not_matter(plan, order, budget):
     shuffled = Plan(asks=tuple(plan.asks[i] for i in order if i < len(plan.asks)))
@@ -137,22 +143,21 @@ def test_the_costs_of_all_draws_add_up_to_the_total(plan, budget):
     assert total == pytest.approx(priced.rho, rel=1e-9)
 
 
-@given(plans(), BUDGETS)
-def test_gdp_and_zcdp_of_a_plan_are_consistent(plan, budget):
-    """mu-GDP is mu^2/2-zCDP, so a valid mu is at least sqrt(2 rho) where rho is exact."""
-    priced = price(plan, budget)
-    assert priced.mu >= total_mu(costs(plan, priced.rate)) * (1 - 1e-12)
+@given(plans((Noise.GAUSSIAN, *PURE)), st.floats(-3, 0).map(lambda e: 10.0**e))
+def test_gdp_and_zcdp_of_a_plan_are_consistent(plan, rho):
+    """mu-GDP is mu^2/2-zCDP: a valid mu is never below the one that a tight rho asks for."""
+    priced = price(plan, Budget.zcdp(rho))
     if {a.noise for a in plan.asks} == {Noise.GAUSSIAN}:
         assert priced.mu == pytest.approx(math.sqrt(2 * priced.rho))
     else:
-        assert priced.mu >= math.sqrt(2 * priced.rho) * 0.99 or priced.rho > 1
+        assert priced.mu >= math.sqrt(2 * priced.rho) * 0.99
 
 
 @given(st.lists(st.floats(0.05, 1.5), min_size=1, max_size=6), st.floats(-8, -2).map(lambda e: 10.0**e))
 def test_gaussians_compose_by_the_root_of_the_sum_of_squares(mus, delta):
-    counted = Counter([Cost(Noise.GAUSSIAN, m * m / 2) for m in mus])
+    plan = Plan(asks=tuple(Ask(name=f"a{i}", noise=Noise.GAUSSIAN, share=m * m / 2) for i, m in enumerate(mus)))
     exact = gaussian_epsilon(math.sqrt(math.fsum(m * m for m in mus)), delta)
-    assert spent_epsilon(counted, delta, Budget.approx(1.0, delta)) == pytest.approx(exact, rel=1e-9, abs=1e-9)
+    assert at(plan, 1.0, delta).epsilon() == pytest.approx(exact, rel=1e-9, abs=1e-9)
 
 
 # ------------------------------------------------------------------------------------------------ sampled rows
@@ -173,9 +178,7 @@ def test_sampled_prices_rise_with_rate_and_count_and_fall_with_noise(step, delta
     assert spent(rate, sigma * 1.2, count) < base
     assert spent(rate, sigma, count * 2) > base
     assert base < gaussian_epsilon(relation.kappa * math.sqrt(count) / sigma, delta), "sampling helps"
-    split = sampled_epsilon(
-        [(rate, sigma, count // 2), (rate, sigma, count - count // 2)], delta, relation
-    )
+    split = sampled_epsilon([(rate, sigma, count // 2), (rate, sigma, count - count // 2)], delta, relation)
     assert split == pytest.approx(base, rel=1e-6)
 
 

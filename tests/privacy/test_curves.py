@@ -17,6 +17,8 @@ from dpsparse.privacy.curves import (
     gaussian_renyi,
     laplace_renyi,
     largest,
+    objective_renyi,
+    objective_rho,
     pure_mu,
     pure_renyi,
     renyi_delta,
@@ -150,7 +152,7 @@ def test_the_pure_curve_is_the_sum_over_two_answers(epsilon, alpha):
 
 
 @pytest.mark.parametrize("curve", [laplace_renyi, pure_renyi, selection_renyi])
-@pytest.mark.parametrize("size", [1e-7, 1e-4, 0.01, 1.0, 5.0, 40.0])
+@pytest.mark.parametrize("size", [1e-7, 1e-4, 0.01, 1.0, 5.0, 40.0, 1e3, 1e5])
 def test_renyi_curves_are_never_below_the_truth(curve, size):
     """Curves may be rounded up; below the many-digit truth only by what the safety of pricing covers."""
     with mp.workdps(60):
@@ -168,7 +170,21 @@ def test_renyi_curves_are_never_below_the_truth(curve, size):
                 moment = x ** (a - 1) * (1 - s**a) / (a * (1 - s))
             exact = mp.log(moment) / (a - 1)
             assert found >= exact * (1 - mp.mpf(10) ** -9), f"order {float(alpha)}: {found} < {mp.nstr(exact, 12)}"
-            assert found <= exact * (1 + mp.mpf(10) ** -6) or found <= a * e**2 / 2
+            assert found <= exact * (1 + mp.mpf(10) ** -6) or found <= a * e**2 / 2 * (1 + mp.mpf(10) ** -9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.4])
+@pytest.mark.parametrize("m", [0.1, 0.5, 2.0])
+def test_the_curve_of_a_perturbed_objective_is_that_of_a_folded_normal_loss(m, offset):
+    """A loss of offset + m^2/2 + m |Z|, integrated."""
+    z = np.linspace(0, 80, 800_001)
+    for alpha in (1.001, 1.5, 8.0, 30.0):
+        logs = (alpha - 1) * (offset + m * m / 2 + m * z) - z * z / 2 + math.log(2) - 0.5 * math.log(2 * math.pi)
+        moment = math.log(np.trapezoid(np.exp(logs - logs.max()), z)) + logs.max()
+        found = objective_renyi(m, offset, np.array([alpha]))[0]
+        assert found == pytest.approx(moment / (alpha - 1), rel=1e-6)
+        assert found <= objective_rho(m, offset) * alpha
+    assert objective_renyi(m, offset, NEAR_ONE)[0] == pytest.approx(objective_rho(m, offset), rel=1e-5)
 
 
 @pytest.mark.parametrize(("budget", "rho"), GOLDEN_RHO.items())
@@ -226,6 +242,13 @@ def test_selection_mu_dominates_every_bounded_range_pair_and_no_smaller_mu_does(
             assert np.all(pair >= truth.gaussian_error(mu, at) - 1e-12)
             smaller_fails |= bool(np.any(pair < truth.gaussian_error(0.999 * mu, at) - 1e-9))
     assert smaller_fails
+
+
+@pytest.mark.parametrize("size", [700.0, 1e4, 1e8])
+def test_large_pure_answers_have_a_finite_mu(size):
+    """mu grows like the root of 8 epsilon."""
+    assert pure_mu(size) == pytest.approx(math.sqrt(8 * size), rel=0.05)
+    assert selection_mu(2 * size) == pytest.approx(pure_mu(size))
 
 
 def test_a_selection_is_half_as_revealing_as_a_pure_answer_of_the_same_size():

@@ -9,7 +9,7 @@ import dp_accounting
 import numpy as np
 import pytest
 from dp_accounting import dp_event, pld, rdp
-from scipy.stats import norm
+from scipy.stats import nbinom, norm
 
 from dpsparse.privacy import (
     Adjacency,
@@ -23,11 +23,12 @@ from dpsparse.privacy import (
     Plan,
     PoissonRows,
     PrivacyError,
+    RandomTimes,
     price,
 )
 from dpsparse.privacy import pricing as pricing_module
 from dpsparse.privacy.curves import gaussian_epsilon
-from dpsparse.privacy.sampled import sampled_epsilon
+from dpsparse.privacy.sampled import sampled_delta, sampled_epsilon
 from truth import curves as truth
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
@@ -269,9 +270,7 @@ def test_the_multipliers_of_the_specification_spend_two(setting, relation):
     """The table has two decimals: half a unit more noise must suffice, half a unit less must not."""
     batch, times = setting
     z = SPEC_MULTIPLIERS[setting][relation is REPLACE]
-    more, less = (
-        sampled_epsilon([(batch / N_RCV1, z + by, times)], 1e-5, relation) for by in (0.0075, -0.0075)
-    )
+    more, less = (sampled_epsilon([(batch / N_RCV1, z + by, times)], 1e-5, relation) for by in (0.0075, -0.0075))
     assert more <= 2.0 <= less
 
 
@@ -314,6 +313,45 @@ def test_a_priced_plan_of_both_keeps_the_convention():
     for ask in ("snapshot", "change"):
         assert 2 / priced.cost(ask).strength == pytest.approx(5.0, rel=0.005)
     assert priced.epsilon() <= 3.58
+
+
+def test_a_random_number_of_turns_costs_the_mixture_of_its_outcomes():
+    """The figures of the specification: 200 turns cost 0.270; ten geometric numbers of mean 20 cost 0.299."""
+    fixed = sampled_epsilon([(0.01, 2.0, 200)], 1e-5, ADD)
+    drawn_times = RandomTimes(epochs=10, mean_each=20.0)
+    mixed = sampled_epsilon([(0.01, 2.0, drawn_times)], 1e-5, ADD)
+    assert fixed == pytest.approx(0.270, abs=2.5e-3)
+    assert mixed == pytest.approx(0.299, abs=2.5e-3)
+    assert drawn_times.mean == 200
+    chances = nbinom.pmf(np.arange(2000), 10, 1 / 21)
+    outcomes = np.arange(0, 1000, 50)
+    deltas = [sampled_delta([(0.01, 2.0, int(k))], mixed, ADD, 1e-5) if k else 0.0 for k in outcomes]
+    expected = float(chances[:951] @ np.interp(np.arange(951), outcomes, deltas))
+    assert expected == pytest.approx(1e-5, rel=0.03)
+
+
+def test_the_outcome_of_a_random_number_of_turns_does_not_change_its_price():
+    law = RandomTimes(epochs=2, mean_each=5.0)
+    budget = Budget.approx(1.0, 1e-5)
+    few, many = (price(plan(gaussian(times, law=law, rows=PoissonRows(0.1))), budget) for times in (1, 40))
+    assert few.cost("gradient") == many.cost("gradient", 39)
+    assert few.epsilon() == many.epsilon() <= 1.0
+    fixed = price(plan(gaussian(10, rows=PoissonRows(0.1))), budget)
+    assert few.cost("gradient").strength < fixed.cost("gradient").strength, "chance has a price"
+
+
+@pytest.mark.parametrize("bad", [{"epochs": 0}, {"mean_each": 0.0}, {"mean_each": math.inf}, {"copies": 0}])
+def test_laws_of_turns_that_make_no_sense_are_refused(bad):
+    with pytest.raises(PrivacyError):
+        RandomTimes(**{"epochs": 1, "mean_each": 2.0, **bad})
+
+
+def test_the_order_of_a_plan_names_every_turn():
+    asks = (gaussian(2), gumbel(1))
+    assert Plan(asks=asks, order=("gradient", "select", "gradient")).order
+    for order in (("gradient", "select"), ("gradient",) * 3, ("gradient", "select", "values")):
+        with pytest.raises(PrivacyError, match="order"):
+            Plan(asks=asks, order=order)
 
 
 def test_sampling_a_tiny_share_adds_nothing_to_the_closed_form():
@@ -368,6 +406,18 @@ def test_shares_and_schedules_split_rho():
     assert priced.cost("select").rho == pytest.approx(0.25)
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.01), (1.0, 1e-5), (2.0, 1e-6), (0.5, 1e-3)])
+def test_costs_that_differ_by_a_rounding_error_are_all_counted(epsilon, delta):
+    """A schedule of 0.1 for one turn makes a weight of 0.05000000000000001: close to, and not, the one of another ask."""
+    asks = plan(
+        gaussian(share=0.05),
+        Ask(name="b", noise=Noise.DISCRETE_GAUSSIAN),
+        gaussian(name="c", share=0.05, schedule=(0.1,)),
+    )
+    priced = price(asks, Budget.approx(epsilon, delta))
+    assert 0.999 * epsilon <= priced.epsilon() <= epsilon
+
+
 @pytest.mark.parametrize("models", [2, 5])
 def test_a_repeated_plan_pays_for_every_model(models):
     once = SELECTION_PLANS["uneven"]
@@ -410,7 +460,7 @@ def test_sampled_rows_are_priced_in_epsilon_and_delta_only(budget):
 
 @pytest.mark.parametrize("extra", [gaussian(), gaussian(rows=PoissonRows(0.5))])
 def test_gaussian_noise_is_refused_at_delta_zero(extra):
-    with pytest.raises(BudgetError, match="delta"):
+    with pytest.raises(BudgetError, match=r"delta|sample"):
         price(plan(gumbel(), extra), Budget.approx(1.0, 0.0))
 
 

@@ -188,6 +188,9 @@ def _other(X: Any, y: Any, rng: np.random.Generator) -> tuple[Any, Any]:
         other.data = rng.permutation(other.data) * rng.choice([0.5, 1.0], other.data.size)
     elif isinstance(X, np.ndarray):
         other = X[order][:, rng.permutation(X.shape[1])]
+        other = other * (
+            rng.choice([0.5, 1.0], X.shape) if X.dtype.kind == "f" else rng.integers(0, 2, X.shape, X.dtype)
+        )
     else:  # a data frame: rows exchanged
         other = X.iloc[order] if hasattr(X, "iloc") else X[[int(i) for i in order]]
     values = np.asarray(y)

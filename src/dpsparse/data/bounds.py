@@ -9,6 +9,9 @@ import numpy as np
 from ..facts import Vector
 from ..privacy.errors import MissingBoundError
 
+#: Beyond this, squares of sums would not fit a float.
+LARGEST_BOUND = 1e60
+
 HOW_TO_CHOOSE = (
     "Declare row_norm (rows are clipped to this l2 norm) or feature_bound (entries are clipped to [-b, b] or (lo, hi)). "
     "Take them from a data dictionary, a codebook or physical limits, not from this data: a bound read off the data is a leak. "
@@ -85,11 +88,9 @@ def read_target_bound(target_bound: Any) -> float:
 
 
 def _one_positive(value: Any, what: str) -> float:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float | np.number)
-        or not np.isfinite(value)
-        or value <= 0
-    ):
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not np.isfinite(value) or value <= 0:
         raise MissingBoundError(f"{what} must be one positive finite number, got {value!r}.")
+    if value > LARGEST_BOUND:
+        raise MissingBoundError(f"{what} must be below {LARGEST_BOUND:g}; noise grows with it.")
     return float(value)

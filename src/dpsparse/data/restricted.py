@@ -47,6 +47,7 @@ def restrict(store: Storage, block: Block, support: Indices, norm: float) -> Res
         x[:, features] = (store.repeat * dense - store.shift[picked]) * store.unit
         x[:, ~features] = store.height * store.unit
         norms = np.sqrt(np.einsum("ij,ij->i", x, x))
-    shrink = block.alive * np.where(norms > norm * ROUNDING, norm * ROUNDING / np.maximum(norms, norm * ROUNDING), 1.0)
+    limit = norm * ROUNDING
+    shrink = block.alive * (limit / np.maximum(norms, limit) if np.isfinite(norm) else 1.0)
     x = sp.diags(shrink) @ x if sp.issparse(x) else x * shrink[:, None]
     return RestrictedRows(x, block.y, norms * shrink * (1 + 1e-13))

@@ -1,9 +1,17 @@
 """Noise. Every draw that protects a person is made here."""
 
 from .exact import discrete_gaussian
-from .gaussian import lattice_gaussian
+from .gaussian import gaussian_tilt, lattice_gaussian
 from .laplace import lattice_laplace
 from .randomness import Randomness
 from .selection import gumbel_top_k, permute_and_flip
 
-__all__ = ["Randomness", "discrete_gaussian", "gumbel_top_k", "lattice_gaussian", "lattice_laplace", "permute_and_flip"]
+__all__ = [
+    "Randomness",
+    "discrete_gaussian",
+    "gaussian_tilt",
+    "gumbel_top_k",
+    "lattice_gaussian",
+    "lattice_laplace",
+    "permute_and_flip",
+]

@@ -12,7 +12,7 @@ h/2, so two sums that differed by :math:`\Delta` differ by less than :math:`\Del
 sensitivities grow by :math:`h\sqrt m` and l1 sensitivities by :math:`hm` for an answer of m coordinates. That term is
 part of the stated sensitivity; h is a millionth of one record's bound. Where rows are sampled the price counts in norms of
 one record, which is present or not, so the term is counted once for each of the :math:`\kappa` records. Selections release
-an index only and use the fine sum.
+an index only and use the fine sum. Minimisers and votes come from `statistics`, with the sensitivity that is proved there.
 """
 
 from __future__ import annotations
@@ -30,16 +30,38 @@ from ..losses import Loss
 from ..mechanisms import (
     Randomness,
     discrete_gaussian,
+    gaussian_tilt,
     gumbel_top_k,
     lattice_gaussian,
     lattice_laplace,
     permute_and_flip,
 )
-from ..oracle import Indices, Magnitude, Oracle, Question, Select
+from ..oracle import (
+    Indices,
+    Magnitude,
+    Oracle,
+    PerturbedMinimum,
+    PublishedLabels,
+    Question,
+    RidgeMinimum,
+    Select,
+    SupportVotes,
+)
 from ..privacy.errors import PrivacyError
 from ..privacy.plan import Ask, Noise, PoissonRows
 from ..privacy.pricing import PricedPlan
 from ..privacy.statement import Answer
+from ..statistics import (
+    VOTE_RANGE,
+    Estimate,
+    output_sensitivity,
+    perturbed_minimum,
+    proven_offset,
+    published_labels,
+    ridge_minimum,
+    split,
+    votes,
+)
 from .measure import Measurement, Reach, gradient_reach, measure
 from .scores import scores_of, spread
 from .till import Till
@@ -84,7 +106,15 @@ class CentralOracle(Oracle):
         self.passes += share_of_rows(paid)
         if isinstance(question, Select):
             return self._select(paid, turn, question, measure(question.of, self._rows, self._loss, chosen))
+        if isinstance(question, PerturbedMinimum | RidgeMinimum | PublishedLabels | SupportVotes):
+            return self._statistic(paid, turn, question)
         return self._release(paid, turn, measure(question, self._rows, self._loss, chosen))
+
+    def choose(self, branch: str) -> None:
+        """Go on with a branch of the plan, at its price."""
+        self.till.choose(branch)
+        self.priced = self.priced.branch(branch)
+        self.plan = self.priced.plan
 
     def scale(self, ask: str, turn: int, clip: Clip) -> float:
         """Noise of a gradient within `clip`: its standard deviation, or the scale of a selection by unit steps."""
@@ -129,25 +159,74 @@ class CentralOracle(Oracle):
 
     def _select(self, ask: Ask, turn: int, question: Select, measured: Measurement) -> Indices:
         """Score, then let the priced noise choose among the candidates."""
-        if question.count != ask.draws:
-            raise PrivacyError(f"ask {ask.name!r} was priced for {ask.draws} selections a turn, not {question.count}.")
         cost = self.priced.cost(ask.name, turn)
         share = cost.rate * self.facts.n_rows
         scores = scores_of(question.score, measured.values / share, self.facts.free)
         sensitivity = spread(question.score, measured.reach, self.priced.budget.relation, self.facts.free) / share
-        scale = sensitivity / cost.strength
         keep = np.ones(scores.size, dtype=bool)
         if question.excluded is not None:
             keep[question.excluded] = False
-        candidates = np.flatnonzero(keep)
+        return self._choose(ask, turn, scores, sensitivity, question.count, np.flatnonzero(keep))
+
+    def _choose(
+        self, ask: Ask, turn: int, scores: Vector, sensitivity: float, count: int, candidates: Indices
+    ) -> Indices:
+        """The candidates that the priced noise chooses."""
+        if count != ask.draws:
+            raise PrivacyError(f"ask {ask.name!r} was priced for {ask.draws} selections a turn, not {count}.")
+        cost = self.priced.cost(ask.name, turn)
+        scale = sensitivity / cost.strength
         if ask.noise is Noise.GUMBEL:
-            best = gumbel_top_k(scores[candidates], question.count, scale, self._randomness)
-        elif ask.noise is Noise.PERMUTE_AND_FLIP and question.count == 1:
+            best = gumbel_top_k(scores[candidates], count, scale, self._randomness)
+        elif ask.noise is Noise.PERMUTE_AND_FLIP and count == 1:
             best = np.array([permute_and_flip(scores[candidates], scale, self._randomness)])
         else:
             raise PrivacyError(f"ask {ask.name!r} cannot select with {str(ask.noise)!r} noise.")
-        self.till.receipt(Answer(ask.name, ask.noise, question.count, cost.rate, sensitivity, scale))
+        self.till.receipt(Answer(ask.name, ask.noise, count, cost.rate, sensitivity, scale))
         return candidates[best]
+
+    def _statistic(
+        self, ask: Ask, turn: int, question: PerturbedMinimum | RidgeMinimum | PublishedLabels | SupportVotes
+    ) -> Any:
+        """A minimiser or votes, protected as its proof says."""
+        if isinstance(ask.rows, PoissonRows):
+            raise PrivacyError(f"ask {ask.name!r}: a statistic is asked of every row; plan it with EveryRow().")
+        if isinstance(question, SupportVotes):
+            counted = votes(self._rows, self._loss, question, self._randomness.generator())
+            return self._choose(ask, turn, counted, VOTE_RANGE, question.count, np.arange(counted.size))
+        if isinstance(question, PerturbedMinimum):
+            return self._perturbed(ask, turn, question)
+        if isinstance(question, RidgeMinimum):
+            estimate = ridge_minimum(self._rows, self._loss, question, self.priced.budget.relation)
+        else:
+            estimate = published_labels(self._rows, self._loss, question)
+        return self._publish(ask, ask.noise, estimate, self.priced.cost(ask.name, turn).strength)
+
+    def _perturbed(self, ask: Ask, turn: int, question: PerturbedMinimum) -> Vector:
+        """Tilt the objective, minimise it, and cover what keeps the minimum from being exact."""
+        cost = self.priced.cost(ask.name, turn)
+        offset = proven_offset(question, self._loss)
+        if ask.noise is not Noise.OBJECTIVE or offset > cost.offset * (1 + 1e-12):
+            raise PrivacyError(
+                f"ask {ask.name!r} was not priced for a perturbed objective with offset log(1 + beta/lambda) = {offset:.4g}."
+            )
+        tilted, finished = split(cost.strength)
+        sensitivity = self.priced.budget.kappa * question.clip.norm
+        tilt = gaussian_tilt(question.support.size, sensitivity / tilted, self._randomness)
+        found = perturbed_minimum(self._rows, self._loss, question, tilt)
+        self.till.receipt(Answer(ask.name, ask.noise, 1, 1.0, sensitivity, sensitivity / tilted, cost.offset))
+        estimate = Estimate(found, output_sensitivity(question, self.facts.n_rows), units=2.0**12)
+        return self._publish(ask, Noise.GAUSSIAN, estimate, finished)
+
+    def _publish(self, ask: Ask, noise: Noise, estimate: Estimate, strength: float) -> Vector:
+        """Put an estimate on its lattice and add noise."""
+        if noise not in (Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN):
+            raise PrivacyError(f"ask {ask.name!r}: an estimate is protected by Gaussian noise, not {str(noise)!r}.")
+        sensitivity = estimate.rounded_sensitivity
+        scale = sensitivity / strength
+        noisy = self._add(noise, estimate.lattice(), scale / estimate.unit)
+        self.till.receipt(Answer(ask.name, noise, 1, 1.0, sensitivity, scale))
+        return noisy * estimate.unit
 
     def __repr__(self) -> str:
         return f"CentralOracle({self.plan!r})"

@@ -10,11 +10,12 @@ import numpy as np
 from ..data.rows import PrivateRows
 from ..facts import Clip
 from ..losses import Loss
-from ..oracle import Oracle, Question, Select
+from ..oracle import Oracle, PerturbedMinimum, PublishedLabels, Question, RidgeMinimum, Select, SupportVotes
 from ..privacy.plan import Noise, Plan, PoissonRows
 from ..privacy.statement import Answer
+from ..statistics import votes
 from .central import share_of_rows
-from .measure import exact_mean
+from .measure import exact_estimate, exact_mean
 from .scores import scores_of
 from .till import Till
 
@@ -45,6 +46,11 @@ class ExactOracle(Oracle):
         self.passes += rate
         self.till.receipt(Answer(ask, Noise.NONE, paid.draws, rate, 0.0, 0.0))
         chosen = self._rows.sample(rate, self._generator) if isinstance(paid.rows, PoissonRows) else None
+        if isinstance(question, PerturbedMinimum | RidgeMinimum | PublishedLabels):
+            return exact_estimate(question, self._rows, self._loss)
+        if isinstance(question, SupportVotes):
+            counted = votes(self._rows, self._loss, question, self._generator, exact=True)
+            return np.argsort(-counted, kind="stable")[: question.count]
         of = question.of if isinstance(question, Select) else question
         mean = exact_mean(of, self._rows, self._loss, rate * self.facts.n_rows, chosen)
         if not isinstance(question, Select):
@@ -53,6 +59,11 @@ class ExactOracle(Oracle):
         if question.excluded is not None:
             scores[question.excluded] = -np.inf
         return np.argsort(-scores, kind="stable")[: question.count]
+
+    def choose(self, branch: str) -> None:
+        """Go on with a branch of the plan."""
+        self.till.choose(branch)
+        self.plan = self.till.plan
 
     def scale(self, ask: str, turn: int, clip: Clip) -> float:
         """No noise."""

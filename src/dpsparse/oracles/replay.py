@@ -31,6 +31,11 @@ class RecordingOracle(Oracle):
         """Passes of the inner oracle."""
         return float(self.inner.passes)
 
+    def choose(self, branch: str) -> None:
+        """Pass on."""
+        self.inner.choose(branch)
+        self.plan = self.inner.plan
+
     def scale(self, ask: str, turn: int, clip: Clip) -> float:
         """Public noise."""
         return float(self.inner.scale(ask, turn, clip))
@@ -58,6 +63,11 @@ class ReplayOracle(Oracle):
         self.till = Till(self.plan)
         self._scale = original.scale
         self._tape = list(tape)
+
+    def choose(self, branch: str) -> None:
+        """Go on with a branch of the plan."""
+        self.till.choose(branch)
+        self.plan = self.till.plan
 
     def scale(self, ask: str, turn: int, clip: Clip) -> float:
         """Public noise, as it was priced."""

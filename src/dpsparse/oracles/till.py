@@ -43,6 +43,13 @@ class Till:
             self._on_charge(name)
         return ask, turn
 
+    def choose(self, branch: str) -> None:
+        """Go on with a branch of the plan, once everything before it was asked."""
+        if any(self._used[a.name] < a.times for a in self.plan.asks):
+            raise NotPricedError(f"branch {branch!r} was chosen before all asks of its plan were used: {self.unused}.")
+        self.plan = self.plan.branch(branch)
+        self._used = {a.name: 0 for a in self.plan.asks}
+
     def receipt(self, answer: Answer) -> None:
         """Keep what was drawn."""
         self.answers.append(answer)
@@ -50,4 +57,5 @@ class Till:
     @property
     def unused(self) -> dict[str, int]:
         """Turns that were priced and not asked for."""
-        return {a.name: a.times - self._used[a.name] for a in self.plan.asks if self._used[a.name] < a.times}
+        left = {a.name: a.times - self._used[a.name] for a in self.plan.asks if self._used[a.name] < a.times}
+        return left | ({"one of the branches": 1} if self.plan.branches else {})

@@ -2,6 +2,7 @@
 
 from .adjacency import Adjacency
 from .budget import Budget
+from .costs import Cost
 from .errors import (
     AssumptionError,
     BudgetError,
@@ -13,7 +14,7 @@ from .errors import (
     PrivacyError,
 )
 from .plan import Ask, EveryRow, Noise, Participation, Plan, PoissonRows, RandomTimes
-from .pricing import Cost, PricedPlan, price
+from .pricing import PricedPlan, price
 from .statement import Answer, AskRecord, Statement
 
 __all__ = [

@@ -114,7 +114,7 @@ def pure_renyi(epsilon: float, orders: Curve = ORDERS) -> Curve:
     :math:`\min(\epsilon, \alpha\epsilon^2/2)` [BS16]_, which is used where rounding would lose digits.
     """
     a = orders
-    log_p, log_q = -math.log1p(math.exp(-epsilon)), -math.log1p(math.exp(epsilon))
+    log_p, log_q = -float(np.logaddexp(0.0, -epsilon)), -float(np.logaddexp(0.0, epsilon))
     terms = np.logaddexp(a * log_p + (1 - a) * log_q, a * log_q + (1 - a) * log_p)
     slack = ROUNDING * a * (1 - log_q)
     return np.minimum((terms + slack) / (a - 1), np.minimum(epsilon, a * epsilon**2 / 2))

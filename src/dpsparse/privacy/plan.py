@@ -208,16 +208,23 @@ class Plan:
     order : tuple of str
         Names of asks, one for each turn, in the order in which they will be asked; oracles hold a solver to it. Empty:
         any order. Plans with selections of several kinds are priced more tightly when their order is known.
+    branches : tuple of (name, Plan)
+        What may follow once all asks are used: a solver chooses one by name, from what it was told. Every branch is
+        priced: the noise is such that the dearest one keeps the budget.
+    interleaved : bool
+        The asks of this plan and of its branches run several times over, one model after the other.
     """
 
     asks: tuple[Ask, ...]
     public: Mapping[str, Any] = field(default_factory=dict)
     order: tuple[str, ...] = ()
+    branches: tuple[tuple[str, Plan], ...] = ()
+    interleaved: bool = False
 
     def __post_init__(self) -> None:
-        names = [a.name for a in self.asks]
-        if len(set(names)) != len(names):
-            raise PrivacyError(f"a plan must not name an ask twice, got {names}.")
+        for names in ([a.name for a in self.asks], [name for name, _ in self.branches]):
+            if len(set(names)) != len(names):
+                raise PrivacyError(f"a plan must not name an ask or a branch twice, got {names}.")
         if self.order and Counter(self.order) != Counter({a.name: a.times for a in self.asks}):
             raise PrivacyError("the order of a plan must name every ask once for each of its turns.")
 
@@ -226,6 +233,13 @@ class Plan:
             if ask.name == name:
                 return ask
         raise KeyError(name)
+
+    def branch(self, name: str) -> Plan:
+        """The branch of this name."""
+        for known, plan in self.branches:
+            if known == name:
+                return plan
+        raise PrivacyError(f"the plan has no branch {name!r}; it has {[known for known, _ in self.branches]}.")
 
     def repeated(self, times: int) -> Plan:
         """The plan of running this one `times` times on the same rows (one model per class)."""
@@ -241,17 +255,25 @@ class Plan:
             )
             for a in self.asks
         )
-        return replace(self, asks=asks, order=self.order * times)
+        branches = tuple((name, plan.repeated(times)) for name, plan in self.branches)
+        mixed = self.interleaved or bool(branches)
+        order = () if mixed else self.order * times
+        return replace(self, asks=asks, order=order, branches=branches, interleaved=mixed)
 
     def selections(self) -> tuple[tuple[float, int], ...] | None:
         """Weight and number of draws of each selection turn, in the order they are asked; None if that is not known."""
         asks = [a for a in self.asks if a.noise is Noise.GUMBEL]
-        if len(asks) > 1 and not self.order:
+        turns = tuple((weight, a.draws) for a in asks for weight in a.weights())
+        if len({weight for weight, _ in turns}) <= 1 and not self.interleaved:
+            return turns
+        if self.interleaved or (len(asks) > 1 and not self.order):
             return None
+        if not self.order:
+            return turns
         left = {a.name: iter(a.weights()) for a in asks}
-        turns = [n for n in self.order if n in left] if self.order else [a.name for a in asks for _ in range(a.times)]
-        return tuple((next(left[name]), self[name].draws) for name in turns)
+        return tuple((next(left[name]), self[name].draws) for name in self.order if name in left)
 
     def with_noise(self, old: Noise, new: Noise) -> Plan:
         """The plan with one kind of noise exchanged for another."""
-        return replace(self, asks=tuple(replace(a, noise=new) if a.noise is old else a for a in self.asks))
+        asks = tuple(replace(a, noise=new) if a.noise is old else a for a in self.asks)
+        return replace(self, asks=asks, branches=tuple((n, p.with_noise(old, new)) for n, p in self.branches))

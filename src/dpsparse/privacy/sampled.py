@@ -133,6 +133,8 @@ def compose(pairs: list[tuple[Pair, Count]], tail: float) -> Loss:
     total = sum(_mean(count) for _, count in pairs)
     cut = tail / max(total, 1.0)
     start, width, tilt = _window(pairs, tail, cut)
+    if not math.isfinite(width):  # a random count with so heavy a tail that no tilt bounds it
+        return Loss(1.0, 0, np.zeros(1), 1.0)
     points = grid_points(total)
     step = width / (points - 4)
     transform = np.ones(points // 2 + 1, dtype=complex)

@@ -113,7 +113,13 @@ def calibrate(
     """
     if not 0 < epsilon < math.inf or not 0 < delta < 1:
         raise ValueError(f"Expected a finite epsilon > 0 and 0 < delta < 1, got {epsilon} and {delta}.")
-    plan = Stage.from_shares(selection_shares, gaussian_share, laplace_shares, branches)
+    return calibrate_stage(
+        epsilon, delta, Stage.from_shares(selection_shares, gaussian_share, laplace_shares, branches)
+    )
+
+
+def calibrate_stage(epsilon: float, delta: float, plan: Stage) -> float:
+    """As `calibrate`, for a plan given at budget 1."""
     if plan.variance == 0:
         raise ValueError("Every share is 0, which any budget allows. Give a share to a selection or a noise.")
     return 0.0 if too_long(plan) else _calibrate(epsilon, delta, plan)

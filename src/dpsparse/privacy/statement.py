@@ -187,15 +187,27 @@ class Statement:
             f"{factor}, up to {self.delta:.3g}. The unit of privacy is {self.unit}. In other words: rho-zCDP with "
             f"rho = {self.rho:.6g}; mu-GDP with mu = {gdp}."
         )
-        for a in self.asks:
-            what = {"mu": "sigma", "m": "sigma", "eta": "Gumbel scale"}.get(a.cost_name, "scale")
-            draws = "" if a.draws == 1 else f" of {a.draws} draws each"
-            rows = "" if a.rate >= 1 else f", rows sampled at rate {a.rate:.4g}"
-            rows += f", offset {a.offset:.4g}" if a.offset else ""
-            lines.append(
-                f"  - {a.times} x {a.name}{draws}: {a.noise} noise, {what} {a.scale:.6g} for sensitivity {a.sensitivity:.6g} "
-                f"({a.cost_name} = {a.cost:.4g} per draw{rows})"
-            )
+        for name in dict.fromkeys(a.name for a in self.asks):
+            lines.append("  - " + _line([a for a in self.asks if a.name == name]))
         lines.append(f"Composed by: {self.accountant}.")
         lines.extend(f"Assumes: {a}." for a in self.assumptions)
         return "\n".join(lines)
+
+
+def _line(group: list[AskRecord]) -> str:
+    """All answers of one ask in one line; where their noise differs, from least to most."""
+
+    def span(values: Iterable[float]) -> str:
+        found = [f"{v:.4g}" for v in sorted(values)]
+        return found[0] if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
+
+    first = group[0]
+    what = {"mu": "sigma", "m": "sigma", "eta": "Gumbel scale"}.get(first.cost_name, "scale")
+    draws = "" if first.draws == 1 else f" of {first.draws} draws each"
+    rows = "" if first.rate >= 1 else f", rows sampled at rate {first.rate:.4g}"
+    rows += f", offset {first.offset:.4g}" if first.offset else ""
+    return (
+        f"{sum(a.times for a in group)} x {first.name}{draws}: {first.noise} noise, {what} {span(a.scale for a in group)} "
+        f"for sensitivity {span(a.sensitivity for a in group)} "
+        f"({first.cost_name} = {span(a.cost for a in group)} per draw{rows})"
+    )

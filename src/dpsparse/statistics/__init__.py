@@ -5,11 +5,12 @@ from .minimise import tolerance
 from .objective_perturbation import output_sensitivity, perturbed_minimum, proven_offset, split
 from .published import published_labels
 from .support import VOTE_RANGE, votes
-from .teacher import ridge_minimum
+from .teacher import exact_minimum, ridge_minimum
 
 __all__ = [
     "VOTE_RANGE",
     "Estimate",
+    "exact_minimum",
     "output_sensitivity",
     "perturbed_minimum",
     "proven_offset",

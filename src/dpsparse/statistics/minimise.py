@@ -33,6 +33,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from ..data.restricted import RestrictedRows
 from ..facts import Clip, Vector
+from ..privacy.errors import PrivacyError
 from .convex import Convex
 
 #: Newton steps before the slower method with a proven number of steps takes over.
@@ -59,6 +60,8 @@ class Problem:
     @classmethod
     def of(cls, rows: Iterable[RestrictedRows], loss: Convex, clip: Clip | None, ridge: float, tilt: Vector) -> Problem:
         """Gather rows; empty parts are left out."""
+        if not (math.isfinite(ridge) and ridge > 0):
+            raise PrivacyError(f"a stable minimiser needs a positive ridge, got {ridge!r}.")
         return cls(tuple(r for r in rows if r.y.size), loss, clip, ridge, tilt)
 
     def margins(self, theta: Vector) -> list[Vector]:

@@ -11,6 +11,8 @@ Dealing by position in the file instead would be wrong under add-remove: one row
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..data.rows import PrivateRows
@@ -22,11 +24,21 @@ from ..oracle import SupportVotes
 VOTE_RANGE = 2.0
 
 
-def votes(rows: PrivateRows, loss: Loss, question: SupportVotes, coins: np.random.Generator) -> Vector:
-    """How many parts have each feature among their `count` largest gradient sums; private until selected from."""
+def votes(
+    rows: PrivateRows, loss: Loss, question: SupportVotes, coins: np.random.Generator, exact: bool = False
+) -> Vector:
+    """How many parts have each feature among their `count` largest gradient sums; private until selected from.
+
+    `exact` leaves rows unclipped, for the exact oracle.
+    """
     d = rows.facts.n_features
     total = np.zeros(d)
     for part in rows.deal(question.parts, coins):
-        score = np.abs(rows.gradient_sum(loss, question.of.w, question.of.clip, chosen=part)[:d])
+        gradient: Any = (
+            rows.exact_gradient_sum(loss, question.of.w, chosen=part)
+            if exact
+            else rows.gradient_sum(loss, question.of.w, question.of.clip, chosen=part)
+        )
+        score = np.abs(gradient[:d])
         total[np.argsort(-score, kind="stable")[: question.count]] += 1.0
     return total

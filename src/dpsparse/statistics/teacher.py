@@ -34,11 +34,14 @@ References
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..data.rows import PrivateRows
+from ..facts import Vector
 from ..losses import Loss
-from ..oracle import RidgeMinimum
+from ..oracle import Indices, RidgeMinimum
 from ..privacy.adjacency import Adjacency
 from .convex import convex
 from .estimate import Estimate
@@ -61,3 +64,11 @@ def ridge_minimum(rows: PrivateRows, loss: Loss, question: RidgeMinimum, relatio
         return Estimate(theta, sensitivity)
     stretch = float(np.linalg.norm(question.design, 2)) * (1 + 1e-9)
     return Estimate(question.design @ theta, sensitivity * stretch)
+
+
+def exact_minimum(rows: PrivateRows, loss: Loss, support: Indices, ridge: float) -> Vector:
+    """The minimiser without clips or protection: for the exact oracle."""
+    parts = rows.support_rows(support, math.inf)
+    problem = Problem.of(parts, convex(loss), None, ridge, np.zeros(support.size))
+    found = minimiser(problem, 1e-9 * (1 + float(np.linalg.norm(problem.gradient(problem.tilt)))))
+    return np.zeros(support.size) if found is None else found

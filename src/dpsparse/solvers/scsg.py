@@ -1,0 +1,135 @@
+r"""Stochastically controlled stochastic gradients with hard thresholding, private when its oracle is.
+
+.. math:: w \leftarrow H_s\bigl(w - \eta\,(\tilde\mu + \tilde\Delta(w, \tilde w))\bigr)
+
+Each epoch asks for one gradient :math:`\tilde\mu` at a snapshot :math:`\tilde w`, on many rows, and then takes some inner
+steps on few rows. An inner step asks only for the *change* :math:`\tilde\Delta(w, \tilde w)` of the gradient since the
+snapshot, and a change is small: between clipped gradients of one row of norm at most :math:`K`, entries at most
+:math:`B_\infty` and a loss with second derivative at most :math:`\beta_0` it is at most
+
+.. math:: C_\Delta = \min\bigl(2C,\; \beta_0 K^2 \|w - \tilde w\|_2,\; \beta_0 K B_\infty \|w - \tilde w\|_1\bigr).
+
+Both points are released, so this bound is public, and noise is scaled to it; it removes nothing. It is kept above
+:math:`2^{-20} C`, so that a step at the snapshot itself is protected too. Snapshots on a sample: DP-SCSG-HT [L22]_; on every
+row: DP-SVRG-HT; on the exact oracle: SCSG-HT [LTZB20]_ and SVRG-HT [LZALH16]_.
+
+References
+----------
+.. [L22] Liang et al., 2022, Algorithm 2.
+.. [LTZB20] Liang, Tong, Zhu and Bi, AAAI 2020.
+.. [LZALH16] Li, Zhao, Arora, Liu and Haupt, ICML 2016.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..facts import Clip, Facts, Vector
+from ..ops import hard_threshold
+from ..oracle import Oracle, Path
+from ..privacy.budget import Budget
+from ..privacy.plan import Ask, EveryRow, Noise, Participation, Plan, RandomTimes
+from .iht import penalised
+
+#: A change is never bounded below this part of the clip.
+LEAST_CHANGE = 2.0**-20
+
+
+@dataclass(frozen=True, kw_only=True)
+class SCSG:
+    r"""Snapshots and inner steps, each thresholded.
+
+    Parameters
+    ----------
+    sparsity : int
+        Nonzero coefficients kept after every step.
+    epochs : int
+        Snapshots J.
+    inner : float
+        Inner steps of an epoch, or their mean where they are random.
+    length_seed : int or None
+        None: every epoch has ``floor(inner)`` steps (option II of the paper). A number: the lengths are drawn from the
+        geometric law of this mean (option I) when the plan is made, by this public seed, and priced as that law.
+    step_size : float
+        Step along the noisy gradient.
+    clip : Clip
+        How much one row may contribute to a gradient.
+    snapshot_rows, inner_rows : EveryRow or PoissonRows
+        Which rows answer for a snapshot, and for an inner step.
+    snapshot_share : float
+        Part of the budget that pays for the snapshots.
+    ridge : float
+        Weight of the l2 penalty.
+    secant : bool
+        Take the step from the curvature that successive snapshots show, as `IHT` does; for exact answers.
+    noise : Noise
+        ``Noise.NONE`` for the non-private twin.
+    """
+
+    sparsity: int
+    epochs: int
+    inner: float
+    step_size: float
+    clip: Clip
+    snapshot_rows: Participation = EveryRow()
+    inner_rows: Participation = EveryRow()
+    length_seed: int | None = None
+    snapshot_share: float = 0.5
+    ridge: float = 0.0
+    secant: bool = False
+    noise: Noise = Noise.GAUSSIAN
+
+    def plan(self, facts: Facts, budget: Budget) -> Plan:
+        """One gradient for each snapshot, one change for each inner step; the lengths of the epochs are public."""
+        law = None if self.length_seed is None else RandomTimes(self.epochs, self.inner)
+        if law is None:
+            lengths: tuple[int, ...] = (max(1, int(self.inner)),) * self.epochs
+        else:
+            lengths = law.draw(np.random.default_rng(self.length_seed))
+        snapshot = Ask(
+            name="snapshot", noise=self.noise, times=self.epochs, rows=self.snapshot_rows, share=self.snapshot_share
+        )
+        change = Ask(
+            name="change",
+            noise=self.noise,
+            times=sum(lengths),
+            rows=self.inner_rows,
+            share=1.0 - self.snapshot_share,
+            law=law,
+        )
+        return Plan(asks=(snapshot, change), public={"lengths": lengths})
+
+    def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
+        """Return the last iterate; everything here is post-processing."""
+        facts = oracle.facts
+        w = facts.first()
+        step, curvature = self.step_size, 0.0
+        before: tuple[Vector, Vector] | None = None
+        thresholds = 0
+        for length in oracle.plan.public["lengths"]:
+            anchor = w
+            centre = oracle.gradient(anchor, clip=self.clip, ask="snapshot")
+            if self.secant and before is not None:
+                moved = anchor - before[0]
+                seen = float((centre - before[1]) @ moved) / max(float(moved @ moved), 1e-300)
+                curvature = max(seen + self.ridge, 0.9 * curvature)
+                step = 1.0 / curvature if curvature > 0 else step
+            before = (anchor, centre)
+            for _ in range(length):
+                bound = change_bound(w, anchor, self.clip, facts)
+                g = centre + oracle.gradient_change(w, anchor, clip=self.clip, change=bound)
+                w = hard_threshold(w - step * (g + self.ridge * penalised(w, facts.free)), self.sparsity, facts.free)
+                thresholds += 1
+                if path is not None:
+                    path.add(w, oracle, thresholds)
+        return w
+
+
+def change_bound(w: Vector, anchor: Vector, clip: Clip, facts: Facts) -> float:
+    """How far the clipped gradient of one row can move between two points; public, as they are."""
+    moved = w - anchor
+    near = min(facts.norm_bound * float(np.linalg.norm(moved)), facts.entry_bound * float(np.abs(moved).sum()))
+    bound = facts.curvature * facts.norm_bound * near if near > 0 else 0.0
+    return min(2 * clip.norm, max(bound, LEAST_CHANGE * clip.norm))

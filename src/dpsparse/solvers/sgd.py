@@ -1,0 +1,112 @@
+r"""Stochastic gradient descent: smooth, proximal, or with hard thresholding; private when its oracle is.
+
+.. math:: w_{t+1} = H_s\bigl(\mathrm{prox}_{\eta_t\psi}(w_t - \eta_t\,\tilde g(w_t))\bigr)
+
+:math:`\tilde g` is what the oracle answers from a Poisson sample of the rows, :math:`\psi` a public penalty and :math:`H_s`
+keeps the s largest entries. With :math:`H_s` after every step and a central oracle this is DP-SGD-HT [L22]_; with
+:math:`H_s` once at the end it is DP-SGD, the rival in [MBST23]_; on the exact oracle it is SGD-HT [NNW17]_.
+
+References
+----------
+.. [L22] Liang et al., 2022, Algorithm 1.
+.. [MBST23] Mangold, Bellet, Salmon and Tommasi, AISTATS 2023, section 6.
+.. [NNW17] Nguyen, Needell and Woolf, 2017.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..facts import Clip, Facts, Penalty, Vector
+from ..ops import hard_threshold, proximal_step
+from ..oracle import Oracle, Path
+from ..privacy.budget import Budget
+from ..privacy.plan import Ask, Noise, Participation, Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class SGD:
+    r"""Stochastic gradient descent on noisy gradients.
+
+    Parameters
+    ----------
+    step_sizes : tuple of float
+        One step along the noisy gradient for each turn; fixed before any row is read.
+    clip : Clip
+        How much one row may contribute to a gradient.
+    rows : tuple of EveryRow or PoissonRows
+        Which rows answer each turn: a public schedule of sampling rates.
+    sparsity : int
+        Nonzero coefficients of the result, without the intercept.
+    thresholds : bool
+        Threshold after every step, and not only at the end.
+    average : float
+        The result is the mean of this last part of the iterates, thresholded; 0: the last one.
+    penalty : Penalty
+        Applied by its proximal map after every step.
+    secant : bool
+        Take `step_sizes` only at the start, and then 1 over the curvature that answers about the change of the gradient
+        show, as `IHT` does; for exact answers.
+    noise : Noise
+        ``Noise.NONE`` for the non-private twin.
+    """
+
+    step_sizes: tuple[float, ...]
+    clip: Clip
+    rows: tuple[Participation, ...]
+    sparsity: int
+    thresholds: bool = True
+    average: float = 0.0
+    penalty: Penalty = field(default_factory=Penalty)
+    secant: bool = False
+    noise: Noise = Noise.GAUSSIAN
+
+    def __post_init__(self) -> None:
+        if len(self.rows) != len(self.step_sizes):
+            raise ValueError(f"rows must say who answers each of the {len(self.step_sizes)} turns.")
+
+    def plan(self, facts: Facts, budget: Budget) -> Plan:
+        """One gradient for each step; one ask for each sampling rate, all with the same noise multiplier."""
+        names, times = self._names(), len(self.rows)
+        asks = [
+            Ask(name=name, noise=self.noise, times=k, rows=rows, share=k / times)
+            for rows, name in names.items()
+            for k in [self.rows.count(rows)]
+        ]
+        if self.secant and times > 1:
+            asks.append(Ask(name="change", noise=self.noise, times=times - 1, rows=self.rows[0]))
+        return Plan(asks=tuple(asks))
+
+    def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
+        """Return the last iterate, or a mean of the last ones; everything here is post-processing."""
+        free = oracle.facts.free
+        names = self._names()
+        w = oracle.facts.first()
+        before: Vector | None = None
+        curvature = 0.0
+        total, kept = np.zeros_like(w), 0
+        for turn, (step, rows) in enumerate(zip(self.step_sizes, self.rows, strict=True)):
+            if self.secant and before is not None:
+                moved = w - before
+                g = oracle.gradient_change(w, before, clip=self.clip, change=2 * self.clip.norm)
+                seen = float(g @ moved) / max(float(moved @ moved), 1e-300)
+                curvature = max(seen, 0.9 * curvature)
+            if curvature > 0:
+                step = 1.0 / curvature
+            before = w
+            g = oracle.gradient(w, clip=self.clip, ask=names[rows])
+            w = proximal_step(w - step * g, step, self.penalty, free)
+            if self.thresholds:
+                w = hard_threshold(w, self.sparsity, free)
+            if turn >= (1.0 - self.average) * len(self.rows):
+                total, kept = total + w, kept + 1
+            if path is not None:
+                path.add(w, oracle, thresholds=(turn + 1) * self.thresholds)
+        return hard_threshold(total / kept if kept else w, self.sparsity, free)
+
+    def _names(self) -> dict[Participation, str]:
+        """One ask for each distinct way to sample, named in the order of their first use."""
+        distinct = list(dict.fromkeys(self.rows))
+        return {rows: "gradient" if i == 0 else f"gradient-{i + 1}" for i, rows in enumerate(distinct)}

@@ -1,0 +1,170 @@
+r"""Knowledge transfer: a private teacher, public rows, and a student that never meets the private ones.
+
+.. math:: \tilde y = \tilde X\theta_{teacher} \;(+\;\text{noise}), \qquad
+          w_{t+1} = H_s\bigl(w_t - \tfrac\eta m\tilde X^\top(\tilde X w_t - \tilde y)\bigr)
+
+`KnowledgeTransfer` has a stable teacher on a privately chosen support; `PublishedTransfer` is DPSL-KT as printed [WG20]_,
+whose teacher is not stable. The student solves least squares on margins also after a logistic teacher: its labels are
+the teacher's log-odds :math:`\langle\tilde x, \theta\rangle`, so its coefficients are log-odds too.
+
+References
+----------
+.. [WG20] Wang and Gu, AAAI 2020, Algorithm 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..facts import Clip, Facts, Vector
+from ..ops import hard_threshold
+from ..oracle import Indices, Oracle, Path, PublishedLabels, RidgeMinimum
+from ..privacy.budget import Budget
+from ..privacy.plan import Ask, Noise, Plan
+from .screening import Screening
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auxiliary:
+    """Public rows for the student.
+
+    Parameters
+    ----------
+    rows : int
+        How many; ignored where a matrix is given.
+    bound : float
+        Drawn rows are normal and clipped to this norm.
+    seed : int
+        Public seed of the rows that are drawn.
+    matrix : array or sparse matrix of shape (m, n_features), or None
+        Public rows in the units of the private ones; None: rows are drawn.
+    """
+
+    rows: int
+    bound: float
+    seed: int = 0
+    matrix: Any = None
+
+    def design(self, facts: Facts, support: Indices) -> Vector:
+        """The public rows on the coordinates of `support`, shifted like the private ones, with the intercept column."""
+        features = support[support < facts.n_features]
+        if self.matrix is None:
+            x = np.random.default_rng(self.seed).standard_normal((self.rows, features.size))  # public
+            x *= np.minimum(1.0, self.bound / np.maximum(np.linalg.norm(x, axis=1), 1e-300))[:, None]
+        else:
+            picked = self.matrix[:, features]
+            dense = picked.toarray() if hasattr(picked, "toarray") else np.asarray(picked, dtype=float)
+            x = dense - (facts.shift * np.ones(facts.n_features))[features]
+        return np.column_stack([x, np.full((x.shape[0], support.size - features.size), facts.intercept)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnowledgeTransfer:
+    """Knowledge transfer from a ridge teacher on a chosen support.
+
+    Parameters
+    ----------
+    screening : Screening
+        Chooses the support.
+    clip : Clip
+        Bound on one row's gradient.
+    row_norm : float
+        Rows are scaled down to this norm on the support.
+    ridge : float
+        Regularisation of the sum; the intercept is regularised too, as the proof needs.
+    auxiliary : Auxiliary
+        The public rows.
+    release : {"theta", "labels"}
+        What gets noise: the teacher, or its labels.
+    steps : int
+        Steps of the student.
+    noise : Noise
+        ``Noise.NONE`` for the non-private twin.
+    """
+
+    screening: Screening
+    clip: Clip
+    row_norm: float
+    ridge: float
+    auxiliary: Auxiliary
+    release: str = "theta"
+    steps: int = 50
+    noise: Noise = Noise.GAUSSIAN
+
+    def plan(self, facts: Facts, budget: Budget) -> Plan:
+        """One selection and one release."""
+        teacher = Ask(name="teacher", noise=self.noise, share=1.0 - self.screening.share)
+        return Plan(asks=(self.screening.ask(), teacher))
+
+    def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
+        """Return the student."""
+        facts = oracle.facts
+        support = self.screening.support(oracle)
+        design = self.auxiliary.design(facts, support)
+        labelled = self.release == "labels"
+        question = RidgeMinimum(support, self.clip, self.row_norm, self.ridge, design if labelled else None)
+        told = oracle.estimate(question, ask="teacher")
+        labels, start = (told, np.zeros(support.size)) if labelled else (design @ told, told)
+        w = np.zeros(facts.dimension)
+        w[support] = student(design, labels, start, self.screening.count, facts.free, self.steps)
+        if path is not None:
+            path.add(w, oracle, thresholds=self.steps)
+        return w
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedTransfer:
+    """DPSL-KT as printed; `claimed` is the sensitivity that its Theorem 4.3 states, wrongly, times a public factor.
+
+    Parameters as `KnowledgeTransfer`; `teacher_steps` and `step_size` are those of the teacher.
+    """
+
+    sparsity: int
+    teacher_steps: int
+    step_size: float | None
+    ridge: float
+    claimed: float
+    auxiliary: Auxiliary
+    steps: int = 50
+    noise: Noise = Noise.GAUSSIAN
+
+    def plan(self, facts: Facts, budget: Budget) -> Plan:
+        """One release of labels."""
+        return Plan(asks=(Ask(name="labels", noise=self.noise),))
+
+    def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
+        """Return the student."""
+        facts = oracle.facts
+        design = self.auxiliary.design(facts, np.arange(facts.dimension))
+        question = PublishedLabels(
+            design, self.sparsity, self.teacher_steps, self.step_size, self.ridge, self.claimed
+        )
+        labels = oracle.estimate(question, ask="labels")
+        w = student(design, labels, np.zeros(facts.dimension), self.sparsity, facts.free, self.steps)
+        if path is not None:
+            path.add(w, oracle, thresholds=self.steps)
+        return w
+
+
+def student(design: Vector, labels: Vector, start: Vector, sparsity: int, free: int, steps: int) -> Vector:
+    """Iterative hard thresholding of least squares on public rows, with 1 over the design's curvature as its step."""
+    rows = design.shape[0]
+    largest = _largest_eigenvalue(design)
+    w = hard_threshold(start, sparsity, free)
+    for _ in range(steps):
+        g = design.T @ (design @ w - labels) / rows
+        w = hard_threshold(w - g / max(largest / rows, 1e-300), sparsity, free)
+    return w
+
+
+def _largest_eigenvalue(design: Vector) -> float:
+    """Of design' design, by power iterations from a fixed start, and a little more."""
+    v = np.ones(design.shape[1]) + np.arange(design.shape[1]) / max(design.shape[1], 1)
+    size = 0.0
+    for _ in range(30):
+        v = design.T @ (design @ (v / max(float(np.linalg.norm(v)), 1e-300)))
+        size = float(np.linalg.norm(v))
+    return 1.1 * size
