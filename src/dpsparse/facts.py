@@ -127,6 +127,8 @@ class Facts:
         The regulariser.
     start : array or None
         Public start of the coefficients, in the units of the shifted features; zero if None.
+    means : array or None
+        Public means of the shifted columns, where they are known and the shift is something else.
     sparse : bool
         Whether rows are stored sparse. The storage format is the user's choice and treated as public.
 
@@ -151,6 +153,7 @@ class Facts:
     sparsity: int | None = None
     penalty: Penalty = field(default_factory=Penalty)
     start: Vector | None = None
+    means: Vector | None = None
     sparse: bool = False
 
     @cached_property

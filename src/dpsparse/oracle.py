@@ -50,7 +50,131 @@ class Squares:
     """Mean over rows of the squared entries of each coordinate."""
 
 
-Sum = Gradient | GradientChange | Squares
+@dataclass(frozen=True, eq=False)
+class WeightedGradient:
+    r"""Mean gradient at `w` in columns that are multiplied by public weights: :math:`a_j g_j`, with noise alike in all of them.
+
+    Parameters
+    ----------
+    w : array of shape (dimension,)
+        Coefficients of the columns as they are, not of the weighted ones.
+    weights : array
+        :math:`a_j > 0`, one for each coordinate of the answer.
+    norm : float
+        Each row's contribution, on these coordinates and with these weights, is held within this l2 norm.
+    support : array of int or None
+        Coordinates of the answer; None: all.
+    """
+
+    w: Vector
+    weights: Vector
+    norm: float
+    support: Indices | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class AbsoluteMeans:
+    """Mean over rows of the absolute entries of each feature, as rows are shown (shifted, without the intercept)."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowSize:
+    r"""Mean over rows of :math:`\min(\|x \circ a\|_2, \text{top})`: one number. `weights` and `support` as in `WeightedGradient`.
+
+    Weights may be zero here.
+    """
+
+    weights: Vector
+    top: float
+    support: Indices | None = None
+
+
+Weighted = WeightedGradient | AbsoluteMeans | RowSize
+
+@dataclass(frozen=True, eq=False)
+class Centred:
+    r"""A model on a few features, measured from a public centre: margin :math:`a + \langle x_S - \mu, w\rangle`.
+
+    Parameters
+    ----------
+    support : array of int
+        S: features, each once.
+    centre, w : arrays of the size of `support`
+        :math:`\mu` and :math:`w`.
+    offset : float
+        a.
+    """
+
+    support: Indices
+    centre: Vector
+    w: Vector
+    offset: float
+
+
+@dataclass(frozen=True, eq=False)
+class Correlation:
+    """Mean over rows of slope times row, the slope at `model` clipped to `slope`, entries to `entry`; features only.
+
+    For selections, which need a ranking and no gradient. The coordinate of the intercept, if there is one, is zero.
+    """
+
+    model: Centred
+    slope: float
+    entry: float
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualMean:
+    """Mean over rows of the slope at `model`, clipped to `bound`: one number."""
+
+    model: Centred
+    bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnMeans:
+    """Mean over rows of some features, each once."""
+
+    support: Indices
+
+
+@dataclass(frozen=True, eq=False)
+class Gram:
+    r"""Mean over rows of :math:`aa^\top` for :math:`a = x_S - \mu`, scaled down to l2 norm `norm` where it is longer.
+
+    The answer is the upper triangle, row by row, entries off the diagonal times :math:`\sqrt2`: its l2 norm is the Frobenius
+    norm of the matrix, and noise alike in all of its numbers leaves half the variance off the diagonal.
+    """
+
+    support: Indices
+    centre: Vector
+    norm: float
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    r"""Mean over rows of :math:`f\,\ell''\min(\|x_S-\mu\|, \text{norm})^2/|S|` at `model`: one number.
+
+    f is the factor by which `CentredGradient` with this `clip` shrinks the row, :math:`\ell''` the second derivative of the
+    loss in its margin.
+    """
+
+    model: Centred
+    clip: float
+    norm: float
+
+
+@dataclass(frozen=True, eq=False)
+class CentredGradient:
+    r"""Mean over rows of slope times :math:`x_S - \mu` at `model`, each held within l2 norm `clip`."""
+
+    model: Centred
+    clip: float
+
+
+Polish = Correlation | ResidualMean | ColumnMeans | Gram | Curvature | CentredGradient
+
+Sum = Gradient | GradientChange | Squares | Weighted | Polish
 
 
 # ------------------------------------------------------------------------------------------------ scores
@@ -79,16 +203,16 @@ class Vertex:
 
 @dataclass(frozen=True, eq=False)
 class Greedy:
-    r"""Score coordinates by how much a step along each promises, on the scale :math:`g_j/\sqrt{M_j}`.
+    r"""Score coordinates by how much a step along each promises, on the scale :math:`g_j/\sqrt{H_j}`.
 
     Parameters
     ----------
     rule : {"gs", "gs-s", "gs-r", "gs-q"}
         Largest gradient; smallest subgradient; longest proximal step; largest promised decrease (its square root).
     curvature : array of shape (dimension,)
-        Public :math:`M_j`.
+        Public :math:`H_j`: the curvature of loss and l2 penalty along each coordinate.
     w : array of shape (dimension,)
-        Where the proximal rules stand.
+        Where the rules stand.
     penalty : Penalty
     """
 
@@ -105,10 +229,47 @@ Score = Magnitude | Vertex | Greedy
 class Select:
     """The `count` candidates with the largest scores of a mean gradient, among those not `excluded`."""
 
-    of: Gradient
+    of: Gradient | Correlation
     score: Score
     count: int
     excluded: Indices | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Quantile:
+    r"""The point e of a public grid with about a part q of the rows' values below it, by :math:`-|\#\{v \le e\} - q\,\#\{v\}|`.
+
+    Parameters
+    ----------
+    of : {"slopes", "gradients", "rows", "targets"}
+        Values: sizes of slopes, of gradients :math:`|\text{slope}|\,\|x_S-\mu\|` or of rows :math:`\|x_S-\mu\|`, of which only
+        positive ones count; or targets.
+    model : Centred
+    part : float
+        q.
+    grid : array
+        Increasing.
+    """
+
+    of: str
+    model: Centred
+    part: float
+    grid: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class TypicalEntry:
+    """The bin, between neighbours of `edges`, that holds the typical entry of most rows.
+
+    The typical entry of a row is `part` of the median of its absolute nonzero entries; or, if nearly all of them have one
+    sign, the largest. Values beyond the edges count in the outermost bins.
+    """
+
+    part: float
+    edges: Vector
+
+
+Choice = Quantile | TypicalEntry
 
 
 # ------------------------------------------------------------------------------------------------ statistics
@@ -170,7 +331,7 @@ class PublishedLabels:
 
 Minimum = PerturbedMinimum | RidgeMinimum | PublishedLabels
 
-Question = Sum | Select | Minimum | SupportVotes
+Question = Sum | Select | Choice | Minimum | SupportVotes
 
 
 # ------------------------------------------------------------------------------------------------ who answers
@@ -202,6 +363,10 @@ class Oracle(ABC):
         """Noise of an answer in the units of a mean gradient: its standard deviation, or the scale of a selection."""
 
     @abstractmethod
+    def deviation(self, question: Question, ask: str, turn: int) -> float:
+        """Standard deviation of the noise in every number of an answer to this question, in the units of the answer."""
+
+    @abstractmethod
     def choose(self, branch: str) -> None:
         """Go on with one of the plan's branches, once everything before it was asked. Public: made from answers."""
 
@@ -220,6 +385,20 @@ class Oracle(ABC):
     def squares(self, *, ask: str = "squares") -> Vector:
         """Mean square of each coordinate."""
         return np.asarray(self.answer(Squares(), ask))
+
+    def weighted_gradient(
+        self, w: Vector, weights: Vector, *, norm: float, support: Indices | None = None, ask: str = "gradient"
+    ) -> Vector:
+        """Mean gradient at `w` in weighted columns, each row within `norm` there; all coordinates, or those of `support`."""
+        return np.asarray(self.answer(WeightedGradient(w, weights, norm, support), ask))
+
+    def absolute_means(self, *, ask: str = "means") -> Vector:
+        """Mean absolute entry of each feature."""
+        return np.asarray(self.answer(AbsoluteMeans(), ask))
+
+    def row_size(self, weights: Vector, *, top: float, support: Indices | None = None, ask: str = "size") -> float:
+        """Mean norm of the weighted rows, each held at `top`."""
+        return float(np.asarray(self.answer(RowSize(weights, top, support), ask))[0])
 
     def select(
         self, w: Vector, count: int, *, score: Score, clip: Clip, ask: str = "select", excluded: Indices | None = None

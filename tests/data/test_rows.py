@@ -205,15 +205,28 @@ def test_in_the_worst_case_every_float_stays_below_two_to_the_53(monkeypatch):
 
     monkeypatch.setattr(blocks_module.Storage, "weighted", watched)
     for kind in KINDS:
-        for scale in (1.0, 1e-4):  # short rows have large factors
-            d = 1
-            given = table(kind, n=1, d=d, intercept=0.0 if scale == 1.0 else 1e-4)
-            x = np.full((blocks_module.BLOCK_ROWS, d), scale)
+        given = table(kind, n=1, d=1, intercept=1e-4)
+        at_the_shift = float(np.ravel(given.facts.shift)[0])
+        for entry in (1.0, 1e-4, at_the_shift):  # short rows, also after the shift, have large factors
+            x = np.full((blocks_module.BLOCK_ROWS, 1), entry)
             X = sp.csr_matrix(x) if kind.startswith("sparse") else x.astype(given.X.dtype)
-            facts = given.facts.with_(n_rows=x.shape[0])
-            rows = PrivateRows(X, np.full(x.shape[0], -1e9), facts)
-            rows.gradient_sum(Squared(), np.zeros(facts.dimension), Clip(1e-9))
-    assert 2.0**40 < largest <= 2.0**53
+            for intercept in (0.0, 1e-4):
+                facts = given.facts.with_(n_rows=x.shape[0], intercept=intercept)
+                rows = PrivateRows(X, np.full(x.shape[0], -1e9), facts)
+                rows.gradient_sum(Squared(), np.zeros(facts.dimension), Clip(1e-9))
+    assert 2.0**51 < largest <= 2.0**53
+
+
+def test_wide_integers_near_their_midpoint_are_summed_exactly():
+    """After the shift such rows are short and their factors large, while the unshifted products are enormous."""
+    rng = np.random.default_rng(8)
+    X = (2**14 + rng.integers(-2, 3, (1300, 2))).astype(np.int32)
+    facts = Facts(n_rows=1300, n_features=2, lower=0.0, upper=2.0**15, shift=2.0**14, row_norm=1e6, target_bound=3.0)
+    given = Table(X, np.full(1300, -3.0), facts)
+    clip, w = Clip(1e-9), np.zeros(2)
+    parts = [rows_of(given.only(slice(i, i + 1))).gradient_sum(Squared(), w, clip) for i in range(1300)]
+    assert rows_of(given).gradient_sum(Squared(), w, clip).tolist() == exact_sum(parts)
+    assert max(integer_norm(p)[1] for p in parts) > 2**20
 
 
 # ------------------------------------------------------------------------------------------------ one record's bound

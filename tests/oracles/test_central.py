@@ -124,6 +124,41 @@ def test_unused_turns_are_known():
     assert oracle.till.unused == {"gradient": 2, "values": 1}
 
 
+def test_a_plan_that_was_priced_in_an_order_is_held_to_it():
+    given = table("dense")
+    asks = (*asks_for(times=2).asks, *asks_for(name="values").asks)
+    oracle = oracle_of(given, Plan(asks=asks, order=("gradient", "values", "gradient")))
+    oracle.gradient(np.zeros(12), clip=CLIP)
+    with pytest.raises(NotPricedError, match="order"):
+        oracle.gradient(np.zeros(12), clip=CLIP)
+    assert oracle.till.unused == {"gradient": 1, "values": 1}, "what was refused is not spent"
+    oracle.gradient_at(np.zeros(12), np.array([0]), clip=CLIP)
+    oracle.gradient(np.zeros(12), clip=CLIP)
+    assert oracle.till.unused == {}
+
+
+def test_one_branch_follows_and_only_once_everything_before_it_was_asked():
+    given = table("dense")
+    branches = tuple((name, asks_for(name=name, times=times)) for name, times in (("few", 1), ("many", 4)))
+    oracle = oracle_of(given, Plan(asks=asks_for().asks, branches=branches))
+    with pytest.raises(NotPricedError):
+        oracle.choose("few")
+    with pytest.raises(NotPricedError):
+        oracle.gradient(np.zeros(12), clip=CLIP, ask="many")
+    oracle.gradient(np.zeros(12), clip=CLIP)
+    with pytest.raises(PrivacyError, match="no branch"):
+        oracle.choose("none")
+    oracle.choose("many")
+    for name in ("gradient", "few"):
+        with pytest.raises(NotPricedError):
+            oracle.gradient(np.zeros(12), clip=CLIP, ask=name)
+    with pytest.raises(PrivacyError):
+        oracle.choose("few")
+    for _ in range(4):
+        oracle.gradient(np.zeros(12), clip=CLIP, ask="many")
+    assert oracle.till.unused == {}
+
+
 @pytest.mark.parametrize("noise", [Noise.GUMBEL, Noise.PERMUTE_AND_FLIP])
 @pytest.mark.parametrize("door", ["gradient", "gradient_at", "squares"])
 def test_vectors_are_not_released_with_the_noise_of_a_selection(noise, door):
@@ -268,18 +303,32 @@ def test_no_score_moves_further_between_neighbours_than_was_priced(relation, noi
         assert all(found <= allowed * (1 + 1e-9) for found, allowed in zip(losses, priced, strict=True))
 
 
+FLAT = np.array([0.25, 1.0])
+#: Score, clip, and the record that moves two scores against each other as far as the clip lets it.
+WORST = {
+    "magnitude, entries": (Magnitude(1.0, np.full(2, 50.0)), Clip(math.sqrt(2), 1.0), [1.0, -1.0]),
+    "magnitude, norm": (Magnitude(1.0, np.full(2, 50.0)), Clip(0.5), [1.0, -1.0]),
+    "vertex": (Vertex(), Clip(0.5), [1.0, 0.0]),
+    "greedy, norm": (Greedy("gs", FLAT, np.zeros(2), Penalty()), Clip(0.5), [1.0, -0.5]),
+    "greedy, entries": (Greedy("gs", FLAT, np.zeros(2), Penalty()), Clip(0.5, 0.25), [1.0, -1.0]),
+}
+
+
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("noise", [Noise.GUMBEL, Noise.PERMUTE_AND_FLIP])
-def test_the_worst_neighbours_use_up_the_price_of_a_selection(relation, noise):
-    """One score rises while another falls: the range is twice the largest entry, and it is reached."""
-    facts = Facts(n_rows=2, n_features=2, target_bound=9.0, row_norm=2.0)
-    one = Table(np.array([[1.0, -1.0], [0.0, 0.0]]), np.array([-9.0, 0.0]), facts)
-    two = Table(one.X, np.array([9.0, 0.0]), facts) if relation == "replace-one" else one.only(slice(1, 2))
-    clip, priced = Clip(math.sqrt(2), 1.0), {}
+@pytest.mark.parametrize("name", WORST)
+def test_the_worst_neighbours_use_up_the_price_of_a_selection(relation, noise, name):
+    """One score rises while another falls, both far from zero: the stated range is reached."""
+    score, clip, x = WORST[name]
+    facts = Facts(n_rows=21, n_features=2, target_bound=9.0, row_norm=2.0)
+    X, y = np.vstack([np.ones((20, 2)), x]), np.full(21, -9.0)
+    one = Table(X, y, facts)
+    two = Table(X, np.r_[y[:-1], 9.0], facts) if relation == "replace-one" else one.only(slice(0, 20))
+    priced = {}
 
     def run(rows: Table) -> None:
         oracle = oracle_of(rows, asks_for(noise, "select"), relation)
-        oracle.select(np.zeros(2), 1, score=Magnitude(1.0, np.array([50.0, 50.0])), clip=clip)
+        oracle.select(np.zeros(2), 1, score=score, clip=clip)
         priced["eta"] = oracle.priced.cost("select").strength
 
     [found] = loss_per_scale(run, one, two)

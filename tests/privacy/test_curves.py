@@ -161,8 +161,8 @@ def test_renyi_curves_are_never_below_the_truth(curve, size):
             if curve is laplace_renyi:
                 moment = (a * mp.exp((a - 1) * e) + (a - 1) * mp.exp(-a * e)) / (2 * a - 1)
             elif curve is pure_renyi:
-                p = 1 / (1 + mp.exp(-e))
-                moment = p**a * (1 - p) ** (1 - a) + (1 - p) ** a * p ** (1 - a)
+                p, q = 1 / (1 + mp.exp(-e)), 1 / (1 + mp.exp(e))
+                moment = p**a * q ** (1 - a) + q**a * p ** (1 - a)
             else:
                 s = mp.exp(-e)
                 x = (a - 1) * (1 - s**a) / (a * (s - s**a))

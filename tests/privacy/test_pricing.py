@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 
 import dp_accounting
@@ -315,6 +316,17 @@ def test_a_priced_plan_of_both_keeps_the_convention():
     assert priced.epsilon() <= 3.58
 
 
+@pytest.mark.parametrize(("epsilon", "mu"), [(1.0, 0.3), (3.0, 1.0), (10.0, 2.5), (0.3, 1.0)])
+@pytest.mark.parametrize("times", [1, 16])
+def test_without_sampling_the_loss_distribution_is_the_closed_form_from_above(epsilon, mu, times):
+    """Grid and truncations cost less than a ten-thousandth of delta, and never lower it."""
+    exact = float(truth.gaussian_delta(epsilon, mu))
+    for relation in (ADD, REPLACE):
+        steps = [(1.0, relation.kappa * math.sqrt(times) / mu, times)]
+        found = sampled_delta(steps, epsilon, relation, exact)
+        assert exact * (1 - 1e-9) <= found <= exact * (1 + 1e-4)
+
+
 def test_a_random_number_of_turns_costs_the_mixture_of_its_outcomes():
     """The figures of the specification: 200 turns cost 0.270; ten geometric numbers of mean 20 cost 0.299."""
     fixed = sampled_epsilon([(0.01, 2.0, 200)], 1e-5, ADD)
@@ -323,11 +335,10 @@ def test_a_random_number_of_turns_costs_the_mixture_of_its_outcomes():
     assert fixed == pytest.approx(0.270, abs=2.5e-3)
     assert mixed == pytest.approx(0.299, abs=2.5e-3)
     assert drawn_times.mean == 200
-    chances = nbinom.pmf(np.arange(2000), 10, 1 / 21)
-    outcomes = np.arange(0, 1000, 50)
-    deltas = [sampled_delta([(0.01, 2.0, int(k))], mixed, ADD, 1e-5) if k else 0.0 for k in outcomes]
-    expected = float(chances[:951] @ np.interp(np.arange(951), outcomes, deltas))
-    assert expected == pytest.approx(1e-5, rel=0.03)
+    turns, outcomes = np.arange(1, 1001), np.unique(np.geomspace(1, 1000, 40).astype(int))
+    deltas = [sampled_delta([(0.01, 2.0, int(k))], mixed, ADD, 1e-5) for k in outcomes]
+    each = np.exp(np.interp(np.log(turns), np.log(outcomes), np.log(deltas)))
+    assert float(nbinom.pmf(turns, 10, 1 / 21) @ each) == pytest.approx(1e-5, rel=0.03)
 
 
 def test_the_outcome_of_a_random_number_of_turns_does_not_change_its_price():
@@ -429,6 +440,24 @@ def test_a_repeated_plan_pays_for_every_model(models):
             last = turn + (models - 1) * ask.times
             assert priced.cost(ask.name, last) == priced.cost(ask.name, turn), "the last model pays like the first"
     assert once.repeated(1) is once
+
+
+def test_every_branch_is_within_budget_and_the_dearest_uses_it_up():
+    branches = tuple(
+        (name, plan(gaussian(times, name=name, share=share))) for name, times, share in (("a", 3, 1.0), ("b", 2, 5.0))
+    )
+    whole = Plan(asks=(gaussian(2),), branches=branches)
+    for budget in (Budget.approx(1.0, 1e-5), Budget.gdp(0.5), Budget.zcdp(0.1)):
+        priced = price(whole, budget)
+        squares = [
+            sum(s * s for _, s in drawn(part))
+            for part in (replace(priced, plan=plan(*whole.asks)), *map(priced.branch, "ab"))
+        ]
+        totals = [math.sqrt(squares[0] + rest) for rest in squares[1:]]
+        limit = {"epsilon": 0.2680511232, "mu": 0.5, "rho": math.sqrt(0.2)}
+        [known] = [limit[k] for k in ("epsilon", "mu", "rho") if getattr(budget, k) is not None]
+        assert 0.999 * known <= max(totals) <= known
+        assert priced.mu == pytest.approx(max(totals))
 
 
 # ------------------------------------------------------------------------------------------------ refusals

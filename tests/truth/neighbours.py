@@ -26,14 +26,17 @@ MOVED: dict[str, Callable[[np.ndarray], float]] = {
 
 
 @contextlib.contextmanager
-def caught() -> Iterator[list[tuple[str, np.ndarray, float]]]:
-    """Collect (mechanism, query, scale) of every answer; answers are given without noise meanwhile."""
-    seen: list[tuple[str, np.ndarray, float]] = []
+def caught() -> Iterator[list[tuple[str, np.ndarray, np.ndarray]]]:
+    """Collect (mechanism, query, scale) of every answer; answers are given without noise meanwhile.
+
+    A scale is one number, or one for each coordinate of the query.
+    """
+    seen: list[tuple[str, np.ndarray, np.ndarray]] = []
 
     def catch(name: str) -> Callable[..., Any]:
         def stand_in(query: np.ndarray, *rest: Any) -> Any:
             scale = rest[1] if name == "gumbel_top_k" else rest[0]
-            seen.append((name, np.array(query, dtype=float), float(scale)))
+            seen.append((name, np.array(query, dtype=float), np.array(scale, dtype=float)))
             if name == "gumbel_top_k":
                 return np.argsort(-query)[: rest[0]]
             return int(np.argmax(query)) if name == "permute_and_flip" else np.asarray(query, dtype=float)
@@ -54,8 +57,8 @@ def loss_per_scale(run: Callable[[Table], None], one: Table, two: Table) -> list
             run(given)
         records.append(seen)
     pairs = list(zip(*records, strict=True))
-    assert all(a[0] == b[0] and a[2] == b[2] for a, b in pairs), "noise must not depend on the data"
-    return [MOVED[a[0]](a[1] - b[1]) / a[2] for a, b in pairs]
+    assert all(a[0] == b[0] and np.array_equal(a[2], b[2]) for a, b in pairs), "noise must not depend on the data"
+    return [MOVED[a[0]]((a[1] - b[1]) / a[2]) for a, b in pairs]
 
 
 def replaced(given: Table, x: np.ndarray, y: float) -> Table:

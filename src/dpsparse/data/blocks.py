@@ -261,23 +261,32 @@ class Storage:
         total[features] = self.repeat * (block.columns(picked).T @ factor) - self.shift[picked] * summed
         return total
 
-    def weighted_clipped(self, block: Block, factor: Vector, limits: Vector) -> Vector:
+    def weighted_clipped(self, block: Block, factor: Vector, limits: Vector, support: Indices | None = None) -> Vector:
         """As `weighted`, with every entry of every factor times row clipped to the limit of its column."""
         d = self.facts.n_features
-        if self.sparse:
-            if self.shifted:
-                raise DataError(
-                    "clips per column need unshifted sparse rows: leave feature_center out, or use dense rows."
-                )
+        if self.sparse and self.shifted:
+            raise DataError("clips per column need unshifted sparse rows: leave feature_center out, or use dense rows.")
+        which = np.arange(d) if support is None else support[support < d]
+        bounds = limits[which]
+        if self.sparse and support is None:
             values = block.x.data * factor[_owners(block.x)]
-            clipped = np.clip(values, -limits[block.x.indices], limits[block.x.indices])
+            clipped = np.clip(values, -bounds[block.x.indices], bounds[block.x.indices])
             head: Any = np.bincount(block.x.indices, weights=clipped, minlength=d)
+        elif self.sparse:
+            x = block.columns(which).tocsc()
+            column = _owners(x.T)
+            clipped = np.clip(x.data * factor[x.indices], -bounds[column], bounds[column])
+            head = np.bincount(column, weights=clipped, minlength=which.size)
         else:
-            rows = (block.x.astype(float) * self.repeat - self.shift) * factor[:, None]
-            head = np.clip(rows, -limits[:d], limits[:d]).sum(axis=0)
-        tail = [np.clip(self.height * factor, -limits[-1], limits[-1]).sum()] * self.facts.free
-        out: Vector = np.r_[head, tail]
-        return out
+            x = block.x.astype(float) if support is None else block.columns(which)
+            head = np.clip((x * self.repeat - self.shift[which]) * factor[:, None], -bounds, bounds).sum(axis=0)
+        constant = float(np.clip(self.height * factor, -limits[-1], limits[-1]).sum()) if self.facts.free else 0.0
+        if support is None:
+            out: Vector = np.r_[head, [constant] * self.facts.free]
+            return out
+        total = np.full(support.size, constant)
+        total[support < d] = head
+        return total
 
     def squared(self, block: Block) -> Any:
         """Sum of squared entries of each column over the rows that count; integers where rows are on the lattice."""

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from ..facts import Vector
 from .blocks import Block, Indices, Storage
 
-#: Rows are scaled to this part of their bound, so that no rounding of a norm takes them beyond it.
-ROUNDING = 1.0 - 1e-12
+#: Rows are scaled to a little less than their bound and norms are stated a little larger, by far more than a sum of
+#: squares over many coordinates can be rounded.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,7 +48,7 @@ def restrict(store: Storage, block: Block, support: Indices, norm: float) -> Res
         x[:, features] = (store.repeat * dense - store.shift[picked]) * store.unit
         x[:, ~features] = store.height * store.unit
         norms = np.sqrt(np.einsum("ij,ij->i", x, x))
-    limit = norm * ROUNDING
+    limit = norm * (1 - ROUNDING)
     shrink = block.alive * (limit / np.maximum(norms, limit) if np.isfinite(norm) else 1.0)
     x = sp.diags(shrink) @ x if sp.issparse(x) else x * shrink[:, None]
-    return RestrictedRows(x, block.y, norms * shrink * (1 + 1e-13))
+    return RestrictedRows(x, block.y, norms * shrink * (1 + ROUNDING / 2))

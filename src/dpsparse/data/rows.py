@@ -27,7 +27,9 @@ from ..facts import Clip, Facts, Vector
 from ..losses import Loss
 from ..privacy.errors import DataError
 from .blocks import SHIFTED_BLOCK_ROWS, Block, Matrix, Storage
+from .columns import Columns, clipped_limit, clipped_product, columns_of, factor_units, typical_entries
 from .restricted import RestrictedRows, restrict
+from .weighted import absolute_sums, held_sizes, weighted_squares
 
 #: The clip norm of one record, in units of the lattice of sums. Times the rows of a block it stays below 2^53.
 SUM_UNITS = 2.0**36
@@ -66,6 +68,8 @@ class PrivateRows:
         # what was computed last; private, and never leaves the room
         self._margin_memory: tuple[Vector, list[Vector], int] | None = None
         self._sum_memory: tuple[Clip, str, list[Vector], Integers] | None = None
+        self._norm_memory: tuple[Vector, list[Vector]] | None = None
+        self._column_memory: tuple[Indices, list[Columns]] | None = None
 
     # ---------------------------------------------------------------------------------------------- sums for oracles
 
@@ -124,15 +128,66 @@ class PrivateRows:
             total += self._store.squared(block)
         return total, self._store.unit**2
 
-    def exact_gradient_sum(self, loss: Loss, w: Vector, *, chosen: Mask | None = None) -> Vector:
+    def weighted_gradient_sum(
+        self, loss: Loss, w: Vector, norm: float, weights: Vector, *, support: Indices | None = None
+    ) -> tuple[Integers, float]:
+        r"""Sum of row gradients with caps on their *weighted* norm, as exact integers, and the unit they count.
+
+        Row i has an integer factor :math:`c_i` and adds :math:`c_i X_{ij}` to coordinate j, in units of
+        :math:`h = C/(a_{\min} S)` with :math:`S` = ``SUM_UNITS``. The factor is held within
+        :math:`\pm\lfloor C/(h\,\|X_i\circ a\|_2)\rfloor`, the norm rounded up, over the coordinates of `support` (one
+        weight for each, all positive). Hence :math:`h\,|c_i|\,\|X_i\circ a\|_2 \le C`, and, since
+        :math:`a_{\min}|X_{ij}| \le \|X_i\circ a\|_2`, every :math:`|c_i X_{ij}| \le S`: sums over a block are exact, as
+        they are without weights.
+        """
+        if not self._store.lattice:
+            raise TypeError("rows that were built without a lattice answer only the exact oracle.")
+        unit = norm / (float(weights.min()) * SUM_UNITS)
+        step = unit / self._store.unit
+        total = np.zeros(weights.size, dtype=np.int64)
+        squares = self._weighted_squares(weights, support)
+        for block, margin, square in zip(self._blocks, self._margins(w), squares, strict=True):
+            with np.errstate(divide="ignore", over="ignore"):
+                room = np.minimum(norm / (unit * np.sqrt(square)) * (1 - 2.0**-40), self._store.factor_limit)
+                cap = np.where(square > 0, np.floor(room), 0.0)
+                factor = np.clip(np.trunc(self._slope(loss, margin, block) / step), -cap, cap)
+            total += self._store.weighted(block, factor, support).astype(np.int64)
+        return total, unit
+
+    def absolute_sum(self) -> tuple[Integers, float]:
+        r"""Sum over rows of :math:`|x_{ij}|` for every feature, as exact integers, and the unit they count."""
+        total = sum(absolute_sums(self._store, block) for block in self._blocks)
+        return np.asarray(total), self._store.unit
+
+    def size_sum(self, weights: Vector, top: float, step: float | None, support: Indices | None = None) -> Any:
+        """Sum over rows of their weighted norm on `support`, held at `top`: in whole `step`, truncated, or in real units."""
+        total: Any = 0
+        for block, squares in zip(self._blocks, self._weighted_squares(weights, support), strict=True):
+            sizes = held_sizes(squares, block, self._store.unit, top)
+            total = total + (sizes.sum() if step is None else int(np.trunc(sizes / step).sum()))
+        return total
+
+    def _weighted_squares(self, weights: Vector, support: Indices | None) -> list[Vector]:
+        """Weighted squared norms of all rows; the last ones are kept, since a loop asks for them every step."""
+        full = weights
+        if support is not None:
+            full = np.zeros(self.facts.dimension)
+            full[support] = weights
+        if self._norm_memory is None or not np.array_equal(self._norm_memory[0], full):
+            self._norm_memory = (full.copy(), [weighted_squares(self._store, b, full) for b in self._blocks])
+        return self._norm_memory[1]
+
+    def exact_gradient_sum(
+        self, loss: Loss, w: Vector, *, support: Indices | None = None, chosen: Mask | None = None
+    ) -> Vector:
         """Sum of row gradients, neither clipped nor protected: for the exact oracle."""
-        total = np.zeros(self.facts.dimension)
+        total = np.zeros(self.facts.dimension if support is None else support.size)
         if chosen is None:
             pairs = zip(self._blocks, self._margins(w), strict=True)
         else:
             pairs = ((b, self._margin(b, w)) for b in self._sampled(chosen))  # type: ignore[assignment]
         for block, margin in pairs:
-            total += self._store.unit * self._store.weighted(block, self._slope(loss, margin, block))
+            total += self._store.unit * self._store.weighted(block, self._slope(loss, margin, block), support)
         return total
 
     def exact_square_sum(self) -> Vector:
@@ -147,6 +202,42 @@ class PrivateRows:
         """
         for block in self._blocks:
             yield restrict(self._store, block, support, norm)
+
+    def columns(self, support: Indices) -> list[Columns]:
+        """Some features of all rows, block by block: **private**, for the trusted room. The last ones are kept."""
+        memory = self._column_memory
+        if memory is None or not np.array_equal(memory[0], support):
+            self._column_memory = memory = (
+                support.copy(),
+                [columns_of(self._store, block, support) for block in self._blocks],
+            )
+        return memory[1]
+
+    def clipped_lattice(self, entry: float) -> tuple[float, float]:
+        """For entries clipped to `entry`: the clip that is applied, in real units, and how many units factors may have."""
+        limit = clipped_limit(self._store, entry)
+        return limit * self._store.unit, factor_units(self._store, limit)
+
+    def clipped_sum(self, factors: list[Vector], entry: float) -> NDArray[Any]:
+        """Sum of factor times row over all rows, entries clipped to `entry`, features only: in units of entries.
+
+        Whole factors within `clipped_lattice` give exact whole numbers.
+        """
+        limit = clipped_limit(self._store, entry)
+        total: Any = 0
+        for block, factor in zip(self._blocks, factors, strict=True):
+            part = clipped_product(self._store, block, factor, limit)
+            total = total + (part.astype(np.int64) if self._store.lattice else part)
+        return np.asarray(total)
+
+    @property
+    def unit(self) -> float:
+        """The value of one unit of a stored entry."""
+        return self._store.unit
+
+    def typical_entries(self) -> Iterator[tuple[Vector, Vector]]:
+        """For each row the median size of its entries, and its largest if it is one-signed: **private**."""
+        return (typical_entries(self._store, block) for block in self._blocks)
 
     def deal(self, parts: int, generator: np.random.Generator) -> Iterator[Mask]:
         """Disjoint parts of the rows: each row goes to one of them, independently of the others and of the data."""
@@ -198,8 +289,7 @@ class PrivateRows:
         if clip.columns is None:
             return self._store.weighted(block, factor, support).astype(np.int64)
         limits = np.floor(clip.columns / (clip.norm / SUM_UNITS))
-        total = self._store.weighted_clipped(block, factor, limits).astype(np.int64)
-        return total if support is None else total[support]
+        return self._store.weighted_clipped(block, factor, limits, support).astype(np.int64)
 
     def _mendable(self, factors: list[Vector], clip: Clip, loss: Loss, largest: float = 0.5) -> bool:
         """Whether the last sum was of the same kind and at most a part `largest` of the rows changed since."""

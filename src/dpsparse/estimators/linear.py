@@ -50,6 +50,7 @@ class Prepared:
     priced: PricedPlan | None
     delta: float
     models: int
+    reason: str
 
 
 class SparseLinear(BaseEstimator):
@@ -84,8 +85,11 @@ class SparseLinear(BaseEstimator):
                 raise ValueError(f"{what} must be a positive integer, got {value!r}.")
         if self.ledger is not None or self.dataset is not None:
             raise ValueError("this release has no ledger yet; leave ledger=None and dataset=None.")
-        recipe = recipes.make(self.recipe)
-        facts = recipe.view(self._facts(int(n_rows), int(n_features), sparse))
+        recipe, reason = recipes.make(self.recipe), ""
+        facts = self._facts(int(n_rows), int(n_features), sparse)
+        if isinstance(recipe, recipes.Auto):
+            recipe, reason = recipe.pick(facts, _per_model(self._budget(int(n_rows))[0], models))
+        facts = recipe.view(facts)
         if facts.penalty.active and facts.penalty.kind not in recipe.penalties:
             raise ValueError(
                 f"recipe {recipe.name!r} cannot take penalty {facts.penalty.kind!r}; it takes {', '.join(recipe.penalties) or 'none'}."
@@ -99,10 +103,10 @@ class SparseLinear(BaseEstimator):
         if not recipe.private:
             solver = recipe.solver(facts, None)
             unpriced = Budget.approx(1.0, 0.5)  # a plan needs one to be written; a baseline does not look at it
-            return Prepared(facts, recipe, solver, solver.plan(facts, unpriced), None, math.nan, models)
+            return Prepared(facts, recipe, solver, solver.plan(facts, unpriced), None, math.nan, models, reason)
         budget, delta = self._budget(int(n_rows))
         solver = recipe.solver(facts, _per_model(budget, models))
-        plan = solver.plan(facts, budget)
+        plan = solver.plan(facts, _per_model(budget, models))
         if self.noise not in ("lattice", "exact"):
             raise ValueError(f"noise must be 'lattice' or 'exact', got {self.noise!r}.")
         if self.noise == "exact":
@@ -113,7 +117,7 @@ class SparseLinear(BaseEstimator):
             require_opendp()
             plan = plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN)
         priced = price(plan.repeated(models), budget)
-        return Prepared(facts, recipe, solver, plan, priced, delta, models)
+        return Prepared(facts, recipe, solver, plan, priced, delta, models, reason)
 
     def _budget(self, n_rows: int) -> tuple[Budget, float]:
         """The budget and the delta at which epsilon is stated."""
@@ -250,7 +254,7 @@ class SparseLinear(BaseEstimator):
         self, prepared: Prepared, answers: list[Any], assumptions: tuple[str, ...], randomness: Randomness
     ) -> Statement:
         priced, recipe, facts = prepared.priced, prepared.recipe, prepared.facts
-        caveats = []
+        caveats = list(recipes.caveats_of(recipe, facts))
         assumed = [*assumptions, *recipe.assumptions(facts)]
         if priced is None:
             caveats.append("no privacy: this is a baseline for comparison, and its result must not be released")
@@ -278,6 +282,7 @@ class SparseLinear(BaseEstimator):
             accountant="none" if priced is None else priced.accountant,
             assumptions=tuple(assumed),
             caveats=tuple(caveats),
+            notes=(prepared.reason,) if prepared.reason else (),
             versions={
                 p: version(p) for p in ("dpsparse", "numpy", "scipy", "scikit-learn", "dp-accounting", "randomgen")
             },

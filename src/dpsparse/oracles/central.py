@@ -9,7 +9,8 @@ Guarantee
 says which multiple of it the noise must be. Before Gaussian or Laplace noise the fine integer sum is rounded to a coarser
 lattice of step :math:`h`, so that a bin of it holds many floats of the sampler. Rounding moves each coordinate by at most
 h/2, so two sums that differed by :math:`\Delta` differ by less than :math:`\Delta + h` per coordinate afterwards: l2
-sensitivities grow by :math:`h\sqrt m` and l1 sensitivities by :math:`hm` for an answer of m coordinates. That term is
+sensitivities grow by :math:`h\sqrt m` and l1 sensitivities by :math:`hm` for an answer of m coordinates; by the l2 and l1
+norms of the steps where each coordinate has its own (`weighted`). That term is
 part of the stated sensitivity; h is a millionth of one record's bound. Where rows are sampled the price counts in norms of
 one record, which is present or not, so the term is counted once for each of the :math:`\kappa` records. Selections release
 an index only and use the fine sum. Minimisers and votes come from `statistics`, with the sensitivity that is proved there.
@@ -17,7 +18,6 @@ an index only and use the fine sum. Minimisers and votes come from `statistics`,
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -37,15 +37,19 @@ from ..mechanisms import (
     permute_and_flip,
 )
 from ..oracle import (
+    Choice,
+    Gradient,
     Indices,
-    Magnitude,
     Oracle,
     PerturbedMinimum,
+    Polish,
     PublishedLabels,
     Question,
     RidgeMinimum,
     Select,
+    Sum,
     SupportVotes,
+    Weighted,
 )
 from ..privacy.errors import PrivacyError
 from ..privacy.plan import Ask, Noise, PoissonRows
@@ -62,9 +66,12 @@ from ..statistics import (
     split,
     votes,
 )
-from .measure import Measurement, Reach, gradient_reach, measure
+from .measure import Measurement, Reach, measure
+from .polish import choice_scores, polish_sum
 from .scores import scores_of, spread
+from .terms import PricedTerms
 from .till import Till
+from .weighted import measure_weighted
 
 
 class CentralOracle(Oracle):
@@ -103,12 +110,16 @@ class CentralOracle(Oracle):
         chosen = None
         if isinstance(paid.rows, PoissonRows):
             chosen = self._rows.sample(paid.rows.rate, self._randomness.generator())
-        self.passes += share_of_rows(paid)
+        self.passes += share_of_rows(paid) * share_of_columns(question, self.facts.dimension)
         if isinstance(question, Select):
-            return self._select(paid, turn, question, measure(question.of, self._rows, self._loss, chosen))
+            return self._select(paid, turn, question, self._measure(question.of, chosen))
+        if isinstance(question, Choice):
+            _every_row(paid)
+            scores, moved = choice_scores(question, self._rows, self._loss, self.priced.budget.relation)
+            return self._choose(paid, turn, scores, moved, 1, np.arange(scores.size))
         if isinstance(question, PerturbedMinimum | RidgeMinimum | PublishedLabels | SupportVotes):
             return self._statistic(paid, turn, question)
-        return self._release(paid, turn, measure(question, self._rows, self._loss, chosen))
+        return self._release(paid, turn, self._measure(question, chosen))
 
     def choose(self, branch: str) -> None:
         """Go on with a branch of the plan, at its price."""
@@ -118,37 +129,49 @@ class CentralOracle(Oracle):
 
     def scale(self, ask: str, turn: int, clip: Clip) -> float:
         """Noise of a gradient within `clip`: its standard deviation, or the scale of a selection by unit steps."""
-        cost = self.priced.cost(ask, turn)
-        relation = self.priced.budget.relation
-        reach = gradient_reach(clip, self._rows)
-        share = cost.rate * self.facts.n_rows
-        if cost.noise in (Noise.GUMBEL, Noise.PERMUTE_AND_FLIP):
-            return spread(Magnitude(), reach, relation, self.facts.free) / cost.strength / share
-        if cost.noise is Noise.LAPLACE:
-            return reach.l1(relation) / cost.strength / share
-        return reach.l2(relation) / cost.strength / share
+        return self.terms.scale(ask, turn, clip)
+
+    def deviation(self, question: Question, ask: str, turn: int) -> float:
+        """Noise of an answer to a question."""
+        return self.terms.deviation(question, ask, turn)
+
+    @property
+    def terms(self) -> PricedTerms:
+        """How much noise answers get from here on: public."""
+        return PricedTerms(self.priced, self._rows)
 
     # ---------------------------------------------------------------------------------------------- inside
 
+    def _measure(self, question: Sum, chosen: NDArray[np.bool_] | None) -> Measurement:
+        """The exact sum that answers a question."""
+        if isinstance(question, Weighted):
+            return measure_weighted(question, self._rows, self._loss, chosen)
+        if isinstance(question, Polish):
+            if chosen is not None:
+                raise PrivacyError("polishing asks every row; plan it with EveryRow().")
+            return polish_sum(question, self._rows, self._loss)
+        return measure(question, self._rows, self._loss, chosen)
+
     def _release(self, ask: Ask, turn: int, measured: Measurement) -> Vector:
         """Round to the released lattice, add the priced noise, divide by what is public."""
-        unit = measured.unit * measured.coarse
+        unit: Any = measured.unit * measured.coarse
         coarse = (measured.total + measured.coarse // 2) // measured.coarse
         cost = self.priced.cost(ask.name, turn)
         sensitivity = self._sensitivity(ask, measured.reach, unit)
         scale = sensitivity / cost.strength
         noisy = self._add(ask.noise, coarse, scale / unit)
         self.till.receipt(Answer(ask.name, ask.noise, 1, cost.rate, sensitivity, scale))
-        return noisy * (unit / (cost.rate * self.facts.n_rows))
+        return np.asarray(noisy * (unit / (cost.rate * self.facts.n_rows)))
 
-    def _sensitivity(self, ask: Ask, reach: Reach, unit: float) -> float:
+    def _sensitivity(self, ask: Ask, reach: Reach, unit: float | Vector) -> float:
         relation = self.priced.budget.relation
+        steps = unit * np.ones(reach.entry.size)
         if ask.noise is Noise.LAPLACE:
-            return reach.l1(relation) + unit * reach.entry.size
+            return reach.l1(relation) + float(steps.sum())
         records = relation.kappa if isinstance(ask.rows, PoissonRows) else 1
-        return reach.l2(relation) + records * unit * math.sqrt(reach.entry.size)
+        return reach.l2(relation) + records * float(np.linalg.norm(steps))
 
-    def _add(self, noise: Noise, total: NDArray[np.int64], scale: float) -> Vector:
+    def _add(self, noise: Noise, total: NDArray[np.int64], scale: float | Vector) -> Vector:
         if noise is Noise.GAUSSIAN:
             return lattice_gaussian(total, scale, self._randomness)
         if noise is Noise.DISCRETE_GAUSSIAN:
@@ -189,8 +212,7 @@ class CentralOracle(Oracle):
         self, ask: Ask, turn: int, question: PerturbedMinimum | RidgeMinimum | PublishedLabels | SupportVotes
     ) -> Any:
         """A minimiser or votes, protected as its proof says."""
-        if isinstance(ask.rows, PoissonRows):
-            raise PrivacyError(f"ask {ask.name!r}: a statistic is asked of every row; plan it with EveryRow().")
+        _every_row(ask)
         if isinstance(question, SupportVotes):
             counted = votes(self._rows, self._loss, question, self._randomness.generator())
             return self._choose(ask, turn, counted, VOTE_RANGE, question.count, np.arange(counted.size))
@@ -235,6 +257,17 @@ class CentralOracle(Oracle):
         raise TypeError("an oracle holds rows and is not copied or stored.")
 
 
+def _every_row(ask: Ask) -> None:
+    if isinstance(ask.rows, PoissonRows):
+        raise PrivacyError(f"ask {ask.name!r}: a statistic is asked of every row; plan it with EveryRow().")
+
+
 def share_of_rows(ask: Ask) -> float:
     """The expected part of the rows that answer an ask: public, unlike the part that does."""
     return ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
+
+
+def share_of_columns(question: Question, dimension: int) -> float:
+    """The part of the coordinates that a question reads: one, unless it names a support."""
+    named = question.support if isinstance(question, Gradient) else None
+    return 1.0 if named is None else named.size / dimension

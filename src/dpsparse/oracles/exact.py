@@ -10,14 +10,29 @@ import numpy as np
 from ..data.rows import PrivateRows
 from ..facts import Clip
 from ..losses import Loss
-from ..oracle import Oracle, PerturbedMinimum, PublishedLabels, Question, RidgeMinimum, Select, SupportVotes
+from ..oracle import (
+    Choice,
+    Oracle,
+    PerturbedMinimum,
+    Polish,
+    PublishedLabels,
+    Question,
+    RidgeMinimum,
+    Select,
+    SupportVotes,
+    Weighted,
+)
+from ..privacy.adjacency import Adjacency
 from ..privacy.plan import Noise, Plan, PoissonRows
 from ..privacy.statement import Answer
 from ..statistics import votes
-from .central import share_of_rows
+from .central import share_of_columns, share_of_rows
 from .measure import exact_estimate, exact_mean
+from .polish import choice_scores, exact_polish
 from .scores import scores_of
+from .terms import NoNoise
 from .till import Till
+from .weighted import exact_weighted
 
 
 class ExactOracle(Oracle):
@@ -43,7 +58,7 @@ class ExactOracle(Oracle):
         """Charge and answer, without protection."""
         paid, _ = self.till.charge(ask)
         rate = share_of_rows(paid)
-        self.passes += rate
+        self.passes += rate * share_of_columns(question, self.facts.dimension)
         self.till.receipt(Answer(ask, Noise.NONE, paid.draws, rate, 0.0, 0.0))
         chosen = self._rows.sample(rate, self._generator) if isinstance(paid.rows, PoissonRows) else None
         if isinstance(question, PerturbedMinimum | RidgeMinimum | PublishedLabels):
@@ -51,8 +66,16 @@ class ExactOracle(Oracle):
         if isinstance(question, SupportVotes):
             counted = votes(self._rows, self._loss, question, self._generator, exact=True)
             return np.argsort(-counted, kind="stable")[: question.count]
+        if isinstance(question, Weighted):
+            return exact_weighted(question, self._rows, self._loss, rate * self.facts.n_rows)
+        if isinstance(question, Choice):
+            scores, _ = choice_scores(question, self._rows, self._loss, Adjacency.REPLACE_ONE)
+            return np.array([np.argmax(scores)])
         of = question.of if isinstance(question, Select) else question
-        mean = exact_mean(of, self._rows, self._loss, rate * self.facts.n_rows, chosen)
+        if isinstance(of, Polish):
+            mean = exact_polish(of, self._rows, self._loss, rate * self.facts.n_rows)
+        else:
+            mean = exact_mean(of, self._rows, self._loss, rate * self.facts.n_rows, chosen)
         if not isinstance(question, Select):
             return mean
         scores = scores_of(question.score, mean, self.facts.free)
@@ -68,3 +91,12 @@ class ExactOracle(Oracle):
     def scale(self, ask: str, turn: int, clip: Clip) -> float:
         """No noise."""
         return 0.0
+
+    def deviation(self, question: Question, ask: str, turn: int) -> float:
+        """No noise."""
+        return 0.0
+
+    @property
+    def terms(self) -> NoNoise:
+        """No noise, from here on."""
+        return NoNoise(self.plan)

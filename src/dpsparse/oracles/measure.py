@@ -67,12 +67,15 @@ class Reach:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """An exact integer sum: `total` counts `unit`; answers are rounded to `coarse` units before they get noise."""
+    """An exact integer sum: `total` counts `unit`; answers are rounded to `coarse` units before they get noise.
+
+    Both are numbers, or one for each coordinate.
+    """
 
     total: NDArray[np.int64]
-    unit: float
+    unit: float | Vector
     reach: Reach
-    coarse: int = 1
+    coarse: int | NDArray[np.int64] = 1
 
     @property
     def values(self) -> Vector:
@@ -116,8 +119,7 @@ def measure(question: Sum, rows: PrivateRows, loss: Loss, chosen: NDArray[np.boo
 def exact_mean(question: Sum, rows: PrivateRows, loss: Loss, share: float, chosen: NDArray[np.bool_] | None) -> Vector:
     """The same answer without clip or noise, for the exact oracle."""
     if isinstance(question, Gradient):
-        total = rows.exact_gradient_sum(loss, question.w, chosen=chosen)
-        return (total if question.support is None else total[question.support]) / share
+        return rows.exact_gradient_sum(loss, question.w, support=question.support, chosen=chosen) / share
     if isinstance(question, GradientChange):
         here = rows.exact_gradient_sum(loss, question.w, chosen=chosen)
         return (here - rows.exact_gradient_sum(loss, question.anchor, chosen=chosen)) / share

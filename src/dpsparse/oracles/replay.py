@@ -9,6 +9,7 @@ import numpy as np
 from ..facts import Clip
 from ..oracle import Oracle, Question
 from ..privacy.errors import PrivacyError
+from .terms import Terms
 from .till import Till
 
 #: What was asked (kind of question, ask) and what was answered.
@@ -22,6 +23,7 @@ class RecordingOracle(Oracle):
         self.inner = inner
         self.facts = inner.facts
         self.plan = inner.plan
+        self.terms: Terms = inner.terms  # those of the start: a replay begins there
         self.till: Till = inner.till
         self.questions: list[Question] = []
         self.tape: Tape = []
@@ -39,6 +41,10 @@ class RecordingOracle(Oracle):
     def scale(self, ask: str, turn: int, clip: Clip) -> float:
         """Public noise."""
         return float(self.inner.scale(ask, turn, clip))
+
+    def deviation(self, question: Question, ask: str, turn: int) -> float:
+        """Public noise."""
+        return float(self.inner.deviation(question, ask, turn))
 
     def answer(self, question: Question, ask: str) -> Any:
         """Pass on and keep."""
@@ -58,20 +64,25 @@ class ReplayOracle(Oracle):
 
     def __init__(self, original: Any, tape: Tape) -> None:
         self.facts = original.facts
-        self.plan = original.plan
+        self.terms: Terms = original.terms
+        self.plan = self.terms.plan
         self.passes = 0.0
         self.till = Till(self.plan)
-        self._scale = original.scale
         self._tape = list(tape)
 
     def choose(self, branch: str) -> None:
         """Go on with a branch of the plan."""
         self.till.choose(branch)
         self.plan = self.till.plan
+        self.terms = self.terms.branch(branch)
 
     def scale(self, ask: str, turn: int, clip: Clip) -> float:
         """Public noise, as it was priced."""
-        return float(self._scale(ask, turn, clip))
+        return self.terms.scale(ask, turn, clip)
+
+    def deviation(self, question: Question, ask: str, turn: int) -> float:
+        """Public noise, as it was priced."""
+        return self.terms.deviation(question, ask, turn)
 
     def answer(self, question: Question, ask: str) -> Any:
         """The recorded answer, if this is what the recorded run asked next."""

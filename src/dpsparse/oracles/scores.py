@@ -75,9 +75,14 @@ def _greedy_spread(score: Greedy, coordinates: Vector, norm: float) -> float:
     moves = coordinates / np.sqrt(score.curvature)
     if moves.size == 1:
         return 2 * float(moves[0])
-    largest = np.partition(moves, -2)[-2:]
-    flattest = np.partition(score.curvature, 1)[:2]
-    return min(float(largest.sum()), norm * float(np.sqrt(np.sum(1 / flattest))))
+    steepest = 1 / score.curvature
+    return min(_two_largest(moves), norm * math.sqrt(_two_largest(steepest)))
+
+
+def _two_largest(values: Vector) -> float:
+    """Sum of the two largest of at least two values."""
+    first = int(np.argmax(values))
+    return float(values[first] + np.delete(values, first).max())
 
 
 def _greedy(score: Greedy, g: Vector, free: int) -> Vector:

@@ -117,6 +117,8 @@ class Statement:
         How the cost was composed.
     assumptions, caveats : tuple of str
         What the promise rests on; what weakens it. Caveats come first when printed.
+    notes : tuple of str
+        Which choices were made for the user, and why.
     versions : mapping
         Versions of the software.
     """
@@ -135,6 +137,7 @@ class Statement:
     accountant: str
     assumptions: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     versions: Mapping[str, str]
 
     def to_dict(self) -> dict[str, Any]:
@@ -164,7 +167,7 @@ class Statement:
         values["asks"] = tuple(
             AskRecord(**{**a, "cost": math.inf if a["cost"] is None else a["cost"]}) for a in values["asks"]
         )
-        for name in ("assumptions", "caveats"):
+        for name in ("assumptions", "caveats", "notes"):
             values[name] = tuple(values[name])
         return cls(**values)
 
@@ -191,6 +194,7 @@ class Statement:
             lines.append("  - " + _line([a for a in self.asks if a.name == name]))
         lines.append(f"Composed by: {self.accountant}.")
         lines.extend(f"Assumes: {a}." for a in self.assumptions)
+        lines.extend(f"Note: {n}." for n in self.notes)
         return "\n".join(lines)
 
 

@@ -5,15 +5,57 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from .base import Recipe
+from .auto import Auto
+from .base import Recipe, caveats_of
+from .dp_cd import DPCD
+from .dp_frank_wolfe import DPFrankWolfe
+from .dp_gcd import DPGCD
 from .dp_ight import DPIGHT
+from .dp_scsg_ht import DPSCSGHT
+from .dp_sgd import DPSGD
+from .dp_sgd_ht import DPSGDHT
+from .dp_svrg_ht import DPSVRGHT
+from .dpsl_kt import DPSLKT
+from .dpsl_kt_published import DPSLKTPublished
+from .dual_averaging import DualAveraging
+from .gcd import GCD
 from .ight import IGHT
+from .lasso import Lasso
+from .lazy_iht import LazyIHT
+from .scsg_ht import SCSGHT, SVRGHT
+from .select_polish import SelectPolish
+from .sgd_ht import SGDHT
+from .two_stage import TwoStage
 
 #: Every recipe, by the name that users give in ``recipe=``.
-REGISTRY: dict[str, type[Any]] = {cls.name: cls for cls in (IGHT, DPIGHT)}
+REGISTRY: dict[str, type[Any]] = {
+    cls.name: cls
+    for cls in (
+        IGHT,
+        DPIGHT,
+        GCD,
+        DPGCD,
+        DPCD,
+        DualAveraging,
+        LazyIHT,
+        SelectPolish,
+        TwoStage,
+        DPSLKT,
+        DPSLKTPublished,
+        DPSGD,
+        DPSGDHT,
+        DPSCSGHT,
+        DPSVRGHT,
+        DPFrankWolfe,
+        SGDHT,
+        SCSGHT,
+        SVRGHT,
+        Lasso,
+    )
+}
 
 #: Other names of the same recipes.
-ALIASES: dict[str, str] = {"auto": "dp_ight"}
+ALIASES: dict[str, str] = {"auto": "dp_ight", "dp_gd_ht": "dp_ight"}
 
 
 def names() -> list[str]:
@@ -56,8 +98,43 @@ def describe(name: str) -> str:
 
 
 def settings(recipe: Recipe) -> dict[str, Any]:
-    """A recipe as plain values: its name and fields."""
-    return {"recipe": recipe.name, **{f.name: getattr(recipe, f.name) for f in fields(recipe)}}  # type: ignore[arg-type]
+    """A recipe as plain values: its name and fields. A public matrix is named and not held."""
+
+    def value(of: Any) -> Any:
+        return f"public matrix of shape {tuple(of.shape)}" if len(getattr(of, "shape", ())) == 2 else of
+
+    return {"recipe": recipe.name, **{f.name: value(getattr(recipe, f.name)) for f in fields(recipe)}}  # type: ignore[arg-type]
 
 
-__all__ = ["ALIASES", "DPIGHT", "IGHT", "REGISTRY", "Recipe", "describe", "get", "make", "names", "settings"]
+__all__ = [
+    "ALIASES",
+    "Auto",
+    "DPCD",
+    "DPFrankWolfe",
+    "DPGCD",
+    "DPIGHT",
+    "DPSCSGHT",
+    "DPSGD",
+    "DPSGDHT",
+    "DPSLKT",
+    "DPSLKTPublished",
+    "DPSVRGHT",
+    "DualAveraging",
+    "GCD",
+    "IGHT",
+    "Lasso",
+    "LazyIHT",
+    "REGISTRY",
+    "Recipe",
+    "SCSGHT",
+    "SGDHT",
+    "SVRGHT",
+    "SelectPolish",
+    "TwoStage",
+    "caveats_of",
+    "describe",
+    "get",
+    "make",
+    "names",
+    "settings",
+]

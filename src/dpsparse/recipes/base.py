@@ -43,6 +43,14 @@ class Recipe(Protocol):
         """What the promise rests on, beyond the mechanisms."""
         ...
 
+    # optional: def caveats(self, facts: Facts) -> tuple[str, ...]: what weakens or voids the promise; printed first
+
+
+def caveats_of(recipe: Recipe, facts: Facts) -> tuple[str, ...]:
+    """What a recipe says against itself; nothing, for those that have no `caveats`."""
+    say = getattr(recipe, "caveats", None)
+    return () if say is None else tuple(say(facts))
+
 
 def centred(facts: Facts, intercept: bool) -> Facts:
     r"""Dense columns measured from the midpoint of their bounds, and an intercept column of moderate height.

@@ -58,12 +58,15 @@ class SCSG:
         How much one row may contribute to a gradient.
     snapshot_rows, inner_rows : EveryRow or PoissonRows
         Which rows answer for a snapshot, and for an inner step.
+    change_clip : float
+        Largest change of a row's gradient, in clips; 2: whatever the clip allows.
     snapshot_share : float
         Part of the budget that pays for the snapshots.
     ridge : float
         Weight of the l2 penalty.
     secant : bool
-        Take the step from the curvature that successive snapshots show, as `IHT` does; for exact answers.
+        Take `step_size` only at the start, and then 1 over the curvature that changes since the snapshot show, as `IHT`
+        does; for exact answers.
     noise : Noise
         ``Noise.NONE`` for the non-private twin.
     """
@@ -76,6 +79,7 @@ class SCSG:
     snapshot_rows: Participation = EveryRow()
     inner_rows: Participation = EveryRow()
     length_seed: int | None = None
+    change_clip: float = 2.0
     snapshot_share: float = 0.5
     ridge: float = 0.0
     secant: bool = False
@@ -105,31 +109,33 @@ class SCSG:
         """Return the last iterate; everything here is post-processing."""
         facts = oracle.facts
         w = facts.first()
-        step, curvature = self.step_size, 0.0
-        before: tuple[Vector, Vector] | None = None
-        thresholds = 0
+        curvature, thresholds = 0.0, 0
         for length in oracle.plan.public["lengths"]:
             anchor = w
             centre = oracle.gradient(anchor, clip=self.clip, ask="snapshot")
-            if self.secant and before is not None:
-                moved = anchor - before[0]
-                seen = float((centre - before[1]) @ moved) / max(float(moved @ moved), 1e-300)
-                curvature = max(seen + self.ridge, 0.9 * curvature)
-                step = 1.0 / curvature if curvature > 0 else step
-            before = (anchor, centre)
             for _ in range(length):
-                bound = change_bound(w, anchor, self.clip, facts)
-                g = centre + oracle.gradient_change(w, anchor, clip=self.clip, change=bound)
-                w = hard_threshold(w - step * (g + self.ridge * penalised(w, facts.free)), self.sparsity, facts.free)
+                bound = change_bound(w, anchor, self.clip, facts, self.change_clip)
+                change = oracle.gradient_change(w, anchor, clip=self.clip, change=bound)
+                step = self.step_size
+                if self.secant:
+                    moved = w - anchor
+                    seen = float(change @ moved) / max(float(moved @ moved), 1e-300)
+                    curvature = max(seen + self.ridge, 0.9 * curvature) if np.any(moved) else curvature
+                    step = 1.0 / curvature if curvature > 0 else step
+                g = centre + change + self.ridge * penalised(w, facts.free)
+                w = hard_threshold(w - step * g, self.sparsity, facts.free)
                 thresholds += 1
                 if path is not None:
                     path.add(w, oracle, thresholds)
         return w
 
 
-def change_bound(w: Vector, anchor: Vector, clip: Clip, facts: Facts) -> float:
-    """How far the clipped gradient of one row can move between two points; public, as they are."""
+def change_bound(w: Vector, anchor: Vector, clip: Clip, facts: Facts, largest: float = 2.0) -> float:
+    """How far the clipped gradient of one row can move between two points; public, as they are.
+
+    At most `largest` clips: 2 is no limit, less than 2 holds back rows that move more.
+    """
     moved = w - anchor
     near = min(facts.norm_bound * float(np.linalg.norm(moved)), facts.entry_bound * float(np.abs(moved).sum()))
     bound = facts.curvature * facts.norm_bound * near if near > 0 else 0.0
-    return min(2 * clip.norm, max(bound, LEAST_CHANGE * clip.norm))
+    return min(largest * clip.norm, max(bound, LEAST_CHANGE * clip.norm))

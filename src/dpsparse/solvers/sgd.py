@@ -15,6 +15,7 @@ References
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,7 +24,7 @@ from ..facts import Clip, Facts, Penalty, Vector
 from ..ops import hard_threshold, proximal_step
 from ..oracle import Oracle, Path
 from ..privacy.budget import Budget
-from ..privacy.plan import Ask, Noise, Participation, Plan
+from ..privacy.plan import Ask, Noise, Participation, Plan, PoissonRows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +43,14 @@ class SGD:
         Nonzero coefficients of the result, without the intercept.
     thresholds : bool
         Threshold after every step, and not only at the end.
-    average : float
-        The result is the mean of this last part of the iterates, thresholded; 0: the last one.
     penalty : Penalty
         Applied by its proximal map after every step.
     secant : bool
         Take `step_sizes` only at the start, and then 1 over the curvature that answers about the change of the gradient
         show, as `IHT` does; for exact answers.
+    guard : bool
+        Shorten a step to 1 over the curvature that successive answers *prove*: their difference along the way gone, less
+        three standard deviations of its noise. Public arithmetic on released answers; it acts only where noise is small.
     noise : Noise
         ``Noise.NONE`` for the non-private twin.
     """
@@ -58,9 +60,9 @@ class SGD:
     rows: tuple[Participation, ...]
     sparsity: int
     thresholds: bool = True
-    average: float = 0.0
     penalty: Penalty = field(default_factory=Penalty)
     secant: bool = False
+    guard: bool = False
     noise: Noise = Noise.GAUSSIAN
 
     def __post_init__(self) -> None:
@@ -80,31 +82,36 @@ class SGD:
         return Plan(asks=tuple(asks))
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
-        """Return the last iterate, or a mean of the last ones; everything here is post-processing."""
+        """Return the last iterate, thresholded; everything here is post-processing."""
         free = oracle.facts.free
         names = self._names()
         w = oracle.facts.first()
-        before: Vector | None = None
+        before: tuple[Vector, Vector] | None = None
         curvature = 0.0
-        total, kept = np.zeros_like(w), 0
         for turn, (step, rows) in enumerate(zip(self.step_sizes, self.rows, strict=True)):
-            if self.secant and before is not None:
-                moved = w - before
-                g = oracle.gradient_change(w, before, clip=self.clip, change=2 * self.clip.norm)
-                seen = float(g @ moved) / max(float(moved @ moved), 1e-300)
-                curvature = max(seen, 0.9 * curvature)
-            if curvature > 0:
-                step = 1.0 / curvature
-            before = w
             g = oracle.gradient(w, clip=self.clip, ask=names[rows])
+            if before is not None and (self.secant or self.guard):
+                moved = w - before[0]
+                length = max(float(np.linalg.norm(moved)), 1e-300)
+                change, doubt = g - before[1], 3 * self._spread(oracle, names[rows], rows)
+                if self.secant:
+                    change, doubt = oracle.gradient_change(w, before[0], clip=self.clip, change=2 * self.clip.norm), 0.0
+                curvature = max((float(change @ moved) / length - doubt) / length, 0.9 * curvature)
+            if curvature > 0:
+                step = 1.0 / curvature if self.secant else min(step, 1.0 / curvature)
+            before = (w, g)
             w = proximal_step(w - step * g, step, self.penalty, free)
             if self.thresholds:
                 w = hard_threshold(w, self.sparsity, free)
-            if turn >= (1.0 - self.average) * len(self.rows):
-                total, kept = total + w, kept + 1
             if path is not None:
                 path.add(w, oracle, thresholds=(turn + 1) * self.thresholds)
-        return hard_threshold(total / kept if kept else w, self.sparsity, free)
+        return hard_threshold(w, self.sparsity, free)
+
+    def _spread(self, oracle: Oracle, name: str, rows: Participation) -> float:
+        """Standard deviation of the difference of two answers in one direction: protecting noise, and sampling."""
+        share = rows.rate if isinstance(rows, PoissonRows) else 1.0
+        sampling = self.clip.norm**2 * (1.0 - share) / (share * oracle.facts.n_rows)
+        return math.sqrt(2.0 * (oracle.scale(name, 0, self.clip) ** 2 + sampling))
 
     def _names(self) -> dict[Participation, str]:
         """One ask for each distinct way to sample, named in the order of their first use."""

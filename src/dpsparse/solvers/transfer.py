@@ -48,12 +48,27 @@ class Auxiliary:
     seed: int = 0
     matrix: Any = None
 
+    @classmethod
+    def of(cls, matrix: Any, facts: Facts, *, rows: int, bound: float, seed: int) -> Auxiliary:
+        """Rows that were given or that will be drawn."""
+        if isinstance(matrix, str):
+            raise ValueError(f"{matrix}: a model file does not hold it. Give the recipe with its matrix again to fit.")
+        if matrix is not None and matrix.shape[1] != facts.n_features:
+            raise ValueError(f"the auxiliary matrix must have {facts.n_features} columns, got shape {matrix.shape}.")
+        return cls(rows=rows, bound=bound, seed=seed, matrix=matrix)
+
+    @property
+    def count(self) -> int:
+        """Number of public rows."""
+        return self.rows if self.matrix is None else int(self.matrix.shape[0])
+
     def design(self, facts: Facts, support: Indices) -> Vector:
         """The public rows on the coordinates of `support`, shifted like the private ones, with the intercept column."""
         features = support[support < facts.n_features]
         if self.matrix is None:
             x = np.random.default_rng(self.seed).standard_normal((self.rows, features.size))  # public
-            x *= np.minimum(1.0, self.bound / np.maximum(np.linalg.norm(x, axis=1), 1e-300))[:, None]
+            if np.isfinite(self.bound):
+                x *= (self.bound / np.maximum(np.linalg.norm(x, axis=1), self.bound))[:, None]
         else:
             picked = self.matrix[:, features]
             dense = picked.toarray() if hasattr(picked, "toarray") else np.asarray(picked, dtype=float)
@@ -95,21 +110,20 @@ class KnowledgeTransfer:
     noise: Noise = Noise.GAUSSIAN
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
-        """One selection and one release."""
+        """The choice of a support and one release."""
         teacher = Ask(name="teacher", noise=self.noise, share=1.0 - self.screening.share)
-        return Plan(asks=(self.screening.ask(), teacher))
+        return Plan(asks=(*self.screening.asks(), teacher))
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the student."""
         facts = oracle.facts
         support = self.screening.support(oracle)
-        design = self.auxiliary.design(facts, support)
-        labelled = self.release == "labels"
-        question = RidgeMinimum(support, self.clip, self.row_norm, self.ridge, design if labelled else None)
+        design = self.auxiliary.design(facts, support) if self.release == "labels" else None
+        question = RidgeMinimum(support, self.clip, self.row_norm, self.ridge, design)
         told = oracle.estimate(question, ask="teacher")
-        labels, start = (told, np.zeros(support.size)) if labelled else (design @ told, told)
         w = np.zeros(facts.dimension)
-        w[support] = student(design, labels, start, self.screening.count, facts.free, self.steps)
+        # a released teacher labels without noise, and is the student that fits its labels
+        w[support] = told if design is None else student(design, told, self.screening.count, facts.free, self.steps)
         if path is not None:
             path.add(w, oracle, thresholds=self.steps)
         return w
@@ -139,21 +153,19 @@ class PublishedTransfer:
         """Return the student."""
         facts = oracle.facts
         design = self.auxiliary.design(facts, np.arange(facts.dimension))
-        question = PublishedLabels(
-            design, self.sparsity, self.teacher_steps, self.step_size, self.ridge, self.claimed
-        )
+        question = PublishedLabels(design, self.sparsity, self.teacher_steps, self.step_size, self.ridge, self.claimed)
         labels = oracle.estimate(question, ask="labels")
-        w = student(design, labels, np.zeros(facts.dimension), self.sparsity, facts.free, self.steps)
+        w = student(design, labels, self.sparsity, facts.free, self.steps)
         if path is not None:
             path.add(w, oracle, thresholds=self.steps)
         return w
 
 
-def student(design: Vector, labels: Vector, start: Vector, sparsity: int, free: int, steps: int) -> Vector:
+def student(design: Vector, labels: Vector, sparsity: int, free: int, steps: int) -> Vector:
     """Iterative hard thresholding of least squares on public rows, with 1 over the design's curvature as its step."""
     rows = design.shape[0]
     largest = _largest_eigenvalue(design)
-    w = hard_threshold(start, sparsity, free)
+    w = np.zeros(design.shape[1])
     for _ in range(steps):
         g = design.T @ (design @ w - labels) / rows
         w = hard_threshold(w - g / max(largest / rows, 1e-300), sparsity, free)

@@ -48,10 +48,10 @@ class SelectMinimise:
     noise: Noise = Noise.OBJECTIVE
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
-        """One selection and one minimum, whose offset is that of the ridge."""
+        """The first stage, and one minimum, whose offset is that of the ridge."""
         offset = math.log1p(facts.curvature * self.row_norm**2 / self.ridge) if self.noise is Noise.OBJECTIVE else 0.0
         minimum = Ask(name="minimum", noise=self.noise, share=1.0 - self.screening.share, offset=offset)
-        return Plan(asks=(self.screening.ask(), minimum))
+        return Plan(asks=(*self.screening.asks(), minimum))
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the minimiser, zero off the support."""

@@ -49,4 +49,6 @@ class Estimate:
 
     def lattice(self) -> NDArray[np.int64]:
         """The values in units of the lattice."""
-        return np.clip(np.rint(self.values / self.unit), -LARGEST, LARGEST).astype(np.int64)
+        with np.errstate(all="ignore"):
+            units = np.nan_to_num(np.rint(self.values / self.unit), nan=0.0, posinf=LARGEST, neginf=-LARGEST)
+        return np.clip(units, -LARGEST, LARGEST).astype(np.int64)

@@ -72,10 +72,8 @@ class Problem:
         """Clipped slopes of all rows."""
         found = []
         for part, m in zip(self.rows, margins, strict=True):
-            with np.errstate(over="ignore"):
-                slope = self.loss.slope(m, part.y)
             limit = self._limit(part)
-            found.append(np.clip(slope, -limit, limit))
+            found.append(np.clip(self.loss.slope(m, part.y), -limit, limit))
         return found
 
     def gradient(self, theta: Vector) -> Vector:
@@ -89,9 +87,8 @@ class Problem:
         """Second derivatives of all rows; zero where the slope is clipped."""
         found = []
         for part, m in zip(self.rows, margins, strict=True):
-            with np.errstate(over="ignore"):
-                inside = np.abs(self.loss.slope(m, part.y)) <= self._limit(part)
-                found.append(self.loss.bend(m, part.y) * inside)
+            inside = np.abs(self.loss.slope(m, part.y)) <= self._limit(part)
+            found.append(self.loss.bend(m, part.y) * inside)
         return found
 
     def smoothness(self) -> float:
@@ -102,20 +99,27 @@ class Problem:
         if self.clip is None:
             return math.inf
         largest = math.inf if self.clip.slope is None else self.clip.slope
-        return np.minimum(largest, self.clip.norm / np.maximum(part.norms, 1e-300))
+        return np.minimum(largest, self.clip.norm / np.maximum(part.norms, np.finfo(float).tiny))
 
 
 def minimiser(problem: Problem, tau: float) -> Vector | None:
-    """A point where the gradient is at most tau; None only if rounding keeps it from getting there."""
+    """A point where the gradient is at most tau; None only if rounding keeps it from getting there.
+
+    No warning and no error leaves this function: they would tell about rows.
+    """
     theta = np.zeros_like(problem.tilt)
-    for _ in range(NEWTON_STEPS):
-        g = problem.gradient(theta)
-        if np.linalg.norm(g) <= tau / 2:
-            return theta
-        margins = problem.margins(theta)
-        direction = _newton_direction(problem, problem.bends(margins), g)
-        theta = theta + _step(problem, theta, margins, direction, float(g @ direction)) * direction
-    return _accelerated(problem, theta, tau)
+    with np.errstate(all="ignore"):
+        for _ in range(NEWTON_STEPS):
+            g = problem.gradient(theta)
+            if np.linalg.norm(g) <= tau / 2:
+                return theta
+            margins = problem.margins(theta)
+            try:
+                direction = _newton_direction(problem, problem.bends(margins), g)
+            except (np.linalg.LinAlgError, ValueError):  # not positive definite once it is rounded
+                break
+            theta = theta + _step(problem, theta, margins, direction, float(g @ direction)) * direction
+        return _accelerated(problem, theta, tau)
 
 
 def _newton_direction(problem: Problem, bends: list[Vector], g: Vector) -> Vector:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..data.rows import PrivateRows
+from ..facts import Vector
 from ..losses import Loss
 from ..ops import hard_threshold
 from ..oracle import PublishedLabels
@@ -32,6 +33,11 @@ def published_labels(rows: PrivateRows, loss: Loss, question: PublishedLabels) -
 
     The intercept, if there is one, is neither thresholded nor penalised.
     """
+    with np.errstate(all="ignore"):
+        return Estimate(question.design @ _teacher(rows, loss, question), question.claimed)
+
+
+def _teacher(rows: PrivateRows, loss: Loss, question: PublishedLabels) -> Vector:
     facts = rows.facts
     w = np.zeros(facts.dimension)
     curvature, before = 0.0, None
@@ -48,4 +54,4 @@ def published_labels(rows: PrivateRows, loss: Loss, question: PublishedLabels) -
             step = 1.0 / curvature if curvature > 0 else 1.0 / (facts.curvature * facts.norm_bound**2 + question.ridge)
         before = (w, g)
         w = hard_threshold(w - step * g, question.sparsity, facts.free)
-    return Estimate(question.design @ w, question.claimed)
+    return w

@@ -62,7 +62,8 @@ def ridge_minimum(rows: PrivateRows, loss: Loss, question: RidgeMinimum, relatio
         theta = np.zeros(question.support.size)
     if question.design is None:
         return Estimate(theta, sensitivity)
-    stretch = float(np.linalg.norm(question.design, 2)) * (1 + 1e-9)
+    gram = question.design.T @ question.design
+    stretch = math.sqrt(max(float(np.linalg.eigvalsh(gram)[-1]), 0.0)) * (1 + 1e-9)
     return Estimate(question.design @ theta, sensitivity * stretch)
 
 

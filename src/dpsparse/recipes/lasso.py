@@ -1,0 +1,66 @@
+"""The lasso, without privacy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..facts import Facts, Penalty
+from ..privacy.budget import Budget
+from ..solvers.proximal import AcceleratedProximal
+from .base import centred, typical_target, whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lasso:
+    r"""The lasso, **without privacy**: a baseline to compare with.
+
+    .. math:: \min_w \tfrac1n\textstyle\sum_i \phi(\langle x_i, w\rangle, y_i) + \alpha\|w\|_1
+
+    With squared loss :math:`\phi = \tfrac12(m-y)^2` this is the problem that ``sklearn.linear_model.Lasso`` solves, with the same
+    `alpha`; the intercept is not penalised.
+
+    Parameters
+    ----------
+    steps : int
+        Gradients; default 1000.
+
+    Notes
+    -----
+    With `alpha` 0, where no penalty was asked for, :math:`\alpha = \tfrac12 t\,\tfrac{K_2}{\sqrt d}\sqrt{2\ln(d)/n}`: half of what
+    noise of a typical target t (target_bound/3; 1/2 for classes) would call for, on columns that fill the bound on a row's
+    norm. A `sparsity` that is asked for keeps the largest coefficients, once, at the end.
+
+    References
+    ----------
+    Beck and Teboulle, SIAM Journal on Imaging Sciences 2, 2009: the accelerated proximal gradient method.
+    """
+
+    name: ClassVar[str] = "lasso"
+    private: ClassVar[bool] = False
+    penalties: ClassVar[tuple[str, ...]] = ("l1", "elasticnet")
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    steps: int = 1000
+
+    def __post_init__(self) -> None:
+        whole(self.steps, "steps")
+
+    def view(self, facts: Facts) -> Facts:
+        """Midpoint shift and intercept column."""
+        return centred(facts, facts.intercept > 0)
+
+    def solver(self, facts: Facts, budget: Budget | None) -> AcceleratedProximal:
+        """The loop, exact."""
+        penalty = facts.penalty
+        if not penalty.active:
+            unit = 0.5 if facts.loss == "logistic" else typical_target(facts)
+            d = facts.n_features
+            column = facts.row_bound / math.sqrt(d)
+            penalty = Penalty(kind="l1", alpha=0.5 * unit * column * math.sqrt(2 * math.log(max(d, 2)) / facts.n_rows))
+        return AcceleratedProximal(steps=self.steps, penalty=penalty, sparsity=facts.cap)
+
+    def assumptions(self, facts: Facts) -> tuple[str, ...]:
+        """None: nothing is promised."""
+        return ()

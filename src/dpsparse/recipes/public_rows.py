@@ -1,0 +1,41 @@
+"""What the two knowledge-transfer recipes share: public rows, and the paper's constants."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+#: Public rows are at most this many entries.
+LARGEST_DESIGN = 2**24
+
+
+def check_auxiliary(matrix: Any) -> None:
+    """Refuse what is not a matrix. The words that stand for a matrix in a model file are let through, for predictions."""
+    if matrix is not None and not isinstance(matrix, str) and len(getattr(matrix, "shape", ())) != 2:
+        raise TypeError("auxiliary must be a public matrix of shape (m, n_features), or None for rows that are drawn.")
+
+
+def auxiliary_rows(n_rows: int, columns: int) -> int:
+    """As many as private rows, within memory."""
+    return max(1, min(n_rows, LARGEST_DESIGN // max(columns, 1)))
+
+
+def theory(
+    n_rows: int,
+    n_features: int,
+    epsilon: float,
+    delta: float,
+    true_sparsity: int,
+    entry_bound: float,
+    classification: bool,
+    ridge_constant: float,
+    gamma_constant: float,
+) -> tuple[float, int, float]:
+    r""":math:`\lambda`, s and :math:`\gamma` of Wang and Gu, AAAI 2020, Theorem 4.5, Lemma B.2, Corollaries 4.9 and 4.13."""
+    steepness = entry_bound if classification else math.sqrt(true_sparsity) * entry_bound**2
+    gamma = gamma_constant * steepness
+    spread = math.sqrt(true_sparsity * math.log(max(n_features, 2)) * math.log(1 / delta))
+    ridge = math.sqrt(ridge_constant * gamma * spread / (n_rows * epsilon))
+    kappa = (3 * true_sparsity * entry_bound**2 + ridge) / ridge
+    sparsity = min(n_features, math.ceil((4 * kappa**2 + 1) * true_sparsity))
+    return ridge, sparsity, gamma

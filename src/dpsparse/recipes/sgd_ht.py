@@ -1,0 +1,79 @@
+"""SGD-HT: stochastic gradient hard thresholding, without privacy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..facts import Clip, Facts, Penalty
+from ..privacy.budget import Budget
+from ..privacy.plan import Noise
+from ..solvers.sgd import SGD
+from .base import centred, positive, whole
+from .dp_sgd import check_schedule
+from .stochastic import participation
+
+
+@dataclass(frozen=True, kw_only=True)
+class SGDHT:
+    r"""Stochastic gradient hard thresholding, **without privacy**: a baseline to compare with.
+
+    .. math:: w_{t+1} = H_s\Bigl(w_t - \eta\,\tfrac{1}{qn}\textstyle\sum_{i \in B_t} g_i(w_t)\Bigr)
+
+    Parameters
+    ----------
+    steps : int
+        Number of steps; default 200.
+    step_size : float or None
+        None: 1 over the curvature that the change of the gradient on a sample shows; the first step is
+        :math:`1/(\beta_0 K_2^2)`, safe for any rows within the bounds.
+    batch_size : float, tuple of float, or None
+        Expected rows of a batch, or one number for each step. None: a tenth of all, doubled after every fifth of the steps,
+        and all at the end.
+
+    References
+    ----------
+    Nguyen, Needell and Woolf, 2017; growing batches: Zhou, Yuan and Feng, NeurIPS 2018. The rival of Liang et al., Algorithm 1.
+    """
+
+    name: ClassVar[str] = "sgd_ht"
+    private: ClassVar[bool] = False
+    penalties: ClassVar[tuple[str, ...]] = ("l2",)
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    steps: int = 200
+    step_size: float | None = None
+    batch_size: float | tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        whole(self.steps, "steps")
+        positive(self.step_size, "step_size")
+        check_schedule(self.batch_size, self.steps)
+
+    def view(self, facts: Facts) -> Facts:
+        """Midpoint shift and intercept column."""
+        return centred(facts, facts.intercept > 0)
+
+    def solver(self, facts: Facts, budget: Budget | None) -> SGD:
+        """The loop, exact."""
+        step = self.step_size or 1.0 / (facts.curvature * facts.norm_bound**2 + facts.penalty.l2)
+        sizes: tuple[float, ...]
+        if isinstance(self.batch_size, tuple):
+            sizes = self.batch_size
+        elif self.batch_size is not None:
+            sizes = (self.batch_size,) * self.steps
+        else:
+            sizes = tuple(facts.n_rows * min(1.0, 0.1 * 2 ** (5 * t // self.steps)) for t in range(self.steps))
+        return SGD(
+            step_sizes=(step,) * self.steps,
+            clip=Clip(1.0),
+            rows=tuple(participation(size, facts, 1.0) for size in sizes),
+            sparsity=facts.cap,
+            penalty=Penalty(kind="l2", alpha=facts.penalty.l2),
+            secant=self.step_size is None,
+            noise=Noise.NONE,
+        )
+
+    def assumptions(self, facts: Facts) -> tuple[str, ...]:
+        """None: nothing is promised."""
+        return ()

@@ -1,0 +1,87 @@
+r"""What the recipes with dense noise on sampled rows take from public facts.
+
+One rule serves them all. A loop that walks a path of length :math:`P = \sum_t \eta_t` along noisy gradients adds to every
+coefficient noise of standard deviation :math:`P\,\kappa C/(n\mu)`, whatever the number of steps: the noise of one step grows
+with the root of their number, and independent steps add up to a root again. In the margin of a row that is
+:math:`P\,\kappa C K_s/(n\mu)`, with :math:`K_s = \min(K_2, K_\infty\sqrt{2s\ln(ed/s)})` for the s coordinates that noise and
+threshold favour. Paths end where this is `NOISE` typical targets.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..facts import Clip, Facts
+from ..privacy.budget import Budget
+from ..privacy.plan import EveryRow, Participation, PoissonRows
+from .base import typical_target
+
+#: Noise in the margins, in typical targets, at which paths end.
+NOISE = 0.75
+#: No step is longer than this many times the one for uncorrelated columns.
+LONGEST = 1.2
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A clip and a constant step for a number of steps."""
+
+    clip: Clip
+    step: float
+
+
+def walk(
+    facts: Facts, budget: Budget, kept: int, steps: int, clip: float | None = None, step_size: float | None = None
+) -> Walk:
+    r"""The rule of this module for what the user left open.
+
+    The clip is :math:`C = R K_2` with R = 0.3 for classes and a fifth of a typical target for regression; where the budget
+    allows a longer path than T of the longest steps, :math:`1.2\,d/(\beta_0 K_2^2)`, it buys a larger R instead.
+    """
+    unit = typical_target(facts)
+    longest = LONGEST * facts.n_features / (facts.curvature * facts.norm_bound**2)
+    per_clip = NOISE * unit * facts.n_rows * budget.as_mu() / (budget.kappa * kept_norm(facts, kept))
+    if clip is None:
+        residual = 0.3 if facts.loss == "logistic" else unit / 5
+        clip = facts.norm_bound * min(facts.slope_bound, max(residual, per_clip / (steps * longest * facts.norm_bound)))
+    return Walk(Clip(clip), step_size or min(longest, per_clip / (clip * steps)))
+
+
+def kept_norm(facts: Facts, kept: int) -> float:
+    """The norm of a row on the `kept` coordinates that noise favours most."""
+    spread = math.sqrt(2 * kept * math.log(math.e * facts.n_features / kept))
+    return min(facts.norm_bound, facts.entry_bound * spread)
+
+
+def signal(facts: Facts, budget: Budget, kept: int) -> float:
+    r"""How far one step with the whole budget can tell a coefficient that carries 1/s of the target from noise.
+
+    :math:`n\mu K_\infty / (\kappa K_2\sqrt{2s\ln d})`, the rule of `DPIGHT`.
+    """
+    noise = budget.kappa * facts.norm_bound * math.sqrt(2 * kept * math.log(max(facts.n_features, 2)))
+    return facts.n_rows * budget.as_mu() * facts.entry_bound / noise
+
+
+def default_rate(budget: Budget, steps: int) -> float:
+    r"""A rate at which sampling costs little: :math:`2\mu/(\kappa\sqrt T)`, at most a half.
+
+    By the central limit theorem the noise in a mean gradient is then within a few per cent of that on every row.
+    """
+    return min(0.5, 2 * budget.as_mu() / (budget.kappa * math.sqrt(steps)))
+
+
+def participation(batch_size: float | None, facts: Facts, rate: float) -> Participation:
+    """A Poisson sample with this expected number of rows (None: at this rate); every row from n on."""
+    rate = rate if batch_size is None else batch_size / facts.n_rows
+    return EveryRow() if rate >= 1 else PoissonRows(rate)
+
+
+def check_batch(value: float | None, what: str) -> None:
+    """Refuse an expected number of rows that is not positive."""
+    if value is not None and not (
+        isinstance(value, int | float | np.number) and not isinstance(value, bool) and np.isfinite(value) and value > 0
+    ):
+        raise ValueError(f"{what} must be a positive number of rows or None, got {value!r}.")

@@ -1,0 +1,243 @@
+r"""How select + polish spends its budget: every number here is a function of public facts and the budget.
+
+All shares are parts of the whole, on the zCDP scale. With :math:`\rho' = \rho(1 - f_G - f_i - f_m)` after what the Gram
+matrices, the intercept and the column means take, a part :math:`f_q` of :math:`\rho'` buys scalars (clips, curvatures), and of
+the rest a part :math:`f_s` buys selections and the other gradients.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..facts import Facts, Vector
+from ..privacy.plan import Ask, Noise, Plan
+
+#: Bins for the size of a typical entry, and how far below the bound they reach.
+BINS, DEPTH = 25, 50.0
+#: Gram matrices are asked for from this many coordinates on.
+LEAST_GRAM = 3
+#: Beyond this sparsity only some numbers of coordinates are in use: every one is a branch that has to be priced.
+MANY = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    r"""The constants of select + polish.
+
+    Parameters
+    ----------
+    rounds : int
+        Selections of several coordinates, each followed by a step; at most one for each coordinate.
+    reach : float
+        c: how bold the number of coordinates is.
+    selection : float
+        :math:`f_s`.
+    residual_quantile : float
+        Residuals are clipped at this quantile for selections.
+    steps, growth : int, float or None
+        Steps after the last selection, and how many times more budget the last step has than the first. None: 4 and 8
+        where gradients are well funded, else 3 and 5.
+    scalars, gram, intercept, means : float
+        :math:`f_q, f_G, f_i, f_m`.
+    entry_part : float
+        Entries are clipped for selections at this part of the median of a row.
+    shrinkage : float
+        a: weight of sampling noise in the last shrinkage.
+    """
+
+    rounds: int
+    reach: float
+    selection: float
+    residual_quantile: float
+    steps: int | None = None
+    growth: float | None = None
+    scalars: float = 0.07
+    gram: float = 0.03
+    intercept: float = 0.04
+    means: float = 0.02
+    entry_part: float = 0.5
+    shrinkage: float = 0.8
+
+    @classmethod
+    def of(cls, facts: Facts) -> Rule:
+        """The rule for these facts."""
+        if facts.loss != "logistic":
+            return cls(rounds=6, reach=1.0, selection=0.6, residual_quantile=0.4)
+        if facts.n_rows >= 2000:
+            return cls(rounds=5, reach=0.7, selection=0.6, residual_quantile=0.5, steps=2, growth=3.0)
+        return cls(rounds=2, reach=0.6, selection=0.65, residual_quantile=0.5, steps=1, growth=3.0, gram=0.01)
+
+
+def entry_edges(facts: Facts) -> Vector:
+    """Edges of the bins for the size of a typical entry."""
+    return np.geomspace(facts.feature_bound / DEPTH, facts.feature_bound, BINS + 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shares:
+    """Which parts of the whole budget the pieces take; `means_known`: the column means are public."""
+
+    rule: Rule
+    intercept: bool
+    means_known: bool
+
+    @property
+    def fi(self) -> float:
+        """The intercept's steps."""
+        return self.rule.intercept if self.intercept else 0.0
+
+    @property
+    def fm(self) -> float:
+        """Column means."""
+        return self.rule.means if self.intercept and not self.means_known else 0.0
+
+    @property
+    def rest(self) -> float:
+        """What is left for scalars, selections and gradients."""
+        return 1.0 - self.rule.gram - self.fi - self.fm
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """What is asked once the size of a typical entry is known.
+
+    Parameters
+    ----------
+    shares : Shares
+    coordinates : int
+        k: how many are selected.
+    rounds : int
+    classes : bool
+        Whether the loss is that of classes.
+    load : float
+        x: coordinates per row and unit of budget for gradients; above 1 noise rules, far below 1 sampling does.
+    """
+
+    shares: Shares
+    coordinates: int
+    rounds: int
+    classes: bool
+    load: float
+
+    @classmethod
+    def of(cls, shares: Shares, facts: Facts, rho: float, sparsity: int, entry: float) -> Schedule:
+        r"""The schedule when selections clip entries at `entry`.
+
+        .. math:: k = \Bigl\lceil\Bigl(\frac{c\,n K_2}{\sqrt{ds}\,K_e}\,\frac{\sqrt{2 f_s\rho'}}{2\ln d}\Bigr)^2\Bigr\rceil
+                  \text{ within } 1..s, \qquad K_e = \min(K_\infty, 2\,\text{entry}/f_c)
+        """
+        rule, n, d = shares.rule, facts.n_rows, facts.n_features
+        budget = rho * shares.rest
+        size = typical_entry(rule, facts, entry)
+        signal = rule.reach * n * facts.row_bound / (math.sqrt(d * sparsity) * size)
+        wanted = math.ceil(min((signal * math.sqrt(2 * rule.selection * budget) / (2 * log_features(d))) ** 2, 1e9))
+        k = rung(max(1, min(sparsity, wanted)), sparsity)
+        classes = facts.loss == "logistic"
+        rounds = rule.rounds
+        if classes and n < 2000 and wanted < 2 * sparsity:
+            rounds = 1
+        load = k / (n * budget * (1 - rule.selection) * (1 - rule.scalars))
+        return cls(shares=shares, coordinates=k, rounds=min(rounds, k), classes=classes, load=load)
+
+    @property
+    def name(self) -> str:
+        """By which the branch is chosen."""
+        return f"{self.coordinates} coordinates in {self.rounds} rounds"
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Coordinates selected in each round, larger first."""
+        whole, more = divmod(self.coordinates, self.rounds)
+        return tuple(whole + (r < more) for r in range(self.rounds))
+
+    @cached_property
+    def supports(self) -> tuple[int, ...]:
+        """Coordinates in use after each round."""
+        return tuple(int(v) for v in np.cumsum(self.sizes))
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Gradient steps of each round."""
+        last = self.shares.rule.steps or (4 if self.load <= 0.2 else 3)
+        return (1,) * (self.rounds - 1) + (last,)
+
+    @property
+    def quantile(self) -> float:
+        """Gradients are clipped at this quantile of their norms."""
+        return 0.9 if self.classes else 0.6 + 0.3 * max(0.0, 1 - math.sqrt(20 * self.load))
+
+    def plan(self, *, gaussian: Noise, gumbel: Noise) -> Plan:
+        """Everything that is asked, in order."""
+        rule, rest, count = self.shares.rule, self.shares.rest, sum(self.steps)
+        free = self.shares.intercept
+        grams = [m for m in self.supports if m >= LEAST_GRAM]
+        clips = self.rounds - self.classes
+        each = 0.9 * rule.scalars * rest / (clips + 2 * count + len(grams) + 2 * free)
+        spent = (1 - rule.scalars) * rest
+        growth = rule.growth or (8.0 if self.load <= 0.2 else 5.0)
+        rise = 1.0 if self.classes else min(4.0, max(1.5, 1.2 / self.load))
+        weights = rise ** (np.arange(self.rounds) / max(1, self.rounds - 1)) * np.array(self.sizes)
+        weights *= rule.selection * spent / weights.sum()
+        ramp = growth ** (np.arange(count) / max(1, count - 1))
+        gradients = (1 - rule.selection) * spent + (0.0 if grams else rule.gram)
+        asks = [
+            Ask(name="clip", noise=gumbel, times=count, share=each * count),
+            Ask(name="curvature", noise=gaussian, times=count, share=each * count),
+            Ask(name="gradient", noise=gaussian, times=count, share=gradients, schedule=_tuple(ramp)),
+        ]
+        for r, size in enumerate(self.sizes):
+            asks.append(Ask(name=select(r), noise=gumbel, draws=size, share=float(weights[r])))
+        if clips:
+            asks.append(Ask(name="residual", noise=gumbel, times=clips, share=each * clips))
+        if grams:
+            cubes = _tuple(np.array(grams, dtype=float) ** 3)
+            asks.append(Ask(name="norms", noise=gumbel, times=len(grams), share=each * len(grams)))
+            asks.append(Ask(name="gram", noise=gaussian, times=len(grams), share=rule.gram, schedule=cubes))
+        if free:
+            asks.append(Ask(name="start", noise=gaussian if self.classes else gumbel, share=2 * each))
+            asks.append(Ask(name="intercept", noise=gaussian, times=clips + 1, share=self.shares.fi))
+        if self.shares.fm:
+            by_size = _tuple(np.array(self.sizes, dtype=float))
+            asks.append(Ask(name="means", noise=gaussian, times=self.rounds, share=self.shares.fm, schedule=by_size))
+        return Plan(asks=tuple(asks), order=tuple(self._order()))
+
+    def _order(self) -> list[str]:
+        free = self.shares.intercept
+        order = ["start"] * free
+        for r in range(self.rounds):
+            if r or not self.classes:
+                order += ["residual"] + ["intercept"] * free
+            order += [select(r)] + ["means"] * (self.shares.fm > 0)
+            order += ["norms", "gram"] * (self.supports[r] >= LEAST_GRAM)
+            order += ["clip", "curvature", "gradient"] * self.steps[r]
+        return order + ["intercept"] * free
+
+
+def select(r: int) -> str:
+    """Name of the ask that selects in round r."""
+    return f"select {r + 1}"
+
+
+def typical_entry(rule: Rule, facts: Facts, entry: float) -> float:
+    r""":math:`K_e`: twice a typical entry, at most the bound."""
+    return min(facts.feature_bound, 2 * entry / rule.entry_part)
+
+
+def rung(k: int, sparsity: int) -> int:
+    """The number itself; of many coordinates the nearest of s, s/1.3, s/1.69, ..., which keeps the branches few."""
+    if sparsity <= MANY:
+        return k
+    return math.ceil(sparsity / 1.3 ** round(math.log(sparsity / k, 1.3)))
+
+
+def log_features(d: int) -> float:
+    """The logarithm of d, at least that of 2."""
+    return math.log(max(d, 2))
+
+
+def _tuple(values: Vector) -> tuple[float, ...]:
+    return tuple(float(v) for v in values)

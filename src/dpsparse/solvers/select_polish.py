@@ -1,0 +1,247 @@
+r"""Select + polish: select a few coordinates by noisy correlation, polish them by preconditioned steps, and repeat.
+
+.. math::
+    S \leftarrow S \cup \mathrm{top}_b\,\bigl|\tfrac1n\textstyle\sum_i \mathrm{clip}(x_{ij})\,\mathrm{clip}(\phi'_i)\bigr|
+    + \text{noise}, \qquad w \leftarrow w - \gamma \circ P\,\tilde g_S(w)
+
+Noise is asked for only where it decides: scores rank d coordinates at the price of a few selections, gradients are released on
+the support alone, and every clip is a priced quantile. :math:`P` comes from a cheap noisy Gram matrix of which only what
+stands clear of its noise is believed; :math:`\gamma` takes less of a step the more of it is noise; at the end coefficients that
+noise and sampling explain are shrunk away. An intercept is paid for before every selection, and selected columns are
+measured from their paid means, so that neither needs centred data.
+
+How many coordinates are selected follows from the size of a typical entry, which is asked first: each answer has a branch of
+the plan, and all branches cost the same.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..facts import Facts, Vector
+from ..oracle import (
+    Centred,
+    CentredGradient,
+    ColumnMeans,
+    Correlation,
+    Curvature,
+    Gram,
+    Indices,
+    Magnitude,
+    Oracle,
+    Path,
+    Quantile,
+    ResidualMean,
+    Select,
+    TypicalEntry,
+)
+from ..privacy.budget import Budget
+from ..privacy.plan import Ask, Noise, Plan
+from .polish_schedule import LEAST_GRAM, Rule, Schedule, Shares, entry_edges, select, typical_entry
+from .polish_steps import Preconditioner, gains, shrunken, stein_scale, symmetric
+
+#: Points of the grids for quantiles, and for the median of the targets.
+POINTS, MEDIAN_POINTS = 25, 401
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SelectAndPolish:
+    """Select + polish.
+
+    Parameters
+    ----------
+    sparsity : int
+        At most this many coordinates.
+    rho : float
+        The budget that public choices (how many coordinates, how many steps) are made for; never a noise scale.
+    rule : Rule
+        Constants.
+    ridge : float
+        Weight of an l2 penalty.
+    selection_noise, noise : Noise
+        What protects a choice, and a sum.
+    """
+
+    sparsity: int
+    rho: float
+    rule: Rule
+    ridge: float = 0.0
+    selection_noise: Noise = Noise.GUMBEL
+    noise: Noise = Noise.GAUSSIAN
+
+    def plan(self, facts: Facts, budget: Budget) -> Plan:
+        """The size of a typical entry; then, for each number of coordinates that may follow, everything else."""
+        schedules = {s.name: s for s in (self._schedule(facts, edge) for edge in entry_edges(facts)[1:])}
+        share = 0.1 * self.rule.scalars * self._shares(facts).rest
+        branches = tuple((n, s.plan(gaussian=self.noise, gumbel=self.selection_noise)) for n, s in schedules.items())
+        return Plan(asks=(Ask(name="scale", noise=self.selection_noise, share=share),), branches=branches)
+
+    def _shares(self, facts: Facts) -> Shares:
+        return Shares(rule=self.rule, intercept=facts.free > 0, means_known=facts.means is not None)
+
+    def _schedule(self, facts: Facts, entry: float) -> Schedule:
+        return Schedule.of(self._shares(facts), facts, self.rho, self.sparsity, entry)
+
+    def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
+        """Return the polished coefficients; everything here is post-processing."""
+        edges = entry_edges(oracle.facts)
+        entry = float(edges[1 + int(oracle.answer(TypicalEntry(self.rule.entry_part, edges), "scale")[0])])
+        schedule = self._schedule(oracle.facts, entry)
+        oracle.choose(schedule.name)
+        return _Run(self, oracle, schedule, entry, path).result()
+
+
+class _Run:
+    """One run: what is known so far. `offset` is that of centred features; `b` that of the features as shown."""
+
+    def __init__(
+        self, solver: SelectAndPolish, oracle: Oracle, schedule: Schedule, entry: float, path: Path | None
+    ) -> None:
+        facts = oracle.facts
+        self.solver, self.oracle, self.schedule, self.entry, self.path = solver, oracle, schedule, entry, path
+        self.facts, self.free = facts, facts.free > 0
+        self.low, self.high = (0.1, 1.0)
+        if not schedule.classes:
+            self.high = min(facts.target_bound, facts.slope_bound)
+            self.low = self.high / 300
+        size = typical_entry(solver.rule, facts, entry)
+        sparse = facts.row_bound**2 / (facts.n_features * size**2) < 0.15
+        self.residual_quantile = 0.9 if sparse else solver.rule.residual_quantile
+        self.support: Indices = np.zeros(0, dtype=np.intp)
+        self.centre, self.w, self.last = np.zeros(0), np.zeros(0), np.zeros(0)
+        self.b = self.residual = self.curvature = 0.0
+        self.stein, self.turn, self.gram_turn = 1.0, 0, 0
+
+    def result(self) -> Vector:
+        """Rounds of selecting and polishing, then shrinkage and a last step of the intercept."""
+        if self.free:
+            self._start()
+        for r in range(self.schedule.rounds):
+            self._select(r)
+            precondition = self._precondition()
+            for t in range(self.schedule.steps[r]):
+                self._step(precondition, fresh=self.schedule.sizes[r] if t == 0 else 0)
+                if self.path is not None:
+                    self.path.add(self._full(), self.oracle)
+        offset = self._model().offset
+        self.w = self._shrink()
+        if self.free:
+            self.b = offset - float(self.centre @ self.w)
+            self._intercept(min(3 * self.residual, self.high))
+        if self.path is not None:
+            self.path.add(self._full(), self.oracle, thresholds=1)
+        return self._full()
+
+    # ---------------------------------------------------------------------------------------------- models
+
+    def _model(self) -> Centred:
+        return Centred(self.support, self.centre, self.w, self.b + float(self.centre @ self.w))
+
+    def _full(self) -> Vector:
+        w = np.zeros(self.facts.dimension)
+        w[self.support] = self.w
+        if self.free:
+            w[-1] = self.b / self.facts.intercept
+        return w
+
+    def _quantile(self, of: str, part: float, low: float, high: float, ask: str) -> float:
+        grid = np.geomspace(low, high, POINTS)
+        return float(grid[int(self.oracle.answer(Quantile(of, self._model(), part, grid), ask)[0])])
+
+    # ---------------------------------------------------------------------------------------------- intercept
+
+    def _start(self) -> None:
+        if self.schedule.classes:
+            nothing = self._model()
+            mean = float(self.oracle.answer(ResidualMean(nothing, 0.5), "start")[0])
+            p = min(max(0.5 - mean, 0.02), 0.98)
+            self.b, self.residual = math.log(p / (1 - p)), max(p, 1 - p)
+        else:
+            bound = self.facts.target_bound
+            grid = np.linspace(-bound, bound, MEDIAN_POINTS)
+            self.b = float(grid[int(self.oracle.answer(Quantile("targets", self._model(), 0.5, grid), "start")[0])])
+
+    def _intercept(self, bound: float) -> None:
+        mean = float(self.oracle.answer(ResidualMean(self._model(), bound), "intercept")[0])
+        self.b -= mean / self.facts.curvature
+
+    # ---------------------------------------------------------------------------------------------- rounds
+
+    def _select(self, r: int) -> None:
+        """Clip residuals, move the intercept, select coordinates and learn their means."""
+        if r or not self.schedule.classes:
+            self.residual = self._quantile("slopes", self.residual_quantile, self.low, self.high, "residual")
+            if self.free:
+                self._intercept(self.residual)
+        elif not self.free:
+            self.residual = 0.5  # at zero every slope is one half
+        of = Correlation(self._model(), self.residual, self.entry)
+        question = Select(of, Magnitude(), self.schedule.sizes[r], self.support)
+        new = np.asarray(self.oracle.answer(question, select(r)), dtype=np.intp)
+        centre = np.zeros(new.size)
+        if self.free and self.facts.means is not None:
+            centre = self.facts.means[new]
+        elif self.free:
+            bound = self.facts.feature_bound
+            centre = np.clip(self.oracle.answer(ColumnMeans(new), "means"), -bound, bound)
+        self.support = np.concatenate([self.support, new])
+        self.centre, self.w, self.last = (
+            np.concatenate(pair) for pair in ((self.centre, centre), (self.w, 0 * centre), (self.last, 0 * centre))
+        )
+
+    @property
+    def _norm(self) -> float:
+        """Bound on the norm of a row on the support."""
+        return min(self.facts.row_bound, self.facts.feature_bound * math.sqrt(self.support.size))
+
+    def _precondition(self) -> Preconditioner:
+        m = self.support.size
+        if m < LEAST_GRAM:
+            return Preconditioner.none(m)
+        norm = self._quantile("rows", 0.9, 0.1 * self._norm, self._norm, "norms")
+        question = Gram(self.support, self.centre, norm)
+        noise = self.oracle.deviation(question, "gram", self.gram_turn)
+        self.gram_turn += 1
+        return Preconditioner.of(symmetric(self.oracle.answer(question, "gram"), m), noise, norm)
+
+    def _step(self, precondition: Preconditioner, fresh: int) -> None:
+        """One shrunken step on the support, of whose coordinates the last `fresh` are new; the offset stays."""
+        model, m, n = self._model(), self.support.size, self.facts.n_rows
+        first = self.schedule.classes and not np.any(self.w)
+        part = 0.4 if first else self.schedule.quantile
+        clip = self._quantile("gradients", part, 0.2 * self.low * self._norm, self.high * self._norm, "clip")
+        h = self._bend(Curvature(model, clip, self._norm))
+        question = CentredGradient(model, clip)
+        noise = self.oracle.deviation(question, "gradient", self.turn)
+        inverse = precondition.inverse(h)
+        step = inverse @ (self.oracle.answer(question, "gradient") + self.solver.ridge * self.w)
+        spread = noise * np.sqrt(np.sum(inverse**2, axis=1))
+        taken = gains(step, spread, self.last, np.arange(m) < m - fresh)
+        self.w = self.w - taken * step
+        self.last = np.hypot((1 - taken) * self.last, taken * spread)
+        self.stein = 1.0
+        if first:
+            beyond = float(self.w @ self.w - self.last @ self.last) - m / (n * h)
+            self.stein = stein_scale(beyond * h / self.facts.curvature)
+            self.w, self.last = self.w * self.stein, self.last * self.stein
+        self.b = model.offset - float(self.centre @ self.w)
+        self.curvature = h
+        self.turn += 1
+
+    def _bend(self, question: Curvature) -> float:
+        """Mean curvature along a coordinate: not below what its noise and the intercept's centring leave certain."""
+        top = self.facts.curvature * self._norm**2 / self.support.size
+        floor = max((0.02 if self.free else 0.1) * top, 2 * self.oracle.deviation(question, "curvature", self.turn))
+        found = float(self.oracle.answer(question, "curvature")[0])
+        return min(max(found, floor), top) + self.solver.ridge
+
+    def _shrink(self) -> Vector:
+        """Shrink away what the noise of the last step, and sampling among d candidates, explain."""
+        rule, k = self.solver.rule, self.schedule.coordinates
+        scale = self.stein if self.schedule.classes else self.residual
+        sampling = scale**2 / (self.facts.n_rows * self.curvature)
+        chance = 2 * rule.shrinkage * math.log(self.facts.n_features / k)
+        return shrunken(self.w, np.sqrt(self.last**2 + chance * sampling))

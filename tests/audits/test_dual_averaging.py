@@ -1,0 +1,49 @@
+"""Audit A1 for dual averaging: a canary against its opposite, end to end, at 5 standard errors."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from dpsparse.data import PrivateRows
+from dpsparse.facts import Facts
+from dpsparse.losses import Squared
+from dpsparse.oracles import CentralOracle
+from dpsparse.privacy import Budget, price
+from dpsparse.solvers.dual_averaging import Averaging, DualAveraging
+from truth import audit
+
+RUNS = 800
+LOOP = DualAveraging(
+    loop=Averaging(steps=2, length=1.0, clip=0.5, share=1.0, momentum=0.0), column_weight=0.3, intercept_weight=1.0
+)
+
+
+def projections(y: float, wrong: float, seed: int) -> np.ndarray:
+    """Where the canary moved the first coefficient, over many runs; `wrong` shrinks the noise."""
+    facts = Facts(n_rows=2, n_features=2, target_bound=9.0)
+    rows = PrivateRows(np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([y, 0.0]), facts)
+    priced = price(LOOP.plan(facts, Budget.gdp(1.0)), Budget.gdp(1.0))
+    priced = replace(priced, rate=priced.rate / wrong**2)
+    stream = audit.Stream(seed)
+    return np.array([LOOP.run(CentralOracle(rows, Squared(), priced, stream))[0] for _ in range(RUNS)])
+
+
+def distance(wrong: float) -> tuple[float, float]:
+    """Estimated mu between the two worlds, and its standard error."""
+    one, two = projections(9.0, wrong, 1), projections(-9.0, wrong, 2)
+    mu = abs(one.mean() - two.mean()) / math.sqrt((one.var() + two.var()) / 2)
+    return mu, math.sqrt(2 / RUNS + mu**2 / (4 * RUNS))
+
+
+def test_audit_a_canary_is_not_told_from_its_opposite_better_than_priced():
+    """Without momentum the path is a sufficient statistic of all answers, so the whole budget of 1 shows, and no more."""
+    mu, error = distance(1.0)
+    assert abs(mu - 1.0) < audit.SIGMAS * error
+
+
+def test_control_the_audit_catches_half_of_the_noise():
+    mu, error = distance(0.5)
+    assert mu - 1.0 > audit.SIGMAS * error

@@ -1,0 +1,112 @@
+"""Greedy scores: how fast they move, and that the price knows it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpsparse.facts import Penalty
+from dpsparse.oracle import Greedy
+from dpsparse.oracles.measure import Reach
+from dpsparse.oracles.scores import scores_of, spread
+from dpsparse.privacy import Adjacency, PrivacyError
+
+RULES = ("gs", "gs-s", "gs-r", "gs-q")
+PENALTIES = {
+    "none": Penalty(),
+    "l2": Penalty(kind="l2", alpha=0.7),
+    "l1": Penalty(kind="l1", alpha=0.5),
+    "elasticnet": Penalty(kind="elasticnet", alpha=1.0, l1_ratio=0.3),
+    "box": Penalty(kind="box", box=0.8),
+}
+POINTS = 200_000
+
+
+@pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
+@pytest.mark.parametrize("rule", RULES)
+def test_scores_are_1_lipschitz_and_no_less(rule, penalty):
+    """Random coordinates (a million for each rule), some at zero, at the edge of the box and outside it; half of them unpenalised."""
+    rng = np.random.default_rng(1)
+    curvature = np.exp(rng.normal(0, 1.5, POINTS))
+    w = np.round(rng.normal(0, 1, POINTS) * (rng.random(POINTS) < 0.7), 1)
+    g = rng.normal(0, 2, POINTS)
+    moved = g + rng.normal(0, 1, POINTS) * 10.0 ** rng.uniform(-4, 1, POINTS)
+    score = Greedy(rule, curvature, w, penalty)
+    before, after = (scores_of(score, v, POINTS // 2) for v in (g, moved))
+    rate = np.abs(after - before) * np.sqrt(curvature) / np.abs(moved - g)
+    assert rate.max() <= 1 + 1e-6  # what is beyond 1 is the rounding of differences
+    for part in (rate[: POINTS // 2], rate[POINTS // 2 :]):
+        assert part.max() > 0.999
+
+
+@pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
+def test_gs_q_is_the_root_of_twice_the_promised_decrease(penalty):
+    rng = np.random.default_rng(2)
+    M, g = rng.uniform(0.5, 3, 300), rng.normal(0, 2, 300)
+    w = np.clip(rng.normal(0, 1, 300) * (rng.random(300) < 0.6), -0.8, 0.8)
+    alpha = np.linspace(-12, 12, 240_001)
+
+    def psi(v: np.ndarray) -> np.ndarray:
+        value = penalty.l1 * np.abs(v) + penalty.l2 * v**2 / 2
+        return np.where(np.abs(v) > 0.8 + 1e-9, np.inf, 0.0) if penalty.kind == "box" else value
+
+    best = [np.min(g[j] * alpha + M[j] * alpha**2 / 2 + psi(w[j] + alpha) - psi(w[j])) for j in range(300)]
+    found = scores_of(Greedy("gs-q", M + penalty.l2, w, penalty), g, 0)
+    np.testing.assert_allclose(found, np.sqrt(-2 * np.minimum(best, 0)), atol=1e-3)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_without_l1_and_box_all_rules_agree(rule):
+    rng = np.random.default_rng(3)
+    H, w, g = rng.uniform(0.5, 3, 50), rng.normal(0, 1, 50), rng.normal(0, 1, 50)
+    found = scores_of(Greedy(rule, H, w, Penalty(kind="l2", alpha=0.4)), g, 1)
+    smooth = g + 0.4 * np.r_[w[:-1], 0.0]
+    np.testing.assert_allclose(found, np.abs(smooth) / np.sqrt(H), rtol=1e-9)
+
+
+@pytest.mark.parametrize("relation", list(Adjacency))
+@pytest.mark.parametrize("norm", [0.3, 1.0, 100.0], ids=["one entry fills the norm", "the norm binds", "it does not"])
+def test_the_range_of_scores_is_what_two_opposed_coordinates_reach(relation, norm):
+    """Nothing within reach moves two scores apart by more, and the worst movement comes close: half would not do."""
+    curvature = np.array([1.0, 1.1, 4.0, 9.0])
+    entry = np.minimum(norm, np.array([0.8, 0.9, 1.5, 0.2]))
+    score = Greedy("gs", curvature, np.zeros(4), Penalty())
+    claimed = spread(score, Reach(norm, entry), relation, 0)
+    rng = np.random.default_rng(4)
+    worst, kappa = 0.0, relation.kappa
+    g = np.full(4, 50.0)
+    moves = rng.uniform(-1, 1, (20_000, 4)) ** 3 * kappa * entry * 4
+    moves = np.clip(moves, -kappa * entry, kappa * entry)
+    moves *= np.minimum(1.0, kappa * norm / np.linalg.norm(moves, axis=1))[:, None]
+    for move in moves:
+        change = scores_of(score, g + move, 0) - scores_of(score, g, 0)
+        worst = max(worst, float(change.max() - change.min()))
+    assert 0.9 * claimed < worst <= claimed * (1 + 1e-9)
+
+
+def test_a_single_candidate_has_a_range_too():
+    score = Greedy("gs", np.array([4.0]), np.zeros(1), Penalty())
+    assert spread(score, Reach(3.0, np.array([3.0])), Adjacency.REPLACE_ONE, 0) == pytest.approx(2 * 6.0 / 2.0)
+
+
+@pytest.mark.parametrize("curvature", [[1.0, 0.0], [1.0, -1.0], [1.0, math.nan]])
+def test_scores_without_a_positive_curvature_are_refused(curvature):
+    score = Greedy("gs", np.array(curvature), np.zeros(2), Penalty())
+    with pytest.raises(PrivacyError, match="positive curvatures"):
+        spread(score, Reach(1.0, np.ones(2)), Adjacency.REPLACE_ONE, 0)
+
+
+@pytest.mark.parametrize("kind", ["l1", "l2"])
+def test_penalties_that_are_not_convex_are_refused(kind):
+    """With them a proximal map is not Lipschitz."""
+    score = Greedy("gs-r", np.ones(2), np.zeros(2), Penalty(kind=kind, alpha=-0.5))
+    with pytest.raises(PrivacyError, match="positive weights"):
+        spread(score, Reach(1.0, np.ones(2)), Adjacency.REPLACE_ONE, 0)
+
+
+def test_one_curvature_is_needed_for_every_coordinate():
+    score = Greedy("gs", np.ones(3), np.zeros(2), Penalty())
+    with pytest.raises(PrivacyError, match="every coordinate"):
+        spread(score, Reach(1.0, np.ones(2)), Adjacency.REPLACE_ONE, 0)

@@ -1,0 +1,208 @@
+"""Knowledge transfer: the rigorous form, and the published one that must be accepted by name."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from dpsparse import SparseClassifier, SparseRegressor, load
+from dpsparse.data.rows import PrivateRows
+from dpsparse.oracles import ExactOracle
+from dpsparse.privacy import AssumptionError
+from dpsparse.recipes import DPSLKT, DPSLKTPublished
+from dpsparse.solvers.transfer import Auxiliary, student
+
+
+def easy(n=2000, d=30, task="regression", seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, d))
+    w = np.zeros(d)
+    w[[2, 11, 23]] = 1.0, -0.8, 0.6
+    if task == "regression":
+        return X, X @ w + 0.5 + 0.05 * rng.standard_normal(n), w
+    return X, (rng.random(n) < 1 / (1 + np.exp(-4 * (X @ w)))).astype(int), w
+
+
+def estimator(recipe, task="regression", **options):
+    options = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 3, "feature_bound": 1.0, "recipe": recipe, **options}
+    return SparseClassifier(**options) if task == "classification" else SparseRegressor(target_bound=3.0, **options)
+
+
+def twin(est, X, y):
+    """The same solver on the exact oracle."""
+    prepared = est._prepare(*X.shape, sparse=sp.issparse(X), models=1)
+    rows = PrivateRows(X, np.asarray(y, float), prepared.facts, lattice=False)
+    w = prepared.solver.run(ExactOracle(rows, est._loss(), prepared.plan, np.random.default_rng(0)))
+    return w[: X.shape[1]]
+
+
+@pytest.mark.parametrize("release", ["theta", "labels"])
+@pytest.mark.parametrize("mechanism", ["dense", "peel"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_known_support_is_found(release, mechanism, sparse):
+    X, y, w = easy(6000)
+    model = estimator(DPSLKT(release=release, mechanism=mechanism), epsilon=8.0, random_state=0)
+    model.fit(sp.csr_matrix(X) if sparse else X, y)
+    assert list(model.support_) == [2, 11, 23]
+    np.testing.assert_allclose(model.coef_[model.support_], w[[2, 11, 23]], atol=0.25)
+
+
+@pytest.mark.parametrize("release", ["theta", "labels"])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_at_a_huge_epsilon_coefficients_are_those_of_the_exact_oracle(release, intercept):
+    X, y, _ = easy(4000)
+    est = estimator(DPSLKT(release=release), epsilon=1e4, random_state=1, fit_intercept=intercept)
+    exact = twin(est, X, y)
+    assert np.linalg.norm(est.fit(X, y).coef_ - exact) <= 0.01 * np.linalg.norm(exact)
+
+
+def test_at_a_huge_epsilon_a_classifier_has_the_objective_of_the_exact_oracle():
+    X, y, _ = easy(4000, task="classification")
+    est = estimator(DPSLKT(), "classification", epsilon=1e4, random_state=1)
+    exact, private = twin(est, X, y), est.fit(X, y).coef_.ravel()
+
+    def loss(w):
+        return np.logaddexp(0, -(2 * y - 1) * (X @ w)).mean()
+
+    assert loss(private) <= 1.01 * loss(exact)
+
+
+def test_the_student_of_a_logistic_teacher_has_log_odds_for_coefficients():
+    X, y, w = easy(40000, task="classification")
+    for release in ("theta", "labels"):
+        model = estimator(DPSLKT(release=release, ridge=1e-3), "classification", epsilon=50.0, random_state=2).fit(X, y)
+        np.testing.assert_allclose(model.coef_.ravel(), 4 * w, atol=0.5)
+
+
+def test_noise_on_labels_is_never_better_than_noise_on_the_teacher():
+    """With correlated public rows it is far worse."""
+    X, y, _ = easy(3000)
+    rng = np.random.default_rng(0)
+    public = rng.standard_normal((3000, 30)) * 0.1 + rng.standard_normal((3000, 1))
+    exact = twin(estimator(DPSLKT(ridge=0.05, mechanism="peel"), epsilon=4.0), X, y)
+    error = {}
+    for name, recipe in {
+        "theta": DPSLKT(ridge=0.05, mechanism="peel"),
+        "labels": DPSLKT(ridge=0.05, mechanism="peel", release="labels"),
+        "correlated": DPSLKT(ridge=0.05, mechanism="peel", release="labels", auxiliary=public, steps=2000),
+    }.items():
+        found = [estimator(recipe, epsilon=4.0, random_state=s).fit(X, y).coef_ for s in range(12)]
+        error[name] = math.sqrt(np.mean([np.sum((f - exact) ** 2) for f in found]))
+    assert error["theta"] < 1.2 * error["labels"]
+    assert error["correlated"] > 3 * error["labels"]
+
+
+# ------------------------------------------------------------------------------------------------ public rows
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_a_public_matrix_is_used_and_named_among_the_assumptions(kind):
+    X, y, _ = easy(1500)
+    public = kind(np.random.default_rng(5).uniform(-1, 1, (400, 30)))
+    model = estimator(DPSLKT(release="labels", auxiliary=public), epsilon=20.0).fit(X, y)
+    assert list(model.support_) == [2, 11, 23]
+    assert any("(400, 30) is public" in a for a in model.statement_.assumptions)
+    assert not estimator(DPSLKT()).fit(X, y).statement_.assumptions
+
+
+def test_drawn_rows_come_from_a_public_seed_and_keep_their_bound():
+    from dpsparse.facts import Facts
+
+    facts = Facts(n_rows=100, n_features=5, intercept=0.3)
+    support = np.array([0, 3, 5])
+    one = Auxiliary(rows=50, bound=1.0).design(facts, support)
+    np.testing.assert_array_equal(one, Auxiliary(rows=50, bound=1.0).design(facts, support))
+    assert not np.array_equal(one, Auxiliary(rows=50, bound=1.0, seed=1).design(facts, support))
+    assert np.linalg.norm(one[:, :2], axis=1).max() <= 1.0 + 1e-12
+    assert set(one[:, 2]) == {0.3}
+
+
+def test_a_matrix_with_other_columns_is_refused():
+    X, y, _ = easy(50)
+    with pytest.raises(ValueError, match="30 columns"):
+        estimator(DPSLKT(release="labels", auxiliary=np.ones((5, 4)))).fit(X, y)
+    with pytest.raises(TypeError, match="public matrix"):
+        DPSLKT(auxiliary=[1, 2, 3])
+
+
+def test_a_model_file_names_a_public_matrix_and_does_not_hold_it(tmp_path):
+    X, y, _ = easy(300)
+    public = np.random.default_rng(1).standard_normal((40, 30))
+    model = estimator(DPSLKT(release="labels", auxiliary=public)).fit(X, y)
+    model.save(tmp_path / "model.json")
+    assert (tmp_path / "model.json").stat().st_size < 20_000
+    again = load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    with pytest.raises(ValueError, match="does not hold it"):
+        again.fit(X, y)
+
+
+def test_the_student_solves_sparse_least_squares():
+    rng = np.random.default_rng(0)
+    design, truth = rng.standard_normal((200, 20)), np.zeros(20)
+    truth[[1, 5, 19]] = 1.0, -2.0, 0.1
+    np.testing.assert_allclose(student(design, design @ truth, 2, 1, 200), truth, atol=1e-6)
+
+
+def test_theory_has_the_constants_of_the_paper():
+    recipe = DPSLKT.from_theory(
+        n_rows=800, n_features=1000, epsilon=1.0, delta=0.01, true_sparsity=10, entry_bound=1.0, classification=True
+    )
+    assert recipe.ridge == pytest.approx(math.sqrt(math.sqrt(10 * math.log(1000) * math.log(100)) / 800))
+    assert recipe.sparsity == 1000, "the condition on s is void at this n"
+    printed = DPSLKTPublished.from_theory(
+        n_rows=800, n_features=1000, epsilon=1.0, delta=0.01, true_sparsity=1, entry_bound=1.0
+    )
+    smooth = 3 + printed.ridge
+    assert printed.step_size == pytest.approx(2 * printed.ridge / smooth**2)
+    assert printed.gamma == 1.0
+    big = DPSLKT.from_theory(
+        n_rows=10, n_features=10**6, epsilon=0.1, delta=1e-9, true_sparsity=1, entry_bound=0.1, classification=True
+    )
+    assert 1 < big.sparsity < 100
+
+
+# ------------------------------------------------------------------------------------------------ as published
+
+
+def test_the_published_form_must_be_accepted_by_name():
+    X, y, _ = easy(60)
+    with pytest.raises(AssumptionError, match="kt-published"):
+        estimator("dpsl_kt_published").fit(X, y)
+
+
+@pytest.mark.parametrize("form", [{}, {"ridge": 0.0, "strong_convexity": 0.1}])
+def test_its_statement_says_first_that_the_theorem_is_false_and_why(form):
+    X, y, _ = easy(60)
+    model = estimator(DPSLKTPublished(**form), accept=("kt-published",), random_state=0).fit(X, y)
+    first = model.statement_.caveats[0]
+    assert "theorem" in first
+    assert "false" in first
+    assert "e_1 and e_2" in first
+    assert ("Corollary 4.7" in first) is bool(form)
+    assert str(model.statement_).startswith("CAVEAT: NOT PRIVATE")
+    assert ".." not in str(model.statement_)
+
+
+def test_its_noise_is_the_printed_one():
+    X, y, _ = easy(60)
+    epsilon, delta, n, m, s, gamma, lam = 1.5, 1e-5, 60, 40, 3, 0.7, 0.2
+    recipe = DPSLKTPublished(ridge=lam, gamma=gamma, auxiliary_rows=m)
+    model = estimator(recipe, epsilon=epsilon, accept=("kt-published",)).fit(X, y)
+    [ask] = model.statement_.asks
+    printed = math.sqrt(8 * m * s * gamma**2 * math.log(2.5 / delta)) / (n * epsilon * lam)
+    assert ask.scale == pytest.approx(printed, rel=1e-3)
+
+
+def test_its_teacher_reaches_the_support_on_easy_data():
+    X, y, _ = easy(3000)
+    model = estimator(DPSLKTPublished(ridge=0.01), epsilon=5.0, accept=("kt-published",), random_state=0).fit(X, y)
+    assert list(model.support_) == [2, 11, 23]
+
+
+def test_no_regularisation_needs_the_curvature_of_the_corollary():
+    with pytest.raises(ValueError, match="Corollary 4.7"):
+        DPSLKTPublished(ridge=0.0)
