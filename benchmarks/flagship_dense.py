@@ -142,23 +142,26 @@ def main() -> None:
     warnings.simplefilter("ignore")
     seeds = range(given.first, given.first + given.seeds)
     print("setting                  epsilon: error+-s.e. (target) found excess")
-    records = []
+    records: list[dict[str, Any]] = []
     for name in given.only:
         if name == "stress":
+            options: dict[str, Any] = {"delta": 0.01, "noises": min(2, given.noise), "intercept": False}
             for n, s, c in STRESS:
                 made = ((i, design("stress", i, n=n, d=1000, s=s, correlation=c)) for i in seeds[:8])
-                records.append(
-                    table(
-                        f"stress {n} {s} {c}", made, [1, 2, 4], delta=0.01, noises=min(2, given.noise), intercept=False
-                    )
-                )
+                records.append(table(f"stress {n} {s} {c}", made, [1, 2, 4], **options))
+                keep(records, given.out)
             continue
         paper = name in SYNTHETIC
         made = ((i, synthetic(name, i) if paper else design(name, i)) for i in seeds)
         options = {"delta": 0.01 if paper else 1e-5, "noises": given.noise, "intercept": not paper}
         records.append(table(name, made, list(TARGETS.get(name, {0.8: 0, 2: 0, 5: 0})), **options))
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(json.dumps([dict(sorted(r.items())) for r in records], indent=1))
+        keep(records, given.out)
+
+
+def keep(records: list[dict[str, Any]], out: Path) -> None:
+    """Write what is known so far."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(records, indent=1))
 
 
 if __name__ == "__main__":

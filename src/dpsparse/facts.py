@@ -80,6 +80,9 @@ class Clip:
         for value in (self.norm, self.entry, self.slope):
             if value is not None and not (np.isfinite(value) and value > 0):
                 raise ValueError(f"a clip must be positive and finite, got {value!r}.")
+        if self.columns is not None:  # a copy that nobody can change under us
+            object.__setattr__(self, "columns", np.array(self.columns, dtype=float))
+            self.columns.flags.writeable = False
         if self.columns is not None and not (np.all(np.isfinite(self.columns)) and np.all(self.columns > 0)):
             raise ValueError("the clips of columns must be positive and finite.")
 

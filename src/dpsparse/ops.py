@@ -27,7 +27,9 @@ def hard_threshold(w: Vector, count: int, free: int = 0) -> Vector:
     """
     out = w.copy()
     head = out[: w.size - free]
-    if count < head.size:
+    if count <= 0:
+        head[:] = 0.0
+    elif count < head.size:
         drop = np.argpartition(np.abs(head), head.size - count)[: head.size - count]
         head[drop] = 0.0
     return out

@@ -91,6 +91,7 @@ class RowSize:
 
 Weighted = WeightedGradient | AbsoluteMeans | RowSize
 
+
 @dataclass(frozen=True, eq=False)
 class Centred:
     r"""A model on a few features, measured from a public centre: margin :math:`a + \langle x_S - \mu, w\rangle`.
@@ -376,7 +377,7 @@ class Oracle(ABC):
 
     def gradient_at(self, w: Vector, support: Indices, *, clip: Clip, ask: str = "values") -> Vector:
         """Mean gradient at `w`, on some coordinates only, in the order of `support`."""
-        return np.asarray(self.answer(Gradient(w, clip, np.asarray(support, dtype=np.intp)), ask))
+        return np.asarray(self.answer(Gradient(w, clip, np.asarray(support)), ask))
 
     def gradient_change(self, w: Vector, anchor: Vector, *, clip: Clip, change: float, ask: str = "change") -> Vector:
         """Mean change of the row gradients between `anchor` and `w`."""

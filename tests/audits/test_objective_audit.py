@@ -117,15 +117,15 @@ def test_the_curve_covers_the_exact_divergence_at_length(loss, kappa):
 def oracle_of(x: np.ndarray, y: np.ndarray, *, ridge: float, loss, seed: int, offset: float | None = None):
     facts = Facts(n_rows=y.size, n_features=1, target_bound=1e7, loss=loss.name, curvature=loss.curvature)
     offset = math.log1p(loss.curvature / ridge) if offset is None else offset
-    plan = Plan(asks=(Ask(name="minimum", noise=Noise.OBJECTIVE, times=3000, offset=offset),))
+    plan = Plan(asks=(Ask(name="minimum", noise=Noise.OBJECTIVE, times=1000, offset=offset),))
     rows = PrivateRows(x[:, None], y, facts)
-    budget = Budget.zcdp(3000 * (offset + 0.5), "replace-one")
+    budget = Budget.zcdp(1000 * (offset + 0.5), "replace-one")
     return CentralOracle(rows, loss, price(plan, budget), Randomness(seed))
 
 
 def draws(oracle: CentralOracle, ridge: float) -> np.ndarray:
     question = PerturbedMinimum(np.array([0]), Clip(1.0, slope=1.0), 1.0, ridge)
-    return np.array([oracle.estimate(question, ask="minimum")[0] for _ in range(2000)])
+    return np.array([oracle.estimate(question, ask="minimum")[0] for _ in range(1000)])
 
 
 @pytest.mark.parametrize("loss", [Squared(), Logistic()], ids=["squared", "logistic"])

@@ -74,7 +74,7 @@ def test_a_sum_is_exactly_the_sum_of_its_records(kind, intercept, name):
 @EVERY_KIND
 @pytest.mark.parametrize("intercept", [0.0, 0.5])
 @pytest.mark.parametrize("name", clips(1))
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 def test_a_sum_is_the_clipped_gradient_of_its_definition(kind, intercept, name, loss):
     """Up to the lattice of rows: an entry is truncated by at most 2^-16 of the largest one."""
     given = table(kind, intercept=intercept)
@@ -455,7 +455,7 @@ def test_wild_iterates_raise_no_warning_and_no_bound(kind, iterate):
     for found in (
         rows_of(given).gradient_sum(Squared(), w, Clip(0.5)),
         rows_of(given).gradient_sum(Squared(), w, Clip(0.5), chosen=chosen),
-        rows_of(given).change_sum(Squared(), w, 0 * w, Clip(0.5), 0.5),
+        rows_of(given).change_sum(Squared(), w, np.zeros_like(w), Clip(0.5), 0.5),
     ):
         assert np.all(np.abs(found) <= 40 * SUM_UNITS)
 

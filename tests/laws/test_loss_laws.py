@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dpsparse.losses import LOSSES, Huber, Loss
 
-EVERY_LOSS = pytest.mark.parametrize("loss", LOSSES, ids=repr)
+EVERY_LOSS = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 MARGINS = np.r_[np.linspace(-6, 6, 2401), -40.0, 40.0, -1e3, 1e3]
 
 
@@ -60,7 +60,7 @@ def test_the_curvature_bound_holds_and_is_nearly_attained(loss):
     assert second.max() > 0.99 * loss.curvature, "up to the step of the grid"
 
 
-@pytest.mark.parametrize("loss", [x for x in LOSSES if getattr(x, "convex", True)], ids=repr)
+@pytest.mark.parametrize("loss", [x for x in LOSSES if getattr(x, "convex", True)], ids=lambda loss: loss.name)
 @given(st.floats(-50, 50), st.floats(-50, 50), st.floats(0, 1), st.integers(0, 2))
 def test_a_loss_is_convex_in_its_margin(loss, a, b, part, which):
     y = np.array([targets(loss)[which % targets(loss).size]])

@@ -85,3 +85,14 @@ def test_a_baseline_says_that_it_is_not_private(name):
     assert not statement.private
     assert statement.epsilon == float("inf")
     assert str(statement).startswith("CAVEAT: no privacy")
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "integers"])
+@pytest.mark.parametrize("name", PRIVATE)
+def test_no_question_moves_further_than_its_noise_was_made_for(name, kind, task, adjacency):
+    """Audit A6 for every recipe: adversarial records in the place of one."""
+    X, y = data(kind, task)
+    seen = audit.sensitivity_trace(estimator(task, name, adjacency=adjacency, n_rows=X.shape[0]), X, y)
+    assert seen.largest <= 1 + 1e-9

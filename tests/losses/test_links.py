@@ -66,7 +66,9 @@ def test_predictions_go_through_the_link():
 
 
 @pytest.mark.parametrize(
-    "loss", [Squared(), Huber(threshold=0.3), Poisson(margin_bound=2.0), KnownLink("tanh", target=1.5)], ids=lambda x: x.name
+    "loss",
+    [Squared(), Huber(threshold=0.3), Poisson(margin_bound=2.0), KnownLink("tanh", target=1.5)],
+    ids=lambda x: x.name,
 )
 def test_a_model_file_holds_the_loss(loss, tmp_path):
     assert restored(json.loads(json.dumps(stored(loss)))) == loss

@@ -35,7 +35,7 @@ def mean_gradient(given: Table, w: np.ndarray, loss=None) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 def test_it_answers_the_mean_gradient_and_ignores_the_clip(kind, loss):
     given = table(kind, intercept=0.5)
     found = oracle_of(given, ask(), loss=loss).gradient(W, clip=IGNORED)

@@ -441,3 +441,15 @@ def test_choices_have_the_law_of_the_exponential_mechanism():
     scale = 2 / math.sqrt(8 * 0.08)
     assert statistic(scale) < chi2.isf(1e-7, 7)
     assert statistic(scale / 2) > chi2.isf(1e-7, 7)
+
+
+@pytest.mark.parametrize("name", [*SUMS, *CHOICES])
+def test_no_rows_at_all_are_answered_like_any(name):
+    """Under add-remove the data may be empty, and the answer is noise."""
+    given = table("dense", intercept=0.5).only(slice(0, 0))
+    question = (SUMS | CHOICES)[name]
+    oracle = oracle_of(given, {name: question}, "add-remove")
+    assert np.all(np.isfinite(oracle.answer(question, name)))
+    exact = PrivateRows(given.X, given.y, given.facts, lattice=False)
+    plan = Plan(asks=(Ask(name=name, noise=Noise.NONE),))
+    assert np.all(np.isfinite(ExactOracle(exact, Squared(), plan, np.random.default_rng(0)).answer(question, name)))

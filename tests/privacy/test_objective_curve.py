@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -57,7 +58,7 @@ def test_prices_are_within_budget_and_use_it_up(epsilon):
 
 def test_a_larger_offset_leaves_less_for_noise():
     strengths = [price(plan(c), Budget.approx(1.0, 1e-6)).cost("minimum").strength for c in (0.0, 0.2, 0.5, 0.8)]
-    assert all(a > b > 0 for a, b in zip(strengths, strengths[1:], strict=False))
+    assert all(a > b > 0 for a, b in itertools.pairwise(strengths))
 
 
 def test_selections_and_objectives_add_up():

@@ -139,7 +139,10 @@ def test_private_curvature_is_priced_read_once_and_floored():
         ({"row_norm": 1.0, "feature_bound": None, "n": 20_000, "d": 50_000, "sparse": True}, True),
         ({"row_norm": 1.0, "feature_bound": None, "n": 200, "d": 50_000, "sparse": True}, False),
         ({"row_norm": 1.0, "feature_bound": None, "n": 20_000, "d": 50_000, "delta": 0}, False),
-        ({"row_norm": 1.0, "feature_bound": None, "n": 20_000, "d": 50_000, "sparse": True, "feature_center": 0.1}, False),
+        (
+            {"row_norm": 1.0, "feature_bound": None, "n": 20_000, "d": 50_000, "sparse": True, "feature_center": 0.1},
+            False,
+        ),
         ({"feature_bound": 1.0}, False),
     ],
     ids=["text", "too few rows", "pure", "sparse and centred", "dense"],
@@ -157,7 +160,9 @@ def test_more_budget_more_steps_and_less_clipping():
     made = [solver(epsilon=e) for e in (0.1, 1.0, 10.0, 1e4)]
     assert [s.steps for s in made] == sorted(s.steps for s in made)
     assert [s.residual for s in made] == sorted(s.residual for s in made)
-    assert made[-1].residual == pytest.approx(4.0)  # nothing is clipped at the start: residuals are within the target bound
+    assert made[-1].residual == pytest.approx(
+        4.0
+    )  # nothing is clipped at the start: residuals are within the target bound
     assert made[-1].step_size == pytest.approx(1.0, abs=0.01)
 
 
@@ -184,7 +189,14 @@ def test_steps_of_the_theorems():
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("rule", "best"), ("steps", 2.5), ("clip", 0.0), ("mechanism", "laplace"), ("curvature", "data"), ("selection", 1.0)],
+    [
+        ("rule", "best"),
+        ("steps", 2.5),
+        ("clip", 0.0),
+        ("mechanism", "laplace"),
+        ("curvature", "data"),
+        ("selection", 1.0),
+    ],
 )
 def test_wrong_fields_are_refused_by_name(field, value):
     with pytest.raises(ValueError, match=field):

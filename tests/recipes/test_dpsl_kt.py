@@ -204,5 +204,5 @@ def test_its_teacher_reaches_the_support_on_easy_data():
 
 
 def test_no_regularisation_needs_the_curvature_of_the_corollary():
-    with pytest.raises(ValueError, match="Corollary 4.7"):
+    with pytest.raises(ValueError, match=r"Corollary 4\.7"):
         DPSLKTPublished(ridge=0.0)

@@ -12,8 +12,10 @@ import scipy.sparse as sp
 from dpsparse import SparseClassifier, SparseRegressor, recipes
 from dpsparse.data import PrivateRows
 from dpsparse.losses import Logistic, Squared
-from dpsparse.oracles import ExactOracle
+from dpsparse.mechanisms import Randomness
+from dpsparse.oracles import CentralOracle, ExactOracle
 from dpsparse.privacy import Budget, Noise
+from dpsparse.solvers.dual_averaging import column_weights
 
 NAMES = ("dual_averaging", "lazy_iht")
 pytestmark = pytest.mark.filterwarnings("ignore:random_state was given")
@@ -192,7 +194,22 @@ def test_shares_of_the_parts_are_as_documented():
     shares = {a.name: a.share for a in prepared.plan.asks}
     assert sum(shares.values()) == pytest.approx(1.0)
     assert shares["means"] == pytest.approx(0.06)
-    assert (shares["refit"] + shares["support size"]) / 0.935 == pytest.approx(0.2)
+    assert shares["balance"] == pytest.approx(0.005)
+    assert (shares["refit"] + shares["support size"]) / 0.93 == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.5, 1.0), (0.05, 3.0), (0.95, 3.0)])
+def test_a_rare_class_holds_the_weights_back(share, expected):
+    """A column with a mean far above the floor: its weight over that of an absent one is the root of floor over mean."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(0.4, 0.6, (4000, 2)) * [1.0, 0.0], (rng.random(4000) < share).astype(float)
+    prepared = model("classification", "dual_averaging", feature_bound=(0.0, 1.0), epsilon=50.0)._prepare(
+        4000, 2, sparse=False, models=1
+    )
+    oracle = CentralOracle(PrivateRows(X, y, prepared.facts), Logistic(), prepared.priced, Randomness(0))
+    rule = prepared.solver.weighting
+    a = column_weights(oracle, rule)
+    assert (a[0] / a[1]) ** 2 == pytest.approx(expected * rule.floor / 0.5, rel=0.05)
 
 
 def test_one_budget_covers_several_classes():

@@ -27,7 +27,7 @@ def test_it_is_the_lasso(rule, ratio):
     assert model.intercept_ == pytest.approx(known.intercept_, abs=1e-6)
 
 
-@pytest.mark.parametrize("rule", ("gs", *PROXIMAL))
+@pytest.mark.parametrize("rule", ["gs", *PROXIMAL])
 def test_it_is_ridge_regression(rule):
     X, y = easy("regression")
     model = regressor(rule, penalty="l2", alpha=0.1).fit(X, y)

@@ -211,7 +211,8 @@ def test_a_perturbed_minimum_counts_the_rows_that_are_there_and_nothing_else():
         prepared = est._prepare(n, 30, sparse=False, models=1)
         rows = PrivateRows(X[:n], y[:n], prepared.facts)
         found = [
-            prepared.solver.run(CentralOracle(rows, est._loss(), prepared.priced, Randomness(s)))[:30] for s in range(10)
+            prepared.solver.run(CentralOracle(rows, est._loss(), prepared.priced, Randomness(s)))[:30]
+            for s in range(10)
         ]
         exact, _ = twin(estimator(epsilon=1e4), X[:n], y[:n])
         errors.append(np.mean([np.linalg.norm(f - exact) for f in found]))

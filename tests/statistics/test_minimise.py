@@ -76,7 +76,16 @@ def test_every_record_keeps_within_its_bounds(loss):
 def test_sparse_and_dense_rows_have_the_same_minimiser(shift, intercept):
     support = np.array([1, 4, 6, 0] if intercept else [1, 4, 0])
     found = [
-        minimiser(problem_of(rows_of(Squared(), sparse=s, intercept=intercept, shift=shift)[0], Squared(), support, Clip(0.5, slope=0.4), norm=0.8), 1e-8)
+        minimiser(
+            problem_of(
+                rows_of(Squared(), sparse=s, intercept=intercept, shift=shift)[0],
+                Squared(),
+                support,
+                Clip(0.5, slope=0.4),
+                norm=0.8,
+            ),
+            1e-8,
+        )
         for s in (False, True)
     ]
     np.testing.assert_allclose(*found, atol=1e-3)  # lattices differ by half a unit
@@ -109,14 +118,18 @@ def test_hard_problems_are_certified():
     rows, *_ = rows_of(Squared(), scale=1e-3)
     for ridge in (1e-4, 1e-1, 1e3):
         for size in (1.0, 1e4):
-            problem = problem_of(rows, Squared(), np.arange(6), Clip(1e-2, slope=1e-2), ridge, size * rng.standard_normal(6))
+            problem = problem_of(
+                rows, Squared(), np.arange(6), Clip(1e-2, slope=1e-2), ridge, size * rng.standard_normal(6)
+            )
             tau = 1e-10 * 300 * 1e-2 + 1e-12 * size
             found = minimiser(problem, tau)
             assert found is not None
             assert np.linalg.norm(problem.gradient(found)) <= tau
 
 
-@pytest.mark.parametrize("loss", [KnownLink("tanh"), Custom(derivative=lambda m, y: m - y, curvature=1.0, name="squared")])
+@pytest.mark.parametrize(
+    "loss", [KnownLink("tanh"), Custom(derivative=lambda m, y: m - y, curvature=1.0, name="squared")]
+)
 def test_losses_without_a_proof_are_refused(loss):
     with pytest.raises(PrivacyError, match="stability proof"):
         convex(loss)

@@ -17,7 +17,13 @@ K, R = 1.0, 0.5
 
 def teacher(X, y, ridge, relation=Adjacency.REPLACE_ONE, loss=None, design=None, n_rows=None):
     facts = Facts(
-        n_rows=n_rows or y.size, n_features=X.shape[1], row_norm=1e3, lower=-1e3, upper=1e3, target_bound=1e7, intercept=0.0
+        n_rows=n_rows or y.size,
+        n_features=X.shape[1],
+        row_norm=1e3,
+        lower=-1e3,
+        upper=1e3,
+        target_bound=1e7,
+        intercept=0.0,
     )
     question = RidgeMinimum(np.arange(X.shape[1]), Clip(K * R, slope=R), K, ridge, design)
     return ridge_minimum(PrivateRows(X, y, facts), loss or Squared(), question, relation)

@@ -108,6 +108,7 @@ class Storage:
             and _integral(facts.upper)
             and facts.row_norm >= np.linalg.norm(largest)
             and largest.max() <= ROW_UNITS / 2
+            and _holds(X.dtype, facts.lower, facts.upper)
         )
         shift = np.asarray(facts.shift * np.ones(facts.n_features))
         implicit = as_given or sparse
@@ -229,15 +230,17 @@ class Storage:
     def margin(self, block: Block, w: Vector) -> Vector:
         """Margins of the rows of a block at w."""
         x = block.x if self.sparse else block.x.astype(float, copy=False)
-        return np.asarray((self.unit * self.repeat) * (x @ w[: self.facts.n_features]) + self._offset(w))
+        with np.errstate(over="ignore", invalid="ignore"):  # a wild iterate must not tell anything through a warning
+            return np.asarray((self.unit * self.repeat) * (x @ w[: self.facts.n_features]) + self._offset(w))
 
     def margin_change(self, block: Block, which: Indices, step: Vector) -> Vector:
         """How the margins change when the coordinates `which` move by `step`."""
         features = which < self.facts.n_features
         moved = np.zeros(self.facts.dimension)
         moved[which] = step
-        product = block.columns(which[features]) @ step[features]
-        return np.asarray((self.unit * self.repeat) * product + self._offset(moved))
+        with np.errstate(over="ignore", invalid="ignore"):
+            product = block.columns(which[features]) @ step[features]
+            return np.asarray((self.unit * self.repeat) * product + self._offset(moved))
 
     def _offset(self, w: Vector) -> float:
         offset = -float(self.shift @ w[: self.facts.n_features]) if self.shifted else 0.0
@@ -311,6 +314,12 @@ def _owners(x: Any) -> Indices:
 def _shrink(norms: Vector, bound: float) -> Vector:
     """Factor that brings each norm within its bound."""
     return np.asarray(bound / np.maximum(norms, bound))
+
+
+def _holds(dtype: Any, lower: float | Vector, upper: float | Vector) -> bool:
+    """Whether an integer type has room for the bounds."""
+    limits = np.iinfo(np.uint8 if dtype.kind == "b" else dtype)
+    return bool(np.all(np.asarray(lower) >= limits.min) and np.all(np.asarray(upper) <= limits.max))
 
 
 def _integral(value: float | Vector) -> bool:

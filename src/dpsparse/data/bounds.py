@@ -21,7 +21,7 @@ HOW_TO_CHOOSE = (
 
 def _numbers(value: Any, what: str, n_features: int) -> float | Vector:
     try:
-        array = np.asarray(value, dtype=float)
+        array = np.array(value, dtype=float)  # a copy: the caller's array may change later
     except (TypeError, ValueError):
         raise MissingBoundError(f"{what} must be a number or one number per feature, got {value!r}.") from None
     if not np.all(np.isfinite(array)):
@@ -91,6 +91,6 @@ def _one_positive(value: Any, what: str) -> float:
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not number or not np.isfinite(value) or value <= 0:
         raise MissingBoundError(f"{what} must be one positive finite number, got {value!r}.")
-    if value > LARGEST_BOUND:
+    if float(value) > LARGEST_BOUND:
         raise MissingBoundError(f"{what} must be below {LARGEST_BOUND:g}; noise grows with it.")
     return float(value)

@@ -70,6 +70,7 @@ class PrivateRows:
         self._sum_memory: tuple[Clip, str, list[Vector], Integers] | None = None
         self._norm_memory: tuple[Vector, list[Vector]] | None = None
         self._column_memory: tuple[Indices, list[Columns]] | None = None
+        self._typical_memory: list[tuple[Vector, Vector]] | None = None
 
     # ---------------------------------------------------------------------------------------------- sums for oracles
 
@@ -102,7 +103,7 @@ class PrivateRows:
                 sum(self._contribution(b, c, clip, support) for b, c in zip(self._blocks, factors, strict=True))
             )
         total = self._mended(factors, clip, loss)
-        return total if support is None else total[support]
+        return total.copy() if support is None else total[support]
 
     def change_sum(
         self, loss: Loss, w: Vector, anchor: Vector, clip: Clip, change: float, *, chosen: Mask | None = None
@@ -192,7 +193,10 @@ class PrivateRows:
 
     def exact_square_sum(self) -> Vector:
         """Sum over rows of squared entries, unprotected: for the exact oracle."""
-        return np.asarray(sum(self._store.squared(block) for block in self._blocks), dtype=float) * self._store.unit**2
+        total = np.zeros(self.facts.dimension)
+        for block in self._blocks:
+            total += self._store.squared(block)
+        return total * self._store.unit**2
 
     def support_rows(self, support: Indices, norm: float) -> Iterator[RestrictedRows]:
         """The rows themselves on some coordinates, each held within l2 norm `norm`: **private**, for statistics only.
@@ -224,20 +228,21 @@ class PrivateRows:
         Whole factors within `clipped_lattice` give exact whole numbers.
         """
         limit = clipped_limit(self._store, entry)
-        total: Any = 0
+        total = np.zeros(self.facts.n_features, dtype=np.int64 if self._store.lattice else float)
         for block, factor in zip(self._blocks, factors, strict=True):
-            part = clipped_product(self._store, block, factor, limit)
-            total = total + (part.astype(np.int64) if self._store.lattice else part)
-        return np.asarray(total)
+            total += clipped_product(self._store, block, factor, limit).astype(total.dtype)
+        return total
 
     @property
     def unit(self) -> float:
         """The value of one unit of a stored entry."""
         return self._store.unit
 
-    def typical_entries(self) -> Iterator[tuple[Vector, Vector]]:
+    def typical_entries(self) -> list[tuple[Vector, Vector]]:
         """For each row the median size of its entries, and its largest if it is one-signed: **private**."""
-        return (typical_entries(self._store, block) for block in self._blocks)
+        if self._typical_memory is None:
+            self._typical_memory = [typical_entries(self._store, block) for block in self._blocks]
+        return self._typical_memory
 
     def deal(self, parts: int, generator: np.random.Generator) -> Iterator[Mask]:
         """Disjoint parts of the rows: each row goes to one of them, independently of the others and of the data."""

@@ -35,7 +35,7 @@ def discrete_gaussian(total: NDArray[np.int64], scale: float | NDArray[np.float6
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float)
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
     flat, scales = total.ravel(), np.broadcast_to(scale, total.shape).ravel()
     noisy = np.empty(flat.size)
     values, group, sizes = np.unique(scales, return_inverse=True, return_counts=True)

@@ -9,7 +9,9 @@ from .gaussian import _check
 from .randomness import Randomness
 
 
-def lattice_laplace(total: NDArray[np.int64], scale: float | NDArray[np.float64], randomness: Randomness) -> NDArray[np.float64]:
+def lattice_laplace(
+    total: NDArray[np.int64], scale: float | NDArray[np.float64], randomness: Randomness
+) -> NDArray[np.float64]:
     r"""Add Laplace noise to integers and round to integers.
 
     Guarantee

@@ -238,16 +238,16 @@ class CentralOracle(Oracle):
         found = perturbed_minimum(self._rows, self._loss, question, tilt)
         self.till.receipt(Answer(ask.name, ask.noise, 1, 1.0, sensitivity, sensitivity / tilted, cost.offset))
         estimate = Estimate(found, output_sensitivity(question, self.facts.n_rows), units=2.0**12)
-        return self._publish(ask, Noise.GAUSSIAN, estimate, finished)
+        return self._publish(ask, Noise.GAUSSIAN, estimate, finished, f"{ask.name}, its rounding")
 
-    def _publish(self, ask: Ask, noise: Noise, estimate: Estimate, strength: float) -> Vector:
+    def _publish(self, ask: Ask, noise: Noise, estimate: Estimate, strength: float, name: str | None = None) -> Vector:
         """Put an estimate on its lattice and add noise."""
         if noise not in (Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN):
             raise PrivacyError(f"ask {ask.name!r}: an estimate is protected by Gaussian noise, not {str(noise)!r}.")
         sensitivity = estimate.rounded_sensitivity
         scale = sensitivity / strength
         noisy = self._add(noise, estimate.lattice(), scale / estimate.unit)
-        self.till.receipt(Answer(ask.name, noise, 1, 1.0, sensitivity, scale))
+        self.till.receipt(Answer(name or ask.name, noise, 1, 1.0, sensitivity, scale))
         return noisy * estimate.unit
 
     def __repr__(self) -> str:

@@ -23,6 +23,7 @@ from ..oracle import (
     Weighted,
 )
 from ..privacy.adjacency import Adjacency
+from ..privacy.errors import PrivacyError
 from ..privacy.plan import Noise, Plan, PoissonRows
 from ..privacy.statement import Answer
 from ..statistics import votes
@@ -36,7 +37,10 @@ from .weighted import exact_weighted
 
 
 class ExactOracle(Oracle):
-    """Answers the same asks as the central oracle, exactly. What it returns must not be published."""
+    """Answers the same asks as the central oracle, exactly. What it returns must not be published.
+
+    Clips of what polishing asks stay: there they are part of the question, quantiles that the solver chose.
+    """
 
     def __init__(
         self,
@@ -81,6 +85,8 @@ class ExactOracle(Oracle):
         scores = scores_of(question.score, mean, self.facts.free)
         if question.excluded is not None:
             scores[question.excluded] = -np.inf
+        if question.count > np.count_nonzero(scores > -np.inf):
+            raise PrivacyError(f"cannot select {question.count} of {np.count_nonzero(scores > -np.inf)} candidates.")
         return np.argsort(-scores, kind="stable")[: question.count]
 
     def choose(self, branch: str) -> None:

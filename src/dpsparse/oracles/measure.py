@@ -98,6 +98,8 @@ def measure(question: Sum, rows: PrivateRows, loss: Loss, chosen: NDArray[np.boo
     facts = rows.facts
     coarse = int(SUM_UNITS / RELEASE_UNITS)
     if isinstance(question, Gradient):
+        if question.support is not None:
+            _each_once(question.support, facts.dimension)
         total = rows.gradient_sum(loss, question.w, question.clip, support=question.support, chosen=chosen)
         reach = gradient_reach(question.clip, rows, question.support)
         return Measurement(total, question.clip.norm / SUM_UNITS, reach, coarse)
@@ -114,6 +116,14 @@ def measure(question: Sum, rows: PrivateRows, loss: Loss, chosen: NDArray[np.boo
         reach = Reach(norm, entry, pair_norm=math.sqrt(2) * norm, pair_entry=entry)
         return Measurement(total, unit, reach, max(1, int(norm / RELEASE_UNITS / unit)))
     raise TypeError(f"no sum answers {type(question).__name__}.")
+
+
+def _each_once(support: NDArray[np.intp], dimension: int) -> None:
+    """Refuse a support that names a coordinate twice: it would be released twice for the price of once."""
+    if support.ndim != 1 or support.dtype.kind != "i" or np.unique(support).size != support.size:
+        raise PrivacyError("a support must hold the positions of coordinates, each once.")
+    if support.size and not (support.min() >= 0 and support.max() < dimension):
+        raise PrivacyError(f"a support must lie within the {dimension} coordinates.")
 
 
 def exact_mean(question: Sum, rows: PrivateRows, loss: Loss, share: float, chosen: NDArray[np.bool_] | None) -> Vector:

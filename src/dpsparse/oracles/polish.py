@@ -142,9 +142,13 @@ def exact_polish(question: Polish, rows: PrivateRows, loss: Loss, share: float) 
         total = rows.clipped_sum(_clipped_slopes(question, rows, loss, None), question.entry) * rows.unit
         return np.asarray(np.r_[total, np.zeros(rows.facts.free)] / share)
     if isinstance(question, Gram):
-        matrix: Any = sum(part.T @ part for part in _gram_rows(question, rows, None))
+        matrix = np.zeros((question.support.size,) * 2)
+        for part in _gram_rows(question, rows, None):
+            matrix += part.T @ part
         return np.asarray(_upper(matrix) / share)
-    total = np.asarray(sum(part.sum(axis=0) for part in _contributions(question, rows, loss)))
+    total = np.zeros(polish_reach(question, rows).entry.size)
+    for part in _contributions(question, rows, loss):
+        total += part.sum(axis=0)
     return np.asarray(total / share)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -83,7 +84,7 @@ class PricedTerms:
         if cost.noise in (Noise.GUMBEL, Noise.PERMUTE_AND_FLIP):
             return spread(Magnitude(), reach, relation, self.bounds.facts.free) / cost.strength / share
         if cost.noise is Noise.LAPLACE:
-            return reach.l1(relation) / cost.strength / share
+            return math.sqrt(2) * reach.l1(relation) / cost.strength / share
         return reach.l2(relation) / cost.strength / share
 
     def deviation(self, question: Question, ask: str, turn: int) -> float:

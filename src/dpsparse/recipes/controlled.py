@@ -28,7 +28,7 @@ def controlled(
     sparsity: int | None,
     option: str,
     length_seed: int | None,
-    change_clip: float,
+    change_clip: float | None,
     snapshot_share: float,
 ) -> SCSG:
     """The loop of `DPSCSGHT`, with its rules for what was left open."""
@@ -46,9 +46,10 @@ def controlled(
         clip=rule.clip,
         snapshot_rows=participation(batch, facts, 1.0),
         inner_rows=participation(inner, facts, 1.0),
-        change_clip=change_clip,
+        change_clip=change_clip or min(2.0, 0.2 * rule.spare),
         snapshot_share=snapshot_share,
         ridge=facts.penalty.l2,
+        guard=step_size is None,
     )
 
 
@@ -73,7 +74,7 @@ def check_controlled(
     inner_batch_size: float | None,
     option: str,
     length_seed: int | None,
-    change_clip: float,
+    change_clip: float | None,
     snapshot_share: float,
     sparsity: int | None,
 ) -> None:
@@ -90,7 +91,7 @@ def check_controlled(
         isinstance(length_seed, bool) or not isinstance(length_seed, int) or length_seed < 0
     ):
         raise ValueError(f"length_seed must be a non-negative integer or None, got {length_seed!r}.")
-    if not 0 < change_clip <= 2:
-        raise ValueError(f"change_clip must lie in (0, 2], got {change_clip!r}.")
+    if change_clip is not None and not 0 < change_clip <= 2:
+        raise ValueError(f"change_clip must be None or lie in (0, 2], got {change_clip!r}.")
     if not 0 < snapshot_share < 1:
         raise ValueError(f"snapshot_share must lie strictly between 0 and 1, got {snapshot_share!r}.")

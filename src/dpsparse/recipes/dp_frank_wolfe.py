@@ -24,12 +24,13 @@ class DPFrankWolfe:
     ----------
     steps : int or None
         Vertices T that are asked for. None: as many as selections can tell from noise,
-        :math:`T = \tfrac43\rho\,\bigl(n K_2/(\kappa K_\infty\sqrt{ds}\,\ln 2d)\bigr)^2` (for classes 0.4 of it) within 3..60, with
+        :math:`T = \tfrac43\rho\,\bigl(n K_2/(\kappa K_\infty\sqrt{ds}\,\ln 2d)\bigr)^2` (for classes 0.4 of it) within 10..60, with
         :math:`\rho` of the budget.
     radius : float or None
         Radius r of the ball. None: the l1 norm of s coefficients, uniform in size, that together give margins of a typical
-        target t (target_bound/3; 1 for classes): :math:`r = 0.87\,t\sqrt s\,\min(\sqrt d/K_2,\; 5/K_\infty)`, from the bounds on the
-        norm :math:`K_2` and the entries :math:`K_\infty` of a row, with s the `sparsity` asked for.
+        target t (target_bound/3; 1 for classes): :math:`r = 0.87\,t\sqrt s\,\min(1/x,\; 5/K_\infty)` with
+        :math:`x = \min(K_2/\sqrt d, K_\infty/\sqrt3)`, a typical entry, from the bounds on the norm :math:`K_2` and the entries
+        :math:`K_\infty` of a row; s is the `sparsity` asked for, or :math:`\min(d, 10)` and more with the budget.
     clip : float or None
         l2 clip of one row's gradient. None: :math:`R K_2` with R = 0.25 for classes and a fifth of a typical residual
         (target_bound/15) for regression, more where the budget is so large that noise is no concern. Entries are held within
@@ -83,16 +84,17 @@ class DPFrankWolfe:
         """The loop with the rule of the docstring."""
         assert budget is not None
         n, d, unit = facts.n_rows, facts.n_features, typical_target(facts)
-        s = min(facts.sparsity or default_sparsity(facts, budget, peel=True), d)
+        s = min(facts.sparsity or max(10, default_sparsity(facts, budget, peel=True)), d)
         ratio = facts.norm_bound / min(facts.entry_bound, facts.norm_bound / 5)
         possible = 4 / 3 * budget.as_rho() * (n * ratio / (budget.kappa * math.sqrt(d * s) * math.log(2 * d))) ** 2
         possible *= 0.4 if facts.loss == "logistic" else 1.0
         residual = 0.25 if facts.loss == "logistic" else unit / 5
         spare = math.sqrt(max(1.0, possible / 60))
         clip = self.clip or facts.norm_bound * min(facts.slope_bound, residual * spare)
-        scale = min(math.sqrt(d) / facts.row_bound, 5 / facts.feature_bound)
+        entry = min(facts.row_bound / math.sqrt(d), facts.feature_bound / math.sqrt(3))
+        scale = min(1 / entry, 5 / facts.feature_bound)
         return FrankWolfe(
-            steps=self.steps or min(60, max(3, round(possible))),
+            steps=self.steps or min(60, max(10, round(possible))),
             radius=self.radius or 0.87 * unit * math.sqrt(s) * scale,
             clip=Clip(clip, clip / ratio),
             sparsity=facts.cap,

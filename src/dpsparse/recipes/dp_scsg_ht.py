@@ -38,11 +38,11 @@ class DPSCSGHT:
         seed when the plan is made.
     length_seed : int or None
         The public seed of option I. None: drawn by chance for each fit, which the price of a random N rests on.
-    change_clip : float
-        Largest change of a row's gradient since the snapshot, in clips. Changes are clipped at
-        :math:`C_\Delta = \min(aC,\; \beta_0 K^2\|w-\tilde w\|_2,\; \beta_0 K B_\infty\|w-\tilde w\|_1)`, where a is this number. At 2 no change is
-        held back; the default 0.2 holds back a few and saves much noise. :math:`C_\Delta` is public, and never below
-        :math:`2^{-20}C`.
+    change_clip : float or None
+        Largest change a of a row's gradient since the snapshot, in clips. Changes are clipped at
+        :math:`C_\Delta = \min(aC,\; \beta_0 K^2\|w-\tilde w\|_2,\; \beta_0 K B_\infty\|w-\tilde w\|_1)`, which is public, and never below
+        :math:`2^{-20}C`. At 2 no change is held back. None: 0.2, which holds back a few and saves much noise; up to 2 where the
+        budget is so large that noise is no concern.
     snapshot_share : float
         Part of the budget (of rho) that pays for the snapshots.
     sparsity : int or None
@@ -80,7 +80,7 @@ class DPSCSGHT:
     inner_batch_size: float | None = None
     option: str = "II"
     length_seed: int | None = None
-    change_clip: float = 0.2
+    change_clip: float | None = None
     snapshot_share: float = 0.3
     sparsity: int | None = None
 

@@ -60,7 +60,7 @@ class DPSVRGHT:
     inner_batch_size: float | None = None
     option: str = "II"
     length_seed: int | None = None
-    change_clip: float = 0.2
+    change_clip: float | None = None
     snapshot_share: float = 0.3
     sparsity: int | None = None
 

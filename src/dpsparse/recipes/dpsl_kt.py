@@ -81,8 +81,9 @@ class DPSLKT:
     support, which moves the teacher by :math:`\sqrt2/(1+2\lambda)` for any n (claimed epsilon 1, true 120 at n = 1001;
     see ``dpsl_kt_published``). Its proof also loses a factor 2 in (B.3) and hides :math:`|y|` and :math:`\|\theta\|` in a
     constant. Here the support is chosen privately first, slopes are clipped, the minimiser is exact, and noise fits.
-    With the same :math:`\lambda` our noise on labels is about :math:`K\sqrt2/(\sqrt s K_\infty)` times the printed one, and there
-    is a selection to pay: honest figures are worse than the paper's.
+    For the same :math:`\lambda` and :math:`\gamma = RK_\infty` the noise on labels is about the printed one (the factor lost there
+    is about what its bound on :math:`\|\tilde X\|` gives away, and the exact curve saves another quarter): what costs is the
+    selection, half of the budget, and a :math:`\lambda` that must be large.
 
     References
     ----------

@@ -46,14 +46,14 @@ class DPSLKTPublished:
     teacher_steps, steps : int
         Steps of teacher and student.
     step_size : float or None
-        Of the teacher. None: 1 over the curvature that its gradients show.
+        Of the teacher. None: half of 1 over the curvature that its gradients show.
 
     Guarantee
     ---------
     **None.** Counter-example to Theorem 4.3: n odd, records :math:`(e_1, 1)` and :math:`(e_2, 1)`, s = 1, one more of the
     first. Replacing one record moves the teacher from coordinate 1 to coordinate 2, by :math:`\sqrt2/(1+2\lambda)`
-    whatever n. With :math:`\lambda = 0.1`, delta 1e-5 and a claimed epsilon of 1 the true epsilon is 5.4 at n = 101,
-    120 at n = 1001 and 7559 at n = 10001.
+    whatever n. With :math:`\lambda = 0.1`, delta 1e-5 and a claimed epsilon of 1 the true epsilon is about 5.5 at n = 101,
+    120 at n = 1001 and 7700 at n = 10001 (a little more or less by the public rows).
 
     Deviations
     ----------

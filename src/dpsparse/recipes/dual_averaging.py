@@ -19,7 +19,7 @@ from .base import centred, positive, whole
 INTERCEPT = 0.01
 #: A first step this many times the inverse curvature of rows of length 1 is stable with momentum 0.9.
 STABLE = 19.0
-#: Parts of the budget for the means of columns and for one mean length of rows.
+#: Parts of the budget for the means of columns, and for one number: a mean length of rows, or the balance of classes.
 MEANS, SIZE = 0.06, 0.005
 
 
@@ -32,7 +32,8 @@ class DualAveraging:
 
     Three parts. (1) Mean absolute entries of the columns, noisy, give weights :math:`a_j \propto m_j^{-1/2}`, and a noisy mean
     length of the weighted rows scales them so that rows are about as long as 1 (1.25 for classes). Frequent columns no longer
-    use up the clip, and the coefficients are still those of a linear model in x. (2) The loop: steps fall linearly, every
+    use up the clip, and the coefficients are still those of a linear model in x. Where a noisy count finds the rarer class
+    below 15 %, weights start at three times the mean: columns that are frequent in a rare class are what finds it. (2) The loop: steps fall linearly, every
     turn's budget is proportional to its step, so the noise in Z depends on the length of the path and not on the number of
     steps; the length is such that this noise moves the margin of a row of length 1 by `margin_noise`. (3) With
     `sparsity` below a quarter of the features the largest entries of Z are the support, and a fifth of the budget runs the
@@ -61,7 +62,7 @@ class DualAveraging:
     Guarantee
     ---------
     Gaussian releases only, composed exactly: the means have l2 sensitivity :math:`\sqrt2 K_2` (:math:`K_2` for add-remove; never
-    more than the diagonal of the box), a mean length of rows held at `top` has `top`, and every weighted gradient has
+    more than the diagonal of the box), a mean length of rows held at `top` has `top`, the balance of classes :math:`\kappa/2`, and every weighted gradient has
     :math:`\kappa C`. Weights, lengths and supports are built from released answers. Holds for any data.
 
     Deviations
@@ -114,7 +115,8 @@ class DualAveraging:
         d, classes = facts.n_features, facts.loss == "logistic"
         few = facts.sparsity is not None and facts.sparsity < d / 4
         weighted = self.weights == "private"
-        left = 1.0 - (MEANS + SIZE if weighted else 0.0)
+        rule = weighting(facts, budget, 0.8 if classes else 1.0) if weighted else None
+        left = 1.0 - (MEANS + SIZE + rule.balance_share if rule else 0.0)
         second = self.refit * left - SIZE if few else 0.0
         two = second > 0
         fill = 0.8 if classes else 1.0
@@ -133,7 +135,7 @@ class DualAveraging:
             loop=replace(first, threshold=threshold),
             column_weight=tail if weighted else tail / facts.row_bound,
             intercept_weight=intercept_weight(facts),
-            weighting=weighting(facts, budget, fill) if weighted else None,
+            weighting=rule,
             sparsity=facts.sparsity,
             refit=again,
             refit_size_share=SIZE,
@@ -199,7 +201,7 @@ def averaging(
 
 
 def weighting(facts: Facts, budget: Budget, fill: float) -> Weighting:
-    """Means count from twice the standard deviation of their noise on."""
+    """Means count from twice the standard deviation of their noise on; classes are counted if there is an intercept."""
     pair = math.sqrt(2) if budget.relation is Adjacency.REPLACE_ONE else 1.0
     reach = min(pair * facts.norm_bound, float(np.linalg.norm(facts.half_widths)))
     noise = reach / (facts.n_rows * budget.as_mu() * math.sqrt(MEANS))
@@ -210,6 +212,7 @@ def weighting(facts: Facts, budget: Budget, fill: float) -> Weighting:
         row_norm=facts.row_bound,
         least=least_size(facts, budget, 0.02),
         fill=fill,
+        balance_share=SIZE if facts.loss == "logistic" and facts.free else 0.0,
     )
 
 

@@ -28,7 +28,7 @@ class Lasso:
 
     Notes
     -----
-    With `alpha` 0, where no penalty was asked for, :math:`\alpha = \tfrac12 t\,\tfrac{K_2}{\sqrt d}\sqrt{2\ln(d)/n}`: half of what
+    With `alpha` 0, where no penalty was asked for, :math:`\alpha = 0.15\,t\,\tfrac{K_2}{\sqrt d}\sqrt{2\ln(d)/n}`: a part of what
     noise of a typical target t (target_bound/3; 1/2 for classes) would call for, on columns that fill the bound on a row's
     norm. A `sparsity` that is asked for keeps the largest coefficients, once, at the end.
 
@@ -58,7 +58,7 @@ class Lasso:
             unit = 0.5 if facts.loss == "logistic" else typical_target(facts)
             d = facts.n_features
             column = facts.row_bound / math.sqrt(d)
-            penalty = Penalty(kind="l1", alpha=0.5 * unit * column * math.sqrt(2 * math.log(max(d, 2)) / facts.n_rows))
+            penalty = Penalty(kind="l1", alpha=0.15 * unit * column * math.sqrt(2 * math.log(max(d, 2)) / facts.n_rows))
         return AcceleratedProximal(steps=self.steps, penalty=penalty, sparsity=facts.cap)
 
     def assumptions(self, facts: Facts) -> tuple[str, ...]:

@@ -51,7 +51,8 @@ class LazyIHT:
     Deviations
     ----------
     No paper has this loop; it is DP-IGHT [WG19]_ (see `DPIGHT` for what is wrong there) with its threshold moved, as in
-    dual averaging. On sparse text at equal budget its test error is a third to a half below DP-IGHT's.
+    dual averaging. On news20 with 500 nonzeros its test error was some 30 to 40 % below that of DP-IGHT with the best of a
+    grid of constants, from epsilon 0.5 to 8.
 
     References
     ----------

@@ -27,10 +27,11 @@ LONGEST = 1.2
 
 @dataclass(frozen=True)
 class Walk:
-    """A clip and a constant step for a number of steps."""
+    """A clip and a constant step for a number of steps; `spare` says how much larger the clip is than it has to be."""
 
     clip: Clip
     step: float
+    spare: float
 
 
 def walk(
@@ -44,10 +45,12 @@ def walk(
     unit = typical_target(facts)
     longest = LONGEST * facts.n_features / (facts.curvature * facts.norm_bound**2)
     per_clip = NOISE * unit * facts.n_rows * budget.as_mu() / (budget.kappa * kept_norm(facts, kept))
+    tight = facts.norm_bound * (0.3 if facts.loss == "logistic" else unit / 5)
     if clip is None:
-        residual = 0.3 if facts.loss == "logistic" else unit / 5
-        clip = facts.norm_bound * min(facts.slope_bound, max(residual, per_clip / (steps * longest * facts.norm_bound)))
-    return Walk(Clip(clip), step_size or min(longest, per_clip / (clip * steps)))
+        clip = min(facts.slope_bound * facts.norm_bound, max(tight, per_clip / (steps * longest)))
+    return Walk(
+        Clip(clip), step_size or min(longest, per_clip / (clip * steps)), max(1.0, per_clip / (steps * longest * tight))
+    )
 
 
 def kept_norm(facts: Facts, kept: int) -> float:

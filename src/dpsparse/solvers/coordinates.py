@@ -43,6 +43,12 @@ class ColumnSquares:
     share: float = 0.0
     noise: Noise = Noise.GAUSSIAN
 
+    def __str__(self) -> str:
+        if self.share:
+            return f"asked for once, {self.share:.3g} of the budget"
+        low, high = f"{self.guess.min():.4g}", f"{self.guess.max():.4g}"
+        return f"public, {low}" if low == high else f"public, {low} to {high}"
+
     def asks(self) -> tuple[Ask, ...]:
         """One release of all mean squares, or nothing."""
         return (Ask(name="squares", noise=self.noise, share=self.share),) if self.share else ()

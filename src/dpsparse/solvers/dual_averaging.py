@@ -87,6 +87,11 @@ class Weighting:
         Mean lengths below this part of `row_norm` count as this: they would drown in their noise.
     fill : float
         What part of a mean length becomes 1; longer rows meet the clip.
+    balance_share : float
+        Part of the budget for the share of the rarer class; 0: not asked for.
+    rare, held : float
+        If that share is below `rare`, the floor is multiplied by `held`: what tells a rare class apart are often
+        columns that are frequent within it, and they keep their weight.
     """
 
     floor: float
@@ -95,6 +100,9 @@ class Weighting:
     row_norm: float
     least: float
     fill: float
+    balance_share: float = 0.0
+    rare: float = 0.15
+    held: float = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +150,8 @@ class DualAveraging:
         """Means and a mean length for the weights, then gradients, each with a budget proportional to its step."""
         asks = []
         if self.weighting is not None:
+            if self.weighting.balance_share:
+                asks.append(Ask(name="balance", noise=self.noise, share=self.weighting.balance_share))
             asks.append(Ask(name="means", noise=self.noise, share=self.weighting.share))
             asks.append(Ask(name="size", noise=self.noise, share=self.weighting.size_share))
         asks.append(self._gradients("gradient", self.loop))
@@ -220,7 +230,14 @@ def column_weights(oracle: Oracle, rule: Weighting) -> Vector:
     facts = oracle.facts
     weights = np.ones(facts.dimension)
     head = slice(0, facts.n_features)
-    weights[head] = np.sqrt(rule.floor / np.maximum(oracle.absolute_means(ask="means"), rule.floor))
+    floor = rule.floor
+    if rule.balance_share:  # with no margin a slope is 1/2 less the class, so their mean tells how many are of each
+        last = np.array([facts.n_features])
+        slope = oracle.weighted_gradient(
+            np.zeros(facts.dimension), np.array([1 / facts.intercept]), norm=0.5, support=last, ask="balance"
+        )
+        floor *= rule.held if 0.5 - abs(float(slope[0])) < rule.rare else 1.0
+    weights[head] = np.sqrt(floor / np.maximum(oracle.absolute_means(ask="means"), floor))
     shown = weights.copy()
     shown[facts.n_features :] = 0.0
     size = oracle.row_size(shown, top=rule.row_norm, ask="size")

@@ -80,11 +80,11 @@ class AcceleratedProximal:
         """Of the exact loss at w, by the power method on differences of gradients; a public random start."""
         facts = oracle.facts
         direction = np.random.default_rng(0).standard_normal(w.size)
-        found = 1e-12 * facts.curvature * facts.norm_bound**2
+        found = 0.0
         for _ in range(self.power_steps):
             direction /= max(float(np.linalg.norm(direction)), 1e-300)
             # a short step: gradients of losses that bend less far away are compared near w
             change = oracle.gradient_change(w + 1e-3 * direction, w, clip=Clip(1.0), change=1.0) / 1e-3
             found = max(found, float(np.linalg.norm(change)))
             direction = change if np.any(change) else direction
-        return found
+        return found if found > 0 else 1e-2 * min(facts.curvature, 1.0) * facts.norm_bound**2

@@ -54,6 +54,10 @@ class Screening:
     selection_noise: Noise = Noise.GUMBEL
     noise: Noise = Noise.GAUSSIAN
 
+    def __str__(self) -> str:
+        how = "a noisy gradient" if self.dense else f"votes of {self.parts} parts" if self.parts else "noisy selection"
+        return f"{self.count} features by {how}"
+
     def asks(self) -> tuple[Ask, ...]:
         """The intercept's gradient; then one gradient, or `count` selections in one turn."""
         left = self.share - (self.centre_share if self.centre else 0.0)

@@ -22,6 +22,7 @@ References
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,8 @@ from ..oracle import Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, EveryRow, Noise, Participation, Plan, RandomTimes
 from .iht import penalised
+from .sgd import DOUBT
+from .steps import answer_spread, coordinate_steps, curvature_along, sampled_curvature
 
 #: A change is never bounded below this part of the clip.
 LEAST_CHANGE = 2.0**-20
@@ -67,6 +70,8 @@ class SCSG:
     secant : bool
         Take `step_size` only at the start, and then 1 over the curvature that changes since the snapshot show, as `IHT`
         does; for exact answers.
+    guard : bool
+        Shorten steps to 1 over the curvature that answers prove, as in `SGD`.
     noise : Noise
         ``Noise.NONE`` for the non-private twin.
     """
@@ -83,6 +88,7 @@ class SCSG:
     snapshot_share: float = 0.5
     ridge: float = 0.0
     secant: bool = False
+    guard: bool = False
     noise: Noise = Noise.GAUSSIAN
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
@@ -110,20 +116,27 @@ class SCSG:
         facts = oracle.facts
         w = facts.first()
         curvature, thresholds = 0.0, 0
+        before: tuple[Vector, Vector] | None = None
         for length in oracle.plan.public["lengths"]:
             anchor = w
             centre = oracle.gradient(anchor, clip=self.clip, ask="snapshot")
+            if before is not None and self.guard:
+                doubt = DOUBT * math.sqrt(2.0) * answer_spread(oracle, "snapshot", self.clip, self.snapshot_rows)
+                curvature = max(curvature_along(centre - before[1], anchor - before[0], doubt), curvature)
+            before = (anchor, centre)
             for _ in range(length):
                 bound = change_bound(w, anchor, self.clip, facts, self.change_clip)
                 change = oracle.gradient_change(w, anchor, clip=self.clip, change=bound)
-                step = self.step_size
                 if self.secant:
-                    moved = w - anchor
-                    seen = float(change @ moved) / max(float(moved @ moved), 1e-300)
-                    curvature = max(seen + self.ridge, 0.9 * curvature) if np.any(moved) else curvature
-                    step = 1.0 / curvature if curvature > 0 else step
+                    curvature = max(sampled_curvature(change, w, anchor, self.sparsity), 0.9 * curvature)
+                elif self.guard:
+                    doubt = DOUBT * oracle.scale("change", 0, Clip(bound))
+                    curvature = max(curvature_along(change, w - anchor, doubt), curvature)
+                step = self.step_size
+                if curvature > 0:
+                    step = 1.0 / curvature if self.secant else min(step, 1.0 / curvature)
                 g = centre + change + self.ridge * penalised(w, facts.free)
-                w = hard_threshold(w - step * g, self.sparsity, facts.free)
+                w = hard_threshold(w - coordinate_steps(step, facts) * g, self.sparsity, facts.free)
                 thresholds += 1
                 if path is not None:
                     path.add(w, oracle, thresholds)

@@ -18,13 +18,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from ..facts import Clip, Facts, Penalty, Vector
 from ..ops import hard_threshold, proximal_step
 from ..oracle import Oracle, Path
 from ..privacy.budget import Budget
-from ..privacy.plan import Ask, Noise, Participation, Plan, PoissonRows
+from ..privacy.plan import Ask, Noise, Participation, Plan
+from .steps import answer_spread, coordinate_steps, curvature_along, sampled_curvature
+
+#: Standard deviations by which a guard doubts what it sees.
+DOUBT = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +51,7 @@ class SGD:
         Take `step_sizes` only at the start, and then 1 over the curvature that answers about the change of the gradient
         show, as `IHT` does; for exact answers.
     guard : bool
-        Shorten a step to 1 over the curvature that successive answers *prove*: their difference along the way gone, less
+        Shorten steps to 1 over the curvature that successive answers *prove*: their difference along the way gone, less
         three standard deviations of its noise. Public arithmetic on released answers; it acts only where noise is small.
     noise : Noise
         ``Noise.NONE`` for the non-private twin.
@@ -83,35 +85,29 @@ class SGD:
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate, thresholded; everything here is post-processing."""
-        free = oracle.facts.free
+        facts = oracle.facts
         names = self._names()
-        w = oracle.facts.first()
+        w = facts.first()
         before: tuple[Vector, Vector] | None = None
         curvature = 0.0
         for turn, (step, rows) in enumerate(zip(self.step_sizes, self.rows, strict=True)):
             g = oracle.gradient(w, clip=self.clip, ask=names[rows])
-            if before is not None and (self.secant or self.guard):
-                moved = w - before[0]
-                length = max(float(np.linalg.norm(moved)), 1e-300)
-                change, doubt = g - before[1], 3 * self._spread(oracle, names[rows], rows)
-                if self.secant:
-                    change, doubt = oracle.gradient_change(w, before[0], clip=self.clip, change=2 * self.clip.norm), 0.0
-                curvature = max((float(change @ moved) / length - doubt) / length, 0.9 * curvature)
-            if curvature > 0:
-                step = 1.0 / curvature if self.secant else min(step, 1.0 / curvature)
+            if before is not None and self.secant:
+                change = oracle.gradient_change(w, before[0], clip=self.clip, change=2 * self.clip.norm)
+                curvature = max(sampled_curvature(change, w, before[0], self.sparsity), 0.9 * curvature)
+                step = 1.0 / curvature if curvature > 0 else step
+            elif before is not None and self.guard:
+                doubt = DOUBT * math.sqrt(2.0) * answer_spread(oracle, names[rows], self.clip, rows)
+                curvature = max(curvature_along(g - before[1], w - before[0], doubt), curvature)
+                step = min(step, 1.0 / curvature) if curvature > 0 else step
             before = (w, g)
-            w = proximal_step(w - step * g, step, self.penalty, free)
+            steps = coordinate_steps(step, facts)
+            w = proximal_step(w - steps * g, steps, self.penalty, facts.free)
             if self.thresholds:
-                w = hard_threshold(w, self.sparsity, free)
+                w = hard_threshold(w, self.sparsity, facts.free)
             if path is not None:
                 path.add(w, oracle, thresholds=(turn + 1) * self.thresholds)
-        return hard_threshold(w, self.sparsity, free)
-
-    def _spread(self, oracle: Oracle, name: str, rows: Participation) -> float:
-        """Standard deviation of the difference of two answers in one direction: protecting noise, and sampling."""
-        share = rows.rate if isinstance(rows, PoissonRows) else 1.0
-        sampling = self.clip.norm**2 * (1.0 - share) / (share * oracle.facts.n_rows)
-        return math.sqrt(2.0 * (oracle.scale(name, 0, self.clip) ** 2 + sampling))
+        return hard_threshold(w, self.sparsity, facts.free)
 
     def _names(self) -> dict[Participation, str]:
         """One ask for each distinct way to sample, named in the order of their first use."""

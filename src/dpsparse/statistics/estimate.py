@@ -51,4 +51,4 @@ class Estimate:
         """The values in units of the lattice."""
         with np.errstate(all="ignore"):
             units = np.nan_to_num(np.rint(self.values / self.unit), nan=0.0, posinf=LARGEST, neginf=-LARGEST)
-        return np.clip(units, -LARGEST, LARGEST).astype(np.int64)
+        return np.asarray(np.clip(units, -LARGEST, LARGEST), dtype=np.int64)

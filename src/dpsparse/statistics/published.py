@@ -46,12 +46,15 @@ def _teacher(rows: PrivateRows, loss: Loss, question: PublishedLabels) -> Vector
         penalty[facts.n_features :] = 0.0
         g = rows.exact_gradient_sum(loss, w) / facts.n_rows + penalty
         step = question.step_size
-        if step is None:  # 1 over the curvature that successive gradients show
+        if (
+            step is None
+        ):  # half of 1 over the curvature that successive gradients show: a full step would not settle in a tie
             if before is not None:
                 moved = w - before[0]
-                seen = float((g - before[1]) @ moved) / max(float(moved @ moved), 1e-300)
-                curvature = max(seen, 0.9 * curvature)
-            step = 1.0 / curvature if curvature > 0 else 1.0 / (facts.curvature * facts.norm_bound**2 + question.ridge)
+                if float(moved @ moved) <= 1e-24 * float(w @ w):
+                    break  # settled; differences would show rounding only
+                curvature = max(float((g - before[1]) @ moved) / float(moved @ moved), 0.9 * curvature)
+            step = 0.5 / (curvature or facts.curvature * facts.norm_bound**2 + question.ridge)
         before = (w, g)
         w = hard_threshold(w - step * g, question.sparsity, facts.free)
     return w

@@ -1,0 +1,155 @@
+"""The sensitivity trace: every question of a fit, asked again of neighbouring data.
+
+A deterministic audit. A fit is recorded; then one record is exchanged for adversarial ones (or left out), every recorded
+question is answered again without noise, and no answer may move by more than the sensitivity that its noise was made for.
+A forgotten clip, a NaN that slips through, a wrong constant show at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from ..data.rows import PrivateRows
+from ..mechanisms import Randomness
+from ..oracle import Choice, PerturbedMinimum, PublishedLabels, Question, RidgeMinimum, Select, SupportVotes
+from ..oracles import CentralOracle, RecordingOracle
+from ..oracles.polish import choice_scores
+from ..oracles.scores import scores_of, spread
+from ..privacy import Adjacency
+from ..statistics import ridge_minimum
+from .laws import LawBroken
+
+#: Questions whose proof is about a law and not about one number; their own audits test them.
+PROVED_ELSEWHERE = (PerturbedMinimum, PublishedLabels, SupportVotes)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a trace saw: how many answers were compared, and the largest movement over what was stated."""
+
+    compared: int
+    largest: float
+
+
+def sensitivity_trace(estimator: Any, X: Any, y: Any) -> Trace:
+    """Check that no question of a fit moves by more than its stated sensitivity, on adversarial neighbours.
+
+    Parameters
+    ----------
+    estimator : SparseRegressor or SparseClassifier
+        Binary, if a classifier.
+    X, y
+        Some data.
+
+    Raises
+    ------
+    LawBroken
+        With the kind of question that moved too far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsparse import SparseRegressor, audit
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.uniform(-1, 1, (40, 4)), rng.uniform(-1, 1, 40)
+    >>> audit.sensitivity_trace(SparseRegressor(feature_bound=1.0, target_bound=1.0), X, y).largest <= 1
+    True
+    """
+    model = clone(estimator)
+    ordinary = model._oracle
+    seen: list[Any] = []
+
+    def recording(rows: PrivateRows, loss: Any, *rest: Any) -> RecordingOracle:
+        oracle = RecordingOracle(ordinary(rows, loss, *rest))
+        seen.append((oracle, loss))
+        return oracle
+
+    model._oracle = recording
+    model.fit(X, y)
+    [(recorded, loss)] = seen
+    targets = (
+        (np.asarray(y) == model.classes_[1]).astype(float) if loss.classes else np.asarray(y) - model.target_center
+    )
+    priced = recorded.inner.priced
+    # under add-remove neighbours of the data less its first record have any record in its place
+    base = (X[1:], targets[1:]) if priced.budget.relation is Adjacency.ADD_REMOVE else (X, targets)
+    here = CentralOracle(PrivateRows(*base, recorded.facts), loss, priced, Randomness())
+    compared, largest = 0, 0.0
+    for A, b in _neighbours(X, targets, recorded.facts):
+        there = CentralOracle(PrivateRows(A, b, recorded.facts), loss, priced, Randomness())
+        for question in recorded.questions:
+            for moved, stated in _movements(question, here, there):
+                if not moved <= stated * (1 + 1e-9):
+                    raise LawBroken(
+                        f"sensitivity: {type(question).__name__} moved {moved / stated:.4g} times as far as its noise was made for."
+                    )
+                compared, largest = compared + 1, max(largest, moved / stated)
+    return Trace(compared, largest)
+
+
+def _movements(question: Question, here: CentralOracle, there: CentralOracle) -> Iterator[tuple[float, float]]:
+    """How far an exact answer moves between two datasets, and how far it may."""
+    relation = here.priced.budget.relation
+    rows, other, loss = here._rows, there._rows, here._loss
+    if isinstance(question, PROVED_ELSEWHERE):
+        return
+    if isinstance(question, Choice):
+        scores, stated = choice_scores(question, rows, loss, relation)
+        yield _range(scores - choice_scores(question, other, loss, relation)[0]), stated
+        return
+    if isinstance(question, RidgeMinimum):
+        one, two = (ridge_minimum(r, loss, question, relation) for r in (rows, other))
+        yield float(np.linalg.norm(one.values - two.values)), one.sensitivity
+        return
+    of = question.of if isinstance(question, Select) else question
+    first, second = here._measure(of, None), there._measure(of, None)
+    reach = first.reach
+    difference = (first.total - second.total) * first.unit
+    yield float(np.linalg.norm(difference)), reach.l2(relation)
+    yield float(np.max(np.abs(difference) / np.maximum(reach.linf(relation), 1e-300))), 1.0
+    if isinstance(question, Select):
+        free = here.facts.free
+        change = scores_of(question.score, first.values, free) - scores_of(question.score, second.values, free)
+        yield _range(change), spread(question.score, reach, relation, free)
+
+
+def _range(change: Any) -> float:
+    return float(np.max(change) - np.min(change)) if np.size(change) else 0.0
+
+
+def _neighbours(X: Any, y: Any, facts: Any) -> Iterator[tuple[Any, Any]]:
+    """Datasets in which the first record is another one."""
+    ones = np.ones(facts.n_features)
+    top, bottom = facts.upper * ones, facts.lower * ones
+    tiny = np.zeros(facts.n_features)
+    tiny[:1] = 1e-8
+    sign = np.where(np.arange(facts.n_features) % 2, top, bottom)
+    records = [
+        (1e6 * ones, 1e9),
+        (tiny, -1e12),
+        (np.full(facts.n_features, np.nan), 1.0),
+        (np.where(np.arange(facts.n_features) == 0, np.inf, 0.0), 0.0),
+        (0 * ones, math.nan),
+        (0 * ones, 1e12),
+        (top, -facts.target_bound),
+        (bottom, facts.target_bound),
+        (sign, 1e6),
+    ]
+    for x, target in records:
+        whole = not sp.issparse(X) and X.dtype.kind in "biu"
+        if whole and not np.all(np.isfinite(x)):
+            continue
+        new = np.concatenate([[target], y[1:]])
+        if sp.issparse(X):
+            yield sp.vstack([sp.csr_matrix(x[None]), X[1:]], format="csr"), new
+        else:
+            kind = X.dtype if whole else float
+            head = np.clip(x, np.iinfo(X.dtype).min, np.iinfo(X.dtype).max) if whole else x
+            yield np.vstack([head.astype(kind)[None], X[1:].astype(kind)]), new
