@@ -65,6 +65,7 @@ class Problem:
 
     def minimum(self) -> np.ndarray:
         """Minimiser at the present strength, by scikit-learn."""
+        import sklearn
         from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 
         n, options = self.y.size, {"fit_intercept": False}
@@ -72,7 +73,9 @@ class Problem:
             return Lasso(alpha=self.alpha, tol=1e-8, max_iter=20_000, **options).fit(self.X, self.y).coef_
         if self.task == "regression":
             return Ridge(alpha=n * self.alpha, **options).fit(self.X, self.y).coef_
-        kind = {"l1": {"penalty": "l1", "solver": "liblinear"}, "l2": {}}[self.penalty]
+        recent = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
+        lasso = {"solver": "liblinear"} | ({"l1_ratio": 1.0} if recent else {"penalty": "l1"})
+        kind: dict[str, Any] = lasso if self.penalty == "l1" else {}
         model = LogisticRegression(C=1 / (n * self.alpha), tol=1e-7, max_iter=5000, **kind, **options)
         return model.fit(self.X, self.y).coef_.ravel()
 
@@ -130,7 +133,7 @@ def problem(name: str, seed: int) -> Problem:
 def grid(method: str, case: Problem) -> list[dict[str, Any]]:
     """A small grid around the paper's: steps, clips in units of a typical slope, step sizes."""
     d = case.X.shape[1]
-    largest = np.max(np.abs(np.array(case.bounds["feature_bound"])))
+    largest = float(np.max(np.abs(np.array(case.bounds["feature_bound"]))))
     norm = min(case.bounds.get("row_norm", math.inf), largest * math.sqrt(d))
     unit = case.bounds.get("target_bound", 3.0) / 3 * norm
     clips = [unit * r for r in ((0.25, 0.5, 1.0) if case.task == "classification" else (0.5, 1.0, 3.0))]
@@ -142,7 +145,7 @@ def grid(method: str, case: Problem) -> list[dict[str, Any]]:
     else:
         curvature = 0.25 if case.task == "classification" else 1.0
         natural = d / (curvature * norm**2)
-        axes = {"steps": (10, 50, 200), "clip": clips, "step_size": (0.03 * natural, 0.2 * natural, natural)}
+        axes = {"steps": (10, 50), "clip": clips, "step_size": tuple(f * natural for f in (0.001, 0.01, 0.1, 1.0))}
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 

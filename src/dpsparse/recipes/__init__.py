@@ -55,7 +55,10 @@ REGISTRY: dict[str, type[Any]] = {
 }
 
 #: Other names of the same recipes.
-ALIASES: dict[str, str] = {"auto": "dp_ight", "dp_gd_ht": "dp_ight"}
+ALIASES: dict[str, str] = {"dp_gd_ht": "dp_ight"}
+
+#: Rules that pick a recipe by public facts.
+RULES: dict[str, type[Any]] = {Auto.name: Auto}
 
 
 def names() -> list[str]:
@@ -64,7 +67,7 @@ def names() -> list[str]:
     >>> "dp_ight" in names()
     True
     """
-    return sorted([*REGISTRY, *ALIASES])
+    return sorted([*REGISTRY, *ALIASES, *RULES])
 
 
 def get(name: str) -> type[Any]:
@@ -73,10 +76,11 @@ def get(name: str) -> type[Any]:
     >>> get("dp_ight").__name__
     'DPIGHT'
     """
+    every = REGISTRY | RULES
     known = ALIASES.get(name, name)
-    if not isinstance(name, str) or known not in REGISTRY:
+    if not isinstance(name, str) or known not in every:
         raise ValueError(f"unknown recipe {name!r}. Choose one of: {', '.join(names())}.")
-    return REGISTRY[known]
+    return every[known]
 
 
 def make(recipe: Any) -> Recipe:
@@ -125,6 +129,7 @@ __all__ = [
     "Lasso",
     "LazyIHT",
     "REGISTRY",
+    "RULES",
     "Recipe",
     "SCSGHT",
     "SGDHT",

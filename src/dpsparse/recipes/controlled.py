@@ -10,7 +10,7 @@ from ..privacy.budget import Budget
 from ..solvers.scsg import SCSG
 from .base import positive, whole
 from .dp_sgd_ht import kept_of
-from .stochastic import check_batch, participation, signal, walk
+from .stochastic import check_batch, default_rate, participation, signal, walk
 
 #: Inner steps of an epoch when the user names no batches.
 INNER = 4
@@ -20,7 +20,7 @@ def controlled(
     facts: Facts,
     budget: Budget,
     *,
-    batch_size: float,
+    batch_size: float | None,
     inner_batch_size: float | None,
     epochs: int | None,
     step_size: float | None,
@@ -32,10 +32,10 @@ def controlled(
     snapshot_share: float,
 ) -> SCSG:
     """The loop of `DPSCSGHT`, with its rules for what was left open."""
-    batch = min(batch_size, facts.n_rows)
-    inner = batch / INNER if inner_batch_size is None else min(inner_batch_size, batch)
     kept = kept_of(sparsity, facts, budget)
     epochs = epochs or min(8, max(2, math.isqrt(round(signal(facts, budget, kept)))))
+    batch = min(batch_size or facts.n_rows * max(0.5, default_rate(budget, epochs)), facts.n_rows)
+    inner = batch / INNER if inner_batch_size is None else min(inner_batch_size, batch)
     rule = walk(facts, budget, kept, max(1, round(epochs * batch / inner)), clip, step_size)
     return SCSG(
         sparsity=kept,

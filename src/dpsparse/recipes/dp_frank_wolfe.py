@@ -89,8 +89,8 @@ class DPFrankWolfe:
         possible = 4 / 3 * budget.as_rho() * (n * ratio / (budget.kappa * math.sqrt(d * s) * math.log(2 * d))) ** 2
         possible *= 0.4 if facts.loss == "logistic" else 1.0
         residual = 0.25 if facts.loss == "logistic" else unit / 5
-        spare = math.sqrt(max(1.0, possible / 60))
-        clip = self.clip or facts.norm_bound * min(facts.slope_bound, residual * spare)
+        spare = max(1.0, possible / 60) ** 0.25
+        clip = self.clip or facts.norm_bound * min(facts.slope_bound, max(facts.target_bound, unit), residual * spare)
         entry = min(facts.row_bound / math.sqrt(d), facts.feature_bound / math.sqrt(3))
         scale = min(1 / entry, 5 / facts.feature_bound)
         return FrankWolfe(

@@ -44,6 +44,11 @@ class DPIGHT:
         Project onto the l2 ball of this radius after each step.
     selection : float
         Part of the budget that pays for the selections of peeling.
+    decay : bool
+        False keeps steps and budgets equal over the turns, as the papers do.
+    sparsity : int or None
+        Coefficients kept after each step, never more than the estimator allows. None: the estimator's `sparsity`, or
+        `default_sparsity`.
 
     Guarantee
     ---------
@@ -76,9 +81,12 @@ class DPIGHT:
     mechanism: str = "auto"
     radius: float | None = None
     selection: float = 0.65
+    decay: bool = True
+    sparsity: int | None = None
 
     def __post_init__(self) -> None:
         whole(self.steps, "steps")
+        whole(self.sparsity, "sparsity")
         positive(self.step_size, "step_size")
         positive(self.clip, "clip")
         positive(self.radius, "radius")
@@ -86,6 +94,84 @@ class DPIGHT:
             raise ValueError(f"mechanism must be 'auto', 'dense' or 'peel', got {self.mechanism!r}.")
         if not 0 < self.selection < 1:
             raise ValueError(f"selection must lie strictly between 0 and 1, got {self.selection!r}.")
+
+    @classmethod
+    def from_theory(
+        cls,
+        *,
+        smoothness: float,
+        strong_convexity: float,
+        true_sparsity: int,
+        n_rows: int,
+        n_features: int,
+        rho: float,
+        gradient_norm: float,
+        signal_norm: float,
+        step_constant: float = 1.0,
+        sparsity_constant: float = 1.0,
+        steps_constant: float = 1.0,
+    ) -> DPIGHT:
+        r"""The choices of Theorem 5.4 of [WG19]_ from declared public constants.
+
+        :math:`\eta = C_1/(\beta+\mu)`, :math:`s = C_2\kappa^2 s^*` with :math:`\kappa = \beta/\mu`, and
+        :math:`T = C_3\kappa\log(\rho n^2\mu^2\|\theta^*\|^2/(\kappa^2 G^2 s\log d))`, rounded up; dense noise, clip G.
+
+        Parameters
+        ----------
+        smoothness, strong_convexity : float
+            :math:`\beta, \mu`: restricted constants of the mean loss.
+        true_sparsity, signal_norm
+            :math:`s^*` and :math:`\|\theta^*\|`.
+        n_rows, n_features, rho
+            Public shape, and the budget in zCDP.
+        gradient_norm : float
+            G: bound on a row's gradient; rows are clipped to it.
+        step_constant, sparsity_constant, steps_constant : float
+            :math:`C_1, C_2, C_3`, which the theorem leaves open.
+        """
+        condition = smoothness / strong_convexity
+        s = math.ceil(sparsity_constant * condition**2 * true_sparsity)
+        signal = rho * (n_rows * strong_convexity * signal_norm) ** 2
+        noise = (condition * gradient_norm) ** 2 * s * math.log(max(n_features, 2))
+        return cls(
+            steps=max(1, math.ceil(steps_constant * condition * math.log(max(signal / noise, math.e)))),
+            step_size=step_constant / (smoothness + strong_convexity),
+            clip=gradient_norm,
+            mechanism="dense",
+            decay=False,
+            sparsity=min(s, n_features),
+        )
+
+    @classmethod
+    def from_dp_iht_theory(
+        cls,
+        *,
+        smoothness: float,
+        strong_convexity: float,
+        true_sparsity: int,
+        n_rows: int,
+        n_features: int,
+        epsilon: float,
+        gradient_norm: float,
+        steps_constant: float = 1.0,
+    ) -> DPIGHT:
+        r"""The choices of Theorem 7 of [WX19]_, where the same loop is DP-IHT.
+
+        :math:`s = (1 + 64\kappa^2)k^*`, :math:`\eta = 1/(2 l_s)`, :math:`T = C\kappa\log(n^2\epsilon^2/k^*)`, rounded up;
+        dense noise, clip `gradient_norm`.
+        """
+        condition = smoothness / strong_convexity
+        return cls(
+            steps=max(
+                1,
+                math.ceil(steps_constant * condition * math.log(max((n_rows * epsilon) ** 2 / true_sparsity, math.e))),
+            ),
+            step_size=1 / (2 * smoothness),
+            clip=gradient_norm,
+            mechanism="dense",
+            decay=False,
+            sparsity=min(math.ceil((1 + 64 * condition**2) * true_sparsity), n_features),
+        )
 
     def view(self, facts: Facts) -> Facts:
         """Midpoint shift and intercept column."""
@@ -98,9 +184,9 @@ class DPIGHT:
         log_d = math.log(max(facts.n_features, 2))
         peel = self.mechanism == "peel"
         if self.mechanism == "auto":
-            s = min(facts.sparsity or default_sparsity(facts, budget, peel=True), facts.n_features)
+            s = min(self.sparsity or facts.sparsity or default_sparsity(facts, budget, peel=True), facts.cap)
             peel = ratio > math.sqrt(s * log_d)
-        s = min(facts.sparsity or default_sparsity(facts, budget, peel=peel), facts.n_features)
+        s = min(self.sparsity or facts.sparsity or default_sparsity(facts, budget, peel=peel), facts.cap)
         # per record's worth of movement: the formulas were fitted for replace-one
         u = (math.sqrt(2 * budget.as_rho()) if peel else budget.as_mu()) * 2 / budget.kappa
         if peel:
@@ -108,7 +194,7 @@ class DPIGHT:
         else:
             snr, least, most = facts.n_rows * u / (2 * ratio * math.sqrt(2 * s * log_d)), 1, 16
         steps = self.steps or min(most, max(least, round(snr)))
-        ramp = 1.0 - np.arange(steps) / steps
+        ramp = 1.0 - np.arange(steps) / steps if self.decay else np.ones(steps)
         unit = typical_target(facts)
         residual = 0.5 if facts.loss == "logistic" else unit / 5
         clip = self.clip or residual * facts.norm_bound

@@ -30,7 +30,8 @@ class DPSCSGHT:
     step_size, clip : float or None
         As in `DPSGD`, for :math:`JB/b` steps.
     batch_size : float or None
-        Expected rows B of a snapshot. None: half of all.
+        Expected rows B of a snapshot. None: half of all; all where the budget is so large that sampling would be the larger
+        error.
     inner_batch_size : float or None
         Expected rows b of an inner step. None: B/4.
     option : {"II", "I"}
@@ -144,7 +145,7 @@ class DPSCSGHT:
     def solver(self, facts: Facts, budget: Budget | None) -> SCSG:
         """The loop with the rule of the docstring."""
         assert budget is not None
-        return controlled(facts, budget, **{**asdict(self), "batch_size": self.batch_size or facts.n_rows / 2})
+        return controlled(facts, budget, **asdict(self))
 
     def assumptions(self, facts: Facts) -> tuple[str, ...]:
         """That the seed of a random length was not picked for its outcome."""

@@ -35,8 +35,8 @@ class DPSGD:
         (target_bound/15) for regression, more where the budget is so large that noise is no concern.
     batch_size : float, tuple of float, or None
         Expected rows :math:`qn` of a batch, or one number for each step: a public schedule. 1 is the batch of one of the
-        paper: most batches are empty. None: :math:`q = 2\mu/(\kappa\sqrt T)`, at most a half, where sampling costs little
-        noise. From n on every row answers.
+        paper: most batches are empty. From n on every row answers. None: :math:`q = 2\mu/(\kappa\sqrt T)`, at most a half, where
+        sampling costs little noise; every row where the budget is so large that sampling would be the larger error.
 
     Guarantee
     ---------

@@ -39,18 +39,18 @@ def walk(
 ) -> Walk:
     r"""The rule of this module for what the user left open.
 
-    The clip is :math:`C = R K_2` with R = 0.3 for classes and a fifth of a typical target for regression; where the budget
-    allows a longer path than T of the longest steps, :math:`1.2\,d/(\beta_0 K_2^2)`, it buys a larger R instead.
+    The clip is :math:`C = R K_2` with R = 0.3 for classes and a fifth of a typical target for regression. Where the budget
+    allows a path f times longer than T of the longest steps, :math:`1.2\,d/(\beta_0 K_2^2)`, that room is shared between less
+    noise and a larger R: :math:`\sqrt f` times as large, up to the largest slope or target.
     """
     unit = typical_target(facts)
     longest = LONGEST * facts.n_features / (facts.curvature * facts.norm_bound**2)
     per_clip = NOISE * unit * facts.n_rows * budget.as_mu() / (budget.kappa * kept_norm(facts, kept))
     tight = facts.norm_bound * (0.3 if facts.loss == "logistic" else unit / 5)
+    spare = math.sqrt(max(1.0, per_clip / (steps * longest * tight)))
     if clip is None:
-        clip = min(facts.slope_bound * facts.norm_bound, max(tight, per_clip / (steps * longest)))
-    return Walk(
-        Clip(clip), step_size or min(longest, per_clip / (clip * steps)), max(1.0, per_clip / (steps * longest * tight))
-    )
+        clip = min(facts.norm_bound * min(facts.slope_bound, max(facts.target_bound, unit)), tight * spare)
+    return Walk(Clip(clip), step_size or min(longest, per_clip / (clip * steps)), spare)
 
 
 def kept_norm(facts: Facts, kept: int) -> float:
@@ -69,11 +69,13 @@ def signal(facts: Facts, budget: Budget, kept: int) -> float:
 
 
 def default_rate(budget: Budget, steps: int) -> float:
-    r"""A rate at which sampling costs little: :math:`2\mu/(\kappa\sqrt T)`, at most a half.
+    r"""A rate at which sampling costs little: :math:`q = 2\mu/(\kappa\sqrt T)`, at most a half.
 
-    By the central limit theorem the noise in a mean gradient is then within a few per cent of that on every row.
+    By the central limit theorem the noise in a mean gradient is then within a few per cent of that on every row. From
+    :math:`q = 4` on it is 1: sampling would be a larger error than the noise.
     """
-    return min(0.5, 2 * budget.as_mu() / (budget.kappa * math.sqrt(steps)))
+    rate = 2 * budget.as_mu() / (budget.kappa * math.sqrt(steps))
+    return 1.0 if rate >= 4 else min(0.5, rate)
 
 
 def participation(batch_size: float | None, facts: Facts, rate: float) -> Participation:

@@ -82,8 +82,9 @@ class IHT:
             g = oracle.gradient(w, clip=self.clip) + self.ridge * penalised(w, free)
             if self.secant and before is not None:
                 moved = w - before[0]
-                seen = float((g - before[1]) @ moved) / max(float(moved @ moved), 1e-300)
-                curvature = max(seen, 0.9 * curvature)
+                length = float(moved @ moved)
+                if length > 1e-20 * float(w @ w):  # differences of a loop that has settled are rounding
+                    curvature = max(float((g - before[1]) @ moved) / length, 0.9 * curvature)
                 step = 1.0 / curvature if curvature > 0 else step
             before = (w, g)
             w = project_ball(hard_threshold(w - step * g, self.sparsity, free), self.radius)

@@ -1,0 +1,27 @@
+"""The two runs of one solver with one set of constants: on the central oracle and on the exact one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from dpsparse.data import PrivateRows
+from dpsparse.facts import Facts, Vector
+from dpsparse.mechanisms import Randomness
+from dpsparse.oracles import ExactOracle
+from dpsparse.privacy import Budget, Noise
+
+
+def both_runs(estimator: Any, X: Any, y: np.ndarray, seed: int = 5) -> tuple[Vector, Vector, Facts]:
+    """Coefficients of a private fit, and of the same solver without noise and clip."""
+    prepared = estimator._prepare(*X.shape, sparse=sp.issparse(X), models=1)
+    loss, facts = estimator._loss(), prepared.facts
+    rows = PrivateRows(X, y.astype(float), facts)
+    private = prepared.solver.run(estimator._oracle(rows, loss, prepared, Randomness(seed), lambda _: None))
+    quiet = replace(prepared.solver, noise=Noise.NONE)
+    plan = quiet.plan(facts, Budget.approx(1.0, 0.5))
+    exact = ExactOracle(PrivateRows(X, y.astype(float), facts, lattice=False), loss, plan, np.random.default_rng(seed))
+    return private, quiet.run(exact), facts
