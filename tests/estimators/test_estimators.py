@@ -23,12 +23,22 @@ def regression(n=400, d=12, seed=0):
 
 def regressor(**options):
     return SparseRegressor(
-        **{"epsilon": 20.0, "delta": 1e-5, "sparsity": 2, "feature_bound": 1.0, "target_bound": 3.5, "random_state": 0, **options}
+        **{
+            "epsilon": 20.0,
+            "delta": 1e-5,
+            "sparsity": 2,
+            "feature_bound": 1.0,
+            "target_bound": 3.5,
+            "random_state": 0,
+            **options,
+        }
     )
 
 
 def classifier(**options):
-    return SparseClassifier(**{"epsilon": 20.0, "delta": 1e-5, "sparsity": 2, "feature_bound": 1.0, "random_state": 0, **options})
+    return SparseClassifier(
+        **{"epsilon": 20.0, "delta": 1e-5, "sparsity": 2, "feature_bound": 1.0, "random_state": 0, **options}
+    )
 
 
 @parametrize_with_checks(
@@ -185,7 +195,9 @@ def test_exact_noise_is_priced_by_zcdp_and_needs_more_noise():
     pytest.importorskip("opendp")
     X, y = regression()
     recipe = recipes.DPIGHT(mechanism="dense", steps=2, clip=1.0)
-    lattice, exact = (regressor(noise=n, recipe=recipe, random_state=None).fit(X, y).statement_ for n in ("lattice", "exact"))
+    lattice, exact = (
+        regressor(noise=n, recipe=recipe, random_state=None).fit(X, y).statement_ for n in ("lattice", "exact")
+    )
     assert exact.asks[0].noise == "discrete-gaussian"
     assert exact.asks[0].scale > lattice.asks[0].scale
     assert exact.epsilon <= 20.0

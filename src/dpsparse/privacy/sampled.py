@@ -200,7 +200,7 @@ def sampled_epsilon(steps: Iterable[SampledGaussian], delta: float, relation: Ad
     0.269
     """
     merged = _merged(steps)
-    return max(loss.epsilon(delta) for loss in _losses(merged, relation, TAIL * delta)) if merged else 0.0
+    return float(max(loss.epsilon(delta) for loss in _losses(merged, relation, TAIL * delta))) if merged else 0.0
 
 
 @lru_cache(maxsize=256)
