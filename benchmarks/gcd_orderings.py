@@ -140,12 +140,16 @@ def grid(method: str, case: Problem) -> list[dict[str, Any]]:
     if method == "dp_gcd":
         axes = {"steps": (1, 2, 4, 10, 20, 60), "clip": clips, "step_size": (1.0, 1.6)}
     elif method == "dp_cd":
-        steps = sorted({min(max(1, round(p * d)), 3000) for p in (0.001, 0.01, 0.1, 0.3, 1, 3, 10)})
+        steps = sorted({min(max(1, round(p * d)), 3000) for p in (0, 0.001, 0.01, 0.1, 0.3, 1, 3, 10)})
         axes = {"steps": tuple(steps), "clip": clips, "step_size": (0.3, 1.0)}
     else:
         curvature = 0.25 if case.task == "classification" else 1.0
         natural = d / (curvature * norm**2)
-        axes = {"steps": (10, 50), "clip": clips, "step_size": tuple(f * natural for f in (0.001, 0.01, 0.1, 1.0))}
+        axes = {
+            "steps": (10, 50),
+            "clip": clips,
+            "step_size": tuple(f * natural for f in (1e-6, 0.001, 0.01, 0.1, 1.0)),
+        }
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 

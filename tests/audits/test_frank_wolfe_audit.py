@@ -38,7 +38,7 @@ def choices(canary: float | None, relation: Adjacency, gap: float) -> np.ndarray
     priced = PricedPlan(
         plan=plan, budget=Budget.approx(1.0, 1e-5, relation), rate=ETA**2 / 8 * RUNS, accountant="given"
     )
-    oracle = CentralOracle(PrivateRows(X, y, facts), Squared(), priced, Randomness(3))
+    oracle = CentralOracle(PrivateRows(X, y, facts), Squared(), priced, Randomness(3 if canary == 1.0 else 4))
     found = [oracle.select(np.zeros(1), 1, score=Vertex(), clip=CLIP, ask="vertex")[0] for _ in range(RUNS)]
     return np.array(found) == 0
 

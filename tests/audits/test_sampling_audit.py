@@ -42,7 +42,7 @@ def answers(canary: float, relation: Adjacency, door: str = "gradient", size: fl
     plan = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=ANSWERS, rows=PoissonRows(RATE)),))
     rho = (relation.kappa / MULTIPLIER) ** 2 / 2  # of one turn
     priced = PricedPlan(plan=plan, budget=Budget.approx(1.0, 1e-5, relation), rate=rho * ANSWERS, accountant="given")
-    oracle = CentralOracle(rows, Squared(), priced, Randomness(11))
+    oracle = CentralOracle(rows, Squared(), priced, Randomness(round(5 + canary)))
     w, clip = np.zeros(CANARIES), Clip(CLIP)
     if door == "gradient":
         found = [oracle.gradient(w, clip=clip) for _ in range(ANSWERS)]
@@ -64,6 +64,8 @@ def excess(first: np.ndarray, second: np.ndarray, relation: Adjacency) -> float:
         p, q = (first, second) if pair.above else (-second, -first)
         for epsilon in EPSILONS:
             threshold = pair.where(np.array([epsilon]))[0]
+            if not math.isfinite(threshold):  # a loss that this direction never reaches
+                continue
             hit, false = (p > threshold).mean(), (q > threshold).mean()
             error = math.sqrt((hit * (1 - hit) + math.exp(2 * epsilon) * false * (1 - false)) / RUNS)
             exact = pair_delta(epsilon, relation, bool(pair.above))

@@ -9,7 +9,7 @@ from ..facts import Facts
 from ..privacy.budget import Budget
 from ..solvers.sgd import SGD
 from .base import centred, positive, whole
-from .stochastic import check_batch, default_rate, participation, walk
+from .stochastic import batches, check_batch, default_rate, walk
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,12 +80,10 @@ class DPSGD:
         """The loop with the rule of the docstring."""
         assert budget is not None
         rule = walk(facts, budget, facts.cap, self.steps, self.clip, self.step_size)
-        rate = default_rate(budget, self.steps)
-        sizes = self.batch_size if isinstance(self.batch_size, tuple) else (self.batch_size,) * self.steps
         return SGD(
             step_sizes=(rule.step,) * self.steps,
             clip=rule.clip,
-            rows=tuple(participation(size, facts, rate) for size in sizes),
+            rows=batches(self.batch_size, facts, default_rate(budget, self.steps)),
             sparsity=facts.cap,
             thresholds=False,
             penalty=facts.penalty,

@@ -12,7 +12,7 @@ from ..solvers.sgd import SGD
 from .base import centred, positive, whole
 from .dp_ight import default_sparsity
 from .dp_sgd import check_schedule
-from .stochastic import default_rate, participation, signal, walk
+from .stochastic import batches, default_rate, signal, walk
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,12 +121,10 @@ class DPSGDHT:
         kept = kept_of(self.sparsity, facts, budget)
         steps = self.steps or min(20, max(2, round(signal(facts, budget, kept))))
         rule = walk(facts, budget, kept, steps, self.clip, self.step_size)
-        rate = default_rate(budget, steps)
-        sizes = self.batch_size if isinstance(self.batch_size, tuple) else (self.batch_size,) * steps
         return SGD(
             step_sizes=(rule.step,) * steps,
             clip=rule.clip,
-            rows=tuple(participation(size, facts, rate) for size in sizes),
+            rows=batches(self.batch_size, facts, default_rate(budget, steps)),
             sparsity=kept,
             penalty=Penalty(kind="l2", alpha=facts.penalty.l2),
             guard=self.step_size is None,

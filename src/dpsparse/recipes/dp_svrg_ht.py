@@ -36,8 +36,8 @@ class DPSVRGHT:
     Guarantee
     ---------
     J Gaussian answers of every row with record norm C, and Gaussian answers at rate b/n with the public record norm
-    :math:`C_\Delta`, composed in one privacy loss distribution under one convention (noise over the norm of one record): mixing
-    it with noise over sensitivity would claim 3.6 for what is 7.7.
+    :math:`C_\Delta`, composed in one privacy loss distribution under one convention, noise over the norm of one record. (Mixed with
+    noise over sensitivity, four snapshots and forty inner steps would be stated as 7.7 where 3.6 is right.)
 
     Deviations
     ----------

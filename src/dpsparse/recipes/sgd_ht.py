@@ -11,7 +11,7 @@ from ..privacy.plan import Noise
 from ..solvers.sgd import SGD
 from .base import centred, positive, whole
 from .dp_sgd import check_schedule
-from .stochastic import participation
+from .stochastic import batches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,17 +57,13 @@ class SGDHT:
     def solver(self, facts: Facts, budget: Budget | None) -> SGD:
         """The loop, exact."""
         step = self.step_size or 1.0 / (facts.curvature * facts.norm_bound**2 + facts.penalty.l2)
-        sizes: tuple[float, ...]
-        if isinstance(self.batch_size, tuple):
-            sizes = self.batch_size
-        elif self.batch_size is not None:
-            sizes = (self.batch_size,) * self.steps
-        else:
+        sizes = self.batch_size
+        if sizes is None:
             sizes = tuple(facts.n_rows * min(1.0, 0.1 * 2 ** (5 * t // self.steps)) for t in range(self.steps))
         return SGD(
             step_sizes=(step,) * self.steps,
             clip=Clip(1.0),
-            rows=tuple(participation(size, facts, 1.0) for size in sizes),
+            rows=batches(sizes, facts, 1.0),
             sparsity=facts.cap,
             penalty=Penalty(kind="l2", alpha=facts.penalty.l2),
             secant=self.step_size is None,

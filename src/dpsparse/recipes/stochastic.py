@@ -84,6 +84,15 @@ def participation(batch_size: float | None, facts: Facts, rate: float) -> Partic
     return EveryRow() if rate >= 1 else PoissonRows(rate)
 
 
+def batches(
+    sizes: float | tuple[float, ...] | None, facts: Facts, rate: float
+) -> Participation | tuple[Participation, ...]:
+    """The same for a public schedule of batch sizes."""
+    if isinstance(sizes, tuple):
+        return tuple(participation(size, facts, rate) for size in sizes)
+    return participation(sizes, facts, rate)
+
+
 def check_batch(value: float | None, what: str) -> None:
     """Refuse an expected number of rows that is not positive."""
     if value is not None and not (

@@ -39,8 +39,8 @@ class SGD:
         One step along the noisy gradient for each turn; fixed before any row is read.
     clip : Clip
         How much one row may contribute to a gradient.
-    rows : tuple of EveryRow or PoissonRows
-        Which rows answer each turn: a public schedule of sampling rates.
+    rows : EveryRow, PoissonRows, or a tuple of them
+        Which rows answer: the same at every turn, or one entry for each turn, a public schedule of sampling rates.
     sparsity : int
         Nonzero coefficients of the result, without the intercept.
     thresholds : bool
@@ -59,7 +59,7 @@ class SGD:
 
     step_sizes: tuple[float, ...]
     clip: Clip
-    rows: tuple[Participation, ...]
+    rows: Participation | tuple[Participation, ...]
     sparsity: int
     thresholds: bool = True
     penalty: Penalty = field(default_factory=Penalty)
@@ -68,19 +68,20 @@ class SGD:
     noise: Noise = Noise.GAUSSIAN
 
     def __post_init__(self) -> None:
-        if len(self.rows) != len(self.step_sizes):
+        if isinstance(self.rows, tuple) and len(self.rows) != len(self.step_sizes):
             raise ValueError(f"rows must say who answers each of the {len(self.step_sizes)} turns.")
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """One gradient for each step; one ask for each sampling rate, all with the same noise multiplier."""
-        names, times = self._names(), len(self.rows)
+        schedule = self._schedule()
+        times = len(schedule)
         asks = [
             Ask(name=name, noise=self.noise, times=k, rows=rows, share=k / times)
-            for rows, name in names.items()
-            for k in [self.rows.count(rows)]
+            for rows, name in self._names().items()
+            for k in [schedule.count(rows)]
         ]
         if self.secant and times > 1:
-            asks.append(Ask(name="change", noise=self.noise, times=times - 1, rows=self.rows[0]))
+            asks.append(Ask(name="change", noise=self.noise, times=times - 1, rows=schedule[0]))
         return Plan(asks=tuple(asks))
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
@@ -90,7 +91,7 @@ class SGD:
         w = facts.first()
         before: tuple[Vector, Vector] | None = None
         curvature = 0.0
-        for turn, (step, rows) in enumerate(zip(self.step_sizes, self.rows, strict=True)):
+        for turn, (step, rows) in enumerate(zip(self.step_sizes, self._schedule(), strict=True)):
             g = oracle.gradient(w, clip=self.clip, ask=names[rows])
             if before is not None and self.secant:
                 change = oracle.gradient_change(w, before[0], clip=self.clip, change=2 * self.clip.norm)
@@ -109,7 +110,11 @@ class SGD:
                 path.add(w, oracle, thresholds=(turn + 1) * self.thresholds)
         return hard_threshold(w, self.sparsity, facts.free)
 
+    def _schedule(self) -> tuple[Participation, ...]:
+        """Which rows answer, turn by turn."""
+        return self.rows if isinstance(self.rows, tuple) else (self.rows,) * len(self.step_sizes)
+
     def _names(self) -> dict[Participation, str]:
         """One ask for each distinct way to sample, named in the order of their first use."""
-        distinct = list(dict.fromkeys(self.rows))
+        distinct = list(dict.fromkeys(self._schedule()))
         return {rows: "gradient" if i == 0 else f"gradient-{i + 1}" for i, rows in enumerate(distinct)}
