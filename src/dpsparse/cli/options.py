@@ -66,6 +66,19 @@ _MODEL = (
     ),
     click.option("--no-intercept", is_flag=True, help="Fit without an intercept."),
     click.option(
+        "--penalty",
+        type=click.Choice(["l2", "l1", "elasticnet", "box"]),
+        default="l2",
+        show_default=True,
+        help="Regularisation, added after the noise; recipes say which they take.",
+    ),
+    click.option("--alpha", type=float, default=0.0, show_default=True, help="Strength of the penalty; 0 for none."),
+    click.option("--l1-ratio", type=float, default=0.5, show_default=True, help="Part of the elastic net that is l1."),
+    click.option("--box", type=float, help="Half-width for --penalty box."),
+    click.option(
+        "--accept", multiple=True, help="Name of an assumption that a recipe asks to accept; may be repeated."
+    ),
+    click.option(
         "--noise",
         type=click.Choice(["lattice", "exact"]),
         default="lattice",

@@ -319,6 +319,11 @@ def _coefficients(w: Vector, rows: PrivateRows) -> tuple[Vector, float]:
     return coef, constant - float(rows.applied_shift @ coef)
 
 
+def _turns(plan: Plan) -> int:
+    """Turns of a plan, along its longest branch."""
+    return sum(a.times for a in plan.asks) + max((_turns(branch) for _, branch in plan.branches), default=0)
+
+
 class _Progress:
     """A progress bar over the charges of a plan; prints public facts only."""
 
@@ -328,7 +333,7 @@ class _Progress:
             from rich.progress import Progress
 
             self._bar = Progress()
-            total = sum(a.times for a in prepared.plan.asks) * prepared.models
+            total = _turns(prepared.plan) * prepared.models
             self._task = self._bar.add_task(prepared.recipe.name, total=total)
 
     def __enter__(self) -> Callable[[str], None]:
