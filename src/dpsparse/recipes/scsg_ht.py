@@ -11,7 +11,7 @@ from ..privacy.plan import Noise
 from ..solvers.scsg import SCSG
 from .base import centred, positive, whole
 from .controlled import drawn
-from .stochastic import check_batch, participation
+from .stochastic import FEW, check_batch, participation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,8 @@ class SCSGHT:
     step_size : float or None
         None: 1 over the curvature that changes of the gradient show; the first step is :math:`1/(\beta_0 K_2^2)`.
     batch_size, inner_batch_size : float or None
-        Expected rows B of a snapshot and b of an inner step; None: half of all, and a tenth of B.
+        Expected rows B of a snapshot and b of an inner step; None: half of all, and a tenth of B; at
+        least 40 and 20.
     option : {"II", "I"}
         Epochs of :math:`\lfloor B/b\rfloor` steps, or of a geometric number of mean B/b.
     length_seed : int or None
@@ -65,8 +66,8 @@ class SCSGHT:
 
     def solver(self, facts: Facts, budget: Budget | None) -> SCSG:
         """The loop, exact."""
-        batch = min(self.batch_size or facts.n_rows / 2, facts.n_rows)
-        inner = min(self.inner_batch_size or batch / 10, batch)
+        batch = min(self.batch_size or max(facts.n_rows / 2, 2 * FEW), facts.n_rows)
+        inner = min(self.inner_batch_size or max(batch / 10, FEW), batch)
         return SCSG(
             sparsity=facts.cap,
             epochs=self.epochs,

@@ -11,7 +11,7 @@ from ..privacy.plan import Noise
 from ..solvers.sgd import SGD
 from .base import centred, positive, whole
 from .dp_sgd import check_schedule
-from .stochastic import batches
+from .stochastic import FEW, batches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +28,8 @@ class SGDHT:
         None: 1 over the curvature that the change of the gradient on a sample shows; the first step is
         :math:`1/(\beta_0 K_2^2)`, safe for any rows within the bounds.
     batch_size : float, tuple of float, or None
-        Expected rows of a batch, or one number for each step. None: a tenth of all, doubled after every fifth of the steps,
-        and all at the end.
+        Expected rows of a batch, or one number for each step. None: a tenth of all, and at least 20, doubled after every
+        fifth of the steps up to all.
 
     References
     ----------
@@ -59,7 +59,8 @@ class SGDHT:
         step = self.step_size or 1.0 / (facts.curvature * facts.norm_bound**2 + facts.penalty.l2)
         sizes = self.batch_size
         if sizes is None:
-            sizes = tuple(facts.n_rows * min(1.0, 0.1 * 2 ** (5 * t // self.steps)) for t in range(self.steps))
+            tenth = max(0.1 * facts.n_rows, FEW)
+            sizes = tuple(tenth * 2 ** (5 * t // self.steps) for t in range(self.steps))
         return SGD(
             step_sizes=(step,) * self.steps,
             clip=Clip(1.0),

@@ -23,6 +23,8 @@ from .base import typical_target
 NOISE = 0.75
 #: No step is longer than this many times the one for uncorrelated columns.
 LONGEST = 1.2
+#: Rows of the smallest batches that the twins take by default.
+FEW = 20
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from ..privacy.budget import Budget
 from ..privacy.plan import Ask, EveryRow, Noise, Participation, Plan, RandomTimes
 from .iht import penalised
 from .sgd import DOUBT
-from .steps import answer_spread, coordinate_steps, curvature_along, sampled_curvature
+from .steps import answer_spread, coordinate_steps, curvature_along, followed, sampled_curvature
 
 #: A change is never bounded below this part of the clip.
 LEAST_CHANGE = 2.0**-20
@@ -128,7 +128,7 @@ class SCSG:
                 bound = change_bound(w, anchor, self.clip, facts, self.change_clip)
                 change = oracle.gradient_change(w, anchor, clip=self.clip, change=bound)
                 if self.secant:
-                    curvature = max(sampled_curvature(change, w, anchor, self.sparsity), 0.9 * curvature)
+                    curvature = followed(curvature, sampled_curvature(change, w, anchor, self.sparsity))
                 elif self.guard:
                     doubt = DOUBT * oracle.scale("change", 0, Clip(bound))
                     curvature = max(curvature_along(change, w - anchor, doubt), curvature)

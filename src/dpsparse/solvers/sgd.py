@@ -23,7 +23,7 @@ from ..ops import hard_threshold, proximal_step
 from ..oracle import Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Participation, Plan
-from .steps import answer_spread, coordinate_steps, curvature_along, sampled_curvature
+from .steps import answer_spread, coordinate_steps, curvature_along, followed, sampled_curvature
 
 #: Standard deviations by which a guard doubts what it sees.
 DOUBT = 3.0
@@ -95,7 +95,7 @@ class SGD:
             g = oracle.gradient(w, clip=self.clip, ask=names[rows])
             if before is not None and self.secant:
                 change = oracle.gradient_change(w, before[0], clip=self.clip, change=2 * self.clip.norm)
-                curvature = max(sampled_curvature(change, w, before[0], self.sparsity), 0.9 * curvature)
+                curvature = followed(curvature, sampled_curvature(change, w, before[0], self.sparsity))
                 step = 1.0 / curvature if curvature > 0 else step
             elif before is not None and self.guard:
                 doubt = DOUBT * math.sqrt(2.0) * answer_spread(oracle, names[rows], self.clip, rows)

@@ -41,6 +41,11 @@ def sampled_curvature(change: Vector, here: Vector, there: Vector, sparsity: int
     return float(np.sum(change[support] ** 2)) / along if along > 0 else 0.0
 
 
+def followed(old: float, seen: float) -> float:
+    """The curvature to go by: what was just seen, forgetting at most a tenth of the old one; the old one if nothing was."""
+    return max(seen, 0.9 * old) if seen > 0 else old
+
+
 def answer_spread(oracle: Oracle, ask: str, clip: Clip, rows: Participation) -> float:
     """Standard deviation of a gradient's answer in one direction: its noise, and the sampling of typical rows."""
     facts = oracle.facts
