@@ -213,6 +213,8 @@ class DPIGHT:
             "schedule": tuple(float(v) for v in ramp),
             "ridge": facts.penalty.l2,
             "radius": self.radius,
+            # rows agree on the intercept's column, so its curvature is known: beta_0 h^2
+            "intercept_step": 1 / (facts.curvature * facts.intercept**2) if facts.free else math.inf,
         }
         if peel:
             return PeeledIHT(clip=Clip(clip, clip / ratio), selection=self.selection, **shared)  # type: ignore[arg-type]

@@ -51,6 +51,8 @@ class IHT:
         Weight of the l2 penalty.
     radius : float or None
         Project onto the l2 ball of this radius.
+    intercept_step : float
+        Longest step along the intercept, whose column is as high for every row.
     rows : EveryRow or PoissonRows
         Which rows answer each gradient.
     noise : Noise
@@ -64,6 +66,7 @@ class IHT:
     secant: bool = False
     ridge: float = 0.0
     radius: float | None = None
+    intercept_step: float = float("inf")
     rows: Participation = EveryRow()
     noise: Noise = Noise.GAUSSIAN
 
@@ -87,7 +90,10 @@ class IHT:
                     curvature = max(float((g - before[1]) @ moved) / length, 0.9 * curvature)
                 step = 1.0 / curvature if curvature > 0 else step
             before = (w, g)
-            w = project_ball(hard_threshold(w - step * g, self.sparsity, free), self.radius)
+            w = project_ball(
+                hard_threshold(w - step_sizes(step, w.size, free, self.intercept_step) * g, self.sparsity, free),
+                self.radius,
+            )
             if path is not None:
                 path.add(w, oracle, thresholds=turn + 1)
         return w
@@ -107,6 +113,7 @@ class PeeledIHT:
     selection: float = 0.5
     ridge: float = 0.0
     radius: float | None = None
+    intercept_step: float = float("inf")
     selection_noise: Noise = Noise.GUMBEL
     noise: Noise = Noise.GAUSSIAN
 
@@ -133,7 +140,8 @@ class PeeledIHT:
             support = oracle.select(w, self.sparsity, score=Magnitude(step, shrunk), clip=self.clip)
             support = np.r_[support, np.arange(facts.n_features, facts.dimension)]
             new = np.zeros_like(w)
-            new[support] = shrunk[support] - step * oracle.gradient_at(w, support, clip=self.clip)
+            sizes = step_sizes(step, w.size, facts.free, self.intercept_step)
+            new[support] = shrunk[support] - sizes[support] * oracle.gradient_at(w, support, clip=self.clip)
             w = project_ball(new, self.radius)
             if path is not None:
                 path.add(w, oracle, thresholds=turn + 1)
@@ -145,3 +153,10 @@ def penalised(w: Vector, free: int) -> Vector:
     out = w.copy()
     out[w.size - free :] = 0.0
     return out
+
+
+def step_sizes(step: float, dimension: int, free: int, longest: float) -> Vector:
+    """The step along each coordinate: `step`, and at most `longest` along the intercept."""
+    sizes = np.full(dimension, step)
+    sizes[dimension - free :] = min(step, longest)
+    return sizes
