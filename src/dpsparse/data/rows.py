@@ -33,6 +33,8 @@ from .weighted import absolute_sums, held_sizes, weighted_squares
 
 #: The clip norm of one record, in units of the lattice of sums. Times the rows of a block it stays below 2^53.
 SUM_UNITS = 2.0**36
+#: Rows beyond which a sum of clipped records might not fit 64-bit integers: SUM_UNITS times this is 2^62.
+LARGEST_ROWS = 2**26
 #: Margins are mended when few coordinates change, and computed afresh after this many times.
 MENDS = 4096
 
@@ -58,6 +60,8 @@ class PrivateRows:
     def __init__(self, X: Matrix, y: Vector, facts: Facts, *, lattice: bool = True) -> None:
         if X.ndim != 2 or X.shape[1] != facts.n_features or X.shape[0] != np.shape(y)[0]:
             raise DataError(f"expected rows with {facts.n_features} features and one target each.")
+        if X.shape[0] > LARGEST_ROWS:
+            raise DataError(f"sums are exact for at most {LARGEST_ROWS} rows; split the data.")
         self.facts = facts
         self._store = Storage.choose(X, facts, lattice)
         self._blocks = list(self._store.blocks(X, np.asarray(y, dtype=float)))
