@@ -25,7 +25,15 @@ class Auto:
 
     else **dual_averaging**. Dense wide rows with few true coefficients are told apart by private selection, whose noise
     grows with the largest entry of a row; spiky rows (text) and low dimensions by Gaussian noise on whole gradients, which
-    grows with the norm of a row. Without `sparsity` s is the number that a selection could tell from noise.
+    grows with the norm of a row.
+
+    Without `sparsity` s is what select_polish would take, and one more question is asked: can the noise on whole gradients
+    be afforded? Dual averaging learns along a direction of typical spread in :math:`r = n\mu/(2d)` of the time it may spend, with
+    :math:`\mu` the Gaussian budget. Where :math:`r \ge 2`, or :math:`r \ge 0.4` with fewer than 1000 features, it is picked: nobody said
+    that few coefficients are enough, and it can use all of them. On tables and images (8 to 784 features) this picked
+    the better one in 17 of 21 cases; on wide data with few true coefficients select_polish was better up to r = 1.4, the
+    largest tried.
+
     A public `start` vector, losses other than squared, logistic and Huber, and penalties other than l2 give
     **dual_averaging**, which can use them.
 
@@ -53,6 +61,11 @@ class Auto:
         spread = shown.row_bound / (shown.feature_bound * math.sqrt(s))
         enough = spread >= 2 and s < facts.n_features / 4
         why = f"K2/(Kinf sqrt(s)) = {spread:.3g} with s = {s} of {facts.n_features} features"
+        if enough and facts.sparsity is None:
+            reach = facts.n_rows * budget.as_mu() / (budget.kappa * facts.n_features)
+            if reach >= (0.4 if facts.n_features < 1000 else 2):
+                why = f"n mu/(2 d) = {reach:.3g} is enough for whole gradients"
+                return DualAveraging(), f"auto picked dual_averaging: no sparsity was asked for, and {why}"
         if enough:
             return select, f"auto picked select_polish: {why}, at least 2"
         return DualAveraging(), f"auto picked dual_averaging: {why}, below 2 or too many coefficients to select"

@@ -58,7 +58,8 @@ class SelectPolish:
         a. None: 0.8.
 
     Without `sparsity` s is what a selection can tell from noise,
-    :math:`\lceil c\,nK_2\sqrt{2f_s\rho}/(2 K_\infty\sqrt d\ln d)\rceil`, at most d/4. With an intercept dense columns are measured
+    :math:`\lceil c\,nK_2\sqrt{2f_s\rho}/(2 K_\infty\sqrt d\ln d)\rceil`, at most d/4 and at most :math:`\sqrt d`: every coordinate
+    that is allowed but not needed is paid for by the others. With an intercept dense columns are measured
     from the midpoint of their bounds, where that makes rows no longer; a `feature_center` is not used as an origin, since
     that would widen the bounds, but saves the budget of the column means. An l2 penalty is added to gradients and curvature. A
     start vector is refused: selections start at zero.
@@ -134,8 +135,8 @@ class SelectPolish:
 
 
 def default_sparsity(facts: Facts, rho: float, rule: Rule) -> int:
-    """What a selection can tell from noise: at least 1, at most a quarter of the features."""
+    """What a selection can tell from noise: at least 1, at most a quarter of the features and their square root."""
     n, d = facts.n_rows, facts.n_features
     signal = rule.reach * n * facts.row_bound * math.sqrt(2 * rule.selection * rho)
     found = signal / (2 * log_features(d) * facts.feature_bound * math.sqrt(d))
-    return max(1, min(math.ceil(found), d // 4))
+    return max(1, min(math.ceil(found), math.isqrt(d), d // 4))
