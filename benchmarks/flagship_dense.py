@@ -77,6 +77,14 @@ def design(name: str, seed: int, n: int = 5000, d: int = 2000, s: int = 20, corr
     return Setting(X[:n], y[:n], bounds, "regression", s, truth, (X[n:], margin[n:]))
 
 
+def classes(setting: Setting, seed: int) -> Setting:
+    """The same rows and margins with labels drawn from the logistic model."""
+    margin = setting.X.astype(float) @ setting.truth
+    y = (np.random.default_rng([seed, 1]).random(margin.size) < 1 / (1 + np.exp(-margin))).astype(int)
+    bounds = {"feature_bound": setting.bounds["feature_bound"]}
+    return Setting(setting.X, y, bounds, "classification", setting.sparsity, setting.truth, setting.test)
+
+
 def results(setting: Setting, epsilons: Iterable[float], delta: float, noises: int, intercept: bool, seed: int) -> Any:
     """Relative error, features found and excess for each epsilon and noise seed. Rows are prepared once."""
     estimator = SparseRegressor if setting.task == "regression" else SparseClassifier
@@ -147,8 +155,12 @@ def main() -> None:
         if name == "stress":
             options: dict[str, Any] = {"delta": 0.01, "noises": min(2, given.noise), "intercept": False}
             for n, s, c in STRESS:
-                made = ((i, design("stress", i, n=n, d=1000, s=s, correlation=c)) for i in seeds[:8])
+                made = [(i, design("stress", i, n=n, d=1000, s=s, correlation=c)) for i in seeds[:8]]
                 records.append(table(f"stress {n} {s} {c}", made, [1, 2, 4], **options))
+                labelled = [(i, classes(setting, i)) for i, setting in made]
+                records.append(
+                    table(f"stress classes {n} {s} {c}", labelled, [1, 2, 4], **options | {"intercept": True})
+                )
                 keep(records, given.out)
             continue
         paper = name in SYNTHETIC

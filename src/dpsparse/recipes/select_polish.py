@@ -32,7 +32,7 @@ class SelectPolish:
     With :math:`\rho` the zCDP budget that implies the promise (for planning only: noise comes from the price of the plan, which
     is 10 to 35 % more generous), :math:`K_2, K_\infty` the bounds on a row's norm and entries, s the sparsity:
 
-    * shares: Gram matrices 3 % (1 % for classes with n < 2000); with an intercept 4 % for its steps and 2 % for column means (none if
+    * shares: Gram matrices 3 % (2 % for classes with n < 2000); with an intercept 4 % for its steps and 2 % for column means (none if
       `feature_center` is given); of the rest :math:`\rho'` scalars 7 %, and of what remains `selection` for selections;
     * coordinates :math:`k = \lceil(c\,nK_2/(\sqrt{ds}K_e)\cdot\sqrt{2 f_s\rho'}/(2\ln d))^2\rceil` within 1..s, with
       :math:`K_e = \min(K_\infty, 4e)`; c = 1, for classes 0.7 (n >= 2000) or 0.6; beyond s = 40 the nearest of
@@ -40,6 +40,7 @@ class SelectPolish:
     * residual clips R at the 40 % quantile of residuals (classes 50 %; rows with few large entries 90 %), gradient clips C at
       the 60 to 90 % quantile of gradient norms, more where gradients are well funded;
     * selections later in the loop get up to 4 times the budget of the first, gradients 3 to 8 times;
+    * a step is shortened to where the Gram matrix, less 1.5 standard deviations of its noise, says that it would overshoot;
     * a step is taken in part :math:`\gamma = v/(v+r)` on coordinates that have a value: r is the noise in the step, v the error
       it should repair;
     * at the end :math:`w_j \leftarrow w_j\max(0, 1-(t_j/|w_j|)^4)`, where :math:`t_j^2` is the noise in :math:`w_j` plus

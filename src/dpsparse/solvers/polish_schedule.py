@@ -69,7 +69,7 @@ class Rule:
             return cls(rounds=6, reach=1.0, selection=0.6, residual_quantile=0.4)
         if facts.n_rows >= 2000:
             return cls(rounds=5, reach=0.7, selection=0.6, residual_quantile=0.5, steps=2, growth=3.0)
-        return cls(rounds=2, reach=0.6, selection=0.65, residual_quantile=0.5, steps=1, growth=3.0, gram=0.01)
+        return cls(rounds=2, reach=0.6, selection=0.65, residual_quantile=0.5, steps=1, growth=3.0, gram=0.02)
 
 
 def entry_edges(facts: Facts) -> Vector:

@@ -217,8 +217,10 @@ class _Run:
         question = CentredGradient(model, clip)
         noise = self.oracle.deviation(question, "gradient", self.turn)
         inverse = precondition.inverse(h)
-        step = inverse @ (self.oracle.answer(question, "gradient") + self.solver.ridge * self.w)
-        spread = noise * np.sqrt(np.sum(inverse**2, axis=1))
+        gradient = self.oracle.answer(question, "gradient") + self.solver.ridge * self.w
+        step = inverse @ gradient
+        length = precondition.length(step, gradient, h)
+        step, spread = length * step, length * noise * np.sqrt(np.sum(inverse**2, axis=1))
         taken = gains(step, spread, self.last, np.arange(m) < m - fresh)
         self.w = self.w - taken * step
         self.last = np.hypot((1 - taken) * self.last, taken * spread)

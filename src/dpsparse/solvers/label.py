@@ -1,0 +1,86 @@
+r"""Any loop on randomised labels: people randomise their label once, and everything afterwards is public.
+
+.. math:: \tilde y_i = \text{randomise}(y_i), \qquad w = \text{loop}\Bigl(w \mapsto \tfrac1n\textstyle\sum_i \phi'(\langle x_i, w\rangle, \tilde y_i)\,x_i\Bigr)
+
+Features are public here, and :math:`\tilde y` is an unbiased estimate of y, so for losses whose slope is linear in the target
+the loop sees unbiased gradients, as many as it likes: Label-LDP-IHT [WX19]_ with iterative hard thresholding, and a lasso with
+proximal steps.
+
+References
+----------
+.. [WX19] Wang and Xu, ICML 2019, Algorithm 2 and section 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..facts import Clip, Facts, Vector
+from ..oracle import Gradient, GradientChange, Oracle, Path, Question, Solver
+from ..privacy.budget import Budget
+from ..privacy.once import OncePerPerson
+from ..privacy.plan import Ask, Noise, Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnLabels:
+    """A loop on randomised labels.
+
+    Parameters
+    ----------
+    loop : Solver
+        Runs on public features and the released labels; its own plan is not priced, since it asks nobody.
+    noise : Noise
+        ``Noise.LOCAL``, or ``Noise.LOCAL_GAUSSIAN`` for (epsilon, delta).
+    randomiser : str
+        As in `OncePerPerson`.
+    """
+
+    loop: Solver
+    noise: Noise = Noise.LOCAL
+    randomiser: str = "best"
+
+    def plan(self, facts: Facts, budget: Budget) -> Plan:
+        """Everybody's label, once."""
+        rows = OncePerPerson(labels=True, randomiser=self.randomiser)
+        return Plan(asks=(Ask(name="labels", noise=self.noise, rows=rows),))
+
+    def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
+        """Ask, then compute in public."""
+        return self.loop.run(PublicOracle(oracle.facts, oracle.labels(ask="labels")), path)
+
+
+class PublicOracle(Oracle):
+    """Exact answers about public features and released labels."""
+
+    def __init__(self, facts: Facts, labels: Vector) -> None:
+        self.facts = facts
+        self.plan = Plan(asks=())
+        self.passes = 1.0
+        self._labels = labels
+
+    def answer(self, question: Question, ask: str) -> Any:
+        """A mean gradient, or a change of one."""
+        if isinstance(question, Gradient) and question.support is None:
+            return self._gradient(question.w)
+        if isinstance(question, GradientChange):
+            return self._gradient(question.w) - self._gradient(question.anchor)
+        raise TypeError(f"released labels do not answer {type(question).__name__}.")
+
+    def _gradient(self, w: Vector) -> Vector:
+        return np.asarray(self.facts.design.gradient(w, self._labels))
+
+    def scale(self, ask: str, turn: int, clip: Clip) -> float:
+        """No further noise."""
+        return 0.0
+
+    def deviation(self, question: Question, ask: str, turn: int) -> float:
+        """No further noise."""
+        return 0.0
+
+    def choose(self, branch: str) -> None:
+        """There is nothing to choose."""
+        raise TypeError("released labels have no branches.")
