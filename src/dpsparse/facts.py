@@ -134,6 +134,8 @@ class Facts:
         Public means of the shifted columns, where they are known and the shift is something else.
     sparse : bool
         Whether rows are stored sparse. The storage format is the user's choice and treated as public.
+    design : PublicRows or None
+        Under label privacy: the features, which are public there.
 
     Examples
     --------
@@ -158,6 +160,7 @@ class Facts:
     start: Vector | None = None
     means: Vector | None = None
     sparse: bool = False
+    design: Any = field(default=None, repr=False, compare=False)
 
     @cached_property
     def half_widths(self) -> Vector:

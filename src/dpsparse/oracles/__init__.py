@@ -2,6 +2,7 @@
 
 from .central import CentralOracle
 from .exact import ExactOracle
+from .local import LocalOracle, answering
 from .replay import RecordingOracle, ReplayOracle
 
-__all__ = ["CentralOracle", "ExactOracle", "RecordingOracle", "ReplayOracle"]
+__all__ = ["CentralOracle", "ExactOracle", "LocalOracle", "RecordingOracle", "ReplayOracle", "answering"]

@@ -20,8 +20,12 @@ from .dpsl_kt_published import DPSLKTPublished
 from .dual_averaging import DualAveraging
 from .gcd import GCD
 from .ight import IGHT
+from .label_ldp_iht import LabelLDPIHT
+from .label_ldp_lasso import LabelLDPLasso
 from .lasso import Lasso
 from .lazy_iht import LazyIHT
+from .ldp_iht import LDPIHT
+from .ldp_moment import LDPMoment
 from .scsg_ht import SCSGHT, SVRGHT
 from .select_polish import SelectPolish
 from .sgd_ht import SGDHT
@@ -47,6 +51,10 @@ REGISTRY: dict[str, type[Any]] = {
         DPSCSGHT,
         DPSVRGHT,
         DPFrankWolfe,
+        LDPIHT,
+        LDPMoment,
+        LabelLDPIHT,
+        LabelLDPLasso,
         SGDHT,
         SCSGHT,
         SVRGHT,
@@ -126,6 +134,10 @@ __all__ = [
     "DualAveraging",
     "GCD",
     "IGHT",
+    "LDPIHT",
+    "LDPMoment",
+    "LabelLDPIHT",
+    "LabelLDPLasso",
     "Lasso",
     "LazyIHT",
     "REGISTRY",

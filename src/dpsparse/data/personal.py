@@ -1,0 +1,107 @@
+"""One person's view: rows one by one for local randomisers, and rows whose features are public."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..facts import Facts, Vector
+from ..losses import Loss
+from ..privacy.errors import PrivacyError
+from .blocks import Block, Storage
+
+#: Rows are shown to randomisers in pieces of about this many entries.
+PIECE_ENTRIES = 2**21
+
+
+def pieces(block: Block, dimension: int, entries: int) -> Iterator[Block]:
+    """The rows of a block, a few at a time."""
+    count = max(1, entries // max(dimension, 1))
+    if block.y.size <= count:
+        yield block
+        return
+    for start in range(0, block.y.size, count):
+        yield block.rows(np.arange(start, min(start + count, block.y.size)))
+
+
+def whole_rows(store: Storage, block: Block) -> Vector:
+    """The rows of a block as they are shown, shifted and with the intercept column, in units of the lattice."""
+    dense = block.x.toarray() if sp.issparse(block.x) else block.x
+    out = np.empty((block.y.size, store.facts.dimension))
+    np.multiply(dense, store.repeat, out=out[:, : store.facts.n_features])
+    if store.shifted:
+        out[:, : store.facts.n_features] -= store.shift
+    out[:, store.facts.n_features :] = store.height
+    return out
+
+
+class PublicRows:
+    r"""Features that are public, and the loss: what label privacy lets a solver compute. Holds no target.
+
+    Guarantee
+    ---------
+    Everything here is a function of the features and the loss alone. Blocks are copied without their targets and without the
+    mark of records whose target was unusable.
+    """
+
+    def __init__(self, store: Storage, blocks: list[Block], loss: Loss) -> None:
+        self._store = store
+        self._blocks = [
+            Block(b.x, np.zeros(b.y.size), np.ones(b.y.size), b.squares, b.largest, whole=b.whole) for b in blocks
+        ]
+        self._loss = loss
+        self._anchors = affine_anchors(loss, store.facts)
+        self.n_rows = sum(b.y.size for b in blocks)
+
+    def gradient(self, w: Vector, labels: Vector) -> Vector:
+        r"""Mean gradient at `w` with these labels, each an unbiased estimate of a target: unbiased for the mean gradient.
+
+        The slope is affine in the target, :math:`\phi'(m, y) = a(m) + b(m)\,y`, and is continued as such beyond the targets that
+        can occur, where estimates lie.
+        """
+        low, high = self._anchors
+        total = np.zeros(self._store.facts.dimension)
+        start = 0
+        for block in self._blocks:
+            y = labels[start : start + block.y.size]
+            start += block.y.size
+            margin = self._margin(block, w)
+            with np.errstate(over="ignore", invalid="ignore"):
+                at_low, at_high = (self._loss.slope(margin, np.full_like(margin, v)) for v in (low, high))
+                slope = at_low + (y - low) / (high - low) * (at_high - at_low)
+            total += self._store.unit * self._store.weighted(block, np.nan_to_num(slope))
+        return total / self.n_rows
+
+    def _margin(self, block: Block, w: Vector) -> Vector:
+        """Through the few columns that a sparse model uses."""
+        nonzero = np.flatnonzero(w)
+        if nonzero.size * 8 <= w.size and block.whole:
+            return self._store.margin_change(block, nonzero, w[nonzero])
+        return self._store.margin(block, w)
+
+    def __repr__(self) -> str:
+        return f"PublicRows({self.n_rows} rows, {self._store.facts.n_features} features)"
+
+
+def affine_anchors(loss: Loss, facts: Facts) -> tuple[float, float]:
+    """Two targets between which the slope of a loss is linear in the target; refuses losses for which it is not."""
+    if loss.classes:
+        return 0.0, 1.0
+    b = facts.target_bound
+    margins = np.linspace(-3.0, 3.0, 13)
+
+    def slope(target: float) -> Any:
+        return loss.slope(margins, np.full_like(margins, target))
+
+    zero, half = slope(0.0), slope(b / 2)
+    counts = np.array_equal(slope(-b), zero)  # negative targets count as zero
+    for part in (1 / 3, 1.0) if counts else (-1.0, -1 / 3, 1 / 3, 1.0):
+        if not np.allclose(slope(part * b), zero + 2 * part * (half - zero), rtol=1e-9, atol=1e-9 * max(1.0, b)):
+            raise PrivacyError(
+                f"label privacy needs a loss whose slope is linear in the target up to target_bound = {b:g}, and that of "
+                f"{loss.name!r} is not. Use squared, logistic or Poisson loss, or a link whose target reaches target_bound."
+            )
+    return 0.0, b / 2

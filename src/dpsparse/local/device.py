@@ -1,0 +1,137 @@
+"""A device: one person's row, which answers once and never leaves."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import numpy as np
+
+from ..data.rows import PrivateRows
+from ..facts import Clip
+from ..mechanisms import Randomness
+from ..oracle import Gradient, Labels
+from ..privacy import PrivacyError
+from .messages import MessageError, Report, Task
+from .protocol import Protocol
+
+
+class Device:
+    """Holds one person's row and answers one round of one protocol.
+
+    Guarantee
+    ---------
+    The report is epsilon-LDP, at the epsilon of the protocol, for any two rows, whatever the server asks: the gradient is
+    clipped here, to the radius of the task, and randomised here. A protocol that costs more than this device allows is refused
+    before a row is looked at; a second round is refused whatever became of the first.
+
+    Parameters
+    ----------
+    x : array of shape (n_features,)
+    y : number or class
+    protocol : Protocol or str
+        What the server published.
+    epsilon : float
+        The most that this person allows.
+    delta : float
+        0: pure reports only.
+    number : int or None
+        Where labels are asked for: which row of the public features this is.
+    randomness : Randomness or None
+        None: cryptographic. Seeds are for tests.
+
+    Examples
+    --------
+    >>> from dpsparse import SparseRegressor
+    >>> from dpsparse.local import Device, Server
+    >>> model = SparseRegressor(epsilon=1.0, recipe="ldp_iht", feature_bound=1.0, target_bound=1.0)
+    >>> server = Server(model, n_people=2, n_features=3)
+    >>> device = Device([0.1, -0.4, 1.0], 0.3, server.protocol, epsilon=1.0)
+    >>> server.receive(device.answer(server.task()))
+    >>> device.answer(server.task())
+    Traceback (most recent call last):
+    ...
+    dpsparse.privacy.errors.PrivacyError: this device has answered a round already, and answers no second one.
+    """
+
+    def __init__(
+        self,
+        x: Any,
+        y: Any,
+        protocol: Protocol | str,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        number: int | None = None,
+        randomness: Randomness | None = None,
+    ) -> None:
+        self.protocol = Protocol.from_json(protocol) if isinstance(protocol, str) else protocol
+        cost = self.protocol.epsilon()
+        if not (cost <= epsilon * (1 + 1e-12) and self.protocol.delta <= delta):
+            raise PrivacyError(
+                f"this device allows ({epsilon:g}, {delta:g}) and the protocol costs ({cost:g}, {self.protocol.delta:g}). "
+                "It does not take part."
+            )
+        if self.protocol.labels and (number is None or not 0 <= number < self.protocol.facts["n_rows"]):
+            raise ValueError("where labels are asked for, a device needs the number of its row.")
+        self._terms = self.protocol.terms
+        self._loss = self.protocol.restored_loss()
+        row = np.asarray(x, dtype=float).reshape(1, -1)
+        if row.shape[1] != self._terms.facts.n_features:
+            raise ValueError(f"a row of this protocol has {self._terms.facts.n_features} features.")
+        self._rows = PrivateRows(row, np.array([self._coded(y)]), self._terms.facts)
+        self._number = number
+        self._randomness = randomness or Randomness()
+        self._lock = threading.Lock()
+        self._spoken = False
+
+    def _coded(self, y: Any) -> float:
+        classes = self.protocol.classes
+        if classes is None:
+            return float(y) - self.protocol.target_center
+        return float(classes.index(y)) if y in classes else float("nan")
+
+    @property
+    def spoken(self) -> bool:
+        """Whether the one answer was given."""
+        return self._spoken
+
+    def answer(self, task: bytes) -> bytes:
+        """A report for this task: charged first, then computed.
+
+        Raises
+        ------
+        MessageError
+            If the task is damaged or belongs to another protocol. The device may still answer another one.
+        PrivacyError
+            If this device has answered already.
+        """
+        asked = Task.from_bytes(task)
+        dimension = 0 if self.protocol.labels else self._terms.facts.dimension
+        if asked.protocol != self.protocol.identity:
+            raise MessageError("the task belongs to another protocol.")
+        if asked.round >= self.protocol.rounds or asked.w.size != dimension:
+            raise MessageError("the task does not fit its protocol: another round or another number of coefficients.")
+        with self._lock:
+            if self._spoken:
+                raise PrivacyError("this device has answered a round already, and answers no second one.")
+            self._spoken = True
+        name = self._terms.plan.asks[0].name
+        if self.protocol.labels:
+            randomiser = self._terms.randomiser(Labels(), name)
+            values = self._terms.label_reports(randomiser, self._rows.targets(), self._randomness)
+            identifier = int(self._number or 0).to_bytes(16, "little")
+        else:
+            clip = Clip(asked.radius)
+            randomiser = self._terms.randomiser(Gradient(asked.w, clip), name)
+            [own] = self._rows.contributions(self._loss, asked.w, clip, np.ones(1, dtype=bool))
+            values = randomiser.reports(own, self._randomness)
+            identifier = os.urandom(16)
+        return Report(self.protocol.identity, asked.round, identifier, values.ravel()).to_bytes()
+
+    def __repr__(self) -> str:
+        return f"Device({'has answered' if self._spoken else 'has not answered'})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a device is not copied or stored: it answers once.")

@@ -1,0 +1,154 @@
+"""The protocol: everything that devices and server agree on beforehand. Public, and checked by every device."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .. import losses
+from ..facts import Facts
+from ..losses import Loss
+from ..oracles.local import LocalTerms
+from ..privacy import Ask, Budget, Noise, OncePerPerson, Plan, PrivacyError, price
+from ..privacy.curves import gaussian_epsilon
+from ..privacy.pricing import PricedPlan
+
+FORMAT = "dpsparse-local"
+VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """What is asked, how it is randomised, and within which bounds.
+
+    Attributes
+    ----------
+    rounds : int
+        How many groups of people there are.
+    labels : bool
+        Labels are asked for, and features are public; otherwise gradients.
+    noise : str
+        ``local`` (pure) or ``local-gaussian``.
+    strength : float
+        Epsilon of one pure report, or mu of a Gaussian one.
+    randomiser : str
+        As in `OncePerPerson`.
+    delta : float
+        Zero for pure reports.
+    facts : dict
+        Bounds, shift and height of the intercept column.
+    loss : dict
+        The loss, as `losses.stored` writes it.
+    classes : tuple or None
+        The two classes; None for numbers.
+    target_center : float
+        Public centre of the target.
+    """
+
+    rounds: int
+    labels: bool
+    noise: str
+    strength: float
+    randomiser: str
+    delta: float
+    facts: dict[str, Any]
+    loss: dict[str, Any]
+    classes: tuple[Any, ...] | None = None
+    target_center: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        priced: PricedPlan,
+        facts: Facts,
+        loss: Loss,
+        delta: float,
+        classes: tuple[Any, ...] | None = None,
+        target_center: float = 0.0,
+    ) -> Protocol:
+        """The protocol of a priced plan with one ask."""
+        if not priced.plan.local or len(priced.plan.asks) != 1:
+            raise PrivacyError(
+                "devices answer recipes of the local model with one ask, such as recipe='ldp_iht' or 'label_ldp_iht'."
+            )
+        [ask] = priced.plan.asks
+        assert isinstance(ask.rows, OncePerPerson)
+        stored = losses.stored(loss)
+        if stored["loss"] == "Unstored":
+            raise PrivacyError(f"the loss {loss.name!r} was given as functions, which a protocol cannot hold.")
+        shown = ("n_rows", "n_features", "lower", "upper", "row_norm", "shift", "intercept", "target_bound")
+        return cls(
+            rounds=ask.times,
+            labels=ask.rows.labels,
+            noise=str(ask.noise),
+            strength=priced.cost(ask.name).strength,
+            randomiser=ask.rows.randomiser,
+            delta=delta,
+            facts={name: _plain(getattr(facts, name)) for name in shown},
+            loss=stored,
+            classes=classes,
+            target_center=target_center,
+        )
+
+    def to_json(self) -> str:
+        """As text, the same for the same protocol."""
+        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, sort_keys=True, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Protocol:
+        """The inverse; refuses what is not a protocol of this version."""
+        try:
+            content = json.loads(text)
+            form, version = content.pop("format"), content.pop("version")
+            if form != FORMAT or version != VERSION:
+                raise ValueError
+            content["classes"] = None if content["classes"] is None else tuple(content["classes"])
+            protocol = cls(**content)
+            _ = protocol.terms  # refuses what no randomiser takes
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise PrivacyError(
+                f"this is not a dpsparse protocol of version {VERSION} ({type(error).__name__}). Ask the server for it again."
+            ) from None
+        return protocol
+
+    @cached_property
+    def identity(self) -> bytes:
+        """16 bytes that no other protocol has."""
+        return hashlib.sha256(self.to_json().encode()).digest()[:16]
+
+    def epsilon(self) -> float:
+        """What one report costs, at `delta`."""
+        return self.strength if self.noise == Noise.LOCAL else gaussian_epsilon(self.strength, self.delta)
+
+    def restored_facts(self) -> Facts:
+        """The bounds as the trusted rooms take them."""
+        values: dict[str, Any] = {
+            k: np.asarray(v, dtype=float) if isinstance(v, list) else v for k, v in self.facts.items()
+        }
+        return Facts(**values)
+
+    def restored_loss(self) -> Loss:
+        """The loss."""
+        return losses.restored(self.loss)
+
+    @cached_property
+    def terms(self) -> LocalTerms:
+        """Randomisers at this price: the same that a simulated fit has."""
+        if not (math.isfinite(self.strength) and self.strength > 0 and self.rounds >= 1 and 0 <= self.delta < 1):
+            raise ValueError("the price or the rounds of a protocol are no numbers.")
+        rows = OncePerPerson(labels=self.labels, randomiser=self.randomiser)
+        name = "labels" if self.labels else "gradient"
+        plan = Plan(asks=(Ask(name=name, noise=Noise(self.noise), times=self.rounds, rows=rows),))
+        # an ask of share 1 costs rho = rate, and its strength is sqrt(2 rho)
+        priced = replace(price(plan, Budget.zcdp(1.0)), rate=self.strength**2 / 2)
+        return LocalTerms(priced, self.restored_facts(), self.restored_loss().classes)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

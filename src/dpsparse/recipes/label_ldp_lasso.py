@@ -1,0 +1,88 @@
+"""The lasso on labels that people randomise themselves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..facts import Facts, Penalty
+from ..privacy.budget import Budget
+from ..solvers.label import OnLabels
+from ..solvers.proximal import AcceleratedProximal
+from .base import centred, positive, whole
+from .reports import LABELS, check_mechanism, label_deviation, report_epsilon
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelLDPLasso:
+    r"""The lasso on randomised labels [WX19]_: non-interactive; **features are treated as public**.
+
+    .. math:: \min_w \tfrac1{2n}\textstyle\sum_i (\tilde y_i - \langle x_i, w\rangle)^2 + \lambda\|w\|_1, \qquad
+              \lambda = c\,\sqrt{\frac{\ln p}{n\epsilon^2}}
+
+    Labels as in ``label_ldp_iht``; other losses that it takes work here as well.
+
+    Parameters
+    ----------
+    steps : int
+        Gradients of the accelerated proximal loop; they cost no privacy.
+    constant : float or None
+        c. None: :math:`c = \tfrac12\sigma\epsilon\sqrt2\,K_2/\sqrt p` with :math:`\sigma` the largest deviation of a randomised label, so that
+        :math:`\lambda = \tfrac12\sigma (K_2/\sqrt p)\sqrt{2\ln(p)/n}`, half of what the noise of labels alone reaches. Ignored where
+        the estimator has a penalty of its own (``penalty="l1", alpha=...``).
+    mechanism : {"auto", "two-point", "piecewise", "gaussian"}
+        As in ``label_ldp_iht``.
+
+    Guarantee
+    ---------
+    That of ``label_ldp_iht``: each label is epsilon-LDP; features get **no protection**; the lasso is computed from what was released.
+
+    Deviations
+    ----------
+    [WX19]_ gives the order of :math:`\lambda` only, and Gaussian noise of a sensitivity that is too small (see ``label_ldp_iht``). A `sparsity`
+    that is asked for keeps the largest coefficients, once, at the end.
+
+    References
+    ----------
+    .. [WX19] Wang and Xu, ICML 2019, section 5, after Theorem 5.
+    """
+
+    name: ClassVar[str] = "label_ldp_lasso"
+    private: ClassVar[bool] = True
+    penalties: ClassVar[tuple[str, ...]] = ("l1", "elasticnet")
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    steps: int = 200
+    constant: float | None = None
+    mechanism: str = "auto"
+
+    def __post_init__(self) -> None:
+        whole(self.steps, "steps")
+        positive(self.constant, "constant")
+        check_mechanism(self.mechanism, LABELS)
+
+    def view(self, facts: Facts) -> Facts:
+        """Midpoint shift and intercept column."""
+        return centred(facts, facts.intercept > 0)
+
+    def solver(self, facts: Facts, budget: Budget | None) -> OnLabels:
+        """One ask, and an accelerated proximal loop on what it gives."""
+        assert budget is not None
+        noise, randomiser = LABELS[self.mechanism]
+        penalty = facts.penalty
+        if not penalty.active:
+            penalty = Penalty(kind="l1", alpha=self._strength(facts, budget))
+        loop = AcceleratedProximal(steps=self.steps, sparsity=facts.cap, penalty=penalty)
+        return OnLabels(loop=loop, noise=noise, randomiser=randomiser)
+
+    def _strength(self, facts: Facts, budget: Budget) -> float:
+        epsilon = report_epsilon(budget)
+        column = facts.norm_bound / math.sqrt(facts.dimension)
+        noise = label_deviation(facts, budget, self.mechanism) * column * math.sqrt(2)
+        constant = self.constant or 0.5 * epsilon * noise
+        return constant * math.sqrt(math.log(max(facts.n_features, 2)) / (facts.n_rows * epsilon**2))
+
+    def assumptions(self, facts: Facts) -> tuple[str, ...]:
+        """None beyond what the caveat says."""
+        return ()

@@ -1,0 +1,166 @@
+"""LDP-IHT: iterative hard thresholding for people who trust no server."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..facts import Clip, Facts
+from ..privacy.budget import Budget
+from ..solvers import IHT
+from .base import centred, positive, typical_target, whole
+from .reports import VECTORS, check_mechanism, report_epsilon, report_error, vectors
+
+
+@dataclass(frozen=True, kw_only=True)
+class LDPIHT:
+    r"""Iterative hard thresholding in the local model (LDP-IHT [WX19]_), sequentially interactive.
+
+    .. math:: w_t = \Pi\,H_s\Bigl(w_{t-1} - \eta\,\tfrac1{|S_t|}\textstyle\sum_{i\in S_t} R_\epsilon\bigl(\mathrm{clip}_r\,g_i(w_{t-1})\bigr)\Bigr)
+
+    People are dealt into T groups without a look at their records. The people of group t see :math:`w_{t-1}`, clip their own
+    gradient to the public radius r and send it through a randomiser :math:`R_\epsilon`; each speaks once. Any loss works. The
+    estimator simulates the protocol on one machine; ``dpsparse.local`` has devices and a server.
+
+    Parameters
+    ----------
+    steps : int or None
+        T. None: :math:`\ln(n\epsilon^2/(p\ln p))`, rounded, within 1..10, as in Theorem 4 of [WX19]_.
+    step_size : float or None
+        First step; steps fall linearly to zero, which averages the noise of the last rounds. None: :math:`3p/(\beta_0K_2^2)`, three
+        times the Newton step for features that fill their bounds and are uncorrelated (twice for classes): the clip holds it.
+    decay : bool
+        False keeps steps equal, as [WX19]_ does.
+    clip : float or None
+        r. None: :math:`R K_2` with R a quarter of a typical target (target_bound/12) for regression and 1/4 for classes: noise grows
+        with r, and a gradient that is cut still points the right way.
+    sparsity : int or None
+        s, never more than the estimator allows. None: the estimator's, or the number of features whose share of a typical
+        target stands twice above the noise of one round, at least 1.
+    radius : float or None
+        Project onto the l2 ball of this radius after each step. None: no projection; [WX19]_ has 1.
+    mechanism : {"privunit", "duchi", "gaussian"}
+        Randomiser: PrivUnit, which has the least error; the hemisphere of Duchi et al. that [WX19]_ uses; or the analytic Gaussian
+        mechanism, for (epsilon, delta).
+    seed : int
+        Public seed of the groups.
+
+    Guarantee
+    ---------
+    Each report is epsilon-LDP for the whole record (``gaussian``: :math:`(\epsilon,\delta)`), for any two records, since gradients are
+    clipped on the device. Everybody gives one report, and groups do not depend on records, so that is the whole cost: the promise
+    holds against the server too. Neighbours exchange one person's record; that a person takes part is not hidden.
+
+    Deviations
+    ----------
+    Algorithm 1 of [WX19]_ thresholds :math:`\tilde\theta_{t-1}` where :math:`\tilde\theta_t` is meant, and never says the radius r to
+    which gradients must be held before its randomiser applies: without a clip there is no privacy. PrivUnit replaces the randomiser
+    of Duchi et al.: 1.16 times less mean squared error at epsilon = 1 and p = 54, 3.9 times less at epsilon = 4.
+    Unit-ball projection is an option, since coefficients of users need not lie in the unit ball. At large epsilon reports stay
+    random, because a vector shorter than r is told by a sign of random direction: the mean of n reports errs by
+    :math:`\sqrt{(r^2-\|v\|^2)/n}` even without privacy.
+
+    References
+    ----------
+    .. [WX19] Wang and Xu, ICML 2019, Algorithm 1 and Theorem 4.
+    """
+
+    name: ClassVar[str] = "ldp_iht"
+    private: ClassVar[bool] = True
+    penalties: ClassVar[tuple[str, ...]] = ("l2",)
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    steps: int | None = None
+    step_size: float | None = None
+    decay: bool = True
+    clip: float | None = None
+    sparsity: int | None = None
+    radius: float | None = None
+    mechanism: str = "privunit"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        whole(self.steps, "steps")
+        whole(self.sparsity, "sparsity")
+        positive(self.step_size, "step_size")
+        positive(self.clip, "clip")
+        positive(self.radius, "radius")
+        check_mechanism(self.mechanism, VECTORS)
+
+    @classmethod
+    def from_theory(
+        cls,
+        *,
+        n_rows: int,
+        n_features: int,
+        epsilon: float,
+        true_sparsity: int,
+        clip: float | None = None,
+        step_size: float = 1.0,
+        steps_constant: float = 1.0,
+    ) -> LDPIHT:
+        r"""The choices of Theorem 4 of [WX19]_ for features of size 1.
+
+        :math:`s = 8s^*`, a constant step, :math:`T = C\ln(n\epsilon^2/(p\ln p))` rounded up, projection onto the unit ball. The
+        theorem does not say r: give a `clip`, or leave it to the recipe.
+        """
+        return cls(
+            steps=theory_steps(n_rows, n_features, epsilon, steps_constant),
+            step_size=step_size,
+            decay=False,
+            clip=clip,
+            sparsity=min(8 * true_sparsity, n_features),
+            radius=1.0,
+        )
+
+    def view(self, facts: Facts) -> Facts:
+        """Midpoint shift and intercept column."""
+        return centred(facts, facts.intercept > 0)
+
+    def solver(self, facts: Facts, budget: Budget | None) -> IHT:
+        """The loop with the rules of the docstring."""
+        assert budget is not None
+        steps = self.steps or min(
+            10, facts.n_rows, theory_steps(facts.n_rows, facts.dimension, report_epsilon(budget), up=False)
+        )
+        if steps > facts.n_rows:
+            raise ValueError(
+                f"{steps} steps need at least as many people, since each speaks once; there are {facts.n_rows}."
+            )
+        clip = self.clip or self._residual(facts) * facts.norm_bound
+        times = 2 if facts.loss == "logistic" else 3
+        first = self.step_size or times * facts.n_features / (facts.curvature * facts.norm_bound**2)
+        noise, rows = vectors(self.mechanism, self.seed)
+        return IHT(
+            sparsity=min(self.sparsity or facts.sparsity or self.clear_features(facts, budget, clip, steps), facts.cap),
+            step_sizes=tuple(first * (1 - turn / steps if self.decay else 1.0) for turn in range(steps)),
+            clip=Clip(clip),
+            ridge=facts.penalty.l2,
+            radius=self.radius,
+            intercept_step=1 / (facts.curvature * facts.intercept**2) if facts.free else math.inf,
+            rows=rows,
+            noise=noise,
+        )
+
+    @staticmethod
+    def _residual(facts: Facts) -> float:
+        """Residuals beyond are cut."""
+        return min(typical_target(facts) / 4, facts.slope_bound)
+
+    def clear_features(self, facts: Facts, budget: Budget, clip: float, steps: int) -> int:
+        """Features whose share of a typical target stands above the noise."""
+        noise = clip * report_error(facts, budget, self.mechanism) * math.sqrt(steps / facts.n_rows)
+        entry = facts.norm_bound / math.sqrt(facts.dimension)
+        return max(1, min(int((self._residual(facts) * entry / (2 * noise)) ** 2), facts.n_features))
+
+    def assumptions(self, facts: Facts) -> tuple[str, ...]:
+        """None beyond the mechanisms."""
+        return ()
+
+
+def theory_steps(n_rows: int, n_features: int, epsilon: float, constant: float = 1.0, *, up: bool = True) -> int:
+    """T of Theorem 4, at least 1."""
+    p = max(n_features, 2)
+    steps = constant * math.log(max(n_rows * epsilon**2 / (p * math.log(p)), 1.0))
+    return max(1, math.ceil(steps) if up else round(steps))
