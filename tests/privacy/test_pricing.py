@@ -365,6 +365,14 @@ def test_the_order_of_a_plan_names_every_turn():
             Plan(asks=asks, order=order)
 
 
+def test_selections_of_unequal_weight_have_no_order_unless_the_plan_gives_one():
+    """Another order of unequal ranges can have a larger delta, so none may be made up."""
+    asks = (gumbel(2, name="a"), gumbel(1, name="b", share=4.0))
+    assert plan(*asks).selections() is None
+    assert Plan(asks=asks, order=("b", "a", "a")).selections() == ((4.0, 1), (0.5, 1), (0.5, 1))
+    assert price(plan(*asks), Budget.approx(1.0, 1e-5)).accountant != "recursion over selections"
+
+
 def test_sampling_a_tiny_share_adds_nothing_to_the_closed_form():
     delta, z = 1e-5, 3.0
     with_little = sampled_epsilon([(1.0, z, 4), (1e-6, z, 3)], delta, REPLACE)
@@ -458,6 +466,39 @@ def test_every_branch_is_within_budget_and_the_dearest_uses_it_up():
         [known] = [limit[k] for k in ("epsilon", "mu", "rho") if getattr(budget, k) is not None]
         assert 0.999 * known <= max(totals) <= known
         assert priced.mu == pytest.approx(max(totals))
+
+
+def test_branches_of_selections_are_within_budget_for_an_adversary_who_plays_them():
+    """In every branch what an adversary reaches stays below delta; in the dearest it comes near."""
+    branches = (
+        ("a", plan(gumbel(3, name="a"))),
+        ("b", plan(gumbel(2, name="b"), gaussian(4, name="values", share=5.0))),
+    )
+    whole = Plan(asks=(gumbel(2),), branches=branches)
+    priced = price(whole, Budget.approx(1.0, 1e-5))
+    before = drawn(replace(priced, plan=plan(*whole.asks)))
+    reached = []
+    for name, _ in branches:
+        draws = before + drawn(priced.branch(name))
+        etas = [s for noise, s in draws if noise is Noise.GUMBEL]
+        mu = math.sqrt(sum(s * s for noise, s in draws if noise is Noise.GAUSSIAN))
+        reached.append(truth.achievable_delta(1.0, etas, mu))
+    assert 0.5e-5 <= max(reached) <= 1e-5
+
+
+def test_branches_of_exact_noise_are_within_budget_in_zcdp():
+    """The dearest branch, with what comes before it, uses up the golden rho of (1, 1e-5)."""
+    branches = tuple(
+        (name, plan(Ask(name=name, noise=Noise.DISCRETE_GAUSSIAN, share=share)))
+        for name, share in (("a", 1.0), ("b", 5.0))
+    )
+    whole = Plan(asks=(Ask(name="first", noise=Noise.DISCRETE_GAUSSIAN),), branches=branches)
+    priced = price(whole, Budget.approx(1.0, 1e-5))
+    rho = [
+        sum(s * s / 2 for _, s in drawn(replace(priced, plan=plan(*whole.asks))) + drawn(priced.branch(n)))
+        for n in "ab"
+    ]
+    assert 0.995 * 0.0305565952 <= max(rho) <= 0.0305565952
 
 
 # ------------------------------------------------------------------------------------------------ refusals

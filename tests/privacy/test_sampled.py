@@ -15,7 +15,7 @@ from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, P
 from dpsparse.privacy import sampled as sampled_module
 from dpsparse.privacy.curves import gaussian_delta, gaussian_epsilon
 from dpsparse.privacy.poisson import Pair, dominating_pairs
-from dpsparse.privacy.sampled import sampled_delta, sampled_epsilon, sampled_rate
+from dpsparse.privacy.sampled import compose, sampled_delta, sampled_epsilon, sampled_rate
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
 BOTH = pytest.mark.parametrize("relation", [ADD, REPLACE])
@@ -79,6 +79,20 @@ def test_a_finer_grid_changes_little_and_only_downwards(relation, monkeypatch):
     fine = sampled_epsilon(steps, 1e-6, relation)
     sampled_module._losses.cache_clear()
     assert 0.99 * coarse <= fine <= coarse
+
+
+def test_equal_steps_are_counted_together_wherever_they_are_listed():
+    together = sampled_epsilon([(0.1, 2.0, 7)], 1e-5, ADD)
+    assert sampled_epsilon([(0.1, 2.0, 3), (0.1, 2.0, 4)], 1e-5, ADD) == together
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.1])
+def test_what_is_cut_off_counts_as_exposed_and_so_does_what_may_be_carried_around(rate):
+    """Mass on the grid and beyond it, of all steps, is all of it; the bound on the carried tail, near `tail`, comes on top."""
+    tail = 1e-3
+    [pair, _] = dominating_pairs(rate, 2.0, ADD)
+    loss = compose([(pair, 50)], tail)
+    assert 0.5 * tail <= loss.mass.sum() + loss.infinite - 1 <= tail * (1 + 1e-6)
 
 
 # ------------------------------------------------------------------------------------------------ the dominating pair

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.special import log_ndtr, ndtr
 
 from dpsparse.privacy import recursion, selections
-from dpsparse.privacy.recursion import before_noise, before_selection, gaussian, laplace, one_selection
+from dpsparse.privacy.recursion import before_noise, before_selection, gaussian, laplace, nothing_left, one_selection
 from dpsparse.privacy.selections import calibrate, selection_delta, selection_epsilon, too_long
 from dpsparse.privacy.stages import ONE_BY_ONE, Stage, best_size
 
@@ -163,6 +163,16 @@ def test_only_gaussians_is_the_exact_curve() -> None:
         exact = ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
         assert selection_delta(epsilon, [], mu) == pytest.approx(exact, abs=1e-9, rel=1e-9)
     assert calibrate(1.0, 1e-5, [], 1.0) == pytest.approx(0.2680511232**2 / 2, rel=5e-4)
+
+
+def test_noise_beyond_the_losses_that_are_listed_counts_as_exposed() -> None:
+    """A Gaussian listed up to a loss of 1 only: before nothing else its own curve is still covered, at every epsilon."""
+    h, mu = 0.01, 1.0
+    e = h * np.arange(-300, 301, dtype=float)
+    listed = gaussian(h * np.arange(-100, 101, dtype=float), mu)
+    covered = before_noise(nothing_left(e), listed, h)
+    assert np.all(covered >= gaussian(e, mu) * (1 - 1e-12))
+    assert covered[-1] == pytest.approx(listed[-1], rel=1e-6), "all that is beyond"
 
 
 @pytest.mark.parametrize(("epsilon", "eta", "mu"), [(1.0, 0.3, 0.4), (0.3, 1.0, 0.1), (2.0, 0.2, 0.5)])

@@ -21,6 +21,8 @@ from .output import check_file, progress, writing
 @click.option("--n-rows", type=int, help="Public number of rows; required for --adjacency add-remove.")
 @click.option("--n-features", type=int, help="Public number of features; required for svmlight files.")
 @click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
+@click.option("--ledger", help="Address of a ledger that is charged, such as sqlite:///budget.db; needs --dataset.")
+@click.option("--dataset", help="Name of this data in the ledger.")
 @click.option("--seed", type=int, help="For tests only: a fit with a seed is NOT private.")
 @click.option(
     "--out",
@@ -54,6 +56,8 @@ def fit(
     """
     check_file(out)
     model = make_estimator(random_state=seed, **options)
+    _check_ledger(options["ledger"], options["dataset"])
+    _check_surroundings(model)
     with progress(as_json) as visible:
         labels = options["task"] == "classification"
         table = _read(data, visible, target=target, n_features=n_features, labels=labels, zero_based=zero_based)
@@ -72,6 +76,23 @@ def fit(
             click.echo(f"Saved: {out}")
     if failure is not None:
         raise failure
+
+
+def _check_ledger(address: str | None, dataset: str | None) -> None:
+    """Refuse a ledger that cannot be charged, before a file is read."""
+    if (address is None) != (dataset is None):
+        raise Refusal("--ledger and --dataset belong together. Give both, or neither.")
+    if address is not None and dataset is not None:
+        from .. import Ledger
+
+        Ledger(address).remaining(dataset)
+
+
+def _check_surroundings(model: Any) -> None:
+    """Refuse what would look at the rows unpaid. Files go to the model as they are, so that today nothing stands before it."""
+    from ..audit import check_pipeline
+
+    check_pipeline(model, strict=True)
 
 
 def _read(path: Path, visible: bool, *, target: str | None, n_features: int | None, **options: Any) -> Any:

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..facts import Vector
 from ..losses import Logistic, Loss
 from .linear import SparseLinear
+from .refusals import refuse_fit_arguments
 
 
 class SparseClassifier(ClassifierMixin, SparseLinear):
@@ -104,8 +105,9 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, acce
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
         """Fit on private rows. Arguments are checked and the plan is priced before a row is used."""
+        refuse_fit_arguments(unsupported)
         X, y = self._checked(X, y)
         check_classification_targets(y)
         classes, assumptions = self._classes(y)
@@ -114,11 +116,15 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, acce
         targets: list[Vector] = [np.where(known, y == c, np.nan).astype(float) for c in positives]
         fitted = self._fit_models(X, targets, assumptions)
         del X, y, targets, known
-        self.classes_ = classes
+        self._keep(fitted, classes)
+        return self
+
+    def _keep(self, fitted: list[tuple[Vector, float]], classes: Any) -> None:
+        """Fitted attributes from coefficients and intercepts, one pair for each model."""
+        self.classes_ = np.asarray(classes)
         self.coef_ = np.vstack([coef for coef, _ in fitted])
         self.intercept_ = np.array([intercept for _, intercept in fitted])
         self.support_ = np.flatnonzero(np.any(self.coef_ != 0, axis=0))
-        return self
 
     def _classes(self, y: Any) -> tuple[np.ndarray, tuple[str, ...]]:
         if self.classes is not None:

@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import recipes
 from ..data.bounds import read_bounds, read_center
+from ..data.personal import affine_anchors
 from ..data.rows import PrivateRows
 from ..facts import Facts, Penalty, Vector
 from ..losses import Loss
 from ..mechanisms import Randomness
 from ..mechanisms.exact import require_opendp
 from ..oracle import Path, Solver
-from ..oracles import CentralOracle, ExactOracle
+from ..oracles import ExactOracle, answering
 from ..privacy import (
     Adjacency,
     AssumptionError,
@@ -36,7 +36,11 @@ from ..privacy import (
     Statement,
     price,
 )
+from ..privacy.errors import LedgerError
+from ..privacy.paying import check_ledger, paying
+from ..privacy.plan_bill import PlanBill
 from ..privacy.statement import records
+from ..privacy.versions import versions
 
 
 @dataclass(frozen=True)
@@ -58,33 +62,54 @@ class SparseLinear(BaseEstimator):
 
     # ---------------------------------------------------------------------------------------------- public side
 
-    def plan(self, n_rows: int, n_features: int) -> Any:
-        """What a fit on data of this shape would ask, and with how much noise. Reads no data, spends nothing.
+    def plan(
+        self,
+        n_rows: int,
+        n_features: int,
+        *,
+        signal: float | None = None,
+        feature_scale: float | None = None,
+        base_rate: float | None = None,
+    ) -> Any:
+        """What a fit on data of this shape would ask, with how much noise, and what to expect of it. Reads no data, spends nothing.
 
         Parameters
         ----------
         n_rows, n_features : int
             The public shape of the data.
+        signal, feature_scale, base_rate : float or None
+            What is publicly known about the data, for the expected error only; None: the conventions of
+            `dpsparse.planner.Assumed`.
 
         Returns
         -------
         PlanSummary
             Prints as a table; `.to_dict()` for machines.
         """
-        from ..planner import PlanSummary
+        from ..planner import Assumed, Outlook, PlanSummary
 
         models = (
             max(1, len(self.classes)) if getattr(self, "classes", None) is not None and len(self.classes) > 2 else 1
         )
-        return PlanSummary.of(self._prepare(n_rows, n_features, sparse=False, models=models))
+        assumed = Assumed(signal=signal, feature_scale=feature_scale, base_rate=base_rate)
+        prepared = self._prepare(n_rows, n_features, sparse=False, models=models)
+        if prepared.priced is None:
+            return PlanSummary.of(prepared)
+        outlook = Outlook(
+            facts=self._facts(int(n_rows), int(n_features), False),
+            recipe=recipes.make(self.recipe),
+            budget=_per_model(self._budget(int(n_rows))[0], models),
+            delta=prepared.delta,
+            assumed=assumed,
+        )
+        return PlanSummary.of(prepared, outlook)
 
     def _prepare(self, n_rows: int, n_features: int, *, sparse: bool, models: int) -> Prepared:
         """Facts, recipe, plan and price from arguments and public shape alone."""
         for value, what in ((n_rows, "n_rows"), (n_features, "n_features")):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise ValueError(f"{what} must be a positive integer, got {value!r}.")
-        if self.ledger is not None or self.dataset is not None:
-            raise ValueError("this release has no ledger yet; leave ledger=None and dataset=None.")
+        check_ledger(self.ledger, self.dataset)
         recipe, reason = recipes.make(self.recipe), ""
         facts = self._facts(int(n_rows), int(n_features), sparse)
         if isinstance(recipe, recipes.Auto):
@@ -115,8 +140,16 @@ class SparseLinear(BaseEstimator):
                     "noise='exact' draws from the operating system and cannot be seeded; leave random_state=None."
                 )
             require_opendp()
+            if any(a.noise is Noise.LOCAL_GAUSSIAN for a in plan.asks):
+                raise ValueError(
+                    "noise='exact' is not made on devices; use noise='lattice', or a pure local mechanism."
+                )
             plan = plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN)
+        if plan.labels_only:
+            affine_anchors(self._loss(), facts)  # refuses losses that randomised labels cannot answer
         priced = price(plan.repeated(models), budget)
+        if plan.local and all(a.noise is Noise.LOCAL for a in plan.asks):
+            delta = 0.0  # pure reports need none, whatever was allowed
         return Prepared(facts, recipe, solver, plan, priced, delta, models, reason)
 
     def _budget(self, n_rows: int) -> tuple[Budget, float]:
@@ -217,10 +250,10 @@ class SparseLinear(BaseEstimator):
             )
         loss = self._loss()
         found, answers, paths = [], [], []
-        with _Progress(self.verbose, prepared) as on_charge:
+        with self._paying(prepared) as payment, _Progress(self.verbose, prepared) as progress:
             for y in targets:
                 rows = PrivateRows(X, y, prepared.facts, lattice=prepared.recipe.private)
-                oracle = self._oracle(rows, loss, prepared, randomness, on_charge)
+                oracle = self._oracle(rows, loss, prepared, randomness, payment.before(progress))
                 path = Path() if self.keep_path else None
                 w = prepared.solver.run(oracle, path)
                 unused = oracle.till.unused
@@ -229,12 +262,25 @@ class SparseLinear(BaseEstimator):
                         f"the solver left priced asks unused: {unused}. A plan must ask for what it prices."
                     )
                 answers.extend(oracle.till.answers)
-                found.append(_coefficients(w, rows))
+                found.append(coefficients_of(w, rows))
                 paths.append(path)
-        self.statement_ = self._statement(prepared, answers, assumptions, randomness)
+        if prepared.plan.local:
+            assumptions += ("the protocol was simulated on one machine, which held the rows",)
+        self.statement_ = replace(
+            self._statement(prepared, answers, assumptions, randomness), ledger=payment.record
+        )
         if self.keep_path:
             self.path_ = paths[0] if len(paths) == 1 else paths
         return found
+
+    def _paying(self, prepared: Prepared) -> Any:
+        """The whole cost, reserved in the ledger before rows are read; nothing where there is no ledger."""
+        if self.ledger is not None and prepared.plan.labels_only:
+            raise LedgerError(
+                f"recipe {prepared.recipe.name!r} protects labels only, and a ledger guards whole rows. Leave ledger=None for it."
+            )
+        bill = None if prepared.priced is None else PlanBill.of(prepared.priced)
+        return paying(self.ledger, self.dataset, bill, label=prepared.recipe.name, delta=prepared.delta)
 
     def _oracle(
         self,
@@ -248,7 +294,7 @@ class SparseLinear(BaseEstimator):
         if prepared.priced is None:
             return ExactOracle(rows, loss, prepared.plan, randomness.generator(), on_charge)
         one = replace(prepared.priced, plan=prepared.plan)
-        return CentralOracle(rows, loss, one, randomness, on_charge)
+        return answering(rows, loss, one, randomness, on_charge)
 
     def _statement(
         self, prepared: Prepared, answers: list[Any], assumptions: tuple[str, ...], randomness: Randomness
@@ -256,6 +302,12 @@ class SparseLinear(BaseEstimator):
         priced, recipe, facts = prepared.priced, prepared.recipe, prepared.facts
         caveats = list(recipes.caveats_of(recipe, facts))
         assumed = [*assumptions, *recipe.assumptions(facts)]
+        unit, adjacency = "one row", self.adjacency
+        if prepared.plan.local:
+            unit = "one person, one report (local model)"
+        if prepared.plan.labels_only:
+            unit, adjacency = "one person's label, one report (local model)", "replace-one-label"
+            caveats.insert(0, "features are treated as public: only labels are protected")
         if priced is None:
             caveats.append("no privacy: this is a baseline for comparison, and its result must not be released")
         else:
@@ -273,8 +325,8 @@ class SparseLinear(BaseEstimator):
             delta=1.0 if priced is None else prepared.delta,
             rho=math.inf if priced is None else priced.rho,
             mu=math.inf if priced is None else priced.mu,
-            adjacency=self.adjacency,
-            unit="one row",
+            adjacency=adjacency,
+            unit=unit,
             recipe=recipe.name,
             loss=facts.loss,
             n_rows=facts.n_rows,
@@ -283,9 +335,7 @@ class SparseLinear(BaseEstimator):
             assumptions=tuple(assumed),
             caveats=tuple(caveats),
             notes=(prepared.reason,) if prepared.reason else (),
-            versions={
-                p: version(p) for p in ("dpsparse", "numpy", "scipy", "scikit-learn", "dp-accounting", "randomgen")
-            },
+            versions=versions(),
         )
 
     # ---------------------------------------------------------------------------------------------- after fitting
@@ -312,7 +362,7 @@ def _per_model(budget: Budget, models: int) -> Budget:
     return budget if models == 1 else Budget.zcdp(budget.as_rho() / models, budget.relation)
 
 
-def _coefficients(w: Vector, rows: PrivateRows) -> tuple[Vector, float]:
+def coefficients_of(w: Vector, rows: PrivateRows) -> tuple[Vector, float]:
     """Coefficients of the features as the user knows them, and the intercept: public shift and height undone."""
     coef = w[: rows.facts.n_features] + 0.0
     constant = rows.applied_intercept * float(w[-1]) if rows.facts.free else 0.0

@@ -8,8 +8,10 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from ..data.bounds import read_target_bound
+from ..facts import Vector
 from ..losses import Loss, Squared, mean_of
 from .linear import SparseLinear, _is_number
+from .refusals import refuse_fit_arguments
 
 
 class SparseRegressor(RegressorMixin, SparseLinear):
@@ -139,7 +141,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
         """Fit on private rows. Arguments are checked and the plan is priced before a row is used.
 
         Parameters
@@ -147,17 +149,23 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         X : array, sparse matrix or data frame of shape (rows, n_features)
         y : array of shape (rows,)
         """
+        refuse_fit_arguments(unsupported)
         X, y = self._checked(X, y, y_numeric=True)
         if not _is_number(self.target_center):
             raise ValueError(f"target_center must be a finite number, got {self.target_center!r}.")
         y = np.asarray(y, dtype=float) - self.target_center
-        [(coef, intercept)] = self._fit_models(X, [y], ())
+        fitted = self._fit_models(X, [y], ())
         del X, y
+        self._keep(fitted)
+        return self
+
+    def _keep(self, fitted: list[tuple[Vector, float]], classes: Any = None) -> None:
+        """Fitted attributes from coefficients and an intercept."""
+        [(coef, intercept)] = fitted
         self.coef_ = coef
         # behind a link the centre belongs to the prediction and not to the margin
         self.intercept_ = intercept + (self.target_center if mean_of(self._loss()) is None else 0.0)
         self.support_ = np.flatnonzero(coef)
-        return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted targets: margins, or what the loss's link makes of them."""

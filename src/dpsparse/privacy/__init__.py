@@ -8,17 +8,28 @@ from .errors import (
     BudgetError,
     BudgetExceededError,
     DataError,
+    LedgerError,
+    LedgerNotWrittenError,
+    LedgerTamperedError,
     MissingBoundError,
     NonPrivateRandomnessWarning,
     NotPricedError,
     PrivacyError,
+    PrivacyLeakError,
 )
+from .ledger import Ledger
+from .ledger_entries import Amount, Entry
+from .once import OncePerPerson
 from .plan import Ask, EveryRow, Noise, Participation, Plan, PoissonRows, RandomTimes
+from .plan_bill import PlanBill
 from .pricing import PricedPlan, price
+from .reservation import Reservation
 from .statement import Answer, AskRecord, Statement
+from .sum_bill import SumBill
 
 __all__ = [
     "Adjacency",
+    "Amount",
     "Answer",
     "Ask",
     "AskRecord",
@@ -28,17 +39,27 @@ __all__ = [
     "BudgetExceededError",
     "Cost",
     "DataError",
+    "Entry",
     "EveryRow",
+    "Ledger",
+    "LedgerError",
+    "LedgerNotWrittenError",
+    "LedgerTamperedError",
     "MissingBoundError",
     "Noise",
     "NonPrivateRandomnessWarning",
     "NotPricedError",
+    "OncePerPerson",
     "Participation",
     "Plan",
+    "PlanBill",
     "PoissonRows",
     "PricedPlan",
     "PrivacyError",
+    "PrivacyLeakError",
     "RandomTimes",
+    "Reservation",
     "Statement",
+    "SumBill",
     "price",
 ]

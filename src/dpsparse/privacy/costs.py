@@ -10,6 +10,7 @@ Gumbel selection   eta-bounded range, b = range / eta    :math:`\eta = \sqrt{8\r
 Laplace            epsilon-DP, b = l1 sensitivity / eps  :math:`\epsilon = \sqrt{2\rho}`
 permute-and-flip   epsilon-DP, b = 2 sensitivity / eps   :math:`\epsilon = \sqrt{2\rho}`
 objective          a public offset, s = sensitivity / m  :math:`m = \sqrt{2\rho}`
+local randomiser   epsilon-LDP, or mu-GDP if Gaussian    as Laplace, as Gaussian
 =================  ====================================  ==========================
 
 Guarantee
@@ -41,15 +42,19 @@ from .curves import (
     selection_renyi,
 )
 from .errors import BudgetError
+from .once import OncePerPerson
 from .plan import Noise, Plan, PoissonRows, RandomTimes
 from .stages import Stage
+
+#: Noises for which mu-GDP is exact.
+GAUSSIANS = frozenset({Noise.GAUSSIAN, Noise.LOCAL_GAUSSIAN})
 
 
 @dataclass(frozen=True)
 class Cost:
     """One draw: which noise, on which fraction of the rows, at which rho = r w, with which offset.
 
-    With a `law` it stands for as many draws as that law gives, and is counted once.
+    With a `law` it stands for as many draws as that law gives, and is counted as often as the law was drawn from.
     """
 
     noise: Noise
@@ -68,7 +73,7 @@ class Cost:
         """A mu for which the draw is mu-GDP; infinite where none is proven."""
         if self.noise in (Noise.DISCRETE_GAUSSIAN, Noise.OBJECTIVE):
             return math.inf
-        if self.noise is Noise.GAUSSIAN:
+        if self.noise in GAUSSIANS:
             return self.strength
         return selection_mu(self.strength) if self.noise is Noise.GUMBEL else pure_mu(self.strength)
 
@@ -77,17 +82,19 @@ class Cost:
         """The zCDP of the draw."""
         return objective_rho(self.strength, self.offset) if self.noise is Noise.OBJECTIVE else self.rho
 
-    def renyi(self) -> Curve:
+    def renyi(self, orders: Curve = ORDERS) -> Curve:
         """Renyi curve of the draw."""
         if self.noise is Noise.OBJECTIVE:
-            return objective_renyi(self.strength, self.offset)
+            return objective_renyi(self.strength, self.offset, orders)
         return {
             Noise.GAUSSIAN: gaussian_renyi,
             Noise.DISCRETE_GAUSSIAN: gaussian_renyi,  # rho-zCDP: the same line, as a bound
             Noise.GUMBEL: selection_renyi,
             Noise.LAPLACE: laplace_renyi,
             Noise.PERMUTE_AND_FLIP: pure_renyi,
-        }[self.noise](self.strength)
+            Noise.LOCAL: pure_renyi,
+            Noise.LOCAL_GAUSSIAN: gaussian_renyi,
+        }[self.noise](self.strength, orders)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +119,10 @@ class Costs:
             if ask.law is not None:  # whatever was drawn
                 counted[Cost(ask.noise, rate * ask.share / ask.law.mean, q, law=ask.law)] += 1
                 continue
-            for weight in ask.weights():
+            weights = ask.weights()
+            if isinstance(ask.rows, OncePerPerson):  # of all turns one person's record moves only these
+                weights = weights[: ask.rows.counted]
+            for weight in weights:
                 counted[Cost(ask.noise, rate * weight, q, ask.offset)] += ask.draws
         turns = plan.selections()
         ordered = None if turns is None else tuple((rate * weight, count) for weight, count in turns)
@@ -128,7 +138,7 @@ class Costs:
 
     def _total(self, one: Callable[[Cost], float]) -> float:
         rest = max((b._total(one) for b in self.branches), default=0.0)
-        return math.fsum(one(c) * (c.law.mean if c.law else k) for c, k in self.own.items()) + rest
+        return math.fsum(k * one(c) * (c.law.mean if c.law else 1) for c, k in self.own.items()) + rest
 
     @property
     def empty(self) -> bool:
@@ -152,8 +162,13 @@ class Costs:
 
     @property
     def gaussian(self) -> bool:
-        """Whether everything is Gaussian noise."""
-        return self.kinds == {Noise.GAUSSIAN}
+        """Whether everything is Gaussian noise, of which mu-GDP is proven."""
+        return bool(self.kinds) and self.kinds <= GAUSSIANS
+
+    @property
+    def local(self) -> bool:
+        """Whether everything is a pure report that a person randomised."""
+        return self.kinds == {Noise.LOCAL}
 
     @property
     def all_pure(self) -> bool:
@@ -185,14 +200,26 @@ class Costs:
         """Total GDP: exact for unsampled Gaussians, otherwise a bound; infinite where none is proven."""
         return math.inf if self.random else math.sqrt(self._total(lambda c: c.mu**2))
 
-    def renyi(self) -> Curve:
-        """Renyi curve of the composition."""
-        curve = np.zeros_like(ORDERS)
+    def renyi(self, orders: Curve = ORDERS) -> Curve:
+        """Renyi curve of the composition; sampling and random numbers of turns are not counted (see `sampled_renyi`)."""
+        curve = np.zeros_like(orders)
         for cost, count in self.own.items():
-            curve += count * cost.renyi()
+            curve += count * cost.renyi(orders)
         if self.branches:
-            curve += np.max([b.renyi() for b in self.branches], axis=0)
+            curve += np.max([b.renyi(orders) for b in self.branches], axis=0)
         return curve
+
+    def then(self, later: Costs) -> Costs:
+        """These costs and, whatever was answered, `later` after them."""
+        if self.branches:
+            return replace(self, branches=tuple(b.then(later) for b in self.branches))
+        known = self.ordered is not None and later.ordered is not None
+        ordered = (*(self.ordered or ()), *(later.ordered or ())) if known else None
+        return Costs(self.own + later.own, ordered, later.branches)
+
+    def turns(self) -> list[tuple[Cost, int | RandomTimes]]:
+        """Draws with how often each is made: a number, or one law for each time that it was drawn from."""
+        return [(c, k) for c, n in self.own.items() for k in ([c.law] * n if c.law else [n])]
 
     def stage(self) -> Stage | None:
         """The composition for the recursion over selections; None where that does not apply."""

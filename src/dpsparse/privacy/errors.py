@@ -10,7 +10,32 @@ class BudgetError(PrivacyError):
 
 
 class BudgetExceededError(BudgetError):
-    """The ledger has less left than this fit costs."""
+    """The ledger has less left than this fit costs.
+
+    Attributes
+    ----------
+    remaining : float or None
+        Largest epsilon of an all-Gaussian fit that would be taken, at the dataset's delta.
+    would_fit : float or None
+        Epsilon with which the refused plan would be taken, at the delta that the message names; 0: none.
+    """
+
+    def __init__(self, message: str, remaining: float | None = None, would_fit: float | None = None) -> None:
+        super().__init__(message)
+        self.remaining = remaining
+        self.would_fit = would_fit
+
+
+class LedgerError(PrivacyError):
+    """A ledger that cannot be used: a bad address, a missing or damaged file, an unknown dataset."""
+
+
+class LedgerNotWrittenError(LedgerError):
+    """A ledger that could not be written: a full disk, a missing right. Nothing was reserved."""
+
+
+class LedgerTamperedError(LedgerError):
+    """A ledger that does not verify: something was edited, removed, added or moved, or a price is wrong."""
 
 
 class NotPricedError(PrivacyError):
@@ -27,6 +52,10 @@ class AssumptionError(PrivacyError):
 
 class DataError(ValueError):
     """The data cannot be used as it is; says what is wrong without naming a row."""
+
+
+class PrivacyLeakError(PrivacyError):
+    """Something around a private model looks at the rows and was not paid for."""
 
 
 class NonPrivateRandomnessWarning(UserWarning):

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import PrivacyError
+from .once import OncePerPerson
 
 
 class Noise(StrEnum):
@@ -29,12 +30,19 @@ class Noise(StrEnum):
     GUMBEL = "gumbel"
     PERMUTE_AND_FLIP = "permute-and-flip"
     OBJECTIVE = "objective"
+    LOCAL = "local"
+    LOCAL_GAUSSIAN = "local-gaussian"
     NONE = "none"
 
     @property
     def pure(self) -> bool:
         """Whether one answer is epsilon-DP with delta = 0."""
-        return self in (Noise.LAPLACE, Noise.GUMBEL, Noise.PERMUTE_AND_FLIP)
+        return self in (Noise.LAPLACE, Noise.GUMBEL, Noise.PERMUTE_AND_FLIP, Noise.LOCAL)
+
+    @property
+    def local(self) -> bool:
+        """Whether each person's device draws it."""
+        return self in (Noise.LOCAL, Noise.LOCAL_GAUSSIAN)
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,7 @@ class PoissonRows:
         return f"each row with probability {self.rate:.6g}"
 
 
-Participation = EveryRow | PoissonRows
+Participation = EveryRow | PoissonRows | OncePerPerson
 
 
 @dataclass(frozen=True)
@@ -138,7 +146,7 @@ class Ask:
         Turns: how often it will be asked.
     draws : int
         Mechanisms composed within one turn; a top-k selection is k selections.
-    rows : EveryRow or PoissonRows
+    rows : EveryRow, PoissonRows or OncePerPerson
         Which rows answer.
     share : float
         Weight of all turns together in the budget.
@@ -187,13 +195,41 @@ class Ask:
                 f"ask {self.name!r}: sampled rows can only be priced with Gaussian noise, not {str(self.noise)!r}. Use EveryRow() or noise='lattice'."
             )
 
+        if isinstance(self.rows, OncePerPerson) is not self.noise.local:
+            raise PrivacyError(
+                f"ask {self.name!r}: {str(self.noise)!r} noise and {self.rows} do not go together; "
+                "randomised reports are given by each person once."
+            )
+        if isinstance(self.rows, OncePerPerson) and (self.draws > 1 or self.schedule is not None):
+            raise PrivacyError(f"ask {self.name!r}: people who speak once spend the same in every turn, in one draw.")
+        if isinstance(self.rows, OncePerPerson) and self.rows.labels and self.times != self.rows.reports:
+            raise PrivacyError(
+                f"ask {self.name!r}: everybody gives the label in one turn for each model, not in {self.times}."
+            )
+
     def weights(self) -> tuple[float, ...]:
         """Weight of one draw, for each turn."""
+        if isinstance(self.rows, OncePerPerson):  # groups are disjoint: every turn has the whole share
+            return (self.share / self.rows.counted,) * self.times
         if self.law is not None:
             return (self.share / self.law.mean,) * self.times
         schedule = self.schedule or (1.0,) * self.times
         total = math.fsum(schedule)
         return tuple(self.share * v / (total * self.draws) for v in schedule)
+
+    def repeated(self, times: int) -> Ask:
+        """The ask of `times` models on the same rows, each at the same price."""
+        if isinstance(self.rows, OncePerPerson):
+            rows = replace(self.rows, reports=self.rows.reports * times)
+            share = self.share * rows.counted / self.rows.counted
+            return replace(self, times=self.times * times, share=share, rows=rows)
+        return replace(
+            self,
+            times=self.times * times,
+            share=self.share * times,
+            schedule=None if self.schedule is None else self.schedule * times,
+            law=None if self.law is None else replace(self.law, copies=self.law.copies * times),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,6 +270,16 @@ class Plan:
                 return ask
         raise KeyError(name)
 
+    @property
+    def local(self) -> bool:
+        """Whether every answer is made of reports that people randomised themselves."""
+        return bool(self.asks) and all(a.noise.local for a in self.asks) and not self.branches
+
+    @property
+    def labels_only(self) -> bool:
+        """Whether labels alone are private: features are then public, and solvers may see them."""
+        return self.local and all(isinstance(a.rows, OncePerPerson) and a.rows.labels for a in self.asks)
+
     def branch(self, name: str) -> Plan:
         """The branch of this name."""
         for known, plan in self.branches:
@@ -242,19 +288,10 @@ class Plan:
         raise PrivacyError(f"the plan has no branch {name!r}; it has {[known for known, _ in self.branches]}.")
 
     def repeated(self, times: int) -> Plan:
-        """The plan of running this one `times` times on the same rows (one model per class)."""
+        """The plan of running this one on the same rows for `times` classes, each told from the rest by its own model."""
         if times == 1:
             return self
-        asks = tuple(
-            replace(
-                a,
-                times=a.times * times,
-                share=a.share * times,
-                schedule=None if a.schedule is None else a.schedule * times,
-                law=None if a.law is None else replace(a.law, copies=a.law.copies * times),
-            )
-            for a in self.asks
-        )
+        asks = tuple(a.repeated(times) for a in self.asks)
         branches = tuple((name, plan.repeated(times)) for name, plan in self.branches)
         mixed = self.interleaved or bool(branches)
         order = () if mixed else self.order * times

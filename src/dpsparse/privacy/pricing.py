@@ -9,6 +9,7 @@ by what the plan holds:
 * selections or Laplace noise: exact Renyi curves with the tight conversion, the recursion of `selections`, and, where
   all is pure, plain addition; whichever certifies the least noise;
 * perturbed objectives: Renyi curves, which hold their offset; not proven to be mu-GDP for any mu;
+* local randomisers: each person speaks once, so the dearest turn counts, in pure epsilon;
 * discrete Gaussians: zCDP with the tight conversion, since an exact Gaussian curve is not proven for them.
 
 Guarantee
@@ -25,6 +26,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from . import sampled, selections
+from .adjacency import Adjacency
 from .budget import Budget
 from .costs import Cost, Costs
 from .curves import gaussian_epsilon, gaussian_mu, largest, renyi_delta, renyi_epsilon
@@ -115,7 +117,7 @@ def spent_epsilon(costs: Costs, delta: float, budget: Budget, asked: float | Non
     `asked` is an epsilon for which a calibration was made: where its delta is certified, it is not searched for again,
     which would only round it up.
     """
-    if delta == 0:
+    if delta == 0 or costs.local:
         if not costs.all_pure:
             raise BudgetError(NOT_PURE)
         return costs.pure
@@ -125,7 +127,7 @@ def spent_epsilon(costs: Costs, delta: float, budget: Budget, asked: float | Non
         exact = math.inf if costs.random else gaussian_epsilon(costs.mu, delta)
         if not costs.sampled:
             return exact
-        steps = [(c.rate, budget.kappa / c.strength, c.law or k) for c, k in costs.own.items()]
+        steps = [(c.rate, budget.kappa / c.strength, k) for c, k in costs.turns()]
         return min(exact, sampled.sampled_epsilon(steps, delta, budget.relation))
     found = [renyi_epsilon(costs.renyi(), delta)]
     if costs.all_pure:
@@ -151,6 +153,11 @@ def price(plan: Plan, budget: Budget) -> PricedPlan:
     unit = Costs.of(plan)
     if unit.empty:
         raise BudgetError("the plan asks for nothing, so there is nothing to price.")
+    if plan.local and budget.relation is not Adjacency.REPLACE_ONE:
+        raise BudgetError(
+            "in the local model whoever collects the reports sees who reports, so only records are protected and not "
+            "taking part. Use adjacency='replace-one'."
+        )
     rate, accountant = _rate(unit, budget)
     priced = PricedPlan(plan=plan, budget=budget, rate=rate * SAFETY, accountant=accountant)
     _certify(priced)
@@ -179,10 +186,10 @@ def _rate(unit: Costs, budget: Budget) -> tuple[float, str]:
             exact = gaussian_mu(epsilon, delta) ** 2 / (2 * unit.weight)
             candidates.append((exact, "exact Gaussian composition"))
         if unit.random or (unit.sampled and epsilon <= LARGEST_SAMPLED_EPSILON):
-            steps = tuple((c.rate, c.rho, c.law or k) for c, k in unit.own.items())
+            steps = tuple((c.rate, c.rho, k) for c, k in unit.turns())
             found = sampled.sampled_rate(steps, epsilon, delta, budget.relation, exact * SAFETY)
             candidates.append((found, "privacy loss distribution"))
-    elif delta > 0:
+    elif delta > 0 and not unit.local:  # reports stay pure: a delta would be a chance of telling everything
         _refuse_offsets(unit, epsilon, "epsilon")
         candidates.append((_renyi_rate(unit, epsilon, delta), "Renyi curves, tight conversion"))
         stage = unit.stage() if epsilon <= LARGEST_RECURSION_EPSILON else None

@@ -185,6 +185,11 @@ def _merged(steps: Iterable[SampledGaussian]) -> tuple[SampledGaussian, ...]:
     return (*((q, z, k) for (q, z), k in sorted(counted.items())), *random)
 
 
+def composed_losses(steps: Iterable[SampledGaussian], relation: Adjacency, scale: float) -> tuple[Loss, ...]:
+    """The loss of all steps together in each direction that matters; truncations take a small part of `scale`."""
+    return _losses(_merged(steps), relation, TAIL * scale)
+
+
 def sampled_delta(steps: Iterable[SampledGaussian], epsilon: float, relation: Adjacency, scale: float = 1e-6) -> float:
     """Upper bound on delta at `epsilon`; truncations take a small part of `scale`."""
     merged = _merged(steps)

@@ -165,6 +165,24 @@ def _delta(epsilon: float, plan: Stage, points: int) -> float:
         return 1.0
     if epsilon >= plan.largest_loss:
         return 0.0
+    e, h, here = _grid(plan, epsilon, points)
+    return float(_curve(plan, e, h, points)[here])
+
+
+def stage_curve(plan: Stage, points: int = POINTS) -> tuple[Curve, Curve] | None:
+    """Bounds on delta on a grid of epsilons from 0 or just below it to where it meets the rounding margin.
+
+    None if the plan is too long to tell.
+    """
+    if too_long(plan):
+        return None
+    e, h, _ = _grid(plan, plan.largest_loss, points)
+    first = int(np.searchsorted(e, 0.0, side="right")) - 1
+    return e[first:], _curve(plan, e, h, points)[first:]
+
+
+def _grid(plan: Stage, epsilon: float, points: int) -> tuple[Curve, float, int]:
+    """Epsilons around one of interest (or the largest that matters), their step, and which of them is that one."""
     fine = points * max(1.0, math.sqrt(64 / plan.length))
     spread = math.sqrt(plan.variance)
     epsilon = min(epsilon, plan.variance + 12 * spread)  # beyond, delta is less than the rounding margin
@@ -174,7 +192,7 @@ def _delta(epsilon: float, plan: Stage, points: int) -> float:
         h = eta / (2 * math.ceil(eta / (2 * h) - 1e-9)) * (1 + 8 * UNIT)  # so that t = eta / 2 is on the grid
     reach = min(epsilon + 4 * spread, plan.largest_loss) + h
     below, above = math.ceil((reach + epsilon) / h), math.ceil((reach - epsilon) / h)
-    return float(_curve(plan, epsilon + h * np.arange(-below, above + 1, dtype=np.float64), h, points)[below])
+    return epsilon + h * np.arange(-below, above + 1, dtype=np.float64), h, below
 
 
 def _curve(stage: Stage, e: Curve, h: float, points: int) -> Curve:

@@ -18,6 +18,8 @@ COST_NAMES = {
     Noise.LAPLACE: "epsilon",
     Noise.PERMUTE_AND_FLIP: "epsilon",
     Noise.OBJECTIVE: "m",
+    Noise.LOCAL: "epsilon",
+    Noise.LOCAL_GAUSSIAN: "mu",
     Noise.NONE: "none",
 }
 
@@ -35,12 +37,14 @@ class Answer:
     draws : int
         Mechanisms composed in this answer.
     rate : float
-        Sampling rate of the rows; 1 means every row.
+        Sampling rate of the rows; 1 means every row. In the local model: the part of the people who answer.
     sensitivity : float
         How far neighbours can move the query: l2 for Gaussians, l1 for Laplace, the range of score differences for
-        selections. Where rows are sampled: kappa times the norm of one record.
+        selections. Where rows are sampled: kappa times the norm of one record. In the local model: how far apart two
+        answers of one person can be, before they are randomised.
     scale : float
-        Standard deviation or scale of the noise that was added, in the same units.
+        Standard deviation or scale of the noise that was added, in the same units. Pure local randomisers add none, and
+        state sensitivity / epsilon.
     offset : float
         Loss beside what the noise leaves: the log-determinant of a perturbed objective.
     """
@@ -121,6 +125,8 @@ class Statement:
         Which choices were made for the user, and why.
     versions : mapping
         Versions of the software.
+    ledger : mapping or None
+        The dataset and the number of the entry under which a ledger was charged.
     """
 
     private: bool
@@ -139,6 +145,7 @@ class Statement:
     caveats: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str]
+    ledger: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON types; infinite numbers become None."""
@@ -181,18 +188,24 @@ class Statement:
         neighbours = {
             "replace-one": "exchanging one row for any other",
             "add-remove": "adding or removing one row",
+            "replace-one-label": "exchanging one person's label for any other, the features staying as they are,",
         }.get(self.adjacency, self.adjacency)
         factor = f"{math.exp(self.epsilon):.4g}" if self.epsilon < 500 else f"e^{self.epsilon:.6g}"
+        zcdp = "not proven" if math.isinf(self.rho) else f"{self.rho:.6g}"
         gdp = "not proven for this noise" if math.isinf(self.mu) else f"{self.mu:.6g}"
         lines.append(
             f"This model was fitted by {self.recipe} ({self.loss} loss) under ({self.epsilon:.6g}, {self.delta:.3g})-differential "
             f"privacy, {self.adjacency}: {neighbours} changes the probability of any outcome by at most a factor "
             f"{factor}, up to {self.delta:.3g}. The unit of privacy is {self.unit}. In other words: rho-zCDP with "
-            f"rho = {self.rho:.6g}; mu-GDP with mu = {gdp}."
+            f"rho = {zcdp}; mu-GDP with mu = {gdp}."
         )
         for name in dict.fromkeys(a.name for a in self.asks):
             lines.append("  - " + _line([a for a in self.asks if a.name == name]))
         lines.append(f"Composed by: {self.accountant}.")
+        if self.ledger is not None:
+            lines.append(
+                f"Charged to dataset {self.ledger['dataset']!r} as entry {self.ledger['entry']} of its ledger."
+            )
         lines.extend(f"Assumes: {a}." for a in self.assumptions)
         lines.extend(f"Note: {n}." for n in self.notes)
         return "\n".join(lines)
@@ -208,6 +221,12 @@ def _line(group: list[AskRecord]) -> str:
     first = group[0]
     what = {"mu": "sigma", "m": "sigma", "eta": "Gumbel scale"}.get(first.cost_name, "scale")
     draws = "" if first.draws == 1 else f" of {first.draws} draws each"
+    if Noise(first.noise).local:
+        return (
+            f"{sum(a.times for a in group)} x {first.name}: reports randomised by each person ({first.noise}), "
+            f"{first.cost_name} = {span(a.cost for a in group)} per report, answers at most {span(a.sensitivity for a in group)} "
+            f"apart, one part in {round(1 / first.rate)} of the people each"
+        )
     rows = "" if first.rate >= 1 else f", rows sampled at rate {first.rate:.4g}"
     rows += f", offset {first.offset:.4g}" if first.offset else ""
     return (

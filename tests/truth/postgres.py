@@ -1,0 +1,74 @@
+"""A PostgreSQL server for the tests: unprivileged, on a socket in a temporary folder, gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+
+def _tool(name: str) -> str | None:
+    places = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return shutil.which(name) or (str(places[-1]) if places else None)
+
+
+def _user() -> str | None:
+    """Who runs the server: root may not."""
+    if os.geteuid() != 0:
+        return None
+    import pwd
+
+    known = {entry.pw_name for entry in pwd.getpwall()}
+    for name in ("postgres", "nobody"):
+        if name in known:
+            return name
+    pytest.skip("PostgreSQL does not run as root, and there is no other user")
+
+
+@contextmanager
+def running() -> Iterator[str]:
+    """Start a server; yields its address. Skips where there is none to start."""
+    initdb, control = _tool("initdb"), _tool("pg_ctl")
+    if initdb is None or control is None:
+        pytest.skip("no PostgreSQL server is installed (Debian package: postgresql)")
+    user = _user()
+    folder = tempfile.mkdtemp(prefix="pg")
+    if user is not None:
+        shutil.chown(folder, user)
+    data = f"{folder}/data"
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, user=user, cwd=folder, capture_output=True, text=True, check=False)
+
+    try:
+        made = run(initdb, "-D", data, "-U", "tester", "-A", "trust", "-E", "UTF8", "--no-sync")
+        if made.returncode:
+            pytest.skip(f"initdb failed: {made.stderr.strip().splitlines()[-1:]}")
+        options = f"-c listen_addresses='' -c unix_socket_directories='{folder}'"
+        started = run(control, "-D", data, "-w", "-t", "60", "-l", f"{folder}/log", "-o", options, "start")
+        if started.returncode:
+            pytest.skip("the PostgreSQL server did not start")
+        try:
+            yield f"postgresql://tester@/postgres?host={folder}"
+        finally:
+            run(control, "-D", data, "-m", "immediate", "-w", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def fresh_database(address: str) -> Iterator[str]:
+    """An empty database on a running server."""
+    import psycopg
+
+    name = f"ledger_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    yield address.replace("/postgres?", f"/{name}?")
