@@ -175,7 +175,34 @@ class CentredGradient:
 
 Polish = Correlation | ResidualMean | ColumnMeans | Gram | Curvature | CentredGradient
 
-Sum = Gradient | GradientChange | Squares | Weighted | Polish
+
+@dataclass(frozen=True, eq=False)
+class ValidationLoss:
+    """Mean over rows of how badly some coefficients predict the target, each row's loss held within [0, bound]: one number.
+
+    Parameters
+    ----------
+    models : array of shape (number of models, dimension)
+        One model for a regression or two classes (coded 0 and 1); one for each class otherwise (coded 0, 1, 2, ...).
+    kind : {"error", "log-loss", "squared", "absolute"}
+        Wrong class, negative log-probability of the class, squared or absolute residual.
+    bound : float
+        Losses are clipped to it.
+    """
+
+    models: Vector
+    kind: str
+    bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class Count:
+    """The number of rows, over the public number of rows: one number."""
+
+
+Tally = ValidationLoss | Count
+
+Sum = Gradient | GradientChange | Squares | Weighted | Polish | Tally
 
 
 # ------------------------------------------------------------------------------------------------ scores
@@ -332,7 +359,13 @@ class PublishedLabels:
 
 Minimum = PerturbedMinimum | RidgeMinimum | PublishedLabels
 
-Question = Sum | Select | Choice | Minimum | SupportVotes
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """An unbiased estimate of every row's target, randomised by whoever the row is about."""
+
+
+Question = Sum | Select | Choice | Minimum | SupportVotes | Labels
 
 
 # ------------------------------------------------------------------------------------------------ who answers
@@ -401,6 +434,14 @@ class Oracle(ABC):
         """Mean norm of the weighted rows, each held at `top`."""
         return float(np.asarray(self.answer(RowSize(weights, top, support), ask))[0])
 
+    def validation_loss(self, models: Vector, *, kind: str, bound: float, ask: str = "score") -> float:
+        """Mean loss of the predictions of some coefficients, each row's loss held within [0, bound]."""
+        return float(np.asarray(self.answer(ValidationLoss(models, kind, bound), ask))[0])
+
+    def count(self, *, ask: str = "count") -> float:
+        """The number of rows, over the public number of rows."""
+        return float(np.asarray(self.answer(Count(), ask))[0])
+
     def select(
         self, w: Vector, count: int, *, score: Score, clip: Clip, ask: str = "select", excluded: Indices | None = None
     ) -> Indices:
@@ -413,6 +454,10 @@ class Oracle(ABC):
     def estimate(self, question: Minimum, *, ask: str) -> Vector:
         """A minimiser on a support, or labels that it gives."""
         return np.asarray(self.answer(question, ask))
+
+    def labels(self, *, ask: str = "labels") -> Vector:
+        """Randomised targets of all rows; features are then public, as ``facts.design``."""
+        return np.asarray(self.answer(Labels(), ask))
 
     def vote(self, w: Vector, count: int, *, parts: int, clip: Clip, ask: str = "select") -> Indices:
         """The `count` features with the most votes of `parts` parts of the rows, by the gradient at `w`; best first."""

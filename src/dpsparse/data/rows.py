@@ -28,6 +28,7 @@ from ..losses import Loss
 from ..privacy.errors import DataError
 from .blocks import SHIFTED_BLOCK_ROWS, Block, Matrix, Storage
 from .columns import Columns, clipped_limit, clipped_product, columns_of, factor_units, typical_entries
+from .personal import PIECE_ENTRIES, PublicRows, pieces, whole_rows
 from .restricted import RestrictedRows, restrict
 from .weighted import absolute_sums, held_sizes, weighted_squares
 
@@ -247,6 +248,28 @@ class PrivateRows:
         if self._typical_memory is None:
             self._typical_memory = [typical_entries(self._store, block) for block in self._blocks]
         return self._typical_memory
+
+    def margins_of(self, models: Vector) -> Iterator[tuple[Vector, Vector, NDArray[np.bool_]]]:
+        """Margins under each of some models (rows by models), targets, and which rows count: **private**, for the trusted room."""
+        for block in self._blocks:
+            yield np.column_stack([self._margin(block, w) for w in models]), block.y, block.alive > 0
+
+    def contributions(
+        self, loss: Loss, w: Vector, clip: Clip, chosen: Mask, *, entries: int = PIECE_ENTRIES
+    ) -> Iterator[Vector]:
+        """Gradients of the chosen rows, each held within `clip`, some rows at a time: **private**, for local randomisers."""
+        for block in self._sampled(chosen):
+            for part in pieces(block, self.facts.dimension, entries):
+                factor = self._factors(part, self._slope(loss, self._margin(part, w), part), clip)
+                yield whole_rows(self._store, part) * (factor * (clip.norm / SUM_UNITS))[:, None]
+
+    def targets(self) -> Vector:
+        """Targets within their bound, zero for records that do not count: **private**, for local randomisers."""
+        return np.concatenate([b.y for b in self._blocks]) if self._blocks else np.zeros(0)
+
+    def public(self, loss: Loss) -> PublicRows:
+        """The features without the targets, for label privacy, where they were declared public."""
+        return PublicRows(self._store, self._blocks, loss)
 
     def deal(self, parts: int, generator: np.random.Generator) -> Iterator[Mask]:
         """Disjoint parts of the rows: each row goes to one of them, independently of the others and of the data."""

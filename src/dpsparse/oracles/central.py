@@ -40,6 +40,7 @@ from ..oracle import (
     Choice,
     Gradient,
     Indices,
+    Labels,
     Oracle,
     PerturbedMinimum,
     Polish,
@@ -49,6 +50,7 @@ from ..oracle import (
     Select,
     Sum,
     SupportVotes,
+    Tally,
     Weighted,
 )
 from ..privacy.errors import PrivacyError
@@ -69,6 +71,7 @@ from ..statistics import (
 from .measure import Measurement, Reach, measure
 from .polish import choice_scores, polish_sum
 from .scores import scores_of, spread
+from .tallies import tally
 from .terms import PricedTerms
 from .till import Till
 from .weighted import measure_weighted
@@ -106,6 +109,8 @@ class CentralOracle(Oracle):
 
     def answer(self, question: Question, ask: str) -> Any:
         """Charge, measure, protect."""
+        if isinstance(question, Labels):
+            raise PrivacyError("labels are randomised by the people they are about; plan them with OncePerPerson().")
         paid, turn = self.till.charge(ask)
         chosen = None
         if isinstance(paid.rows, PoissonRows):
@@ -150,6 +155,10 @@ class CentralOracle(Oracle):
             if chosen is not None:
                 raise PrivacyError("polishing asks every row; plan it with EveryRow().")
             return polish_sum(question, self._rows, self._loss)
+        if isinstance(question, Tally):
+            if chosen is not None:
+                raise PrivacyError("tallies are taken over every row; plan them with EveryRow().")
+            return tally(question, self._rows, self._loss)
         return measure(question, self._rows, self._loss, chosen)
 
     def _release(self, ask: Ask, turn: int, measured: Measurement) -> Vector:

@@ -12,6 +12,7 @@ from ..facts import Clip
 from ..losses import Loss
 from ..oracle import (
     Choice,
+    Labels,
     Oracle,
     PerturbedMinimum,
     Polish,
@@ -20,6 +21,7 @@ from ..oracle import (
     RidgeMinimum,
     Select,
     SupportVotes,
+    Tally,
     Weighted,
 )
 from ..privacy.adjacency import Adjacency
@@ -31,6 +33,7 @@ from .central import share_of_columns, share_of_rows
 from .measure import exact_estimate, exact_mean
 from .polish import choice_scores, exact_polish
 from .scores import scores_of
+from .tallies import exact_tally
 from .terms import NoNoise
 from .till import Till
 from .weighted import exact_weighted
@@ -60,6 +63,8 @@ class ExactOracle(Oracle):
 
     def answer(self, question: Question, ask: str) -> Any:
         """Charge and answer, without protection."""
+        if isinstance(question, Labels):
+            raise PrivacyError("labels are randomised by the people they are about; plan them with OncePerPerson().")
         paid, _ = self.till.charge(ask)
         rate = share_of_rows(paid)
         self.passes += rate * share_of_columns(question, self.facts.dimension)
@@ -72,6 +77,8 @@ class ExactOracle(Oracle):
             return np.argsort(-counted, kind="stable")[: question.count]
         if isinstance(question, Weighted):
             return exact_weighted(question, self._rows, self._loss, rate * self.facts.n_rows)
+        if isinstance(question, Tally):
+            return exact_tally(question, self._rows, self._loss) / self.facts.n_rows
         if isinstance(question, Choice):
             scores, _ = choice_scores(question, self._rows, self._loss, Adjacency.REPLACE_ONE)
             return np.array([np.argmax(scores)])

@@ -1,0 +1,212 @@
+"""Leak checks: what stands around a private model and looks at the rows unpaid.
+
+A private estimator cannot see what was done to X before ``fit`` was called. This reads the arguments of a pipeline, never any
+data, and names what would break the promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.utils import get_tags
+
+from ..privacy import PrivacyLeakError
+from .surroundings import HARMLESS, LEARNS, UNLESS, WRAPPERS, Word
+
+#: Wrappers that pass the rows on as they are, and the argument that holds what they wrap.
+TRANSPARENT = {"FixedThresholdClassifier": "estimator", "PrivateSearch": "estimator"}
+
+#: Our own steps that spend a budget.
+PRICED = frozenset(("PrivateScaler", "NoisyCount"))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that the promise does not cover.
+
+    Attributes
+    ----------
+    where : str
+        Its place: names of steps, from the outside in.
+    what : str
+        Its class.
+    severity : {"leak", "cost", "unknown"}
+        It looks at the rows unpaid; it spends more than a statement says; or nothing is known about it.
+    cause, advice : str
+        What it does, and what to do instead.
+    """
+
+    where: str
+    what: str
+    severity: str
+    cause: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.where} ({self.what}) {self.cause}. {self.advice}"
+
+
+def check_pipeline(estimator: Any, *, strict: bool = False, public: tuple[str, ...] = ()) -> list[Finding]:
+    """What stands around a private model and breaks its promise.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A pipeline, a search, or any estimator with a private model inside. Only its arguments are read.
+    strict : bool
+        Raise instead of returning findings.
+    public : tuple of str
+        Names of steps that were fitted on public data, or learn nothing: they are believed. (A ``FrozenEstimator`` is, too.)
+
+    Returns
+    -------
+    list of Finding
+        Empty if nothing was found. Functions given to a ``FunctionTransformer``, and ``cross_val_score`` called on a model, cannot
+        be seen.
+
+    Raises
+    ------
+    PrivacyLeakError
+        If `strict` and anything was found.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import Normalizer, StandardScaler
+    >>> from dpsparse import SparseClassifier, audit
+    >>> model = SparseClassifier(row_norm=1.0)
+    >>> audit.check_pipeline(make_pipeline(Normalizer(), model))
+    []
+    >>> [finding] = audit.check_pipeline(make_pipeline(StandardScaler(), model))
+    >>> finding.cause
+    'learns the location and scale of every column from all rows'
+    """
+    found = list(_walk(estimator, "", public))
+    if strict and found:
+        raise PrivacyLeakError(" ".join(str(finding) for finding in found))
+    return found
+
+
+def _walk(estimator: Any, path: str, public: tuple[str, ...]) -> Iterator[Finding]:
+    """Findings about an estimator that ends in a model."""
+    name = _known_name(estimator)
+    if not _holds_private(estimator):
+        yield _finding(
+            estimator,
+            path,
+            Word("unknown", "holds no model of dpsparse, so nothing here is private", "Put a private model into it."),
+        )
+    elif name == "Pipeline":
+        yield from _steps(estimator, path, public)
+    elif name == "TransformedTargetRegressor":
+        if estimator.transformer is not None:
+            yield from _transformer(estimator.transformer, _join(path, "transformer"), public)
+        yield from _walk(estimator.regressor, _join(path, "regressor"), public)
+    elif name in TRANSPARENT:
+        yield from _walk(getattr(estimator, TRANSPARENT[name]), _join(path, TRANSPARENT[name]), public)
+    elif name in WRAPPERS:
+        yield _finding(estimator, path, WRAPPERS[name])
+        for key, inner in _inside(estimator):
+            yield from _walk(inner, _join(path, key), public)
+    elif not _ours(estimator):
+        word = Word(
+            "unknown", "holds a private model, and what it does with the rows is not known", "Fit the model itself."
+        )
+        yield _finding(estimator, path, word)
+
+
+def _steps(pipeline: Any, path: str, public: tuple[str, ...]) -> Iterator[Finding]:
+    *before, (last_name, last) = pipeline.steps
+    priced = []
+    for name, step in before:
+        yield from _transformer(step, _join(path, name), public)
+        if type(step).__name__ in PRICED and _ours(step):
+            priced.append(name)
+    if priced and not _ours(pipeline):
+        cause = f"has {' and '.join([*priced, last_name])} spend a budget each, and no statement covers them together"
+        yield _finding(pipeline, path, Word("cost", cause, "Use dpsparse.make_private_pipeline."))
+    yield from _walk(last, _join(path, last_name), public)
+
+
+def _transformer(step: Any, path: str, public: tuple[str, ...]) -> Iterator[Finding]:
+    """Findings about something that rows go through before a model."""
+    name = _known_name(step)
+    if (
+        isinstance(step, str)
+        or step is None
+        or path in public
+        or path.rsplit(".", maxsplit=1)[-1] in public
+        or _ours(step)
+    ):
+        return
+    if name == "Pipeline":
+        for inner_name, inner in step.steps:
+            yield from _transformer(inner, _join(path, inner_name), public)
+    elif name == "FeatureUnion":
+        for inner_name, inner in step.transformer_list:
+            yield from _transformer(inner, _join(path, inner_name), public)
+    elif name == "ColumnTransformer":
+        for inner_name, inner, _ in step.transformers:
+            yield from _transformer(inner, _join(path, inner_name), public)
+        yield from _transformer(step.remainder, _join(path, "remainder"), public)
+    elif name in WRAPPERS and _holds_private(step):
+        yield _finding(step, path, WRAPPERS[name])
+    elif name in HARMLESS or (name in UNLESS and UNLESS[name](step.get_params(deep=False))):
+        return
+    elif name in LEARNS:
+        yield _finding(step, path, LEARNS[name])
+    elif _learns(step):
+        advice = f"If it learns nothing, or was fitted on public data, say so: public=({path.rsplit('.', maxsplit=1)[-1]!r},)."
+        yield _finding(step, path, Word("leak", "is fitted on all rows before the private model", advice))
+
+
+def _learns(step: Any) -> bool:
+    """Whether a transformer says of itself that it has to be fitted."""
+    try:
+        return bool(get_tags(step).requires_fit)
+    except (AttributeError, TypeError):  # not an estimator of scikit-learn: nothing is known
+        return True
+
+
+def _known_name(estimator: Any) -> str:
+    """The name of the first class of scikit-learn, or ours, that an object is."""
+    for kind in type(estimator).__mro__:
+        if kind.__module__.split(".")[0] == "sklearn" or (
+            kind.__module__.startswith("dpsparse.") and kind.__name__ in TRANSPARENT
+        ):
+            return kind.__name__
+    return type(estimator).__name__
+
+
+def _ours(estimator: Any) -> bool:
+    return type(estimator).__module__.split(".")[0] == "dpsparse"
+
+
+def _inside(estimator: Any) -> list[tuple[str, Any]]:
+    """Models directly inside a wrapper that are, or hold, private ones."""
+    direct = estimator.get_params(deep=False)
+    listed = [pair for value in direct.values() if isinstance(value, list) for pair in value if isinstance(pair, tuple)]
+    pairs = [*direct.items(), *((pair[0], pair[1]) for pair in listed)]
+    return [(str(key), value) for key, value in pairs if _estimator(value) and _holds_private(value)]
+
+
+def _estimator(value: Any) -> bool:
+    return callable(getattr(value, "get_params", None)) and not isinstance(value, type)
+
+
+def _holds_private(estimator: Any) -> bool:
+    """Whether a model of ours is in there, at any depth."""
+    if not _estimator(estimator):
+        return False
+    everything = [estimator, *estimator.get_params(deep=True).values()]
+    return any(_estimator(value) and _ours(value) for value in everything)
+
+
+def _finding(estimator: Any, path: str, word: Word) -> Finding:
+    return Finding(path or "the estimator", type(estimator).__name__, word.severity, word.cause, word.advice)
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

@@ -1,0 +1,19 @@
+"""Private and public preparation of rows, and pipelines that share one budget."""
+
+from .bounds import Bounds
+from .count import NoisyCount
+from .per_record import PublicScaler, RowNormalizer
+from .pipeline import PrivatePipeline, make_private_pipeline
+from .plan import PipelinePlan
+from .scaler import PrivateScaler
+
+__all__ = [
+    "Bounds",
+    "NoisyCount",
+    "PipelinePlan",
+    "PrivatePipeline",
+    "PrivateScaler",
+    "PublicScaler",
+    "RowNormalizer",
+    "make_private_pipeline",
+]

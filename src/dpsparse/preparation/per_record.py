@@ -1,0 +1,149 @@
+"""Maps of single rows: what happens to one depends on no other, so they cost nothing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.preprocessing import normalize
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..data.bounds import read_bounds
+from .bounds import Bounds
+
+
+class PerRecord(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Base of transformers that look at one row at a time; not for direct use."""
+
+    def _bounds_after(self, before: Bounds | None, n_features: int) -> Bounds:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Check the arguments and the shape; learns nothing from the rows."""
+        validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_min_samples=1)
+        self.bounds_ = self._bounds_after(None, self.n_features_in_)
+        return self
+
+    def _rows(self, X: Any) -> Any:
+        check_is_fitted(self, "bounds_")
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False, copy=True)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class RowNormalizer(PerRecord):
+    """Scale each row to a public length. Empty rows stay empty.
+
+    Guarantee
+    ---------
+    Free: the map of a row does not depend on any other row. Afterwards its l2 norm is at most `length` (times the root of the
+    number of features for ``norm="max"``), whatever came in.
+
+    Parameters
+    ----------
+    norm : {"l2", "l1", "max"}
+        Which norm becomes `length`.
+    length : float, default=1.0
+
+    Attributes
+    ----------
+    bounds_ : Bounds
+        Public bounds of the rows that come out.
+
+    Examples
+    --------
+    >>> from dpsparse import RowNormalizer
+    >>> RowNormalizer().fit_transform([[3.0, 4.0], [0.0, 0.0]])
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+
+    def __init__(self, norm: str = "l2", length: float = 1.0) -> None:
+        self.norm = norm
+        self.length = length
+
+    def transform(self, X: Any) -> Any:
+        """Scale the rows."""
+        scaled = normalize(self._rows(X), norm=self.norm, copy=False)
+        scaled *= self.length
+        return scaled
+
+    def _bounds_after(self, before: Bounds | None, n_features: int) -> Bounds:
+        if self.norm not in ("l2", "l1", "max"):
+            raise ValueError(f"norm must be 'l2', 'l1' or 'max', got {self.norm!r}.")
+        length = read_bounds(None, self.length, n_features)[2]
+        # rounding may leave a row a little longer; who reads it clips it
+        row_norm = length * math.sqrt(n_features) if self.norm == "max" else length
+        if before is not None and np.all(np.asarray(before.lower) >= 0):
+            return Bounds(0.0, length, row_norm)
+        return Bounds(-length, length, row_norm)
+
+
+class PublicScaler(PerRecord):
+    """Map each column from public bounds to [-1, 1]; entries beyond them are clipped.
+
+    Guarantee
+    ---------
+    Free: the map is made of public constants.
+
+    Parameters
+    ----------
+    feature_bound : float, array or (lo, hi)
+        Public bounds: b for [-b, b], or (lo, hi); each a number or one per feature. Never taken from the data.
+    center : bool, default=False
+        False: divide by the largest absolute bound, which keeps zeros. True: move the midpoint to zero first; dense rows only.
+
+    Attributes
+    ----------
+    bounds_ : Bounds
+        Public bounds of the rows that come out.
+
+    Examples
+    --------
+    >>> from dpsparse import PublicScaler
+    >>> PublicScaler(feature_bound=(0, [100, 2]), center=True).fit_transform([[75, 1], [120, 0]])
+    array([[ 0.5,  0. ],
+           [ 1. , -1. ]])
+    """
+
+    def __init__(self, feature_bound: Any = None, center: bool = False) -> None:
+        self.feature_bound = feature_bound
+        self.center = center
+
+    def transform(self, X: Any) -> Any:
+        """Clip, shift and scale the columns."""
+        X = self._rows(X)
+        lower, upper, _ = read_bounds(self.feature_bound, None, self.n_features_in_)
+        if sp.issparse(X):
+            if self.center:
+                raise ValueError("center=True would make sparse rows dense. Use center=False, or dense rows.")
+            columns = X.indices
+            low, high = (v[columns] if isinstance(v, np.ndarray) else v for v in (lower, upper))
+            scale = np.maximum(np.abs(lower), np.abs(upper)) * np.ones(self.n_features_in_)
+            X.data = np.clip(X.data, low, high) / scale[columns]
+            return X
+        middle, half = self._middle_and_half()
+        return (np.clip(X, lower, upper) - middle) / half
+
+    def _middle_and_half(self) -> tuple[Any, Any]:
+        lower, upper, _ = read_bounds(self.feature_bound, None, self.n_features_in_)
+        if self.center:
+            return (np.asarray(lower) + upper) / 2, (np.asarray(upper) - lower) / 2
+        return 0.0, np.maximum(np.abs(lower), np.abs(upper))
+
+    def _bounds_after(self, before: Bounds | None, n_features: int) -> Bounds:
+        lower, upper, _ = read_bounds(self.feature_bound, None, n_features)
+        if self.center:
+            return Bounds.read(1.0, None, n_features)
+        half = np.maximum(np.abs(lower), np.abs(upper))
+        out = Bounds.read((np.asarray(lower) / half, np.asarray(upper) / half), None, n_features)
+        if before is None:
+            return out
+        # columns shrink at least by the smallest divisor, and so do rows
+        return Bounds(out.lower, out.upper, min(out.row_norm, before.row_norm / float(np.min(half))))

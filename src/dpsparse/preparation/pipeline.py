@@ -1,0 +1,353 @@
+"""Pipelines whose steps share one budget and one statement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Self
+
+import scipy.sparse as sp
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from .. import recipes
+from ..estimators.linear import SparseLinear
+from ..estimators.refusals import refuse_fit_arguments
+from ..privacy import Adjacency, Budget, BudgetError, PrivacyError, Statement
+from ..privacy.paying import check_ledger, paying
+from .bounds import Bounds
+from .count import NoisyCount
+from .division import divided, refuse_local
+from .per_record import PerRecord
+from .plan import PipelinePlan
+from .priced import PricedStep
+from .scaler import PrivateScaler
+
+#: Rows that a model is planned for beforehand, where their number is to be counted; its price does not depend on it.
+GUESSED_ROWS = 10_000
+
+
+class PrivatePipeline(Pipeline):
+    r"""A scikit-learn pipeline whose steps share one budget; made by `make_private_pipeline`.
+
+    Guarantee
+    ---------
+    The whole fit keeps (epsilon, delta). Let :math:`\rho` be the largest zCDP that implies it. Step k is priced at
+    :math:`\rho_k = s_k\rho`, fixed before the first row is read; :math:`\sum_k s_k = 1`. What a step asks may depend on what
+    earlier ones released (scales, bounds, a count), its price does not, so adaptive composition of zCDP gives
+    :math:`\sum_k\rho_k = \rho`. If the model is seen to be Gaussian at its price, steps are priced in :math:`\mu_k =
+    \sqrt{2\rho_k}` instead, :math:`\sum\mu_k^2 = \mu^2`, with the exact Gaussian curve; should the released bounds lead it to ask
+    something else after all, that is priced in the same language. A step that is alone with the budget has all of it,
+    whatever its language. All other steps are checked to look at one row at a time, or to be frozen.
+
+    Parameters
+    ----------
+    steps : list of (name, step)
+        Preparing steps and, last, a SparseRegressor or SparseClassifier. Budgets of steps are not used: they are set here.
+    epsilon, delta, budget
+        The whole budget. delta None: ``min(1e-6, 1/(10 n))``, or 1e-6 where rows are counted.
+    shares : dict or None
+        Part of the whole for some of the priced steps, by name; the model gets the rest. None: 2 % for a PrivateScaler, 1 %
+        for a NoisyCount.
+    adjacency : {"replace-one", "add-remove"}
+    n_rows : int or None
+        Public number of rows; under add-remove it is needed unless a NoisyCount comes first.
+    ledger, dataset
+        A durable budget; the whole pipeline is reserved at once.
+    memory, verbose, transform_input
+        As in scikit-learn; rows are not cached, whatever `memory` is.
+
+    Attributes
+    ----------
+    statement_ : Statement
+        What was promised for all steps together.
+    plan_ : PipelinePlan
+        How the budget was divided.
+    """
+
+    def __init__(
+        self,
+        steps: Any,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        budget: Any = None,
+        shares: Mapping[str, float] | None = None,
+        adjacency: str = "replace-one",
+        n_rows: int | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+        memory: Any = None,
+        verbose: bool = False,
+        transform_input: Any = None,
+    ) -> None:
+        super().__init__(steps, memory=memory, verbose=verbose)
+        self.transform_input = transform_input
+        self.epsilon = epsilon
+        self.delta = delta
+        self.budget = budget
+        self.shares = shares
+        self.adjacency = adjacency
+        self.n_rows = n_rows
+        self.ledger = ledger
+        self.dataset = dataset
+
+    # ---------------------------------------------------------------------------------------------- public side
+
+    def plan(self, n_rows: int, n_features: int) -> PipelinePlan:
+        """How a fit on data of this shape would divide the budget. Reads no data, spends nothing.
+
+        Parameters
+        ----------
+        n_rows : int
+            Public number of rows; where a `NoisyCount` counts them, a guess, for the model's own rules.
+        n_features : int
+            Number of features that reach the first step of ours.
+        """
+        priced = self._priced_steps()
+        check_ledger(self.ledger, self.dataset)
+        counted = any(isinstance(step, NoisyCount) for step in priced.values())
+        delta = self.delta
+        if delta is None:
+            delta = 1e-6 if counted else min(1e-6, 1 / (10 * n_rows))
+        whole = Budget.approx(self.epsilon, delta) if self.budget is None else self.budget
+        if not isinstance(whole, Budget):
+            raise BudgetError(f"budget must be a dpsparse Budget such as Budget.zcdp(0.1), got {self.budget!r}.")
+        whole = whole.under(self.adjacency)
+        delta = delta if whole.delta is None else whole.delta
+
+        def prepared(budget: Budget) -> Any:
+            return self._prepared(budget, delta, n_rows, n_features)
+
+        shares, budgets, bill = divided(whole, self.shares, priced, prepared)
+        return PipelinePlan(
+            bill=bill,
+            epsilon=bill.epsilon(delta),
+            delta=delta,
+            n_rows=None if counted else n_rows,
+            shares=shares,
+            budgets=budgets,
+            free=tuple(name for name, _ in self.steps if name not in priced),
+        )
+
+    def _priced_steps(self) -> dict[str, Any]:
+        """Steps with a budget, by name; refuses what is not a private pipeline, and what looks at the rows unpaid."""
+        from ..audit import check_pipeline
+
+        check_pipeline(self, strict=True)
+        last = self.steps[-1][1]
+        if not isinstance(last, SparseLinear):
+            raise TypeError(
+                f"a private pipeline ends in a SparseRegressor or a SparseClassifier, got {type(last).__name__}."
+            )
+        if not recipes.make(last.recipe).private:
+            raise BudgetError("the model is a baseline without privacy. A private pipeline needs a private recipe.")
+        found = {name: step for name, step in self.steps if isinstance(step, PricedStep | SparseLinear)}
+        counts = [name for name, step in found.items() if isinstance(step, NoisyCount)]
+        if Adjacency.named(self.adjacency) is not Adjacency.ADD_REMOVE:
+            if counts:
+                raise PrivacyError(
+                    f"step {counts[0]!r} counts rows, but under replace-one their number is public. Leave it out, or use adjacency='add-remove'."
+                )
+        elif self.n_rows is None and next(iter(found)) not in counts:
+            raise PrivacyError(
+                "under add-remove adjacency the number of rows is private: declare n_rows, or put a NoisyCount before every other priced step."
+            )
+        return found
+
+    def _prepared(self, budget: Budget, delta: float, n_rows: int, n_features: int) -> Any:
+        """What the model would ask with a budget, for the bounds that can be foreseen; None where they cannot."""
+        name, model = self.steps[-1]
+        bounds: Bounds | None = None
+        known = True
+        for _, step in self.steps[:-1]:
+            if isinstance(step, PerRecord | PrivateScaler):
+                bounds = step._bounds_after(bounds, n_features)
+            elif not isinstance(step, NoisyCount) and step not in ("passthrough", None):
+                bounds, known = None, not self._after_ours(step)
+            if not known:
+                return None
+        classes = getattr(model, "classes", None)
+        models = len(classes) if classes is not None and len(classes) > 2 else 1
+        with lent(model, **self._loan(name, budget, delta, n_rows, bounds)):
+            return model._prepare(n_rows, n_features, sparse=False, models=models)
+
+    def _after_ours(self, step: Any) -> bool:
+        """Whether a foreign step stands behind one of ours: it may change the number of features."""
+        steps = [s for _, s in self.steps]
+        return any(isinstance(s, PerRecord | PricedStep) for s in steps[: steps.index(step)])
+
+    def _loan(
+        self, name: str, budget: Budget, delta: float, n_rows: int | None, bounds: Bounds | None
+    ) -> dict[str, Any]:
+        """Arguments that a priced step gets from the pipeline for one fit."""
+        step = self.named_steps[name]
+        loan: dict[str, Any] = {
+            "budget": budget,
+            "delta": delta,
+            "adjacency": self.adjacency,
+            "ledger": None,
+            "dataset": None,
+        }
+        if not isinstance(step, NoisyCount):
+            loan["n_rows"] = n_rows
+            if bounds is not None and step.row_norm is None and step.feature_bound is None:
+                loan |= {"row_norm": bounds.row_norm, "feature_bound": bounds.feature_bound}
+        return loan
+
+    # ---------------------------------------------------------------------------------------------- fitting
+
+    def fit(self, X: Any, y: Any = None, **unsupported: Any) -> Self:
+        """Fit all steps on private rows. The whole is checked and priced before the first question is asked."""
+        refuse_fit_arguments(unsupported)
+        self._priced_steps()
+        n_rows = self._public_rows(X)
+        start, bounds = 0, None
+        for _, step in self.steps:  # steps that ask nothing, up to the first that does
+            if isinstance(step, PricedStep | SparseLinear):
+                break
+            X, bounds = self._free(step, X, y, bounds)
+            start += 1
+        plan = self.plan(n_rows or GUESSED_ROWS, int(X.shape[1]))
+        self.plan_ = plan
+        if plan.alone:  # it pays for its own plan
+            whole = self._statement(plan, self._fit_steps(start, X, y, n_rows, bounds, plan))
+        else:
+            with paying(self.ledger, self.dataset, plan.bill, label="private pipeline", delta=plan.delta) as payment:
+                payment.before(lambda _: None)("private pipeline")
+                statements = self._fit_steps(start, X, y, n_rows, bounds, plan)
+            whole = replace(self._statement(plan, statements), ledger=payment.record)
+        self.statement_ = self.steps[-1][1].statement_ = whole
+        return self
+
+    def _fit_steps(
+        self, start: int, X: Any, y: Any, n_rows: int | None, bounds: Bounds | None, plan: PipelinePlan
+    ) -> list[Statement]:
+        """Fit the steps from `start` on, each with its budget; returns what each priced one promised."""
+        statements = []
+        for name, step in self.steps[start:]:
+            if not isinstance(step, PricedStep | SparseLinear):
+                X, bounds = self._free(step, X, y, bounds)
+                continue
+            loan = self._loan(name, plan.budgets[name], plan.delta, n_rows, bounds)
+            if plan.alone:
+                loan |= {"ledger": self.ledger, "dataset": self.dataset}
+            with lent(step, **loan):
+                if isinstance(step, SparseLinear) and not plan.alone:  # its bounds may not have been foreseen
+                    refuse_local(step._prepare(step._shape_of(X), int(X.shape[1]), sparse=sp.issparse(X), models=1))
+                step.fit(X, y)
+            if isinstance(step, PricedStep):  # its asks must not be taken for those of the model
+                asks = tuple(replace(ask, name=f"{name}: {ask.name}") for ask in step.statement_.asks)
+                statements.append(replace(step.statement_, asks=asks))
+            else:
+                statements.append(step.statement_)
+            if isinstance(step, NoisyCount):
+                n_rows = step.n_rows_
+            if isinstance(step, PrivateScaler):
+                bounds = step.bounds_
+            if isinstance(step, PricedStep):
+                X = step.transform(X)
+        return statements
+
+    def _public_rows(self, X: Any) -> int | None:
+        """The public number of rows; None where a step counts them."""
+        if Adjacency.named(self.adjacency) is Adjacency.ADD_REMOVE:
+            return self.n_rows
+        rows = int(X.shape[0]) if len(getattr(X, "shape", ())) else len(X)
+        if self.n_rows is not None and self.n_rows != rows:
+            raise PrivacyError(
+                f"n_rows={self.n_rows!r} was declared, but the data has another number of rows; under replace-one they must agree."
+            )
+        return rows
+
+    @staticmethod
+    def _free(step: Any, X: Any, y: Any, bounds: Bounds | None) -> tuple[Any, Bounds | None]:
+        """Rows and bounds behind a step that costs nothing."""
+        if step in ("passthrough", None):
+            return X, bounds
+        X = step.fit(X, y).transform(X)
+        if isinstance(step, PerRecord):
+            return X, step._bounds_after(bounds, int(X.shape[1]))
+        return X, None
+
+    def _statement(self, plan: PipelinePlan, parts: list[Statement]) -> Statement:
+        """One statement for all steps."""
+        last = parts[-1]
+        assumptions = [a for part in parts for a in part.assumptions]
+        if plan.free:
+            assumptions.append(f"what is done to a row by {', '.join(plan.free)} depends on no other row")
+        return replace(
+            last,
+            epsilon=last.epsilon if plan.alone else plan.epsilon,
+            delta=plan.delta,
+            rho=math.fsum(part.rho for part in parts),
+            mu=math.hypot(*(part.mu for part in parts)),
+            recipe=f"pipeline of {', '.join(part.recipe for part in parts)}",
+            asks=tuple(ask for part in parts for ask in part.asks),
+            accountant=last.accountant if plan.alone else plan.accountant,
+            assumptions=tuple(dict.fromkeys(assumptions)),
+            caveats=tuple(dict.fromkeys(c for part in parts for c in part.caveats)),
+            notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        )
+
+
+def make_private_pipeline(
+    *steps: Any,
+    epsilon: float = 1.0,
+    delta: float | None = None,
+    budget: Any = None,
+    shares: Mapping[str, float] | None = None,
+    adjacency: str = "replace-one",
+    n_rows: int | None = None,
+    ledger: Any = None,
+    dataset: str | None = None,
+) -> PrivatePipeline:
+    """A pipeline with one budget and one statement; names of steps are their classes in lower case.
+
+    Preparing steps come first and a SparseRegressor or SparseClassifier last. A step that learns from the rows without paying
+    (a StandardScaler, a vocabulary, a column filter) is refused, with its cause.
+
+    Parameters
+    ----------
+    *steps : transformers and, last, a model
+    epsilon, delta, budget, shares, adjacency, n_rows, ledger, dataset
+        As in `PrivatePipeline`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsparse import PrivateScaler, SparseRegressor, make_private_pipeline
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (20_000, 5)) * [1, 1, 0.1, 0.1, 0.1]
+    >>> y = X[:, 0] + 10 * X[:, 2] + 0.1 * rng.standard_normal(20_000)
+    >>> pipe = make_private_pipeline(
+    ...     PrivateScaler(feature_bound=1.0), SparseRegressor(sparsity=2, target_bound=3.0), epsilon=2.0
+    ... )
+    >>> round(pipe.fit(X, y).statement_.epsilon, 6)
+    2.0
+    """
+    pipeline = PrivatePipeline(
+        make_pipeline(*steps).steps,
+        epsilon=epsilon,
+        delta=delta,
+        budget=budget,
+        shares=shares,
+        adjacency=adjacency,
+        n_rows=n_rows,
+        ledger=ledger,
+        dataset=dataset,
+    )
+    pipeline._priced_steps()
+    return pipeline
+
+
+@contextmanager
+def lent(step: Any, **loan: Any) -> Iterator[None]:
+    """Set some arguments of a step for a while; it has its own back afterwards."""
+    own = {name: value for name, value in step.get_params(deep=False).items() if name in loan}
+    step.set_params(**loan)
+    try:
+        yield
+    finally:
+        step.set_params(**own)

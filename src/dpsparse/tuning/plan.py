@@ -1,0 +1,110 @@
+"""What a search will cost and what each of its runs gets, before anything is read."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..privacy import Adjacency
+from ..privacy.promise import Promise
+from ..privacy.tuning import SearchBill
+from .scoring import Scoring
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchPlan:
+    """The budget of a search.
+
+    Attributes
+    ----------
+    bill : SearchBill
+        What is paid, whatever number of runs is drawn.
+    epsilon, delta : float
+        The promise for the whole search.
+    n_rows : int
+        Public number of rows.
+    training_rows, validation_rows : int
+        Public number of rows that fit and that score.
+    training_rho, score_rho : float
+        zCDP of one fit and of one score.
+    scoring : Scoring
+    candidates : int or None
+        Size of the space; None if it is not finite.
+    """
+
+    bill: SearchBill
+    epsilon: float
+    delta: float
+    n_rows: int
+    training_rows: int
+    validation_rows: int
+    training_rho: float
+    score_rho: float
+    scoring: Scoring
+    candidates: int | None
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which datasets count as neighbours."""
+        return self.bill.adjacency
+
+    @property
+    def run_rho(self) -> float:
+        """The zCDP of one run: a fit and its score."""
+        assert isinstance(self.bill.base, Promise)
+        return self.bill.base.rho
+
+    @property
+    def run_epsilon(self) -> float:
+        """Epsilon of one run alone, at the same delta."""
+        return self.bill.base.epsilon(self.delta)
+
+    @property
+    def score_deviation(self) -> float:
+        """Standard deviation of the noise in a score."""
+        return self.scoring.deviation(self.score_rho, self.validation_rows)
+
+    @property
+    def composed_epsilon(self) -> float:
+        """Epsilon of publishing as many runs as are expected, each with its score, instead of the best one."""
+        return self.bill.base.scaled(self.bill.law.mean).epsilon(self.delta)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "adjacency": str(self.adjacency),
+            "law": self.bill.law.name,
+            "mean_runs": self.bill.law.mean,
+            "no_run": self.bill.law.none,
+            "run_rho": self.run_rho,
+            "run_epsilon": self.run_epsilon,
+            "composed_epsilon": self.composed_epsilon,
+            "training_rho": self.training_rho,
+            "score_rho": self.score_rho,
+            "score_deviation": self.score_deviation,
+            "score": asdict(self.scoring),
+            "n_rows": self.n_rows,
+            "training_rows": self.training_rows,
+            "validation_rows": self.validation_rows,
+            "candidates": self.candidates,
+        }
+
+    def __str__(self) -> str:
+        law = self.bill.law
+        same = self.training_rows + self.validation_rows > self.n_rows
+        lines = [
+            f"private search over {'infinitely many' if self.candidates is None else self.candidates} candidates on "
+            f"{self.n_rows} rows, {self.adjacency}",
+            f"  costs ({self.epsilon:.6g}, {self.delta:.3g})-DP in all: the best of a random, secret number of runs "
+            f"({law.name} law, mean {law.mean:.4g})",
+            f"  each run: ({self.run_epsilon:.4g}, {self.delta:.3g})-DP, rho = {self.run_rho:.4g}; "
+            f"publishing {law.mean:.4g} such runs would cost epsilon {self.composed_epsilon:.4g}",
+            f"  its fit: rho = {self.training_rho:.4g} on {self.training_rows} rows",
+            f"  its score: {self.scoring.name}, losses within [0, {self.scoring.bound:.4g}], rho = {self.score_rho:.4g} on "
+            f"{'the same' if same else self.validation_rows} rows; noise of standard deviation {self.score_deviation:.3g}",
+        ]
+        if law.none:
+            lines.append(f"  no run at all with probability {law.none:.2g}: the answer is then the start vector")
+        return "\n".join(lines)

@@ -1,0 +1,111 @@
+"""How runs are compared: by a private mean of bounded losses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from ..data.rows import PrivateRows
+from ..facts import Facts, Vector
+from ..losses import mean_of
+from ..mechanisms import Randomness
+from ..oracles import CentralOracle
+from ..privacy import Adjacency, Ask, Budget, MissingBoundError, Noise, Plan, PricedPlan, price
+from ..privacy.statement import Answer
+
+#: Scores by scikit-learn's names, and the loss behind each.
+REGRESSION = {"neg_mean_squared_error": "squared", "neg_mean_absolute_error": "absolute"}
+CLASSIFICATION = {"accuracy": "error", "neg_log_loss": "log-loss"}
+
+#: Default bound on log-loss: that of giving the right class a probability of one eighth.
+LARGEST_LOG_LOSS = 3 * math.log(2)
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """A score: higher is better.
+
+    Parameters
+    ----------
+    name : str
+    kind : str
+        Kind of the loss of one row.
+    bound : float
+        Each row's loss is clipped to [0, bound]. Public.
+    """
+
+    name: str
+    kind: str
+    bound: float
+
+    @classmethod
+    def read(cls, name: str, bound: float | None, estimator: Any) -> Scoring:
+        """Fill in the defaults for an estimator."""
+        known = CLASSIFICATION if is_classifier(estimator) else REGRESSION
+        if name == "auto":
+            name = next(iter(known))
+        if name not in known:
+            raise ValueError(
+                f"score must be 'auto' or one of {', '.join(map(repr, known))} for this estimator, got {name!r}."
+            )
+        kind = known[name]
+        if bound is None:
+            residual = 0.0 if is_classifier(estimator) else estimator._target_bound() / 2
+            bound = {
+                "error": 1.0,
+                "log-loss": LARGEST_LOG_LOSS,
+                "squared": residual**2,
+                "absolute": residual,
+            }[kind]
+        number = isinstance(bound, int | float | np.number) and not isinstance(bound, bool)
+        if not number or not (math.isfinite(bound) and bound > 0):
+            raise MissingBoundError(f"score_bound must be one positive finite number, got {bound!r}.")
+        return cls(name, kind, float(bound))
+
+    def priced(self, rho: float, adjacency: Adjacency, exact: bool) -> PricedPlan:
+        """The one ask of a score, at its price."""
+        noise = Noise.DISCRETE_GAUSSIAN if exact else Noise.GAUSSIAN
+        return price(Plan(asks=(Ask(name="score", noise=noise),)), Budget.zcdp(rho, adjacency))
+
+    def deviation(self, rho: float, n_rows: int) -> float:
+        """Standard deviation of the noise in a score."""
+        return self.bound / math.sqrt(2 * rho) / n_rows
+
+    def of(self, loss: float) -> float:
+        """The score that belongs to a mean loss."""
+        return 1.0 - loss if self.kind == "error" else -loss
+
+
+class Validation:
+    """Rows that score models, through an oracle of their own for each.
+
+    Parameters
+    ----------
+    X, y
+        Private rows; y is coded 0, 1, ... for classes, and centred otherwise.
+    facts : Facts
+        Public bounds of the rows as they come: features are clipped to them, and neither shifted nor scaled.
+    scoring : Scoring
+    priced : PricedPlan
+        The price of one score.
+    """
+
+    def __init__(self, X: Any, y: Vector, facts: Facts, scoring: Scoring, priced: PricedPlan) -> None:
+        self._rows = PrivateRows(X, y, facts.with_(shift=0.0, means=None, intercept=1.0, start=None))
+        self._scoring = scoring
+        self._priced = priced
+
+    def score(self, model: Any, randomness: Randomness) -> tuple[float, list[Answer]]:
+        """A noisy score of a fitted model, and the answers it took."""
+        loss = model._loss()
+        oracle = CentralOracle(self._rows, loss, self._priced, randomness)
+        height = self._rows.applied_intercept
+        coefficients = np.column_stack([np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_) / height])
+        if not is_classifier(model) and mean_of(loss) is None:  # rows hold centred targets
+            coefficients[:, -1] -= model.target_center / height
+        mean = oracle.validation_loss(coefficients, kind=self._scoring.kind, bound=self._scoring.bound)
+        return self._scoring.of(mean), oracle.till.answers

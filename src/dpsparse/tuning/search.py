@@ -1,0 +1,393 @@
+"""Private hyper-parameter search by random stopping."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+from typing import Any, Self
+
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ..estimators.linear import SparseLinear
+from ..estimators.refusals import refuse_fit_arguments
+from ..mechanisms import Randomness
+from ..privacy import Budget, NonPrivateRandomnessWarning, PrivacyError, Statement
+from ..privacy.paying import check_ledger, paying
+from ..privacy.tuning import RANDOM_STOPPING, SearchBill, calibrate_search, law_of
+from ..privacy.versions import versions
+from .plan import SearchPlan
+from .runs import Data, Run, best_run, public_default
+from .scoring import Scoring
+from .space import CHECKED, DEFAULT_RECIPES, Space, candidate
+
+SECRET = (
+    "only the best run was published, and the number of runs stays secret: publishing it, other runs, or the time that the "
+    "search took is not covered"
+)
+
+
+def _classifies(search: Any) -> bool:
+    return bool(is_classifier(search.estimator))
+
+
+def _models(classes: Any) -> int:
+    """Models of one fit."""
+    return len(classes) if classes is not None and len(classes) > 2 else 1
+
+
+class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
+    """Hyper-parameter search under differential privacy.
+
+    A secret random number of times, a candidate is drawn, fitted and scored, each with its own noise; the run with the best
+    noisy score is the answer. The cost is far below that of publishing all runs, and does not depend on how many were drawn.
+
+    Parameters
+    ----------
+    estimator : SparseRegressor or SparseClassifier
+        Its `epsilon`, `delta`, `budget` and `random_state` are not used: the search sets them.
+    param_distributions : dict or list of dict, or None
+        Names of the estimator's arguments (``"sparsity"``, ``"alpha"``, ``"recipe"``, ...), or ``recipe__`` and a field of its
+        recipe (``"recipe__steps"``, ``"recipe__clip"``), with a list of values or a distribution of ``scipy.stats``. From a
+        list of dictionaries one is drawn first. None: the recipes that ``auto`` chooses from, and DP-IGHT.
+    epsilon : float, default=1.0
+        Budget of the whole search.
+    delta : float or None
+        None: ``min(1e-6, 1/(10 n))``.
+    mean_runs : float, default=10
+        Expected number of runs; above 1.
+    law : {"auto", "logarithmic", "geometric", "poisson"}
+        Law of the number of runs. ``auto``: Poisson below a mean of 10, otherwise logarithmic. Under the Poisson law there may
+        be no run at all; the answer is then the public start vector.
+    scoring : str
+        ``auto`` is ``"accuracy"`` for a classifier (or ``"neg_log_loss"``) and ``"neg_mean_squared_error"`` for a regressor (or
+        ``"neg_mean_absolute_error"``).
+    score_bound : float or None
+        Losses of single rows are clipped to [0, score_bound]. None: 1 for accuracy, 3 log 2 for log-loss, and what a residual of
+        half the target bound costs for a regressor.
+    score_share : float, default=0.1
+        Part of a run's zCDP that pays for its score, where the rows that fit also score.
+    holdout : float or None
+        None: the same rows fit and score, which composes. A number in (0, 1): this part of the rows, drawn independently of
+        the data, scores and the others fit; each row then takes part in one of the two, and both have the whole budget of a run.
+    ledger, dataset
+        A durable budget shared by many fits; the whole search is reserved at once.
+    accept : tuple of str
+        Names of assumptions that the user accepts, beside the estimator's own.
+    random_state : int or None
+        None: cryptographic randomness. A seed is for tests: the search is then not private.
+    verbose : bool
+        Show that the search is running; how many runs are done is not shown.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        The candidate of the best run; empty if there was none.
+    best_score_ : float
+        Its noisy score; NaN if there was no run.
+    best_estimator_ : SparseRegressor or SparseClassifier
+        Its model. Its statement is that of the whole search.
+    statement_ : Statement
+        What was promised for the whole search.
+    plan_ : SearchPlan
+        What it cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsparse import PrivateSearch, SparseRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (5000, 20))
+    >>> y = 2 * X[:, 0] - X[:, 3] + 0.1 * rng.standard_normal(5000)
+    >>> model = SparseRegressor(feature_bound=1.0, target_bound=3.5, sparsity=2, recipe="dp_ight")
+    >>> search = PrivateSearch(model, {"recipe__clip": [0.001, 1.0]}, epsilon=4.0, mean_runs=20).fit(X, y)
+    >>> round(search.statement_.epsilon, 6)
+    4.0
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_distributions: Any = None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        mean_runs: float = 10,
+        law: str = "auto",
+        scoring: str = "auto",
+        score_bound: float | None = None,
+        score_share: float = 0.1,
+        holdout: float | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+        accept: tuple[str, ...] = (),
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.param_distributions = param_distributions
+        self.epsilon = epsilon
+        self.delta = delta
+        self.mean_runs = mean_runs
+        self.law = law
+        self.scoring = scoring
+        self.score_bound = score_bound
+        self.score_share = score_share
+        self.holdout = holdout
+        self.ledger = ledger
+        self.dataset = dataset
+        self.accept = accept
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ---------------------------------------------------------------------------------------------- public side
+
+    def plan(self, n_rows: int, n_features: int) -> SearchPlan:
+        """What the search would cost on data of this shape, and what each run would get. Reads no data, spends nothing.
+
+        Every candidate of a space with at most 256 of them is planned and priced, and one that cannot be is refused.
+        """
+        declared = getattr(self.estimator, "classes", None)
+        return self._planned(n_rows, n_features, sparse=False, models=_models(declared))[0]
+
+    def _planned(self, n_rows: int, n_features: int, *, sparse: bool, models: int) -> tuple[SearchPlan, Space]:
+        """The plan, and the space that it was checked for; from arguments and public shape alone."""
+        if not isinstance(self.estimator, SparseLinear):
+            raise TypeError(
+                f"PrivateSearch takes a SparseRegressor or a SparseClassifier, got {type(self.estimator).__name__}. "
+                "What it fits must be private, and know its own price."
+            )
+        check_ledger(self.ledger, self.dataset)
+        law = law_of(self.law, self.mean_runs)
+        scoring = Scoring.read(self.scoring, self.score_bound, self.estimator)
+        delta = min(1e-6, 1 / (10 * n_rows)) if self.delta is None else self.delta
+        relation = Budget.approx(self.epsilon, delta, self.estimator.adjacency).relation  # refuses what makes no sense
+        training, validation = self._parts(n_rows)
+        given = self.param_distributions
+        space = Space.read({"recipe": list(DEFAULT_RECIPES)} if given is None else given, self.estimator)
+
+        def planned(bill: SearchBill) -> SearchPlan:
+            rho = bill.base.rho
+            split = 1.0 if self.holdout is not None else 1.0 - self._share()
+            return SearchPlan(
+                bill=bill,
+                epsilon=bill.epsilon(delta),
+                delta=delta,
+                n_rows=n_rows,
+                training_rows=training,
+                validation_rows=validation,
+                training_rho=rho * split,
+                score_rho=rho if self.holdout is not None else rho * self._share(),
+                scoring=scoring,
+                candidates=space.size,
+            )
+
+        def checked(plan: SearchPlan) -> bool:
+            """Whether every candidate was seen to be Gaussian at its price; refuses one that cannot be planned."""
+            if space.size is None or space.size > CHECKED:
+                return False
+            shape: dict[str, Any] = {"n_features": n_features, "sparse": sparse, "models": models}
+            prices = [self._prepared(parameters, plan, **shape).priced for parameters in space.all()]
+            return all(priced.mu**2 <= 2 * plan.training_rho for priced in prices)
+
+        def calibrated(gaussian: bool) -> SearchPlan:
+            return planned(calibrate_search(self.epsilon, delta, law, gaussian=gaussian, adjacency=relation))
+
+        # the exact Gaussian curve makes the Poisson law cheaper, if all candidates may use it at the price it gives
+        plan = calibrated(gaussian=True)
+        if checked(plan):
+            return plan, space
+        careful = calibrated(gaussian=False)
+        if careful.run_rho != plan.run_rho:
+            checked(careful)
+        return careful, space
+
+    def _share(self) -> float:
+        if not (isinstance(self.score_share, float) and 0 < self.score_share < 1):
+            raise ValueError(f"score_share must lie strictly between 0 and 1, got {self.score_share!r}.")
+        return self.score_share
+
+    def _parts(self, n_rows: int) -> tuple[int, int]:
+        """Public numbers of rows that fit and that score."""
+        if self.holdout is None:
+            return n_rows, n_rows
+        if not (isinstance(self.holdout, float) and 0 < self.holdout < 1):
+            raise ValueError(f"holdout must be None or lie strictly between 0 and 1, got {self.holdout!r}.")
+        held = round(self.holdout * n_rows)
+        if not 0 < held < n_rows:
+            raise ValueError(f"holdout={self.holdout!r} of {n_rows} rows leaves nothing to fit or nothing to score.")
+        return n_rows - held, held
+
+    def _candidate(self, parameters: Any, plan: SearchPlan) -> Any:
+        """An estimator for one run, at its price."""
+        made = candidate(self.estimator, parameters)
+        return made.set_params(
+            budget=Budget.zcdp(plan.training_rho, plan.adjacency),
+            delta=plan.delta,
+            n_rows=plan.training_rows,
+            accept=(*made.accept, *self.accept),
+            ledger=None,
+            dataset=None,
+            random_state=None,
+            verbose=False,
+        )
+
+    def _prepared(self, parameters: Any, plan: SearchPlan, *, n_features: int, sparse: bool, models: int) -> Any:
+        """The priced plan of a candidate; refuses one that cannot be run."""
+        try:
+            made = self._candidate(parameters, plan)
+            prepared = made._prepare(plan.training_rows, n_features, sparse=sparse, models=models)
+        except (ValueError, TypeError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            kind = type(error) if isinstance(error, PrivacyError) else kind
+            raise kind(
+                f"the candidate {parameters!r} cannot be run in a search, which prices runs in zCDP: {error}"
+            ) from None
+        if prepared.priced is None:
+            raise PrivacyError(
+                f"the candidate {parameters!r} is a baseline without privacy. A private search compares private recipes."
+            )
+        if prepared.plan.local:
+            raise PrivacyError(
+                f"the candidate {parameters!r} randomises on devices, and its privacy cannot be mixed with that of a central search."
+            )
+        return prepared
+
+    # ---------------------------------------------------------------------------------------------- fitting
+
+    def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
+        """Search on private rows. Everything is planned, priced and drawn before a row is used."""
+        refuse_fit_arguments(unsupported)
+        from ..audit import check_pipeline
+
+        check_pipeline(self.estimator, strict=True)
+        randomness = Randomness(self.random_state)
+        data = Data.read(clone(self.estimator), X, y)
+        del X, y
+        shape: dict[str, Any] = {"n_features": data.n_features, "sparse": sp.issparse(data.X), "models": data.models}
+        plan, space = self._planned(data.n_rows, **shape)
+        generator = randomness.generator()
+        drawn = [space.draw(generator) for _ in range(plan.bill.law.draw(generator))]
+        for parameters in drawn:  # refuse before anything is spent; what was drawn does not depend on the data
+            self._prepared(parameters, plan, **shape)
+        if not randomness.secure:
+            warnings.warn(
+                "random_state was given: the noise can be reproduced, so this search is not private. Use random_state=None for a release.",
+                NonPrivateRandomnessWarning,
+                stacklevel=2,
+            )
+        bill, label = plan.bill, "private search"
+        with paying(self.ledger, self.dataset, bill, label=label, delta=plan.delta) as payment, _Progress(self.verbose):
+            payment.before(lambda _: None)(label)  # also where no run was drawn: the ledger must not tell
+            models = [(parameters, self._candidate(parameters, plan)) for parameters in drawn]
+            best = best_run(models, data, plan, randomness, holdout=self.holdout)
+        if best is None:
+            best = Run({}, public_default(clone(self.estimator), data), math.nan, ())
+        model = data.named(best.model)
+        self.plan_ = plan
+        self.best_params_ = best.parameters
+        self.best_score_ = best.score
+        self.best_estimator_ = model
+        self.statement_ = model.statement_ = replace(
+            self._statement(plan, best, data, randomness), ledger=payment.record
+        )
+        self.n_features_in_ = model.n_features_in_
+        if "feature_names_in_" in vars(model):
+            self.feature_names_in_ = model.feature_names_in_
+        return self
+
+    def _statement(self, plan: SearchPlan, best: Run, data: Data, randomness: Randomness) -> Statement:
+        """What the whole search promised."""
+        law = plan.bill.law
+        ran = vars(best.model).get("statement_")
+        caveats = [] if ran is None else list(ran.caveats)
+        if not randomness.secure:
+            caveats.append("searched with a fixed seed: not private")
+        assumptions = [*data.assumptions, *(() if ran is None else ran.assumptions), SECRET]
+        notes = [] if ran is None else list(ran.notes)
+        if ran is None:
+            notes.append("no run was drawn: the model is the public start vector, and has seen no row")
+        notes.append(f"each run, whichever candidate it drew, was rho-zCDP with rho = {plan.run_rho:.6g}")
+        return Statement(
+            private=True,
+            epsilon=plan.epsilon,
+            delta=plan.delta,
+            rho=math.inf,
+            mu=math.inf,
+            adjacency=str(plan.adjacency),
+            unit="one row",
+            recipe=f"private search, {'no run' if ran is None else ran.recipe}",
+            loss=best.model._loss().name,
+            n_rows=plan.n_rows,
+            asks=best.answers,
+            accountant=f"{RANDOM_STOPPING} ({law.name} law, mean {law.mean:.6g}) over Renyi curves, tight conversion",
+            assumptions=tuple(dict.fromkeys(assumptions)),
+            caveats=tuple(caveats),
+            notes=tuple(notes),
+            versions=versions(),
+        )
+
+    # ---------------------------------------------------------------------------------------------- after fitting
+
+    @property
+    def classes_(self) -> Any:
+        """Classes of a classifier."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.classes_
+
+    def predict(self, X: Any) -> Any:
+        """Predictions of the best model."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X)
+
+    @available_if(_classifies)
+    def predict_proba(self, X: Any) -> Any:
+        """Class probabilities of the best model."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_proba(X)
+
+    @available_if(_classifies)
+    def decision_function(self, X: Any) -> Any:
+        """Margins of the best model."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.decision_function(X)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Score of the best model on some rows: exact, and so not to be published unless they are public."""
+        check_is_fitted(self, "best_estimator_")
+        return float(self.best_estimator_.score(X, y))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = inner.classifier_tags
+        tags.regressor_tags = inner.regressor_tags
+        tags.target_tags = inner.target_tags
+        tags.input_tags = inner.input_tags
+        tags.non_deterministic = True
+        return tags
+
+
+class _Progress:
+    """Shows that a search is running. How many runs it takes is secret, so there is nothing to count."""
+
+    def __init__(self, verbose: bool) -> None:
+        self._bar: Any = None
+        if verbose:
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+            self._bar = Progress(TextColumn("private search"), BarColumn(), TimeElapsedColumn())
+            self._bar.add_task("private search", total=None)
+
+    def __enter__(self) -> None:
+        if self._bar is not None:
+            self._bar.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()

@@ -1,0 +1,143 @@
+"""What a search may try: candidates drawn from public distributions, over an estimator's arguments and its recipe's fields."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .. import recipes
+
+#: Arguments that a search sets itself, or that have to be the same in all runs.
+FIXED = frozenset(
+    [
+        "epsilon",
+        "delta",
+        "budget",
+        "adjacency",
+        "n_rows",
+        "noise",
+        "ledger",
+        "dataset",
+        "accept",
+        "random_state",
+        "verbose",
+        "classes",
+        "target_center",
+        "keep_path",
+    ]
+)
+
+#: Fields of the recipe are named with this before them.
+RECIPE = "recipe__"
+
+#: What is tried when the user does not say: the recipes that ``auto`` chooses from, and DP-IGHT.
+DEFAULT_RECIPES = ("select_polish", "dual_averaging", "dp_ight")
+
+#: Spaces with at most this many candidates are checked one by one before a search.
+CHECKED = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Dictionaries of parameters, one of which is drawn with equal chance, and then a value for each of its parameters.
+
+    Parameters
+    ----------
+    parts : tuple of mappings
+        A value is a list, each entry of which is equally likely, or a distribution with a method ``rvs`` as in
+        ``scipy.stats``. Keys are arguments of the estimator, or ``recipe__`` and a field of its recipe.
+    """
+
+    parts: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def read(cls, given: Any, estimator: Any) -> Space:
+        """Check what the user gave; refuses before anything is drawn."""
+        parts = (given,) if isinstance(given, Mapping) else tuple(given) if isinstance(given, Sequence) else None
+        if not parts or not all(isinstance(part, Mapping) and part for part in parts):
+            raise TypeError(
+                f"param_distributions must be a dictionary (or a list of them) of lists or scipy distributions, got {given!r}. "
+                'Example: {"recipe__steps": [5, 10, 20], "recipe__clip": scipy.stats.loguniform(0.1, 10)}.'
+            )
+        known = estimator.get_params(deep=True)
+        for part in parts:
+            for name, values in part.items():
+                _check_name(name, known)
+                _check_values(name, values)
+        return cls(parts)
+
+    @property
+    def size(self) -> int | None:
+        """How many candidates there are; None if a distribution is among them."""
+        if not all(_listed(values) for part in self.parts for values in part.values()):
+            return None
+        return sum(int(np.prod([len(values) for values in part.values()])) for part in self.parts)
+
+    def all(self) -> Iterator[dict[str, Any]]:
+        """Every candidate of a finite space."""
+        for part in self.parts:
+            for values in itertools.product(*part.values()):
+                yield dict(zip(part, values, strict=True))
+
+    def draw(self, generator: np.random.Generator) -> dict[str, Any]:
+        """One candidate; independent of all others and of the data."""
+        part = self.parts[int(generator.integers(len(self.parts)))]
+        return {
+            name: values[int(generator.integers(len(values)))]
+            if _listed(values)
+            else _plain(values.rvs(random_state=generator))
+            for name, values in part.items()
+        }
+
+
+def candidate(estimator: Any, parameters: Mapping[str, Any]) -> Any:
+    """A fresh estimator with these parameters; fields of the recipe are set on the recipe that it would use."""
+    own = {name: value for name, value in parameters.items() if not name.startswith(RECIPE)}
+    of_recipe = {name.removeprefix(RECIPE): value for name, value in parameters.items() if name.startswith(RECIPE)}
+    made = clone(estimator).set_params(**own)
+    if of_recipe:
+        recipe = recipes.make(made.recipe)
+        missing = sorted(of_recipe.keys() - {field.name for field in fields(recipe)})  # type: ignore[arg-type]
+        if missing:
+            known = [field.name for field in fields(recipe)]  # type: ignore[arg-type]
+            raise ValueError(
+                f"recipe {recipe.name!r} has no field {missing[0]!r}; it has {', '.join(known) or 'none'}. "
+                "Name the recipe in the estimator, or give a list of dictionaries, one for each recipe."
+            )
+        made.set_params(recipe=replace(recipe, **of_recipe))  # type: ignore[type-var]
+    return made
+
+
+def _check_name(name: Any, known: Mapping[str, Any]) -> None:
+    if name in FIXED:
+        raise ValueError(f"{name!r} cannot be searched over: it must be the same in all runs, or is set by the search.")
+    if not isinstance(name, str) or (not name.startswith(RECIPE) and name not in known):
+        searchable = sorted(n for n in known if n not in FIXED)
+        raise ValueError(
+            f"{name!r} is not an argument of the estimator. Use one of {', '.join(searchable)}, or recipe__ and a field of the recipe."
+        )
+
+
+def _check_values(name: str, values: Any) -> None:
+    if _listed(values):
+        if len(values) == 0:
+            raise ValueError(f"{name!r} has an empty list of values.")
+    elif not callable(getattr(values, "rvs", None)):
+        raise TypeError(
+            f"{name!r} must have a list of values or a distribution with a method rvs, such as scipy.stats.loguniform(0.1, 10), "
+            f"got {values!r}."
+        )
+
+
+def _listed(values: Any) -> bool:
+    return isinstance(values, list | tuple | range | np.ndarray)
+
+
+def _plain(value: Any) -> Any:
+    """A number of Python instead of one of numpy, which recipes may not take for an integer or a float."""
+    return value.item() if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0 else value
