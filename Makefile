@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow laws lint docs bench setup clean
+.PHONY: demo test test-slow audit laws lint docs bench setup clean mutants
 
 demo: $(READY)
 	$(BIN)/dpsparse demo --out out
@@ -14,8 +14,14 @@ test: $(READY)
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n auto -m slow
 
+audit: $(READY)
+	$(BIN)/python -m pytest -n auto tests/audits tests/audit
+
 laws: $(READY)
 	$(BIN)/python -m pytest -n auto tests/laws -m "not slow"
+
+mutants: $(READY)
+	cd tests && ../$(BIN)/python -m mutants.run
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -212,6 +212,28 @@ def digits(name: str = "mnist", rows: int | None = None, sparsity: int | None = 
     return Setting(X / 255.0, label(y), bounds, "classification", sparsity, test=(test[0] / 255.0, label(test[1])))
 
 
+def genomic(name: str, seed: int, sparsity: int | None = None) -> Setting:
+    """Few records with thousands of genes: arcene, colon, golub_leukemia, riboflavin; a random 80/20 split.
+
+    Genes are ranked within each record and ranks mapped to [-1, 1]: looks at one record at a time, so it is free.
+    """
+    (X, y), more = _parts(name)
+    if more is not None:
+        X, y = np.vstack([X, more[0]]), np.concatenate([y, more[1]])
+    ranks = np.argsort(np.argsort(X, axis=1, kind="stable"), axis=1)
+    X = 2 * ranks / (X.shape[1] - 1) - 1.0
+    bounds: dict[str, Any] = {"feature_bound": 1.0}
+    task = "classification"
+    if name == "riboflavin":
+        task = "regression"
+        bounds |= {"target_center": -7.5, "target_bound": 2.5}
+    else:
+        y = (y > 0).astype(int)
+    order = np.random.default_rng(seed).permutation(y.size)
+    train, test = order[: int(0.8 * y.size)], order[int(0.8 * y.size) :]
+    return Setting(X[train], y[train], bounds, task, sparsity, test=(X[test], y[test]))
+
+
 def held_out_error(model: Any, setting: Setting) -> float:
     """Part of wrong classes on the test rows, or mean squared error over their variance."""
     assert setting.test is not None

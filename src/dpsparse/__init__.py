@@ -12,13 +12,20 @@ __version__ = "0.1.0"
 
 #: Public names and where they live; imported when first used, so that ``import dpsparse`` is quick.
 _NAMES = {
+    "NoisyCount": "preparation",
+    "PrivateScaler": "preparation",
+    "PrivateSearch": "tuning",
+    "PublicScaler": "preparation",
+    "make_private_pipeline": "preparation",
+    "RowNormalizer": "preparation",
     "SparseClassifier": "estimators",
     "SparseRegressor": "estimators",
     "load": "estimators",
     "Budget": "privacy",
+    "Ledger": "privacy",
     "Statement": "privacy",
 }
-_ROOMS = ("audit", "losses", "planner", "privacy", "recipes")
+_ROOMS = ("audit", "local", "losses", "planner", "preparation", "privacy", "recipes", "tuning")
 
 
 def __getattr__(name: str) -> Any:
@@ -35,13 +42,23 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Budget",
+    "Ledger",
+    "NoisyCount",
+    "PrivateScaler",
+    "PrivateSearch",
+    "PublicScaler",
+    "RowNormalizer",
     "SparseClassifier",
     "SparseRegressor",
     "Statement",
     "audit",
     "load",
+    "local",
     "losses",
+    "make_private_pipeline",
     "planner",
+    "preparation",
     "privacy",
     "recipes",
+    "tuning",
 ]

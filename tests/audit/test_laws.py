@@ -70,7 +70,7 @@ def test_an_honest_solver_passes():
 @pytest.mark.parametrize(
     ("solver", "law"),
     [
-        (Peeks(), "replay"),
+        (Peeks(), "peeks: the solver reads oracle._rows"),
         (StopsOnTheLoss(), "asks = plan"),
         (AsksLess(), "asks = plan"),
         (AsksForSomethingElse(), "asks = plan"),

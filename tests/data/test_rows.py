@@ -339,6 +339,24 @@ def test_squares_are_bounded_by_what_the_rows_state(kind, intercept):
         assert norm2 <= (Fraction(float(rows.coordinate_bounds.max())) * Fraction(rows.norm_bound)) ** 2 * slack
 
 
+def test_a_shift_that_is_rounded_to_the_lattice_is_within_the_stated_bounds():
+    """A unit of 1 by the first column; in the second, -10 less a shift of 5.5 that is rounded to 6 is 16, not 15.5."""
+    facts = Facts(
+        n_rows=1,
+        n_features=2,
+        lower=np.array([-65536.0, -10.0]),
+        upper=np.array([65536.0, 0.0]),
+        row_norm=1e9,
+        shift=np.array([0.0, 5.5]),
+        sparse=True,
+    )
+    rows = PrivateRows(sp.csr_matrix([[0.0, -10.0]]), np.zeros(1), facts)
+    total, unit = rows.square_sum()
+    assert unit == 1.0
+    assert total[1] == 16**2
+    assert rows.coordinate_bounds[1] >= 16
+
+
 @EVERY_KIND
 def test_squares_are_those_of_the_shifted_rows(kind):
     given = table(kind, intercept=0.5)
@@ -508,6 +526,17 @@ def test_a_clip_that_was_changed_in_place_is_noticed():
     assert np.max(np.abs(found)) <= limit
 
 
+def test_a_remembered_sum_is_not_taken_for_that_of_another_clip():
+    """Clips of columns leave every factor as it is: only the clip itself tells the two sums apart."""
+    given = table("dense")
+    w, tight = weights(given), Clip(0.5, columns=np.full(D, 0.01))
+    rows = rows_of(given)
+    rows.gradient_sum(Squared(), w, Clip(0.5))
+    np.testing.assert_array_equal(
+        rows.gradient_sum(Squared(), w, tight), rows_of(given).gradient_sum(Squared(), w, tight)
+    )
+
+
 def test_the_array_of_an_iterate_may_be_reused():
     given = table("dense")
     rows, w = rows_of(given), weights(given)
@@ -637,6 +666,16 @@ def test_a_sample_has_one_independent_coin_per_row():
     assert np.max(np.abs(pairs - np.eye(40))) < 6.5 / np.sqrt(4000)
     sizes = draws.sum(axis=1)
     assert sizes.var() == pytest.approx(40 * 0.3 * 0.7, rel=6 * np.sqrt(2 / 4000)), "a fixed batch size has variance 0"
+
+
+def test_parts_are_dealt_by_one_independent_coin_per_row():
+    """Every row is in one part; parts have the sizes of a binomial law, not equal ones. Six standard errors."""
+    rows = rows_of(table("dense"))
+    generator = np.random.default_rng(0)
+    dealt = np.array([list(rows.deal(4, generator)) for _ in range(1000)])
+    assert np.all(dealt.sum(axis=1) == 1)
+    assert np.max(np.abs(dealt.mean(axis=0) - 0.25)) < 6 * np.sqrt(0.25 * 0.75 / 1000)
+    assert dealt[:, 0].sum(axis=1).var() == pytest.approx(40 * 0.25 * 0.75, rel=6 * np.sqrt(2 / 1000))
 
 
 def test_more_rows_than_a_sum_of_integers_holds_are_refused(monkeypatch):

@@ -158,6 +158,13 @@ def test_a_baseline_must_not_touch_guarded_data(ledger, monkeypatch):
     assert ledger.entries("trial") == ()
 
 
+def test_a_price_without_a_proof_pays_for_nothing(ledger, monkeypatch):
+    monkeypatch.setattr(PrivateRows, "__init__", lambda *_, **__: pytest.fail("rows were read"))
+    with pytest.raises(LedgerError, match="'dpsl_kt_published' is not proven"):
+        regressor(ledger, recipe="dpsl_kt_published", accept=("kt-published",)).fit(X, Y)
+    assert ledger.entries("trial") == ()
+
+
 def test_label_privacy_is_not_charged_to_rows(ledger):
     with pytest.raises(LedgerError, match="protects labels only"):
         regressor(ledger, recipe="label_ldp_iht").fit(X, Y)

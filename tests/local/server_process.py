@@ -14,7 +14,7 @@ from dpsparse.recipes import LDPIHT
 
 def make() -> Server:
     model = SparseRegressor(epsilon=2.0, recipe=LDPIHT(steps=3), feature_bound=1.0, target_bound=2.0)
-    return Server(model, n_people=100, n_features=6)
+    return Server(model, n_people=10_000, n_features=6)
 
 
 def digest(server: Server) -> str:

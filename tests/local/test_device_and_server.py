@@ -230,6 +230,11 @@ def test_texts_that_are_no_protocol_are_refused(text):
         ("facts", {}),
         ("facts", None),
         ("extra", 1),
+        ("strength", 1e-300),
+        ("classes", [1, 2]),
+        ("classes", [1, 2, 3]),
+        ("target_center", float("nan")),
+        ("target_center", "x"),
     ],
 )
 def test_protocols_that_were_tampered_with_are_refused(field, value):
@@ -239,6 +244,44 @@ def test_protocols_that_were_tampered_with_are_refused(field, value):
     content[field] = value
     with pytest.raises(PrivacyError, match="not a dpsparse protocol"):
         Protocol.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("fact", "value"),
+    [
+        ("lower", 5.0),
+        ("lower", float("nan")),
+        ("upper", float("inf")),
+        ("row_norm", 0.0),
+        ("intercept", -1.0),
+        ("intercept", 1e300),
+        ("target_bound", 0.0),
+        ("n_features", 10**9),
+        ("shift", [1.0, 2.0]),
+        ("unknown", 1.0),
+    ],
+)
+def test_bounds_that_leave_no_room_for_a_row_are_refused(fact, value):
+    import json
+
+    content = json.loads(Server(regressor(), n_people=10, n_features=4).protocol.to_json())
+    content["facts"][fact] = value
+    with pytest.raises(PrivacyError, match="not a dpsparse protocol"):
+        Protocol.from_json(json.dumps(content))
+
+
+def test_a_text_nested_without_end_is_refused():
+    with pytest.raises(PrivacyError, match="not a dpsparse protocol"):
+        Protocol.from_json("[" * 100_000)
+
+
+@pytest.mark.parametrize("radius", [5e-324, 1e-101, 1e101, float("nan")])
+def test_a_radius_out_of_the_range_of_floats_is_refused_before_the_row_is_looked_at(radius):
+    server = Server(regressor(), n_people=10, n_features=4)
+    device = Device(X[0], Y[0], server.protocol, epsilon=4.0)
+    with pytest.raises(MessageError, match="radius between"):
+        device.answer(Task(server.protocol.identity, 0, radius, np.zeros(5)).to_bytes())
+    assert not device.spoken
 
 
 # ------------------------------------------------------------------------------------------------ the server refuses
@@ -343,3 +386,17 @@ def test_rounds_are_closed_in_order_and_the_model_comes_last():
 def test_what_cannot_be_served_is_refused(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+def test_identifiers_that_are_made_up_do_not_fill_the_memory():
+    server = Server(regressor(LDPIHT(steps=2)), n_people=10, n_features=4)
+    values = Report.from_bytes(Device(X[0], Y[0], server.protocol, epsilon=4.0).answer(server.task())).values
+    for turn in range(2):
+        for i in range(10):
+            server.receive(Report(server.protocol.identity, turn, bytes([turn, i] * 8), values).to_bytes())
+        before = state(server)
+        with pytest.raises(MessageError, match="10 people were expected"):
+            server.receive(Report(server.protocol.identity, turn, b"x" * 16, values).to_bytes())
+        assert state(server) == before
+        server.close()
+    assert server.finished

@@ -51,6 +51,8 @@ GOOD = Report(IDENTITY, 0, bytes(16), VALUES).to_bytes()
         (b"x" * 500, "not a message of dpsparse"),
         (resealed(GOOD, version=2), "version 2"),
         (resealed(GOOD, kind=1), "a task came"),
+        (resealed(GOOD, radius=1.0), "no radius"),
+        (resealed(GOOD, radius=math.nan), "no radius"),
         (resealed(GOOD, entries=3), "length does not fit"),
         (resealed(GOOD, entries=2**32 - 1), "length does not fit"),
         (GOOD[:-1] + bytes([GOOD[-1] ^ 1]), "damaged"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpsparse.facts import Penalty
-from dpsparse.oracle import Greedy
+from dpsparse.oracle import Greedy, Magnitude
 from dpsparse.oracles.measure import Reach
 from dpsparse.oracles.scores import scores_of, spread
 from dpsparse.privacy import Adjacency, PrivacyError
@@ -84,6 +84,27 @@ def test_the_range_of_scores_is_what_two_opposed_coordinates_reach(relation, nor
         change = scores_of(score, g + move, 0) - scores_of(score, g, 0)
         worst = max(worst, float(change.max() - change.min()))
     assert 0.9 * claimed < worst <= claimed * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("step", [0.2, 1.0, 7.0, -7.0])
+@pytest.mark.parametrize("relation", list(Adjacency))
+def test_the_range_of_magnitudes_grows_with_the_step(relation, step):
+    """Two coordinates of equal magnitude, one record that pushes them apart: the whole range is reached, for every step."""
+    reach = Reach(100.0, np.full(3, 0.5))
+    score = Magnitude(step, np.full(3, 900.0))
+    apart = relation.kappa * np.array([0.5, -0.5, 0.0])
+    change = scores_of(score, apart, 0) - scores_of(score, np.zeros(3), 0)
+    assert change.max() - change.min() == pytest.approx(spread(score, reach, relation, 0))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_sees_an_iterate_outside_its_box_at_the_edge(rule):
+    """The proof speaks of iterates inside the box, so that is where the rules stand."""
+    rng = np.random.default_rng(6)
+    w, g, H = rng.normal(0, 3, 40), rng.normal(0, 1, 40), rng.uniform(0.5, 2, 40)
+    inside = np.clip(w, -0.8, 0.8)
+    found, expected = (scores_of(Greedy(rule, H, at, PENALTIES["box"]), g, 0) for at in (w, inside))
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_a_single_candidate_has_a_range_too():

@@ -211,6 +211,17 @@ def test_records_with_non_finite_values_count_for_nothing():
                 assert both.tolist() == one.tolist()
 
 
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_records_without_a_finite_target_count_for_nothing(sparse):
+    X = np.array([[0.75, -1.0], [1.0, 0.5]])
+    facts = Facts(n_rows=2, n_features=2, shift=np.array([0.5, 0.0]), intercept=0.5, sparse=sparse)
+    given = sp.csr_matrix(X) if sparse else X
+    for question in (WeightedGradient(np.ones(3), np.ones(3), 1.0), AbsoluteMeans(), RowSize(np.ones(3), 1.0)):
+        both = measure_weighted(question, PrivateRows(given, np.array([np.nan, 1.0]), facts), Squared()).total
+        one = measure_weighted(question, PrivateRows(given[1:], np.ones(1), facts), Squared()).total
+        assert both.tolist() == one.tolist()
+
+
 # ------------------------------------------------------------------------------------------------ noise
 
 

@@ -12,6 +12,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
+from sklearn.random_projection import GaussianRandomProjection
 
 from dpsparse import (
     Budget,
@@ -44,6 +45,10 @@ def model(**options):
 def pipeline(*before, final=None, **options):
     before = before or (PrivateScaler(feature_bound=1.0),)
     return make_private_pipeline(*before, final or model(), **{"epsilon": 2.0, "delta": 1e-6, **options})
+
+
+UNPROVEN = model(recipe="dpsl_kt_published", accept=("kt-published",))
+GUARD = {"ledger": "sqlite:///x.db", "dataset": "trial"}
 
 
 def rho_of(asks):
@@ -267,6 +272,13 @@ def test_the_whole_pipeline_is_reserved_once(tmp_path, before):
             "put a NoisyCount before",
         ),
         ([model()], {"adjacency": "friends"}, BudgetError, "adjacency must be one of"),
+        (
+            [model(**GUARD)],
+            {},
+            PrivacyError,
+            "SparseRegressor has a ledger or dataset of its own, which would not be charged",
+        ),
+        ([PrivateScaler(**GUARD), model()], GUARD, PrivacyError, "PrivateScaler has a ledger or dataset of its own"),
     ],
 )
 def test_what_is_not_a_private_pipeline_is_refused_when_it_is_made(steps, options, error, message):
@@ -284,6 +296,11 @@ def test_what_is_not_a_private_pipeline_is_refused_when_it_is_made(steps, option
         ({"budget": 3.0}, BudgetError, "Budget.zcdp"),
         ({"n_rows": 5}, PrivacyError, "another number of rows"),
         ({"ledger": "sqlite:///x.db"}, ValueError, "belong together"),
+        (
+            {"before": [PrivateScaler(feature_bound=1.0), PublicScaler(1.0)], "final": UNPROVEN, **GUARD},
+            PrivacyError,
+            "not proven",
+        ),
         ({"final": model(recipe="ight")}, BudgetError, "baseline without privacy"),
         ({"final": model(recipe="ldp_iht")}, PrivacyError, "randomises on devices"),
         ({"final": model(recipe="dp_sgd_ht")}, BudgetError, "samples rows"),
@@ -297,6 +314,27 @@ def test_bad_arguments_are_refused_before_the_budget_is_touched(monkeypatch, opt
     monkeypatch.setattr("dpsparse.preparation.pipeline.paying", None)
     with pytest.raises(error, match=message):
         pipeline(*before, **options).fit(np.abs(X), Y)
+
+
+def test_a_slice_is_not_fitted_past_the_ledger():
+    part = pipeline()[:-1]
+    with pytest.raises(TypeError, match="not fitted by itself"):
+        part.fit_transform(X)
+    assert pipeline().fit(X, Y)[:-1].transform(X[:2]).shape == (2, 5)
+
+
+def test_exact_scales_are_priced_in_a_language_that_covers_them():
+    pytest.importorskip("opendp")
+    scaler = PrivateScaler(feature_bound=1.0, noise="exact")
+    assert not pipeline(scaler).plan(3000, 5).bill.gaussian
+    with pytest.raises(BudgetError, match="not proven for the exact discrete Gaussian"):
+        pipeline(scaler, budget=Budget.gdp(0.5)).plan(3000, 5)
+
+
+def test_the_width_of_a_projection_must_not_tell_the_number_of_rows():
+    with pytest.raises(PrivacyLeakError, match="from the number of rows"):
+        pipeline(GaussianRandomProjection())
+    assert pipeline(GaussianRandomProjection(n_components=3), RowNormalizer()).fit(X, Y).statement_.private
 
 
 def test_sample_weights_are_refused_with_the_reason():

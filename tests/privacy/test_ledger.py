@@ -35,6 +35,8 @@ from dpsparse.privacy import (
 from dpsparse.privacy.curves import gaussian_epsilon
 from dpsparse.privacy.ledger_chain import EVENTS, HEAD, NOTHING, digest
 from dpsparse.privacy.ledger_sqlite import SqliteStore
+from dpsparse.privacy.paying import paying
+from dpsparse.privacy.plan import RandomTimes
 from dpsparse.privacy.tuning import SearchBill, law_of
 
 
@@ -215,6 +217,21 @@ def test_what_was_answered_stays_spent(ledger):
     assert ledger.spent("trial").epsilon == pytest.approx(1.0, rel=1e-6)
     with pytest.raises(LedgerError, match="cannot be refunded"):
         reservation.refund()
+
+
+def test_how_long_an_entry_took_is_not_noted(ledger):
+    with ledger.reserve("trial", fit()) as reservation:
+        reservation.start()
+    events = ledger.export()["events"]
+    assert ["time" in json.loads(e["body"]) for e in events if e["entry"] == reservation.entry] == [True, True, False]
+
+
+def test_a_number_of_turns_that_chance_drew_is_not_given_back_and_drawn_again(ledger):
+    law = RandomTimes(epochs=2, mean_each=5.0)
+    drawn = Ask(name="gradient", noise=Noise.GAUSSIAN, times=3, rows=PoissonRows(0.01), law=law)
+    with pytest.raises(Broken), paying(ledger, "trial", fit(drawn), label="drawn"):
+        fail()
+    assert ledger.entries("trial")[0].status == "started"
 
 
 def test_nobody_refunds_behind_a_started_fit(ledger):
@@ -640,6 +657,18 @@ def test_a_raised_capacity_is_detected_even_when_the_chain_was_rebuilt(used, pat
         write_body(path, number, later)
     rehash(path, 3)
     with pytest.raises(LedgerTamperedError, match="does not follow from the state before it"):
+        used.verify()
+
+
+def test_slack_that_was_made_out_of_nothing_is_detected_even_when_the_chain_was_rebuilt(used, path):
+    for number in range(3, 14):
+        later = body_of(path, number)
+        later["state"]["slack"] += 10
+        if number == 3:
+            later["slack"] -= 10
+        write_body(path, number, later)
+    rehash(path, 3)
+    with pytest.raises(LedgerTamperedError, match="event 3 exceeds the budget"):
         used.verify()
 
 

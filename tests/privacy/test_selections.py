@@ -293,6 +293,15 @@ def test_block_sizes_cover_every_selection(count: int) -> None:
     assert count <= math.ceil(count / size) * size <= 1.05 * count + 1
 
 
+@pytest.mark.parametrize("count", [257, 300, 401, 1000])
+def test_blocks_and_single_selections_together_are_at_least_what_the_stage_has(count: int) -> None:
+    singles, blocks = Stage(((0.1, count), (0.2, 3))).steps()
+    assert (
+        sum(eta == 0.1 for eta in singles) + sum(n * size for (eta, size), n in blocks.items() if eta == 0.1) >= count
+    )
+    assert singles.count(0.2) == 3
+
+
 def flagship(k: int) -> Stage:
     return Stage.from_shares([(0.01, 2), (0.55 / k, k), (0.01, 1)], 0.4)
 

@@ -174,6 +174,34 @@ def test_several_classes_cost_two_reports():
     assert model.coef_.shape == (4, 5)
 
 
+@pytest.mark.parametrize(("recipe", "epsilon"), [("label_ldp_lasso", 0.5), ("label_ldp_iht", 0.5), ("ldp_iht", 1 / 3)])
+def test_defaults_for_several_classes_are_those_of_what_a_report_costs(recipe, epsilon):
+    several = SparseClassifier(epsilon=1.0, recipe=recipe, feature_bound=1.0, classes=[0, 1, 2])
+    one = SparseClassifier(epsilon=epsilon, recipe=recipe, feature_bound=1.0, classes=[0, 1])
+    n, p = 20_000, 40
+    found = several._prepare(n, p, sparse=False, models=3).solver
+    wanted = one._prepare(n, p, sparse=False, models=1).solver
+    found, wanted = (getattr(s, "loop", s) for s in (found, wanted))
+    assert found.sparsity == wanted.sparsity
+    if recipe == "label_ldp_lasso":
+        assert found.penalty.alpha == pytest.approx(wanted.penalty.alpha, rel=1e-6)
+    else:
+        assert len(found.step_sizes) == len(wanted.step_sizes)
+
+
+def test_the_statement_counts_the_reports_of_several_classes():
+    X = np.random.default_rng(0).uniform(-1, 1, (300, 3))
+    y = np.digitize(X[:, 0], [-0.3, 0.3])
+    model = SparseClassifier(epsilon=1.0, recipe="label_ldp_iht", feature_bound=1.0, classes=[0, 1, 2]).fit(X, y)
+    assert model.statement_.unit == "one person's label, 3 reports (local model)"
+    assert any("moves two of the 3" in a for a in model.statement_.assumptions)
+    assert not any("equal part" in a for a in model.statement_.assumptions)
+    assert "all people each" in str(model.statement_)
+    whole = model.set_params(recipe="ldp_iht").fit(X, y).statement_
+    assert whole.unit == "one person, 3 reports (local model)"
+    assert any("equal part" in a for a in whole.assumptions)
+
+
 def test_records_of_no_class_report_like_zeros():
     X, y, _ = data(400, 5, 2)
     labels = np.where(y > 0, 1, 0)
@@ -244,3 +272,17 @@ def test_add_remove_is_refused():
 def test_bad_arguments_are_refused(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+def test_without_sparsity_no_more_is_kept_than_stands_clear_of_the_labels_noise():
+    """Before the scout nearly all 100 features were kept, and the error was that of ridge regression."""
+    rng = np.random.default_rng(3)
+    X = rng.choice([-1.0, 1.0], (40_000, 100))
+    truth = np.r_[np.full(5, 0.8), np.zeros(95)]
+    y = X @ truth + rng.uniform(-0.05, 0.05, 40_000)
+    model = SparseRegressor(
+        epsilon=1.0, recipe="label_ldp_iht", feature_bound=1.0, target_bound=4.0, fit_intercept=False, random_state=0
+    ).fit(X, y)
+    assert set(model.support_) >= set(range(5))
+    assert model.support_.size <= 8
+    assert np.linalg.norm(model.coef_ - truth) < 0.1 * np.linalg.norm(truth)

@@ -168,6 +168,15 @@ def test_a_seed_is_a_caveat_and_a_second_opinion_is_refused():
     assert search(random_state=None).fit(X[:300], Y[:300]).statement_.caveats == ()
 
 
+@pytest.mark.parametrize("more", [{}, {"alpha": loguniform(0.01, 0.1)}], ids=["finite", "infinite"])
+def test_the_statement_names_what_any_candidate_rests_on(more):
+    rows = np.random.default_rng(1).standard_normal((60, 8))
+    space = {"recipe": [recipes.DPSLKT(auxiliary=rows, release="labels"), *[recipes.DPIGHT(steps=4)] * 9], **more}
+    found = search(space=space, mean_runs=2, random_state=3).fit(X, Y)
+    assert not isinstance(found.best_params_.get("recipe"), recipes.DPSLKT)
+    assert any("auxiliary matrix" in text for text in found.statement_.assumptions)
+
+
 # ------------------------------------------------------------------------------------------------ ledger
 
 
@@ -315,6 +324,12 @@ def test_progress_is_shown_without_a_count(capsys):
         ({"model": regressor(feature_bound=None)}, PrivacyError, "no bound on the features"),
         ({"model": regressor(adjacency="add-remove")}, PrivacyError, "n_rows must be declared"),
         ({"ledger": "sqlite:///x.db"}, ValueError, "belong together"),
+        ({"model": regressor(ledger="sqlite:///x.db", dataset="trial")}, PrivacyError, "would not be charged"),
+        (
+            {"space": {"recipe": ["dp_ight", "dpsl_kt_published"]}, "accept": ("kt-published",)},
+            PrivacyError,
+            "no proof of its privacy",
+        ),
     ],
 )
 def test_bad_arguments_are_refused_before_rows_are_used(options, error, message):

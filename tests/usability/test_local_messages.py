@@ -30,6 +30,8 @@ def rows_must_not_be_read(monkeypatch):
             "whoever collects the reports sees who reports.*Use adjacency='replace-one'",
         ),
         ({"recipe": "label_ldp_iht", "adjacency": "add-remove", "n_rows": 60}, "Use adjacency='replace-one'"),
+        ({"recipe": "ldp_iht", "epsilon": 1e-12, "sparsity": 2}, "finite epsilon of at least 1e-09"),
+        ({"recipe": "label_ldp_iht", "epsilon": 1e-12, "sparsity": 2}, "finite epsilon of at least 1e-09"),
         ({"recipe": "ldp_moment"}, r"accepted by name: accept=\('known-design',\)"),
         (
             {"recipe": "label_ldp_iht", "loss": Huber()},
@@ -56,3 +58,9 @@ def test_classes_are_refused_alike():
 def test_more_steps_than_people_are_refused():
     with pytest.raises(ValueError, match=r"61 steps need at least as many people"):
         SparseRegressor(**GOOD, recipe=LDPIHT(steps=61)).fit(X, y)
+
+
+def test_more_features_than_a_report_holds_are_refused_when_the_fit_is_planned():
+    model = SparseRegressor(recipe="ldp_iht", sparsity=2, row_norm=1.0, **GOOD)
+    with pytest.raises(ValueError, match="PrivUnit takes vectors of 2 to 2097151 entries"):
+        model.plan(n_rows=10, n_features=2**21)

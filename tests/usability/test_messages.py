@@ -1,5 +1,7 @@
 """Bad calls and what they say: a clear message, before any budget is spent."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -140,9 +142,27 @@ def test_sparse_rows_need_bounds_that_hold_zero(monkeypatch):
         SparseRegressor(epsilon=1.0, feature_bound=(1.0, 2.0), target_bound=1.0).fit(sp.csr_matrix(X), y)
 
 
-def test_a_ledger_is_refused_where_there_is_none():
-    with pytest.raises(ValueError, match="no ledger"):
-        SparseRegressor(ledger="sqlite:///x.db", dataset="d", **GOOD).fit(X, y)
+@pytest.mark.parametrize(
+    ("bad", "error", "message"),
+    [
+        (
+            {"ledger": "sqlite:///missing.db", "dataset": "d"},
+            ValueError,
+            "there is no ledger at missing.db. Make one with",
+        ),
+        ({"ledger": "sqlite:///missing.db"}, ValueError, "ledger and dataset belong together: give both, or neither."),
+        ({"dataset": "d"}, ValueError, "ledger and dataset belong together: give both, or neither."),
+        (
+            {"ledger": "missing.db", "dataset": "d"},
+            ValueError,
+            "is not the address of a ledger. Write sqlite:///budget.db",
+        ),
+        ({"ledger": 7, "dataset": "d"}, TypeError, "ledger must be a dpsparse Ledger or its address, got int."),
+    ],
+)
+def test_a_ledger_that_cannot_be_charged_is_refused(bad, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        SparseRegressor(**bad, **GOOD).fit(X, y)
 
 
 def test_predict_refuses_missing_values_and_wrong_widths(monkeypatch):

@@ -1,8 +1,9 @@
 """The laws: checks that a solver, an estimator or a loss, ours or a user's own, keeps the rules of the house.
 
 A law needs no statistics. **replay**: the same answers and no data give the identical result. **swap**: other data and the
-same answers give the identical result. **asks = plan**: what was priced is what was asked. A program that peeks at rows,
-stops on the exact loss, or takes its intercept from ``y.mean()`` breaks one of them.
+same answers give the identical result. **asks = plan**: what was priced is what was asked. **peeks**, **brings rows**: a solver
+reads nothing behind its oracle's doors, and holds no data of its own. A program that peeks at rows, stops on the exact loss, or
+takes its intercept from ``y.mean()`` breaks one of them.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ from ..facts import Facts, Vector
 from ..losses import Loss
 from ..mechanisms import Randomness
 from ..oracle import Solver
-from ..oracles import CentralOracle, RecordingOracle, ReplayOracle
+from ..oracles import RecordingOracle, ReplayOracle, answering
 from ..oracles.replay import Tape
-from ..privacy import Budget, PrivacyError, price
+from ..privacy import Budget, Plan, PrivacyError, price
+from .watch import LawBroken, WatchedOracle, check_brings_no_rows
 
-
-class LawBroken(AssertionError):
-    """A law does not hold; the message says which one and what to look for."""
+#: What mostly lies behind a plan and asks that differ.
+STOPPING = (
+    "A loop that stops, or goes on, by what it sees of the data tells it by the number of its asks: always use the whole plan, "
+    "or decide by noisy answers that the plan pays for."
+)
 
 
 def check_solver(
@@ -49,7 +53,7 @@ def check_solver(
     Raises
     ------
     LawBroken
-        With the name of the law: ``plan``, ``asks = plan``, ``replay`` or ``swap``.
+        With the name of the law: ``plan``, ``peeks``, ``asks = plan``, ``replay``, ``swap`` or ``brings rows``.
     """
     budget = budget or Budget.approx(5.0, 1e-5)
     plan = solver.plan(facts, budget)
@@ -59,18 +63,19 @@ def check_solver(
         )
     priced = price(plan, budget)
 
-    def central(X: Any, y: Vector) -> CentralOracle:
-        return CentralOracle(PrivateRows(X, y, facts), loss, priced, Randomness())
+    def oracle(X: Any, y: Vector) -> Any:
+        return answering(PrivateRows(X, y, facts), loss, priced, Randomness())
 
-    recorded = RecordingOracle(central(X, y))
+    recorded = RecordingOracle(oracle(X, y))
     try:
-        result = solver.run(recorded)
+        result = solver.run(WatchedOracle(recorded))
     except PrivacyError as refusal:
-        raise LawBroken(f"asks = plan: the oracle refused. {refusal}") from refusal
+        raise LawBroken(f"asks = plan: the oracle refused. {refusal} {STOPPING}") from refusal
     _all_asked(recorded.till.unused)
-    _same_result("replay", result, lambda: solver.run(ReplayOracle(recorded, recorded.tape)))
-    other = _other(X, y, np.random.default_rng(0))
-    _same_result("swap", result, lambda: solver.run(ReplayOracle(central(*other), recorded.tape)))
+    _same_result("replay", result, lambda: solver.run(WatchedOracle(ReplayOracle(recorded, recorded.tape))))
+    other = _other(X, y, np.random.default_rng(0), labels_only=plan.labels_only)
+    _same_result("swap", result, lambda: solver.run(WatchedOracle(ReplayOracle(oracle(*other), recorded.tape))))
+    check_brings_no_rows(solver, X, y)  # which no change of the oracle's data shows
     return result
 
 
@@ -89,8 +94,10 @@ def check_estimator_privacy(estimator: Any, X: Any, y: Any) -> None:
     >>> audit.check_estimator_privacy(SparseRegressor(feature_bound=1.0, target_bound=1.0), X, y)
     """
     tapes: list[Tape] = []
-    recorded = _fitted(estimator, X, y, RecordingOracle, tapes)
-    for law, data in (("replay", (X, y)), ("swap", _other(X, y, np.random.default_rng(0)))):
+    plans: list[Plan] = []
+    recorded = _fitted(estimator, X, y, functools.partial(_recording, plans), tapes)
+    other = _other(X, y, np.random.default_rng(0), labels_only=plans[0].labels_only)
+    for law, data in (("replay", (X, y)), ("swap", other)):
         replay = functools.partial(_next_replay, iter(tapes))
         try:
             again = _fitted(estimator, *data, replay, None)
@@ -133,7 +140,7 @@ def check_loss(loss: Loss, *, targets: Vector | None = None, margins: Vector | N
 
 def _all_asked(unused: dict[str, int]) -> None:
     if unused:
-        raise LawBroken(f"asks = plan: priced and never asked: {unused}. Budget was bought and thrown away.")
+        raise LawBroken(f"asks = plan: priced and never asked: {unused}. {STOPPING}")
 
 
 def _same_result(law: str, result: Vector, run: Callable[[], Vector]) -> None:
@@ -151,6 +158,11 @@ def _next_replay(tapes: Iterator[Tape], oracle: Any) -> ReplayOracle:
     return ReplayOracle(oracle, next(tapes))
 
 
+def _recording(plans: list[Plan], oracle: Any) -> RecordingOracle:
+    plans.append(oracle.plan)
+    return RecordingOracle(oracle)
+
+
 def _fitted(estimator: Any, X: Any, y: Any, wrap: Callable[[Any], Any], tapes: list[Tape] | None) -> dict[str, Any]:
     """Fit a clone with wrapped oracles; returns what it learned."""
     model = clone(estimator)
@@ -159,7 +171,7 @@ def _fitted(estimator: Any, X: Any, y: Any, wrap: Callable[[Any], Any], tapes: l
 
     def wrapped(*arguments: Any) -> Any:
         used.append(wrap(ordinary(*arguments)))
-        return used[-1]
+        return WatchedOracle(used[-1])
 
     model._oracle = wrapped
     model.fit(X, y)
@@ -180,8 +192,11 @@ def _fitted(estimator: Any, X: Any, y: Any, wrap: Callable[[Any], Any], tapes: l
     return learned
 
 
-def _other(X: Any, y: Any, rng: np.random.Generator) -> tuple[Any, Any]:
-    """Other data of the same shape and type: entries exchanged between rows, targets too, and one of each kept present."""
+def _other(X: Any, y: Any, rng: np.random.Generator, *, labels_only: bool = False) -> tuple[Any, Any]:
+    """Other data of the same shape and type: entries exchanged between rows, targets too, and one of each kept present.
+
+    Where labels alone are private, features are public and stay.
+    """
     order = rng.permutation(X.shape[0])[::-1]
     if sp.issparse(X):
         other = sp.csr_matrix(X)[order].copy()
@@ -197,7 +212,7 @@ def _other(X: Any, y: Any, rng: np.random.Generator) -> tuple[Any, Any]:
     mixed = rng.permutation(values)
     if values.dtype.kind == "f":
         mixed = mixed * 0.5 - 0.1
-    return other, mixed
+    return X if labels_only else other, mixed
 
 
 def _same(a: Any, b: Any) -> bool:

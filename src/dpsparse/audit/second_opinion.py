@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from ..privacy import Noise, PrivacyError, Statement
+from ..privacy.tuning import RANDOM_STOPPING
 
 
 def recomputed_epsilon(statement: Statement) -> float:
@@ -29,9 +30,16 @@ def recomputed_epsilon(statement: Statement) -> float:
 
     if not statement.private:
         raise PrivacyError("this model was fitted without privacy; there is nothing to recompute.")
+    if statement.accountant.startswith(RANDOM_STOPPING):
+        raise PrivacyError(
+            "this model was chosen by a private search, which costs more than the answers of its best run; "
+            "they are not enough to recompute it."
+        )
     logging.getLogger("absl").setLevel(logging.ERROR)
     relation = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
     replace_one = statement.adjacency == "replace-one"
+    if any(Noise(a.noise).local for a in statement.asks):
+        return _local_epsilon(statement)
     if all(a.noise == Noise.GAUSSIAN for a in statement.asks):
         if any(a.rate < 1 for a in statement.asks) and replace_one:
             relation = dp_accounting.NeighboringRelation.REPLACE_ONE
@@ -46,3 +54,18 @@ def recomputed_epsilon(statement: Statement) -> float:
         raise PrivacyError("no second opinion is known for sampled selections or perturbed objectives.")
     rho = sum(a.times * a.draws * a.cost**2 / (8 if a.noise == Noise.GUMBEL else 2) for a in statement.asks)
     return float(rdp.RdpAccountant().compose(dp_accounting.ZCDpEvent(rho)).get_epsilon(statement.delta))
+
+
+def _local_epsilon(statement: Statement) -> float:
+    """Of one person's reports: a part `rate` of the people gives each answer, so that times * rate of them are one person's.
+
+    Where labels are randomised for several classes only two reports count, and this is an upper bound.
+    """
+    from dp_accounting.pld import privacy_loss_distribution as losses
+
+    if not all(Noise(a.noise).local for a in statement.asks):
+        raise PrivacyError("no second opinion is known for reports of people beside answers of a curator.")
+    if all(a.noise == Noise.LOCAL for a in statement.asks):
+        return float(sum(a.times * a.rate * a.cost for a in statement.asks))
+    mu = sum(a.times * a.rate * a.cost**2 for a in statement.asks) ** 0.5
+    return float(losses.from_gaussian_mechanism(1 / mu).get_epsilon_for_delta(statement.delta))

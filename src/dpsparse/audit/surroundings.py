@@ -103,6 +103,13 @@ LEARNS: dict[str, Word] = {
     ),
     "MissingIndicator": _leak("keeps the columns that have gaps in some row", 'Use features="all".'),
     "RBFSampler": _leak("takes its width from all rows", "Give gamma as a number."),
+    **dict.fromkeys(
+        ("GaussianRandomProjection", "SparseRandomProjection"),
+        _leak(
+            "takes the number of its columns from the number of rows, which may be private",
+            "Give n_components as a number.",
+        ),
+    ),
 }
 
 #: Transformers that learn nothing from the values of rows.
@@ -114,8 +121,6 @@ HARMLESS = frozenset(
         "HashingVectorizer",
         "FeatureHasher",
         "PolynomialFeatures",
-        "GaussianRandomProjection",
-        "SparseRandomProjection",
         "PolynomialCountSketch",
         "SkewedChi2Sampler",
         "AdditiveChi2Sampler",
@@ -139,6 +144,8 @@ UNLESS: dict[str, Callable[[dict[str, Any]], bool]] = {
     "MissingIndicator": lambda p: p["features"] == "all",
     "RBFSampler": lambda p: isinstance(p["gamma"], int | float | np.number),
     "SplineTransformer": lambda p: _given(p["knots"]),
+    "GaussianRandomProjection": lambda p: _given(p["n_components"]),
+    "SparseRandomProjection": lambda p: _given(p["n_components"]),
 }
 
 _SEARCH = "Use dpsparse.PrivateSearch: its statement covers the whole search."

@@ -7,6 +7,7 @@ A forgotten clip, a NaN that slips through, a wrong constant show at once.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,16 +19,16 @@ from sklearn.base import clone
 
 from ..data.rows import PrivateRows
 from ..mechanisms import Randomness
-from ..oracle import Choice, PerturbedMinimum, PublishedLabels, Question, RidgeMinimum, Select, SupportVotes
+from ..oracle import Choice, Labels, PerturbedMinimum, PublishedLabels, Question, RidgeMinimum, Select, SupportVotes
 from ..oracles import CentralOracle, RecordingOracle
 from ..oracles.polish import choice_scores
 from ..oracles.scores import scores_of, spread
 from ..privacy import Adjacency
 from ..statistics import ridge_minimum
-from .laws import LawBroken
+from .watch import LawBroken
 
 #: Questions whose proof is about a law and not about one number; their own audits test them.
-PROVED_ELSEWHERE = (PerturbedMinimum, PublishedLabels, SupportVotes)
+PROVED_ELSEWHERE = (PerturbedMinimum, PublishedLabels, SupportVotes, Labels)
 
 
 @dataclass(frozen=True)
@@ -78,19 +79,54 @@ def sensitivity_trace(estimator: Any, X: Any, y: Any) -> Trace:
         (np.asarray(y) == model.classes_[1]).astype(float) if loss.classes else np.asarray(y) - model.target_center
     )
     priced = recorded.inner.priced
+    if priced.plan.local:
+        return _local_trace(recorded, loss, X, targets)
     # under add-remove neighbours of the data less its first record have any record in its place
     base = (X[1:], targets[1:]) if priced.budget.relation is Adjacency.ADD_REMOVE else (X, targets)
     here = CentralOracle(PrivateRows(*base, recorded.facts), loss, priced, Randomness())
     compared, largest = 0, 0.0
+    others = [here]  # under replace-one also the adversarial dataset before: both differ from X in the same record
     for A, b in _neighbours(X, targets, recorded.facts):
         there = CentralOracle(PrivateRows(A, b, recorded.facts), loss, priced, Randomness())
-        for question in recorded.questions:
-            for moved, stated in _movements(question, here, there):
+        for question, other in itertools.product(recorded.questions, others):
+            for moved, stated in _movements(question, other, there):
                 if not moved <= stated * (1 + 1e-9):
                     raise LawBroken(
                         f"sensitivity: {type(question).__name__} moved {moved / stated:.4g} times as far as its noise was made for."
                     )
                 compared, largest = compared + 1, max(largest, moved / stated)
+        if priced.budget.relation is Adjacency.REPLACE_ONE:
+            others = [here, there]
+    return Trace(compared, largest)
+
+
+def _local_trace(recorded: RecordingOracle, loss: Any, X: Any, y: Any) -> Trace:
+    """The same for people who randomise: what one of them would report from must stay within what the randomiser was made for.
+
+    Where labels alone are private, neighbours differ in a label, and the public features must not.
+    """
+    facts, terms = recorded.inner.terms.facts, recorded.inner.terms
+    labels = terms.plan.labels_only
+    everybody = np.ones(X.shape[0], dtype=bool)
+
+    def own(A: Any, b: Any, question: Any) -> Any:
+        rows = PrivateRows(A, b, facts)
+        if labels:
+            y_own = rows.targets()
+            return (y_own == 1 if loss.classes else y_own)[:, None].astype(float)
+        return np.vstack(list(rows.contributions(loss, question.w, question.clip, everybody)))
+
+    compared, largest = 0, 0.0
+    for A, b in _neighbours(X, y, facts):
+        for question in recorded.questions:
+            stated = 2 * terms.radius(question)
+            moved = np.linalg.norm(own(X, y, question) - own(X if labels else A, b, question), axis=1)
+            if not moved[0] <= stated * (1 + 1e-9) or np.any(moved[1:] > 0):
+                raise LawBroken(
+                    f"sensitivity: {type(question).__name__} of one person moved {moved[0] / stated:.4g} times as far as its "
+                    "randomiser was made for, or somebody else's moved too."
+                )
+            compared, largest = compared + 1, max(largest, float(moved[0]) / stated)
     return Trace(compared, largest)
 
 
@@ -139,6 +175,7 @@ def _neighbours(X: Any, y: Any, facts: Any) -> Iterator[tuple[Any, Any]]:
         (0 * ones, math.nan),
         (0 * ones, 1e12),
         (top, -facts.target_bound),
+        (top, facts.target_bound),
         (bottom, facts.target_bound),
         (sign, 1e6),
     ]

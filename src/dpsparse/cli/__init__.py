@@ -1,4 +1,4 @@
-"""Command line: ``dpsparse demo | fit | predict | plan``.
+"""Command line: ``dpsparse demo | fit | predict | plan | ledger | audit``.
 
 Commands import what is heavy when they run, so that ``--help`` is quick.
 """
@@ -6,9 +6,11 @@ Commands import what is heavy when they run, so that ``--help`` is quick.
 import click
 
 from .. import __version__
+from .audit import audit
 from .demo import demo
 from .exits import Commands
 from .fit import fit
+from .ledger import ledger
 from .plan import plan
 from .predict import predict
 
@@ -25,11 +27,13 @@ def main() -> None:
       0  done
       2  a bad argument, or data or a model that cannot be used
       3  the privacy budget was refused
-      4  the output could not be written
+      4  the output or a ledger could not be written
+      5  a ledger does not verify
+      6  an audit refuted a promise
     """
 
 
-for _command in (demo, fit, predict, plan):
+for _command in (demo, fit, predict, plan, ledger, audit):
     main.add_command(_command)
 
 __all__ = ["main"]

@@ -29,17 +29,33 @@ class NotWritten(Refusal):
     exit_code = 4
 
 
+class NotVerified(Refusal):
+    """A ledger does not verify: exit code 5."""
+
+    exit_code = 5
+
+
+class Violated(Refusal):
+    """An audit refuted a promise: exit code 6."""
+
+    exit_code = 6
+
+
 class Commands(click.Group):
     """A group whose commands refuse in a sentence instead of a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        from ..privacy.errors import BudgetError
+        from ..privacy.errors import BudgetError, LedgerNotWrittenError, LedgerTamperedError
 
         try:
             return super().invoke(ctx)
         except BudgetError as error:
             raise BudgetRefusal(_first_line(error)) from None
+        except LedgerTamperedError as error:
+            raise NotVerified(_first_line(error)) from None
+        except LedgerNotWrittenError as error:
+            raise NotWritten(_first_line(error)) from None
         except (ValueError, TypeError) as error:
             raise Refusal(_first_line(error)) from None
         except ImportError as error:

@@ -32,30 +32,32 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def check_file(path: Path) -> None:
+def check_file(path: Path, option: str = "--out") -> None:
     """Refuse an output file that could not be written, before there is anything to write."""
     if path.exists() and not path.is_file():
-        raise NotWritten(f"{path} is not an ordinary file. Choose another --out.")
-    check_folder(path.parent)
+        raise NotWritten(f"{path} is not an ordinary file. Choose another {option}.")
+    check_folder(path.parent, option)
 
 
-def check_folder(folder: Path) -> None:
+def check_folder(folder: Path, option: str = "--out") -> None:
     """Refuse a folder where no file can be made. Trying is the only sure way: rights, quotas and full disks all count."""
     if not folder.is_dir():
-        raise NotWritten(f"the folder {folder} does not exist. Create it, or choose another --out.")
-    with writing(folder), tempfile.TemporaryFile(dir=folder) as file:
+        raise NotWritten(f"the folder {folder} does not exist. Create it, or choose another {option}.")
+    with writing(folder, option), tempfile.TemporaryFile(dir=folder) as file:
         file.write(b"\0")
         file.flush()
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: Path, option: str = "--out") -> Iterator[None]:
     """Turn a failed write into a refusal."""
     try:
         yield
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        raise NotWritten(f"{path} could not be written: {reason}. Free some space, or choose another --out.") from None
+        raise NotWritten(
+            f"{path} could not be written: {reason}. Free some space, or choose another {option}."
+        ) from None
 
 
 def write_text(path: Path, text: str) -> None:

@@ -1,29 +1,50 @@
-"""``dpsparse plan``: what a fit would ask and with how much noise, before any data is touched."""
+"""``dpsparse plan``: what a fit would ask, with how much noise and what to expect of it, before any data is touched."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 from .options import json_option, make_estimator, model_options
 from .output import as_json as print_json
+from .output import check_file, writing
 
 
 @click.command()
 @click.option("--n-rows", type=int, required=True, help="Public number of rows.")
 @click.option("--n-features", type=int, required=True, help="Public number of features.")
 @model_options
+@click.option("--signal", type=float, help="Part of a constant predictor's error that the best linear model removes.")
+@click.option("--feature-scale", type=float, help="Standard deviation of a feature. Default: that of a uniform one.")
+@click.option("--base-rate", type=float, help="Classification: part of the rarer class. Default: 0.5.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw the expected error against epsilon to this file.")
 @json_option
-def plan(n_rows: int, n_features: int, as_json: bool, **options: Any) -> None:
-    """Print the plan of a fit: its asks, their noise and their cost. Reads no data, spends nothing.
+def plan(
+    n_rows: int,
+    n_features: int,
+    signal: float | None,
+    feature_scale: float | None,
+    base_rate: float | None,
+    plot: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Print the plan of a fit: its asks, their noise, what to expect of it, and a verdict. Reads no data, spends nothing.
 
     \b
     Example:
       dpsparse plan --n-rows 20000 --n-features 5000 --task regression \\
-          --epsilon 3 --sparsity 20 --feature-bound 0,2 --target-bound 4
+          --epsilon 3 --sparsity 20 --feature-bound 0,2 --target-bound 4 --plot error.png
     """
-    found = make_estimator(n_rows=n_rows, **options).plan(n_rows=n_rows, n_features=n_features)
+    if plot is not None:
+        check_file(plot, option="--plot")
+    known = {"signal": signal, "feature_scale": feature_scale, "base_rate": base_rate}
+    found = make_estimator(n_rows=n_rows, **options).plan(n_rows=n_rows, n_features=n_features, **known)
+    if plot is not None:
+        with writing(plot, option="--plot"):
+            found.plot(plot)
     if as_json:
         print_json(found.to_dict())
     else:

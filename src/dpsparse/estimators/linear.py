@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import recipes
 from ..data.bounds import read_bounds, read_center
-from ..data.personal import affine_anchors
 from ..data.rows import PrivateRows
 from ..facts import Facts, Penalty, Vector
 from ..losses import Loss
@@ -36,11 +35,13 @@ from ..privacy import (
     Statement,
     price,
 )
-from ..privacy.errors import LedgerError
+from ..privacy.once import PUBLIC_FEATURES
 from ..privacy.paying import check_ledger, paying
 from ..privacy.plan_bill import PlanBill
 from ..privacy.statement import records
 from ..privacy.versions import versions
+from .local import per_report, refuse_unanswerable, sharing, unit_of
+from .refusals import refuse_unguarded
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,9 @@ class SparseLinear(BaseEstimator):
         outlook = Outlook(
             facts=self._facts(int(n_rows), int(n_features), False),
             recipe=recipes.make(self.recipe),
-            budget=_per_model(self._budget(int(n_rows))[0], models),
+            budget=self._budget(int(n_rows))[0],
             delta=prepared.delta,
+            models=models,
             assumed=assumed,
         )
         return PlanSummary.of(prepared, outlook)
@@ -130,8 +132,13 @@ class SparseLinear(BaseEstimator):
             unpriced = Budget.approx(1.0, 0.5)  # a plan needs one to be written; a baseline does not look at it
             return Prepared(facts, recipe, solver, solver.plan(facts, unpriced), None, math.nan, models, reason)
         budget, delta = self._budget(int(n_rows))
-        solver = recipe.solver(facts, _per_model(budget, models))
-        plan = solver.plan(facts, _per_model(budget, models))
+        one = _per_model(budget, models)
+        solver = recipe.solver(facts, one)
+        plan = solver.plan(facts, one)
+        if plan.local and models > 1:
+            one = per_report(plan, budget, models)
+            solver = recipe.solver(facts, one)
+            plan = solver.plan(facts, one)
         if self.noise not in ("lattice", "exact"):
             raise ValueError(f"noise must be 'lattice' or 'exact', got {self.noise!r}.")
         if self.noise == "exact":
@@ -145,9 +152,9 @@ class SparseLinear(BaseEstimator):
                     "noise='exact' is not made on devices; use noise='lattice', or a pure local mechanism."
                 )
             plan = plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN)
-        if plan.labels_only:
-            affine_anchors(self._loss(), facts)  # refuses losses that randomised labels cannot answer
         priced = price(plan.repeated(models), budget)
+        if plan.local:
+            refuse_unanswerable(replace(priced, plan=plan), facts, self._loss())
         if plan.local and all(a.noise is Noise.LOCAL for a in plan.asks):
             delta = 0.0  # pure reports need none, whatever was allowed
         return Prepared(facts, recipe, solver, plan, priced, delta, models, reason)
@@ -266,19 +273,15 @@ class SparseLinear(BaseEstimator):
                 paths.append(path)
         if prepared.plan.local:
             assumptions += ("the protocol was simulated on one machine, which held the rows",)
-        self.statement_ = replace(
-            self._statement(prepared, answers, assumptions, randomness), ledger=payment.record
-        )
+        self.statement_ = replace(self._statement(prepared, answers, assumptions, randomness), ledger=payment.record)
         if self.keep_path:
             self.path_ = paths[0] if len(paths) == 1 else paths
         return found
 
     def _paying(self, prepared: Prepared) -> Any:
         """The whole cost, reserved in the ledger before rows are read; nothing where there is no ledger."""
-        if self.ledger is not None and prepared.plan.labels_only:
-            raise LedgerError(
-                f"recipe {prepared.recipe.name!r} protects labels only, and a ledger guards whole rows. Leave ledger=None for it."
-            )
+        if self.ledger is not None:
+            refuse_unguarded(prepared.recipe, labels_only=prepared.plan.labels_only)
         bill = None if prepared.priced is None else PlanBill.of(prepared.priced)
         return paying(self.ledger, self.dataset, bill, label=prepared.recipe.name, delta=prepared.delta)
 
@@ -302,12 +305,10 @@ class SparseLinear(BaseEstimator):
         priced, recipe, facts = prepared.priced, prepared.recipe, prepared.facts
         caveats = list(recipes.caveats_of(recipe, facts))
         assumed = [*assumptions, *recipe.assumptions(facts)]
-        unit, adjacency = "one row", self.adjacency
-        if prepared.plan.local:
-            unit = "one person, one report (local model)"
+        adjacency = self.adjacency
         if prepared.plan.labels_only:
-            unit, adjacency = "one person's label, one report (local model)", "replace-one-label"
-            caveats.insert(0, "features are treated as public: only labels are protected")
+            adjacency = "replace-one-label"
+            caveats.insert(0, PUBLIC_FEATURES)
         if priced is None:
             caveats.append("no privacy: this is a baseline for comparison, and its result must not be released")
         else:
@@ -316,9 +317,7 @@ class SparseLinear(BaseEstimator):
             if prepared.delta > 1 / facts.n_rows:
                 caveats.append(f"delta = {prepared.delta:.3g} is above 1/n: it allows the exposure of a whole record")
             if prepared.models > 1:
-                assumed.append(
-                    f"one budget covers all {prepared.models} one-versus-rest models, each with an equal part of it"
-                )
+                assumed.append(sharing(prepared.plan, prepared.models))
         return Statement(
             private=priced is not None,
             epsilon=math.inf if priced is None else priced.epsilon(prepared.delta),
@@ -326,7 +325,7 @@ class SparseLinear(BaseEstimator):
             rho=math.inf if priced is None else priced.rho,
             mu=math.inf if priced is None else priced.mu,
             adjacency=adjacency,
-            unit=unit,
+            unit=unit_of(prepared.plan, prepared.models),
             recipe=recipe.name,
             loss=facts.loss,
             n_rows=facts.n_rows,

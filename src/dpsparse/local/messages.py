@@ -21,7 +21,6 @@ All numbers are little-endian. A report of 54 numbers takes 278 bytes.
 from __future__ import annotations
 
 import hashlib
-import math
 import struct
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +35,8 @@ HEADER = struct.Struct("<4sBB16sI16sdI")
 DIGEST = 8
 #: Messages beyond this many numbers are not read.
 LARGEST_ENTRIES = 2**21
+#: Radii of tasks beyond these would leave the range of floats on a device.
+SMALLEST_RADIUS, LARGEST_RADIUS = 1e-100, 1e100
 
 
 class MessageError(ValueError):
@@ -71,8 +72,10 @@ class Task:
     def from_bytes(cls, message: Any) -> Task:
         """The inverse; refuses anything else."""
         protocol, turn, _, radius, numbers = _opened(message, TASK, "<f8")
-        if not (np.all(np.isfinite(numbers)) and math.isfinite(radius) and radius > 0):
-            raise MessageError("the numbers of a task must be finite, and its radius positive.")
+        if not (np.all(np.isfinite(numbers)) and SMALLEST_RADIUS <= radius <= LARGEST_RADIUS):
+            raise MessageError(
+                f"the numbers of a task must be finite, and its radius between {SMALLEST_RADIUS:g} and {LARGEST_RADIUS:g}."
+            )
         return cls(protocol, turn, radius, numbers.astype(float))
 
 
@@ -104,7 +107,9 @@ class Report:
     @classmethod
     def from_bytes(cls, message: Any) -> Report:
         """The inverse; refuses anything else."""
-        protocol, turn, identifier, _, numbers = _opened(message, REPORT, "<i4")
+        protocol, turn, identifier, radius, numbers = _opened(message, REPORT, "<i4")
+        if radius != 0:
+            raise MessageError("a report has no radius; that of its task is the server's.")
         return cls(protocol, turn, identifier, numbers.astype(np.int32))
 
 

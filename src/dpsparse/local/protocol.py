@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from .. import losses
-from ..facts import Facts
+from ..facts import Clip, Facts
 from ..losses import Loss
+from ..oracle import Gradient, Labels
 from ..oracles.local import LocalTerms
 from ..privacy import Ask, Budget, Noise, OncePerPerson, Plan, PrivacyError, price
 from ..privacy.curves import gaussian_epsilon
@@ -21,6 +22,10 @@ from ..privacy.pricing import PricedPlan
 
 FORMAT = "dpsparse-local"
 VERSION = 1
+#: Bounds beyond would leave the range of floats on a device.
+LARGEST_BOUND = 1e100
+#: The facts that devices need.
+SHOWN = ("n_rows", "n_features", "lower", "upper", "row_norm", "shift", "intercept", "target_bound")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +87,6 @@ class Protocol:
         stored = losses.stored(loss)
         if stored["loss"] == "Unstored":
             raise PrivacyError(f"the loss {loss.name!r} was given as functions, which a protocol cannot hold.")
-        shown = ("n_rows", "n_features", "lower", "upper", "row_norm", "shift", "intercept", "target_bound")
         return cls(
             rounds=ask.times,
             labels=ask.rows.labels,
@@ -90,7 +94,7 @@ class Protocol:
             strength=priced.cost(ask.name).strength,
             randomiser=ask.rows.randomiser,
             delta=delta,
-            facts={name: _plain(getattr(facts, name)) for name in shown},
+            facts={name: _plain(getattr(facts, name)) for name in SHOWN},
             loss=stored,
             classes=classes,
             target_center=target_center,
@@ -111,7 +115,7 @@ class Protocol:
             content["classes"] = None if content["classes"] is None else tuple(content["classes"])
             protocol = cls(**content)
             _ = protocol.terms  # refuses what no randomiser takes
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise PrivacyError(
                 f"this is not a dpsparse protocol of version {VERSION} ({type(error).__name__}). Ask the server for it again."
             ) from None
@@ -131,7 +135,16 @@ class Protocol:
         values: dict[str, Any] = {
             k: np.asarray(v, dtype=float) if isinstance(v, list) else v for k, v in self.facts.items()
         }
-        return Facts(**values)
+        if values.keys() != set(SHOWN) or not all(np.all(np.abs(v) <= LARGEST_BOUND) for v in values.values()):
+            raise ValueError("the bounds of a protocol must be there, and finite.")
+        facts = Facts(**values)
+        each = [np.broadcast_to(v, facts.n_features) for v in (facts.lower, facts.upper, facts.shift)]
+        ordered = np.all(each[0] <= each[1]) and facts.intercept >= 0
+        if not (ordered and min(facts.n_rows, facts.n_features, facts.row_norm, facts.target_bound) > 0):
+            raise ValueError("the bounds of a protocol must leave room for a row.")
+        if not math.isfinite(self.target_center):
+            raise ValueError("the centre of the target must be finite.")
+        return facts
 
     def restored_loss(self) -> Loss:
         """The loss."""
@@ -139,7 +152,7 @@ class Protocol:
 
     @cached_property
     def terms(self) -> LocalTerms:
-        """Randomisers at this price: the same that a simulated fit has."""
+        """Randomisers at this price: the same that a simulated fit has. Refuses bounds and prices that are none."""
         if not (math.isfinite(self.strength) and self.strength > 0 and self.rounds >= 1 and 0 <= self.delta < 1):
             raise ValueError("the price or the rounds of a protocol are no numbers.")
         rows = OncePerPerson(labels=self.labels, randomiser=self.randomiser)
@@ -147,7 +160,12 @@ class Protocol:
         plan = Plan(asks=(Ask(name=name, noise=Noise(self.noise), times=self.rounds, rows=rows),))
         # an ask of share 1 costs rho = rate, and its strength is sqrt(2 rho)
         priced = replace(price(plan, Budget.zcdp(1.0)), rate=self.strength**2 / 2)
-        return LocalTerms(priced, self.restored_facts(), self.restored_loss().classes)
+        facts, loss = self.restored_facts(), self.restored_loss()
+        if len(self.classes or ()) != (2 if loss.classes else 0):
+            raise ValueError("losses of classes need two of them, and other losses none.")
+        terms = LocalTerms(priced, facts, loss.classes)
+        terms.randomiser(Labels() if self.labels else Gradient(np.zeros(facts.dimension), Clip(1.0)), name)
+        return terms
 
 
 def _plain(value: Any) -> Any:

@@ -69,7 +69,7 @@ class Server:
     Guarantee
     ---------
     A message that is malformed, damaged, of another protocol or round, of a wrong norm, or that carries an identifier which was
-    seen before, is refused with `MessageError` and changes nothing. A false report that passes all checks moves the sum of its
+    seen before, or of a round in which as many came as there are people, is refused with `MessageError` and changes nothing. A false report that passes all checks moves the sum of its
     round by no more than the norm that every report has, ``influence``: who made it cannot be told from the report.
 
     Parameters
@@ -77,7 +77,7 @@ class Server:
     estimator : SparseRegressor or SparseClassifier
         With ``recipe="ldp_iht"``, or another recipe of the local model; two classes, declared.
     n_people : int
-        The public number of people who are expected; noise is planned for it.
+        The public number of people who are expected; noise is planned for it, and no round takes more reports.
     n_features : int
     features : array of shape (n_people, n_features), optional
         The public features, for label privacy.
@@ -204,6 +204,8 @@ class Server:
             raise MessageError("no honest report has these values: their norm or their places are not possible.")
         if report.identifier in self._seen:
             raise MessageError("a report with this identifier was taken already.")
+        if self._count >= self._facts.n_rows:  # identifiers are kept, so made-up ones must not fill the memory
+            raise MessageError(f"{self._facts.n_rows} people were expected, and this round has as many reports.")
         number = int.from_bytes(report.identifier, "little")
         if self.protocol.labels and number >= self._facts.n_rows:
             raise MessageError("the report is about a row that does not exist.")

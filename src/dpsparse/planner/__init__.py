@@ -1,5 +1,9 @@
-"""What a fit would take, before any data is touched."""
+"""What a fit would take, and what to expect of it, before any data is touched."""
 
+from .assumed import Assumed
+from .outlook import Band, ExpectedError, Outlook
+from .plotting import plot_error
+from .reach import smallest_coefficient
 from .summary import PlanSummary
 
-__all__ = ["PlanSummary"]
+__all__ = ["Assumed", "Band", "ExpectedError", "Outlook", "PlanSummary", "plot_error", "smallest_coefficient"]

@@ -20,11 +20,12 @@ import numpy as np
 from ..facts import Clip
 from ..oracle import Gradient, Labels
 from ..oracles.local import LocalTerms
+from ..privacy.once import PUBLIC_FEATURES
 from ..privacy.plan import Noise
 
 
 def warnings(prepared: Any) -> tuple[str, ...]:
-    """What stands against a plan of the local model; nothing for other plans, or where people are enough.
+    """What stands against a plan of the local model: features without protection, too few people. Nothing for other plans.
 
     Parameters
     ----------
@@ -35,8 +36,9 @@ def warnings(prepared: Any) -> tuple[str, ...]:
         return ()
     facts = prepared.facts
     needed = people_needed(prepared)
+    said = (PUBLIC_FEATURES,) if prepared.plan.labels_only else ()
     if facts.n_rows >= needed:
-        return ()
+        return said
     [ask] = prepared.plan.asks
     strength = prepared.priced.cost(ask.name).strength
     # a Gaussian report of mu is about as telling as a pure one of that epsilon
@@ -57,6 +59,7 @@ def warnings(prepared: Any) -> tuple[str, ...]:
         else "ask more people, use fewer features, protect labels only (recipe='label_ldp_iht'), or trust a curator (recipe='auto')"
     )
     return (
+        *said,
         f"{facts.n_rows} people are too few for {facts.n_features} features at {what}: about {_rounded(needed)} are needed to tell "
         f"{_sparsity(prepared)} coefficients from noise; {least}. To do better, {advice}.",
     )

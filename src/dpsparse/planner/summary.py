@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+import math
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from ..facts import Clip
 from ..privacy.plan import Plan
 from ..privacy.pricing import PricedPlan, describe
+from . import local
+from .outlook import ExpectedError, Outlook
+from .plotting import plot_error
+from .reach import smallest_coefficient
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,16 @@ class PlanSummary:
     accountant : str
     reason : str
         Why this recipe, where a rule picked it.
+    error : ExpectedError or None
+        Bands of the test error, of the excess over the best model, and of the coefficients; None where no formula is calibrated.
+    smallest_coefficient : float or None
+        The smallest coefficient, in the user's units, that is found with probability 90 %.
+    verdict, why : str
+        useful, borderline, hopeless, or unknown; and a sentence about it.
+    warnings : tuple of str
+        What a user should know before spending.
+    outlook : Outlook or None
+        The formulas behind `error`, for other numbers of rows and budgets.
     """
 
     recipe: str
@@ -42,10 +57,23 @@ class PlanSummary:
     mu: float | None
     accountant: str
     reason: str = ""
+    error: ExpectedError | None = None
+    smallest_coefficient: float | None = None
+    verdict: str = "unknown"
+    why: str = ""
+    warnings: tuple[str, ...] = ()
+    outlook: Outlook | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def of(cls, prepared: Any) -> PlanSummary:
-        """Summarise what an estimator prepared."""
+    def of(cls, prepared: Any, outlook: Outlook | None = None) -> PlanSummary:
+        """Summarise what an estimator prepared, and what to expect of it."""
+        error = None if outlook is None else outlook.error()
+        smallest = None
+        if outlook is not None and error is not None:
+            left = error.excess.typical
+            scale = outlook.assumed.scale(prepared.facts)
+            smallest = smallest_coefficient(prepared, scale=scale, signal=error.signal, left=min(left, 1.0))
+        verdict, why = ("unknown", "A baseline without privacy.") if outlook is None else outlook.verdict()
         priced: PricedPlan | None = prepared.priced
         plan = prepared.plan
         asks = _asks(plan, priced, "")
@@ -64,11 +92,49 @@ class PlanSummary:
             mu=None if priced is None else priced.mu,
             accountant="none" if priced is None else priced.accountant,
             reason=prepared.reason,
+            error=error,
+            smallest_coefficient=smallest,
+            verdict=verdict,
+            why=why,
+            warnings=local.warnings(prepared),
+            outlook=outlook,
         )
+
+    def rows_needed(self, epsilon: float = 1.0, error: float | None = None) -> int | None:
+        """How many rows this epsilon takes.
+
+        Parameters
+        ----------
+        epsilon : float
+        error : float or None
+            A typical test error to reach; None: the verdict useful.
+
+        Returns
+        -------
+        int or None
+            None beyond a billion rows, or where no formula is calibrated.
+        """
+        return None if self.outlook is None else self.outlook.rows_needed(epsilon, error)
+
+    def epsilon_needed(self, n_rows: int | None = None, error: float | None = None) -> float | None:
+        """What epsilon so many rows take (None: those of the plan); None beyond 50, or where no formula is calibrated."""
+        return None if self.outlook is None else self.outlook.epsilon_needed(n_rows, error)
+
+    def plot(self, where: Any) -> Any:
+        """Draw the expected error against epsilon, on a file or on matplotlib axes; returns the axes."""
+        if self.outlook is None:
+            raise ValueError("a baseline without privacy has no expected error to plot. Choose a private recipe.")
+        return plot_error(self.outlook, where, self.epsilon)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "outlook"}
+        return plain | {
+            "error": None if self.error is None else self.error.to_dict(),
+            "warnings": list(self.warnings),
+            "rows_needed": self.rows_needed(),
+            "epsilon_needed": self.epsilon_needed(),
+        }
 
     def __str__(self) -> str:
         lines = [f"{self.recipe} on {self.n_rows} rows x {self.n_features} features"]
@@ -92,7 +158,31 @@ class PlanSummary:
         if len(branches) > 1:
             lines.append(f"  the last {branches[-1]!r} is one of {len(branches)} branches that answers choose from")
         lines.extend(f"  {name} = {_span(value)}" for name, value in self.settings.items() if value is not None)
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._expected()])
+
+    def _expected(self) -> list[str]:
+        lines = [f"  warning: {warning}" for warning in self.warnings]
+        if self.error is None:
+            return lines
+        what = "error rate" if self.error.constant < 1 else "mean squared error / variance"
+        lines += [
+            "what to expect: typical (90 % band)",
+            f"  {what} {self.error.test}; a constant predictor has {self.error.constant:.3g}",
+            f"  part of the attainable improvement that is lost {self.error.excess}",
+        ]
+        if self.error.coefficients is not None:
+            lines.append(f"  relative error of the coefficients {self.error.coefficients}")
+        if self.smallest_coefficient is not None:
+            lines.append(f"  smallest coefficient found with probability 90 %: {self.smallest_coefficient:.3g}")
+        rows, epsilon = self.rows_needed(), self.epsilon_needed()
+        many = "more than a billion" if rows is None else f"about {round(rows, 2 - len(str(rows))):,}"
+        lines += [
+            f"  rows for a useful fit at epsilon = 1: {many}",
+            f"  epsilon for a useful fit with {self.n_rows} rows: {'more than 50' if epsilon is None else f'about {epsilon:.2g}'}",
+            f"  assumes that the best linear model removes {self.error.signal:.0%} of a constant predictor's error (signal=)",
+            f"verdict: {self.verdict}. {self.why}",
+        ]
+        return lines
 
 
 def _asks(plan: Plan, priced: PricedPlan | None, branch: str) -> list[dict[str, Any]]:
@@ -116,10 +206,14 @@ def _asks(plan: Plan, priced: PricedPlan | None, branch: str) -> list[dict[str, 
 def _plain(value: Any) -> Any:
     if isinstance(value, Clip):
         return {"norm": value.norm, "entry": value.entry}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # JSON has no word for it; no limit
     if value is None or isinstance(value, str | int | float | bool):
         return str(value) if type(value).__mro__[-2] is not type(value) and isinstance(value, str) else value
     if isinstance(value, tuple):
         return [_plain(v) for v in value]
+    if is_dataclass(value) and type(value).__str__ is object.__str__:  # it has no words of its own
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
     return str(value)
 
 
@@ -127,4 +221,6 @@ def _span(value: Any) -> str:
     if isinstance(value, list) and value and all(isinstance(v, int | float) for v in value):
         low, high = min(value), max(value)
         return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_span(part)}" for name, part in value.items() if part is not None)
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -43,7 +43,8 @@ def divided(
     if foreseen is not None:
         refuse_local(foreseen)
     bill = None if foreseen is None else _bill(foreseen)
-    if careful.gaussian or whole.rho is not None or bill is None or not bill.account.exact:
+    discrete = any(step.noise == "exact" for step in priced.values())  # rho-zCDP, and not proven to be mu-GDP
+    if discrete or careful.gaussian or whole.rho is not None or bill is None or not bill.account.exact:
         return shares, budgets, careful
     exact = _promise(whole, gaussian=True)
     return shares, _budgets(exact, shares), exact

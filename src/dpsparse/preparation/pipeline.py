@@ -13,9 +13,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from .. import recipes
 from ..estimators.linear import SparseLinear
-from ..estimators.refusals import refuse_fit_arguments
+from ..estimators.refusals import refuse_fit_arguments, refuse_unguarded
 from ..privacy import Adjacency, Budget, BudgetError, PrivacyError, Statement
-from ..privacy.paying import check_ledger, paying
+from ..privacy.paying import check_ledger, paying, refuse_own_ledger
 from .bounds import Bounds
 from .count import NoisyCount
 from .division import divided, refuse_local
@@ -121,6 +121,10 @@ class PrivatePipeline(Pipeline):
             return self._prepared(budget, delta, n_rows, n_features)
 
         shares, budgets, bill = divided(whole, self.shares, priced, prepared)
+        for name, step in priced.items():
+            if isinstance(step, PricedStep):
+                with lent(step, **self._loan(name, budgets[name], delta, n_rows, None)):
+                    step._priced(n_rows)  # refuses noise that has no price in the language of the budget
         return PipelinePlan(
             bill=bill,
             epsilon=bill.epsilon(delta),
@@ -143,7 +147,11 @@ class PrivatePipeline(Pipeline):
             )
         if not recipes.make(last.recipe).private:
             raise BudgetError("the model is a baseline without privacy. A private pipeline needs a private recipe.")
+        if self.ledger is not None:
+            refuse_unguarded(recipes.make(last.recipe))
         found = {name: step for name, step in self.steps if isinstance(step, PricedStep | SparseLinear)}
+        for step in found.values():
+            refuse_own_ledger(step, "the pipeline")
         counts = [name for name, step in found.items() if isinstance(step, NoisyCount)]
         if Adjacency.named(self.adjacency) is not Adjacency.ADD_REMOVE:
             if counts:
@@ -220,6 +228,12 @@ class PrivatePipeline(Pipeline):
             whole = replace(self._statement(plan, statements), ledger=payment.record)
         self.statement_ = self.steps[-1][1].statement_ = whole
         return self
+
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Refused: a slice would fit its steps with budgets of their own, and charge no ledger."""
+        raise TypeError(
+            "a part of a private pipeline is not fitted by itself. Fit the whole pipeline, and use transform of its slice."
+        )
 
     def _fit_steps(
         self, start: int, X: Any, y: Any, n_rows: int | None, bounds: Bounds | None, plan: PipelinePlan

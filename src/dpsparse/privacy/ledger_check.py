@@ -130,7 +130,7 @@ def _price_problem(state: State, cost: Charge, text: str) -> str:
     for name, value in cost.costs.items():
         if abs(fresh[name] - value) > TOLERANCE * value + 10:
             return f"states a {name} cost of {value} units where its bill costs {fresh[name]}"
-    if not state.fits(cost) and not state.whole(restored(json.loads(text))):
+    if not 0 <= cost.slack <= state.slack or (not state.fits(cost) and not state.whole(restored(json.loads(text)))):
         return "exceeds the budget"
     return ""
 

@@ -103,7 +103,7 @@ class State:
         """
         if self.live or self.delta == 0:
             return False
-        return bill.epsilon(self.delta) <= self.epsilon * (1 + 1e-12) or bill.delta(self.epsilon) <= self.delta
+        return bill.epsilon(self.delta) <= self.epsilon or bill.delta(self.epsilon) <= self.delta
 
     def taken(self, cost: Charge) -> State:
         """After an entry."""

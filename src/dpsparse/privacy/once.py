@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from .errors import PrivacyError
 
+#: What is said first wherever labels alone are protected.
+PUBLIC_FEATURES = "features are treated as public: only labels are protected"
+
 RANDOMISERS = ("best", "duchi", "two-point", "piecewise")
 
 

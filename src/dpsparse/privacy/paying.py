@@ -10,6 +10,7 @@ from typing import Any
 from .bill import Bill
 from .errors import LedgerError
 from .ledger import Ledger
+from .plan_bill import PlanBill
 from .reservation import Reservation
 
 
@@ -48,11 +49,23 @@ def check_ledger(ledger: Any, dataset: Any) -> None:
     Ledger.of(ledger)
 
 
+def refuse_own_ledger(part: Any, whole: str) -> None:
+    """Refuse a part with a ledger of its own where the whole pays at once: the part's would never be charged."""
+    if part.ledger is not None or part.dataset is not None:
+        raise LedgerError(
+            f"{type(part).__name__} has a ledger or dataset of its own, which would not be charged: {whole} is paid for as one. "
+            f"Give ledger and dataset to {whole} instead."
+        )
+
+
 @contextmanager
 def paying(
     ledger: Any, dataset: str | None, bill: Bill | None, *, label: str, delta: float | None = None
 ) -> Iterator[Payment]:
     """Reserve a bill, run what stands inside, and confirm; refunded if nothing was answered.
+
+    A plan with a number of turns that chance drew is priced by the law of the draw. It is never refunded: whoever saw the
+    number could give it back and draw again, until the law was another one.
 
     Parameters
     ----------
@@ -74,4 +87,6 @@ def paying(
             f"{label!r} has no privacy and so no price: it must not touch data that a ledger guards. Leave ledger=None for it."
         )
     with Ledger.of(ledger).reserve(dataset, bill, label=label, delta=delta) as reservation:
+        if isinstance(bill, PlanBill) and bill.account.costs.random:
+            reservation.start()
         yield Payment(reservation)

@@ -222,10 +222,11 @@ def _line(group: list[AskRecord]) -> str:
     what = {"mu": "sigma", "m": "sigma", "eta": "Gumbel scale"}.get(first.cost_name, "scale")
     draws = "" if first.draws == 1 else f" of {first.draws} draws each"
     if Noise(first.noise).local:
+        people = "all people" if first.rate >= 1 else f"one part in {round(1 / first.rate)} of the people"
         return (
             f"{sum(a.times for a in group)} x {first.name}: reports randomised by each person ({first.noise}), "
             f"{first.cost_name} = {span(a.cost for a in group)} per report, answers at most {span(a.sensitivity for a in group)} "
-            f"apart, one part in {round(1 / first.rate)} of the people each"
+            f"apart, {people} each"
         )
     rows = "" if first.rate >= 1 else f", rows sampled at rate {first.rate:.4g}"
     rows += f", offset {first.offset:.4g}" if first.offset else ""

@@ -52,6 +52,11 @@ def caveats_of(recipe: Recipe, facts: Facts) -> tuple[str, ...]:
     return () if say is None else tuple(say(facts))
 
 
+def unproven(recipe: Recipe) -> bool:
+    """Whether a recipe says against itself that its promise is not kept: its price is then a claim, and pays for nothing."""
+    return getattr(recipe, "caveats", None) is not None
+
+
 def centred(facts: Facts, intercept: bool) -> Facts:
     r"""Dense columns measured from the midpoint of their bounds, and an intercept column of moderate height.
 

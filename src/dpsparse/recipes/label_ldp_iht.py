@@ -6,13 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..facts import Clip, Facts
+from ..facts import Clip, Facts, Penalty
 from ..privacy.budget import Budget
 from ..privacy.plan import Noise
 from ..solvers import IHT
 from ..solvers.label import OnLabels
+from ..solvers.proximal import AcceleratedProximal
 from .base import centred, positive, whole
-from .reports import LABELS, check_mechanism, label_deviation
+from .reports import LABELS, check_mechanism, label_deviation, label_threshold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,8 @@ class LabelLDPIHT:
         :math:`\eta`. None: 1 over the curvature that successive gradients show. [WX19]_ has 0.2 and 0.1.
     sparsity : int or None
         s. None: the estimator's, or :math:`n (B/\sigma)^2/(2\ln p)` with B the typical label and :math:`\sigma` the deviation of a
-        randomised one, at least 1: features that labels can tell from noise.
+        randomised one, at least 1: features that labels can tell from noise. Of these as many are kept as a lasso on the same
+        randomised labels finds with the penalty :math:`\sigma (K_2/\sqrt p)\sqrt{2\ln p/n}`, which pure noise seldom passes.
     radius : float or None
         Project onto the l2 ball of this radius. None: no projection for squared loss, and :math:`4\sqrt p/K_2` for other losses, which
         lets margins of dense rows be 4 on average: their estimate may run away on few randomised labels; [WX19]_ has 1.
@@ -111,7 +113,8 @@ class LabelLDPIHT:
         """One ask, and the loop of IGHT on what it gives."""
         assert budget is not None
         noise, randomiser = LABELS[self.mechanism]
-        s = min(self.sparsity or facts.sparsity or clear_features(facts, budget, self.mechanism), facts.cap)
+        asked = self.sparsity or facts.sparsity
+        s = min(asked or clear_features(facts, budget, self.mechanism), facts.cap)
         safe = 1.0 / (facts.curvature * facts.norm_bound**2 + facts.penalty.l2)
         loop = IHT(
             sparsity=s,
@@ -122,7 +125,11 @@ class LabelLDPIHT:
             radius=self.radius or largest_norm(facts),
             noise=Noise.NONE,
         )
-        return OnLabels(loop=loop, noise=noise, randomiser=randomiser)
+        scout = None
+        if asked is None:
+            penalty = Penalty(kind="l1", alpha=label_threshold(facts, budget, self.mechanism))
+            scout = AcceleratedProximal(steps=self.steps or 100, sparsity=facts.cap, penalty=penalty)
+        return OnLabels(loop=loop, noise=noise, randomiser=randomiser, scout=scout)
 
     def assumptions(self, facts: Facts) -> tuple[str, ...]:
         """None beyond what the caveat says."""

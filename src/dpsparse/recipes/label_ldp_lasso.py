@@ -11,7 +11,7 @@ from ..privacy.budget import Budget
 from ..solvers.label import OnLabels
 from ..solvers.proximal import AcceleratedProximal
 from .base import centred, positive, whole
-from .reports import LABELS, check_mechanism, label_deviation, report_epsilon
+from .reports import LABELS, check_mechanism, label_threshold, report_epsilon
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,11 +77,10 @@ class LabelLDPLasso:
         return OnLabels(loop=loop, noise=noise, randomiser=randomiser)
 
     def _strength(self, facts: Facts, budget: Budget) -> float:
-        epsilon = report_epsilon(budget)
-        column = facts.norm_bound / math.sqrt(facts.dimension)
-        noise = label_deviation(facts, budget, self.mechanism) * column * math.sqrt(2)
-        constant = self.constant or 0.5 * epsilon * noise
-        return constant * math.sqrt(math.log(max(facts.n_features, 2)) / (facts.n_rows * epsilon**2))
+        if self.constant is None:
+            return 0.5 * label_threshold(facts, budget, self.mechanism)
+        root = math.sqrt(math.log(max(facts.n_features, 2)) / facts.n_rows)
+        return self.constant * root / report_epsilon(budget)
 
     def assumptions(self, facts: Facts) -> tuple[str, ...]:
         """None beyond what the caveat says."""

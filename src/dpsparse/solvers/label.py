@@ -13,7 +13,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,11 +37,14 @@ class OnLabels:
         ``Noise.LOCAL``, or ``Noise.LOCAL_GAUSSIAN`` for (epsilon, delta).
     randomiser : str
         As in `OncePerPerson`.
+    scout : Solver or None
+        Runs first on the same labels; the loop, which has a `sparsity`, then keeps as many coefficients as the scout found.
     """
 
     loop: Solver
     noise: Noise = Noise.LOCAL
     randomiser: str = "best"
+    scout: Solver | None = None
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """Everybody's label, once."""
@@ -50,7 +53,12 @@ class OnLabels:
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Ask, then compute in public."""
-        return self.loop.run(PublicOracle(oracle.facts, oracle.labels(ask="labels")), path)
+        public = PublicOracle(oracle.facts, oracle.labels(ask="labels"))
+        loop: Any = self.loop
+        if self.scout is not None:
+            found = np.count_nonzero(self.scout.run(public)[: oracle.facts.n_features])
+            loop = replace(loop, sparsity=min(max(found, 1), loop.sparsity))
+        return np.asarray(loop.run(public, path))
 
 
 class PublicOracle(Oracle):

@@ -17,9 +17,10 @@ from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
 from ..mechanisms import Randomness
 from ..privacy import Budget, NonPrivateRandomnessWarning, PrivacyError, Statement
-from ..privacy.paying import check_ledger, paying
+from ..privacy.paying import check_ledger, paying, refuse_own_ledger
 from ..privacy.tuning import RANDOM_STOPPING, SearchBill, calibrate_search, law_of
 from ..privacy.versions import versions
+from ..recipes.base import unproven
 from .plan import SearchPlan
 from .runs import Data, Run, best_run, public_default
 from .scoring import Scoring
@@ -162,6 +163,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
                 "What it fits must be private, and know its own price."
             )
         check_ledger(self.ledger, self.dataset)
+        refuse_own_ledger(self.estimator, "the search")
         law = law_of(self.law, self.mean_runs)
         scoring = Scoring.read(self.scoring, self.score_bound, self.estimator)
         delta = min(1e-6, 1 / (10 * n_rows)) if self.delta is None else self.delta
@@ -247,10 +249,9 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             raise kind(
                 f"the candidate {parameters!r} cannot be run in a search, which prices runs in zCDP: {error}"
             ) from None
-        if prepared.priced is None:
-            raise PrivacyError(
-                f"the candidate {parameters!r} is a baseline without privacy. A private search compares private recipes."
-            )
+        if prepared.priced is None or unproven(prepared.recipe):  # then the whole search has no promise
+            what = "is a baseline without privacy" if prepared.priced is None else "has no proof of its privacy"
+            raise PrivacyError(f"the candidate {parameters!r} {what}. A private search compares private recipes.")
         if prepared.plan.local:
             raise PrivacyError(
                 f"the candidate {parameters!r} randomises on devices, and its privacy cannot be mixed with that of a central search."
@@ -293,21 +294,23 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         self.best_score_ = best.score
         self.best_estimator_ = model
         self.statement_ = model.statement_ = replace(
-            self._statement(plan, best, data, randomness), ledger=payment.record
+            self._statement(plan, space, best, data, randomness), ledger=payment.record
         )
         self.n_features_in_ = model.n_features_in_
         if "feature_names_in_" in vars(model):
             self.feature_names_in_ = model.feature_names_in_
         return self
 
-    def _statement(self, plan: SearchPlan, best: Run, data: Data, randomness: Randomness) -> Statement:
-        """What the whole search promised."""
+    def _statement(self, plan: SearchPlan, space: Space, best: Run, data: Data, randomness: Randomness) -> Statement:
+        """What the whole search promised; it rests on what any candidate rests on, and not only the best."""
         law = plan.bill.law
         ran = vars(best.model).get("statement_")
         caveats = [] if ran is None else list(ran.caveats)
         if not randomness.secure:
             caveats.append("searched with a fixed seed: not private")
-        assumptions = [*data.assumptions, *(() if ran is None else ran.assumptions), SECRET]
+        facts = data.probe._facts(plan.training_rows, data.n_features, sp.issparse(data.X))
+        shared = space.assumptions(self.estimator, facts)
+        assumptions = [*data.assumptions, *shared, *(() if ran is None else ran.assumptions), SECRET]
         notes = [] if ran is None else list(ran.notes)
         if ran is None:
             notes.append("no run was drawn: the model is the public start vector, and has seen no row")

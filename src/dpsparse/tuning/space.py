@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .. import recipes
+from ..facts import Facts
 
 #: Arguments that a search sets itself, or that have to be the same in all runs.
 FIXED = frozenset(
@@ -83,6 +84,16 @@ class Space:
         for part in self.parts:
             for values in itertools.product(*part.values()):
                 yield dict(zip(part, values, strict=True))
+
+    def assumptions(self, estimator: Any, facts: Facts) -> tuple[str, ...]:
+        """What the recipes that may be drawn rest on; of a space too large to look through, before their fields are set."""
+        if self.size is not None and self.size <= CHECKED:
+            drawable = [candidate(estimator, parameters).recipe for parameters in self.all()]
+        else:
+            named = [part.get("recipe", (estimator.recipe,)) for part in self.parts]
+            drawable = [recipe for values in named if _listed(values) for recipe in values]
+        texts = (text for recipe in drawable for text in recipes.make(recipe).assumptions(facts))
+        return tuple(dict.fromkeys(texts))
 
     def draw(self, generator: np.random.Generator) -> dict[str, Any]:
         """One candidate; independent of all others and of the data."""

@@ -167,7 +167,7 @@ class PrivUnit:
         generator = randomness.generator()
         u, norms = polar(values)
         people = norms.size
-        plus = generator.random(people) < 0.5 + np.minimum(norms / self.radius, 1.0) / 2
+        plus = generator.random(people) < 0.5 + np.minimum(norms, self.radius) / self.radius / 2
         height = self._heights(generator.random(people) < self.inside, generator.random(people))
         height *= np.where(norms > 0, 1.0, 0.0)  # nothing to say: a uniform point
         z = generator.standard_normal(u.shape)

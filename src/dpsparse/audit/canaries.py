@@ -1,0 +1,145 @@
+"""Canaries: pairs of neighbouring datasets that a question tells apart as well as it can.
+
+A bank of datasets, and of records to exchange in them, is tried without noise; the pair that moves the answer most, in units
+of the movement its noise was made for, is kept. That search sees everything and is no attack: it only chooses where to
+attack, and says how much of the stated sensitivity the canaries use (`reach`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data.rows import PrivateRows
+from ..facts import Facts, Vector
+from ..losses import Loss
+from ..mechanisms import Randomness
+from ..oracle import Gradient, GradientChange, Question, Select, SupportVotes, WeightedGradient
+from ..oracles import answering
+from ..privacy import Adjacency, Noise, PricedPlan
+from .responses import Response, respond
+
+Record = tuple[Vector, float]
+#: A name, rows and targets.
+Base = tuple[str, Vector, Vector]
+#: The base in which nothing can be seen but the canary.
+QUIET = "quiet"
+
+
+@dataclass(frozen=True, eq=False)
+class Worlds:
+    """Two neighbouring datasets: the same rows, then one record or another (or none)."""
+
+    label: str
+    X: Vector
+    y: Vector
+    present: Record
+    absent: Record | None
+
+    def data(self, present: bool) -> tuple[Vector, Vector]:
+        """The rows and targets of one world; targets as the oracle sees them."""
+        return with_record(self.X, self.y, self.present if present else self.absent)
+
+
+def with_record(X: Vector, y: Vector, record: Record | None) -> tuple[Vector, Vector]:
+    """A dataset with one more record, or as it is. The record is the last: leaving it out moves no other row."""
+    return (X, y) if record is None else (np.vstack([X, record[0]]), np.append(y, record[1]))
+
+
+def bases(facts: Facts, loss: Loss) -> Iterator[Base]:
+    """Datasets of one row less than is public, in which one more record can matter as much as it may."""
+    n, rng = facts.n_rows - 1, np.random.default_rng(0)
+    centre, top, bottom = _corners(facts)
+    low, high = _targets(facts, loss)
+    alternate = np.where(np.arange(n) % 2, high, low)
+    yield QUIET, np.tile(centre, (n, 1)), alternate if loss.classes else np.zeros(n)
+    # two columns far from zero and equal, so that a record can raise one and lower the other
+    pushed = centre.copy()
+    pushed[:2] = top[:2]
+    yield "push", np.tile(pushed, (n, 1)), np.full(n, low)
+    # two columns with the same support in the data: one record decides
+    tied = np.tile(centre, (n, 1))
+    tied[::2, 0] = top[0]
+    tied[1::2, min(1, facts.n_features - 1)] = top[min(1, facts.n_features - 1)]
+    yield "tie", tied, np.full(n, high)
+    yield "split", np.tile(top, (n, 1)), alternate
+    yield "spread", rng.uniform(bottom, top, (n, facts.n_features)), rng.choice([low, high], n)
+
+
+def records(facts: Facts, loss: Loss, directions: Sequence[Vector] = ()) -> list[Record]:
+    """Records at the ends of what the bounds allow; also along some directions."""
+    centre, top, bottom = _corners(facts)
+    rows = [centre, top, bottom, np.where(np.arange(facts.n_features) % 2, top, bottom)]
+    for j in range(min(2, facts.n_features)):
+        for end in (top, bottom):
+            rows.append(np.where(np.arange(facts.n_features) == j, end, centre))
+    for first, second in ((top, bottom), (bottom, top)):
+        row = centre.copy()
+        row[:1], row[1:2] = first[:1], second[1:2]
+        rows.append(row)
+    for direction in directions:
+        head = direction[: facts.n_features]
+        rows += [np.where(head > 0, top, bottom), np.where(head > 0, bottom, top)]
+    targets = dict.fromkeys((*_targets(facts, loss), 0.0))
+    return [(row, target) for row in rows for target in targets]
+
+
+def directions_of(question: Question) -> list[Vector]:
+    """Where a record must point for a question to notice it, beyond the corners."""
+    if isinstance(question, GradientChange):
+        return [question.w - question.anchor]
+    of = question.of if isinstance(question, Select | SupportVotes) else question
+    return [of.w] if isinstance(of, Gradient | WeightedGradient) else []
+
+
+class Menagerie:
+    """All oracles over one base: with each of the records, and with none."""
+
+    def __init__(self, base: Base, choices: list[Record], facts: Facts, loss: Loss, priced: PricedPlan) -> None:
+        self.base = base
+        self.choices: list[Record | None] = [*choices]
+        if priced.budget.relation is Adjacency.ADD_REMOVE:
+            self.choices.append(None)
+        _, X, y = base
+        self._labels_only = priced.plan.labels_only
+        self._oracles = [
+            answering(PrivateRows(*with_record(X, y, record), facts), loss, priced, Randomness(0))
+            for record in self.choices
+        ]
+
+    def worlds(self, present: int, absent: int) -> Worlds:
+        """Two of the datasets; only the second may be the one without a record."""
+        first = self.choices[present]
+        assert first is not None
+        return Worlds(*self.base, first, self.choices[absent])
+
+    def responses(self, question: Question, noise: Noise) -> list[Response]:
+        """What each of the datasets answers."""
+        return [respond(question, oracle, noise) for oracle in self._oracles]
+
+    def neighbours(self) -> Iterator[tuple[int, int]]:
+        """Pairs of datasets that are neighbours; where features are public, those that differ in a label."""
+        last = len(self.choices) - 1
+        if self.choices[last] is None:
+            yield from ((i, last) for i in range(last))
+            return
+        for i, first in enumerate(self.choices):
+            for j, second in enumerate(self.choices[:i]):
+                if not self._labels_only or np.array_equal(first[0], second[0]):  # type: ignore[index]
+                    yield i, j
+
+
+# ------------------------------------------------------------------------------------------------ inside
+
+
+def _corners(facts: Facts) -> tuple[Vector, Vector, Vector]:
+    """The row that is zero once it is shifted, and the largest and smallest one."""
+    ones = np.ones(facts.n_features)
+    top, bottom = facts.upper * ones, facts.lower * ones
+    return np.clip(facts.shift * ones, bottom, top), top, bottom
+
+
+def _targets(facts: Facts, loss: Loss) -> tuple[float, float]:
+    return (0.0, 1.0) if loss.classes else (-facts.target_bound, facts.target_bound)

@@ -1,0 +1,144 @@
+"""Everything an audit can say about a recipe or a model: laws, trace, second opinion, and attacks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..estimators.linear import SparseLinear
+from ..facts import Vector
+from ..privacy import PrivacyError
+from .attack import attack
+from .laws import check_estimator_privacy, check_solver
+from .lower_bounds import CONFIDENCE
+from .result import AuditResult, LawCheck
+from .second_opinion import recomputed_epsilon
+from .subject import Subject, subject_of
+from .trace import sensitivity_trace
+from .watch import LawBroken
+
+#: A second opinion may exceed a statement by this part: selections are recomputed by a looser rule.
+LOOSER = 0.25
+
+
+def examine(
+    target: Any,
+    *,
+    runs: int = 2000,
+    fits: int | None = None,
+    processes: int = 1,
+    seed: int | None = None,
+    n_rows: int | None = None,
+    n_features: int | None = None,
+    confidence: float = CONFIDENCE,
+    on_estimate: Callable[[float], None] | None = None,
+    on_part: Callable[[float], None] | None = None,
+) -> AuditResult:
+    """Audit a recipe, an estimator or a fitted model by every means there is.
+
+    Deterministic checks come first: replay, swap and asks = plan; the sensitivity trace; for a fitted model also its epsilon
+    recomputed from the statement by another library. Then `attack`. Everything runs on made-up data: a model file
+    holds no rows, and none are needed.
+
+    Parameters
+    ----------
+    target : str, recipe, estimator or solver
+        As in `attack`. A fitted estimator brings its statement.
+    runs, fits, processes, seed, n_rows, n_features, confidence, on_estimate, on_part
+        As in `attack`.
+
+    Returns
+    -------
+    AuditResult
+
+    Examples
+    --------
+    >>> from dpsparse import audit
+    >>> found = audit.examine("dp_cd", runs=100, fits=0, seed=0)
+    >>> [law.name for law in found.laws], found.violated
+    (['laws', 'sensitivity trace'], False)
+    """
+    start = time.perf_counter()
+    subject = subject_of(target, epsilon=4.0, delta=1e-5, n_rows=n_rows, n_features=n_features)
+    X, y = _made_up(subject)
+    laws = []
+    if subject.template is None:
+        solver = subject.solver
+        laws.append(
+            _law(
+                "laws",
+                "plan, peeks, asks = plan, replay, swap and brings rows hold",
+                lambda: check_solver(solver, subject.facts, subject.loss, X, y, budget=subject.priced.budget),
+            )
+        )
+    else:
+        model, labels = subject.template, y.astype(int) if subject.loss.classes else y + subject.target_center
+        laws.append(
+            _law(
+                "laws",
+                "replay, swap and asks = plan hold for everything that a fit learns",
+                lambda: check_estimator_privacy(model, X, labels),
+            )
+        )
+        laws.append(
+            _law(
+                "sensitivity trace",
+                "no question moves further than its noise was made for, on adversarial neighbours",
+                lambda: sensitivity_trace(model, X, labels),
+            )
+        )
+    if isinstance(target, SparseLinear) and "statement_" in vars(target):
+        laws.append(_second_opinion(target.statement_))
+    if laws[0].violated:  # what does not keep the laws need not even run in an attack
+        notes = ("not attacked: the laws are broken",)
+        scope = "laws on made-up data"
+        return AuditResult(subject.label, scope, (), tuple(laws), seconds=time.perf_counter() - start, notes=notes)
+    found = attack(
+        target,
+        runs=runs,
+        fits=fits,
+        processes=processes,
+        seed=seed,
+        n_rows=n_rows,
+        n_features=n_features,
+        confidence=confidence,
+        on_estimate=on_estimate,
+        on_part=on_part,
+    )
+    return replace(found, laws=tuple(laws), seconds=time.perf_counter() - start)
+
+
+def _law(name: str, holds: str, check: Callable[[], Any]) -> LawCheck:
+    try:
+        check()
+    except LawBroken as broken:
+        return LawCheck(name, True, str(broken))
+    return LawCheck(name, False, holds)
+
+
+def _second_opinion(statement: Any) -> LawCheck:
+    """Whether another library agrees with the statement."""
+    name = "second opinion"
+    try:
+        found = recomputed_epsilon(statement)
+    except PrivacyError as refusal:
+        return LawCheck(name, False, f"not possible: {refusal}")
+    detail = (
+        f"recomputed from the statement's own answers: epsilon {found:.4g} at delta {statement.delta:.3g}, "
+        f"stated {statement.epsilon:.4g}"
+    )
+    return LawCheck(name, found > statement.epsilon * (1 + LOOSER), detail)
+
+
+def _made_up(subject: Subject) -> tuple[Vector, Vector]:
+    """Some data within the bounds."""
+    facts, rng = subject.facts, np.random.default_rng(0)
+    shape = (facts.n_rows, facts.n_features)
+    X = rng.uniform(facts.lower * np.ones(shape[1]), facts.upper * np.ones(shape[1]), shape)
+    if subject.loss.classes:
+        return X, (np.arange(shape[0]) % 2).astype(float)
+    return X, rng.uniform(-facts.target_bound, facts.target_bound, shape[0])

@@ -1,0 +1,132 @@
+"""Answers before their noise: what a search for canaries looks at."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri, softmax
+
+from ..facts import Vector
+from ..oracle import (
+    Choice,
+    Indices,
+    Labels,
+    PerturbedMinimum,
+    PublishedLabels,
+    Question,
+    RidgeMinimum,
+    Select,
+    SupportVotes,
+)
+from ..oracles import LocalOracle
+from ..oracles.polish import choice_scores
+from ..oracles.scores import scores_of, spread
+from ..privacy import Noise
+from ..statistics import VOTE_RANGE, perturbed_minimum, published_labels, ridge_minimum, votes
+
+#: Events rarer than this are of no use to an attack of some thousand runs.
+RARE = 0.01
+#: Candidates beyond the likeliest so many are not looked at.
+MANY = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """An answer before its noise: numbers, or scores to choose by; and how far neighbours may move it."""
+
+    values: Vector
+    stated: float
+    scores: bool
+    l1: bool = False
+
+    def moved(self, other: Response) -> float:
+        """How far two answers are apart, in units of what is stated."""
+        change = self.values - other.values
+        if self.scores:
+            return float(np.ptp(change)) / self.stated if change.size else 0.0
+        return float(np.sum(np.abs(change)) if self.l1 else np.linalg.norm(change)) / self.stated
+
+    def told_apart(self, other: Response, strength: float) -> float:
+        """About the mu at which two answers can be told apart once they have noise."""
+        if not self.scores:
+            return self.moved(other) * strength
+        here, there = (ndtri(np.clip(_chances(r, strength), RARE, 1 - RARE)) for r in (self, other))
+        return float(np.max(np.abs(here - there)))
+
+    def shown(self, other: Response, strength: float) -> float:
+        """How clearly some hundred runs show it: as `moved`; or by how much the odds of candidates surely shift."""
+        if not self.scores:
+            return self.moved(other)
+        here, there = _chances(self, strength), _chances(other, strength)
+        likely = np.argsort(-(here + there))[:MANY]
+        return (
+            clearest(400 * here[likely], 400 * there[likely])[0] if np.any(np.abs(here - there) > RARE) else -math.inf
+        )
+
+
+@lru_cache(maxsize=256)
+def _chances(response: Response, strength: float) -> Vector:
+    """Chances of all candidates under the exponential mechanism."""
+    return np.asarray(softmax(response.values * (strength / response.stated)))
+
+
+def clearest(here: Vector, there: Vector, sigmas: float = 5.0) -> tuple[float, Indices, Indices]:
+    """The two sets of candidates whose odds surely shift most, from counts in two worlds.
+
+    Candidates are sorted by how much likelier they are in the first world; the sets are some of the first and some of the
+    last. Returns the shift of the log-odds less some standard errors, and the sets.
+    """
+    order = np.argsort(-(np.log(here + 0.5) - np.log(there + 0.5)), kind="stable")
+    first = np.cumsum([here[order], there[order]], axis=1) + 0.5
+    last = np.cumsum([here[order[::-1]], there[order[::-1]]], axis=1) + 0.5
+    up = (np.log(first[0]) - np.log(first[1]))[:, None] - (np.log(last[0]) - np.log(last[1]))[None, :]
+    error = np.sqrt((1 / first).sum(axis=0)[:, None] + (1 / last).sum(axis=0)[None, :])
+    sure = up - sigmas * error
+    size = order.size
+    sure[np.add.outer(np.arange(1, size + 1), np.arange(1, size + 1)) > size] = -math.inf  # sets that overlap
+    a, b = np.unravel_index(int(np.argmax(sure)), sure.shape)
+    return float(sure[a, b]), order[: a + 1], order[size - b - 1 :]
+
+
+def respond(question: Question, oracle: Any, noise: Noise) -> Response:
+    """The answer of an oracle to a question, without noise. In the local model: the answer of the first person."""
+    if isinstance(oracle, LocalOracle):
+        return _own(question, oracle)
+    rows, loss, relation = oracle._rows, oracle._loss, oracle.priced.budget.relation
+    if isinstance(question, Choice):
+        return Response(*choice_scores(question, rows, loss, relation), scores=True)
+    if isinstance(question, SupportVotes):
+        return Response(votes(rows, loss, question, np.random.default_rng(0)), VOTE_RANGE, scores=True)
+    if isinstance(question, RidgeMinimum):
+        estimate = ridge_minimum(rows, loss, question, relation)
+        return Response(estimate.values, estimate.sensitivity, scores=False)
+    if isinstance(question, PublishedLabels):
+        estimate = published_labels(rows, loss, question)
+        return Response(estimate.values, estimate.sensitivity, scores=False)
+    if isinstance(question, PerturbedMinimum):
+        found = perturbed_minimum(rows, loss, question, np.zeros(question.support.size))
+        return Response(found, relation.kappa * question.clip.norm / question.ridge, scores=False)
+    if isinstance(question, Select):
+        measured = oracle._measure(question.of, None)
+        share = rows.facts.n_rows
+        scores = scores_of(question.score, measured.values / share, rows.facts.free)
+        if question.excluded is not None:
+            scores = np.delete(scores, question.excluded)
+        stated = spread(question.score, measured.reach, relation, rows.facts.free) / share
+        return Response(scores, stated, scores=True)
+    measured = oracle._measure(question, None)
+    l1 = noise is Noise.LAPLACE
+    return Response(measured.values, measured.reach.l1(relation) if l1 else measured.reach.l2(relation), False, l1)
+
+
+def _own(question: Any, oracle: LocalOracle) -> Response:
+    rows, stated = oracle._rows, 2 * oracle.terms.radius(question)
+    if isinstance(question, Labels):
+        return Response(rows.targets()[:1], stated, scores=False)
+    first = np.arange(rows.facts.n_rows) == 0
+    [own] = rows.contributions(oracle._loss, question.w, question.clip, first)
+    return Response(own[0], stated, scores=False)

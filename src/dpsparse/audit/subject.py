@@ -1,0 +1,119 @@
+"""Who is audited: a recipe by name or as an object, an estimator, or a solver with its facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .. import recipes
+from ..estimators import SparseClassifier, SparseRegressor
+from ..estimators.linear import SparseLinear
+from ..facts import Facts
+from ..losses import Loss, Squared
+from ..oracle import Solver
+from ..privacy import Adjacency, Budget, Plan, PricedPlan, PrivacyError, price
+
+#: Rows and features of the worlds that audits make up, unless the caller says otherwise.
+ROWS, FEATURES = 30, 5
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """Everything public about the fits of who is audited.
+
+    `template` is an estimator to fit, None for a bare solver. `own_fit` says that it is not one of ours: then its own method
+    must be run, and not only its solver.
+    """
+
+    label: str
+    facts: Facts
+    loss: Loss
+    solver: Solver
+    plan: Plan
+    priced: PricedPlan
+    template: Any = None
+    own_fit: bool = False
+    target_center: float = 0.0
+
+    @property
+    def relation(self) -> Adjacency:
+        """Which datasets are neighbours."""
+        return self.priced.budget.relation
+
+
+def subject_of(
+    target: Any,
+    *,
+    epsilon: float,
+    delta: float,
+    n_rows: int | None = None,
+    n_features: int | None = None,
+    facts: Facts | None = None,
+    loss: Loss | None = None,
+) -> Subject:
+    """Make up the public side of a fit, at the privacy that is audited."""
+    if isinstance(target, SparseLinear):
+        return _of_estimator(target, epsilon, delta, n_rows, n_features)
+    if isinstance(target, str) or callable(getattr(target, "solver", None)):
+        recipe = recipes.make(target)
+        ordinary = SparseRegressor(recipe=recipe, feature_bound=1.0, target_bound=1.0, accept=tuple(recipe.needs))
+        return _of_estimator(ordinary, epsilon, delta, n_rows, n_features)
+    if callable(getattr(target, "plan", None)) and callable(getattr(target, "run", None)):
+        facts = facts or Facts(n_rows=n_rows or ROWS, n_features=n_features or FEATURES)
+        budget = Budget.approx(epsilon, delta, Adjacency.REPLACE_ONE)
+        plan = target.plan(facts, budget)
+        return Subject(type(target).__name__, facts, loss or Squared(), target, plan, price(plan, budget))
+    raise TypeError(
+        f"an audit takes a recipe, its name, an estimator or a solver, got {type(target).__name__}. "
+        f"Names are {', '.join(recipes.names())}."
+    )
+
+
+def _of_estimator(
+    estimator: SparseLinear, epsilon: float, delta: float, n_rows: int | None, n_features: int | None
+) -> Subject:
+    rows, features = n_rows or ROWS, n_features or _declared_features(estimator) or FEATURES
+    changes: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "budget": None,
+        "n_rows": rows,
+        "random_state": None,
+        "verbose": False,
+        "ledger": None,
+        "dataset": None,
+        "keep_path": False,
+    }
+    if "statement_" in vars(estimator):  # the recipe that a rule picked for the data, and not for made-up worlds
+        known = recipes.make(estimator.recipe)
+        changes["recipe"] = estimator.statement_.recipe if isinstance(known, recipes.Auto) else known
+    if isinstance(estimator, SparseClassifier):
+        changes["classes"] = (0, 1)
+    model = clone(estimator).set_params(**changes)
+    prepared = model._prepare(rows, features, sparse=False, models=1)
+    if prepared.priced is None:
+        raise PrivacyError(f"recipe {prepared.recipe.name!r} promises no privacy, so there is nothing to audit.")
+    ours = type(estimator) in (SparseRegressor, SparseClassifier)
+    label = prepared.recipe.name if ours else f"{type(estimator).__name__} ({prepared.recipe.name})"
+    return Subject(
+        label=label,
+        facts=prepared.facts,
+        loss=model._loss(),
+        solver=prepared.solver,
+        plan=prepared.plan,
+        priced=replace(prepared.priced, plan=prepared.plan),
+        template=model,
+        own_fit=not ours,
+        target_center=float(getattr(estimator, "target_center", 0.0)),
+    )
+
+
+def _declared_features(estimator: Any) -> int | None:
+    """How many features the arguments speak of, where some are given one by one."""
+    bound = estimator.feature_bound
+    sides = bound if isinstance(bound, tuple) else (bound,)
+    lengths = [np.size(v) for v in (estimator.start, estimator.feature_center, *sides) if np.ndim(v) == 1]
+    return lengths[0] if lengths else None

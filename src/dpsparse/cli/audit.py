@@ -1,0 +1,129 @@
+"""``dpsparse audit``: attack a recipe, or the recipe and settings of a saved model, on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .exits import Refusal, Violated
+from .options import json_option
+from .output import as_json as print_json
+from .output import progress
+
+
+@click.command()
+@click.argument("target", required=False, metavar="MODEL_OR_RECIPE")
+@click.option(
+    "--runs", type=click.IntRange(min=8), help="Answers in each of two worlds, for every attack. Default: 2000."
+)
+@click.option(
+    "--fits", type=click.IntRange(min=0), help="Whole fits in each world. Default: half of --runs; 0 for none."
+)
+@click.option(
+    "--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Share the work among these."
+)
+@click.option(
+    "--task",
+    type=click.Choice(["classification", "regression"]),
+    default="regression",
+    show_default=True,
+    help="How a recipe is used; a model knows.",
+)
+@click.option(
+    "--adjacency",
+    type=click.Choice(["replace-one", "add-remove"]),
+    default="replace-one",
+    show_default=True,
+    help="Which data sets count as neighbours; a model knows.",
+)
+@click.option("--n-rows", type=click.IntRange(min=4), help="Rows of the made-up worlds. Default: 30.")
+@click.option("--n-features", type=click.IntRange(min=1), help="Features of the made-up worlds. Default: 5.")
+@click.option("--seed", type=int, help="For tests: reproducible noise. Without it noise is drawn as in real fits.")
+@click.option("--papers", is_flag=True, help="Audit the mechanisms that papers published, beside ours.")
+@click.option("--plot", type=click.Path(path_type=Path), help="With --papers: draw claimed against true to this file.")
+@json_option
+def audit(target: str | None, papers: bool, plot: Path | None, as_json: bool, **options: Any) -> None:
+    """Try to refute a promise: laws, traces, a second opinion, and attacks with canaries in two worlds.
+
+    MODEL_OR_RECIPE is a model that `dpsparse fit` saved, or the name of a recipe. A model file holds no rows, and none are
+    needed: what is audited is its recipe with its settings, on made-up data that is the worst for it, and the arithmetic
+    of its statement. Exits with 6 when a promise is refuted.
+
+    \b
+    Examples:
+      dpsparse audit dp_ight --runs 4000 --processes 2
+      dpsparse audit model.json --json
+      dpsparse audit --papers
+    """
+    if papers:
+        if target is not None:
+            raise Refusal("--papers takes no MODEL_OR_RECIPE. Leave one of them out.")
+        from .papers import show_papers
+
+        show_papers(options["runs"], as_json, plot)
+        return
+    if target is None:
+        raise Refusal("nothing was named. Give a model file or the name of a recipe, or --papers.")
+    if plot is not None:
+        raise Refusal("--plot belongs to --papers. Leave it out.")
+    subject, about = _subject(target, options.pop("task"), options.pop("adjacency"))
+    with progress(as_json) as visible:
+        found = _examined(subject, visible, as_json, **options)
+    if as_json:
+        print_json({**found.to_dict(), "audited": about})
+    else:
+        click.echo(f"Audited: {about}")
+        click.echo(found)
+    if found.violated:
+        raise Violated(f"the audit of {target} found a violation.")
+
+
+def _subject(target: str, task: str, adjacency: str) -> tuple[Any, str]:
+    """What to audit, and in words what that is."""
+    from .. import SparseClassifier, SparseRegressor, load, recipes
+
+    if Path(target).suffix.lower() == ".json" or Path(target).is_file():
+        model = load(target)
+        about = (
+            f"recipe {model.statement_.recipe!r} with the bounds, loss and settings recorded in {target}, on made-up data, and "
+            "the statement's arithmetic. Not audited: the fit that was made, its data, and who ran it."
+        )
+        return model, about
+    recipe = recipes.make(target)
+    shared: dict[str, Any] = {
+        "recipe": recipe,
+        "feature_bound": 1.0,
+        "adjacency": adjacency,
+        "accept": tuple(recipe.needs),
+    }
+    model = SparseClassifier(**shared) if task == "classification" else SparseRegressor(target_bound=1.0, **shared)
+    return model, f"recipe {target!r} as installed here, {task}, features in [-1, 1], on made-up data."
+
+
+def _examined(subject: Any, visible: bool, quiet: bool, *, runs: int | None, **options: Any) -> Any:
+    from ..audit import examine
+
+    def estimated(seconds: float) -> None:
+        if not quiet:
+            click.echo(f"This will take about {_duration(seconds)}.", err=True)
+
+    runs = 2000 if runs is None else runs
+    if not visible:
+        return examine(subject, runs=runs, on_estimate=estimated, **options)
+    from rich.progress import Progress
+
+    with Progress() as bar:
+        task = bar.add_task("auditing", total=1.0)
+        return examine(
+            subject,
+            runs=runs,
+            on_estimate=estimated,
+            on_part=lambda part: bar.update(task, completed=part),
+            **options,
+        )
+
+
+def _duration(seconds: float) -> str:
+    return f"{max(1, round(seconds))} s" if seconds < 90 else f"{round(seconds / 60)} min"

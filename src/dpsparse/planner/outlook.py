@@ -1,0 +1,253 @@
+"""What to expect of a fit: bands of its error, a verdict, and how many rows or how much epsilon it would take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from scipy.stats import chi2
+
+from ..facts import Facts
+from ..privacy.budget import Budget
+from ..recipes import Auto, DualAveraging, SelectPolish
+from ..recipes.base import Recipe
+from .assumed import Assumed, coefficients, counts, documents
+from .formulas import Case, beyond_hope, both_odds, constants, intercept_noise, part
+
+#: Where answers are looked for.
+MOST_ROWS, LEAST_EPSILON, MOST_EPSILON = 10**9, 0.01, 50.0
+#: Half a 90 % band for what chance does to an error that is measured on 2000 held-out rows.
+MEASURED = 0.05
+#: A fit is useful if it is this part of the constant predictor's error or less in four of five runs, and hopeless if in four of
+#: five it is not visibly below it.
+USEFUL, HOPELESS = 0.9, 0.97
+
+
+@dataclass(frozen=True)
+class Band:
+    """A 90 % band: of the data sets of the calibration that share the public facts, nine in ten lie inside.
+
+    >>> 0.3 in Band(0.1, 0.2, 0.4)
+    True
+    """
+
+    low: float
+    typical: float
+    high: float
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        return f"{self.typical:.3g} ({self.low:.3g} to {self.high:.3g})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedError:
+    r"""Three ways to say how wrong a fit will be.
+
+    Attributes
+    ----------
+    test : Band
+        Mean squared error over the variance of the target, or the error rate.
+    excess : Band
+        What noise and sampling take of the attainable improvement: (test error - that of the best model) / (constant
+        predictor's - that of the best model). 0: as good as can be; 1: no better than a constant.
+    coefficients : Band or None
+        :math:`\|w - w^*\|/\|w^*\|`; None for documents, where true coefficients have no meaning.
+    constant : float
+        Test error of the constant predictor.
+    signal : float
+        Part of it that the best linear model is taken to remove.
+    """
+
+    test: Band
+    excess: Band
+    coefficients: Band | None
+    constant: float
+    signal: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlook:
+    """What to expect, for these public facts and others like them. Formulas only: nothing is simulated or priced here.
+
+    Parameters
+    ----------
+    facts : Facts
+        As they were declared.
+    recipe : Recipe
+        As it was asked for: auto picks again for every number of rows and epsilon.
+    budget : Budget
+        Of the whole fit.
+    delta : float
+        At which other epsilons are meant.
+    models : int
+        Models that share the budget.
+    assumed : Assumed
+        What is taken for granted about the data.
+    """
+
+    facts: Facts
+    recipe: Recipe | Auto
+    budget: Budget
+    delta: float
+    models: int = 1
+    assumed: Assumed = Assumed()
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a formula for this recipe and loss."""
+        return self.case() is not None
+
+    def case(self, n_rows: int | None = None, epsilon: float | None = None) -> Case | None:
+        """What the formulas see, with other rows or another epsilon; None where none is calibrated."""
+        facts = self.facts if n_rows is None else replace(self.facts, n_rows=n_rows)
+        budget = self.budget
+        if epsilon is not None:
+            budget = Budget.approx(epsilon, self.delta).under(str(budget.relation))
+        if self.models > 1:
+            budget = Budget.zcdp(budget.as_rho() / self.models, budget.relation)
+        recipe = self.recipe
+        if isinstance(recipe, Auto):
+            recipe, _ = recipe.pick(facts, budget)
+        if not isinstance(recipe, SelectPolish | DualAveraging) or facts.loss not in ("squared", "huber", "logistic"):
+            return None
+        double = 2 / budget.kappa
+        return Case(
+            algorithm=recipe.name,
+            classes=facts.loss == "logistic",
+            documents=self._documents,
+            counts=counts(facts),
+            free=facts.intercept > 0,
+            n_rows=facts.n_rows,
+            n_features=facts.n_features,
+            coefficients=coefficients(facts),
+            rho=budget.as_rho() * double**2,
+            mu=budget.as_mu() * double,
+            base_rate=self.assumed.constant(facts) if facts.loss == "logistic" else 0.5,
+        )
+
+    def error(self, n_rows: int | None = None, epsilon: float | None = None) -> ExpectedError | None:
+        """Bands of the error; None where no formula is calibrated."""
+        case = self.case(n_rows, epsilon)
+        return None if case is None else self._error(case)
+
+    def _error(self, case: Case) -> ExpectedError:
+        typical, weak, strong = self._signals
+        excess, squares = self._parts(case, "excess"), self._parts(case, "coefficients")
+        # with the signal unknown its ends meet the outer fifths of the excess: both at their worst are rarer than one in twenty
+        ends = excess if weak == strong else self._parts(case, "excess", (0.2, 0.5, 0.8))
+        assert excess is not None
+        assert ends is not None
+        constant = self.assumed.constant(self.facts)
+        low, middle, high = (constant * (1 - g * (1 - e)) for g, e in zip((strong, typical, weak), ends, strict=True))
+        test = Band((1 - MEASURED) * low, middle, (1 + MEASURED) * high)
+        return ExpectedError(
+            test=test,
+            excess=Band(*excess),
+            coefficients=None if squares is None else Band(*(math.sqrt(v) for v in squares)),
+            constant=constant,
+            signal=typical,
+        )
+
+    @cached_property
+    def _documents(self) -> bool:
+        return documents(self.facts)
+
+    @property
+    def _signals(self) -> tuple[float, float, float]:
+        return self.assumed.signals(self.facts, self._documents)
+
+    def _parts(self, case: Case, what: str, levels: Iterable[float] = (0.05, 0.5, 0.95)) -> list[float] | None:
+        """The excess, or the squared relative error of coefficients, at levels of the population."""
+        found = constants()[case.kind]
+        spread = found["spread"][f"{what} {'convention' if self.assumed.signal is None else 'signal'}"]
+        if spread is None:
+            return None
+        excess, squares = both_odds(case, self._signals[0], found["constants"])
+        odds, more = (excess, intercept_noise(case)) if what == "excess" else (squares, 0.0)
+        sure = beyond_hope(case)
+        parts = []
+        for level in levels:
+            value = part(odds, spread, level)
+            # the square of a normal number has a spread of its own
+            parts.append(value + sure * max(0.0, 1 - value) + more * float(chi2.ppf(level, 1)))
+        return parts
+
+    # ---------------------------------------------------------------------------------------------- verdict
+
+    def verdict(self, n_rows: int | None = None, epsilon: float | None = None) -> tuple[str, str]:
+        """One of useful, borderline, hopeless, unknown; and why."""
+        case = self.case(n_rows, epsilon)
+        if case is None:
+            return "unknown", (
+                "The planner's formulas are calibrated for auto, select_polish and dual_averaging, with squared, Huber or logistic "
+                "loss."
+            )
+        good, bad = self._ratios(case)
+        rows = f"{case.n_rows} rows at {_budget(self.budget, epsilon)}"
+        if bad <= USEFUL:
+            return (
+                "useful",
+                f"In four of five runs the test error should be at most {bad:.0%} of the constant predictor's: {rows} carry the signal.",
+            )
+        if good >= HOPELESS:
+            return (
+                "hopeless",
+                f"Noise hides the signal: with {rows} and {case.n_features} features, four of five fits should be no better than a constant.",
+            )
+        return (
+            "borderline",
+            f"With {rows} the test error should be {good:.0%} to {bad:.0%} of the constant predictor's: a fit may or may not pay.",
+        )
+
+    def _ratios(self, case: Case) -> tuple[float, float]:
+        """Test error over the constant predictor's, in the better and in the worse of the three middle fifths of runs."""
+        typical = self._signals[0]
+        low, high = self._parts(case, "excess", (0.2, 0.8)) or (1.0, 1.0)
+        return 1 - typical * (1 - low), 1 - typical * (1 - high)
+
+    def _reached(self, n_rows: int | None, epsilon: float | None, error: float | None) -> bool:
+        case = self.case(n_rows, epsilon)
+        if case is None:
+            return False
+        if error is None:
+            return self._ratios(case)[1] <= USEFUL
+        return self._error(case).test.typical <= error
+
+    def rows_needed(self, epsilon: float | None = 1.0, error: float | None = None) -> int | None:
+        """Fewest rows for a useful fit, or for a typical test error of at most `error`; None beyond a billion."""
+        found = _first(lambda v: self._reached(round(v), epsilon, error), 10.0, float(MOST_ROWS), 0.01)
+        return None if found is None else math.ceil(found)
+
+    def epsilon_needed(self, n_rows: int | None = None, error: float | None = None) -> float | None:
+        """Least epsilon for a useful fit, or for a typical test error of at most `error`; None beyond 50."""
+        return _first(lambda v: self._reached(n_rows, v, error), LEAST_EPSILON, MOST_EPSILON, 0.01)
+
+
+def _first(reached: Callable[[float], bool], low: float, high: float, precision: float) -> float | None:
+    """Least value from which on a goal is reached, by bisection on a logarithmic scale."""
+    if not reached(high):
+        return None
+    if reached(low):
+        return low
+    while high / low > 1 + precision:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
+
+
+def _budget(budget: Budget, epsilon: float | None) -> str:
+    if epsilon is not None:
+        return f"epsilon = {epsilon:g}"
+    if budget.epsilon is not None:
+        return f"epsilon = {budget.epsilon:g}"
+    return f"rho = {budget.rho:g}" if budget.rho is not None else f"mu = {budget.mu:g}"

@@ -1,0 +1,67 @@
+"""Expected error against epsilon, as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .outlook import Outlook
+
+#: Points of the curve.
+POINTS = 33
+
+
+def plot_error(outlook: Outlook, where: Any, epsilon: float | None = None) -> Any:
+    """Draw the band of the test error against epsilon.
+
+    Parameters
+    ----------
+    outlook : Outlook
+    where : path or matplotlib Axes
+        A file (its ending says which format), or axes to draw on.
+    epsilon : float or None
+        Marked, if given.
+
+    Returns
+    -------
+    Axes
+    """
+    if not outlook.known:
+        raise ValueError(
+            "there is no expected error to plot for this recipe and loss. Use auto, select_polish or dual_averaging."
+        )
+    try:
+        from matplotlib.axes import Axes
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("plots need matplotlib, which is not installed. Run: pip install 'dpsparse[plots]'") from None
+    figure = None
+    if isinstance(where, Axes):
+        axes = where
+    elif isinstance(where, str | Path):
+        figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+        axes = figure.subplots()
+    else:
+        raise TypeError(f"plot needs a file name or matplotlib axes, got {type(where).__name__}.")
+    epsilons = np.geomspace(0.1, 16.0, POINTS)
+    errors = [outlook.error(epsilon=float(e)) for e in epsilons]
+    bands = [e.test for e in errors if e is not None]
+    constant = next(e.constant for e in errors if e is not None)
+    axes.fill_between(epsilons, [b.low for b in bands], [b.high for b in bands], alpha=0.25, label="90 % band")
+    axes.plot(epsilons, [b.typical for b in bands], label="typical")
+    axes.axhline(constant, color="grey", linestyle="--", label="constant predictor")
+    if epsilon is not None:
+        axes.axvline(epsilon, color="black", linewidth=0.8, linestyle=":", label=f"epsilon = {epsilon:g}")
+    axes.set_xscale("log")
+    axes.set_xticks([0.1, 0.25, 0.5, 1, 2, 4, 8, 16], labels=["0.1", "0.25", "0.5", "1", "2", "4", "8", "16"])
+    axes.minorticks_off()
+    axes.set_ylim(0, 1.25 * constant)
+    axes.set_xlabel("epsilon")
+    axes.set_ylabel("error rate" if outlook.facts.loss == "logistic" else "mean squared error / variance")
+    axes.set_title(f"{outlook.facts.n_rows} rows, {outlook.facts.n_features} features")
+    axes.legend(frameon=False)
+    if figure is not None:
+        figure.savefig(where)
+    return axes

@@ -1,0 +1,67 @@
+"""Everything at once: laws, trace, second opinion and attacks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpsparse import SparseRegressor, audit, recipes
+from dpsparse.data import PrivateRows
+from dpsparse.facts import Clip
+from dpsparse.privacy import Ask, Noise, Plan
+
+FEW = {"runs": 8, "fits": 8, "seed": 0}
+X = np.random.default_rng(0).uniform(-1, 1, (100, 4))
+
+
+def fitted():
+    recipe = recipes.DPIGHT(mechanism="dense", steps=2)
+    return SparseRegressor(epsilon=1.0, delta=1e-5, feature_bound=1.0, target_bound=1.0, recipe=recipe).fit(X, X[:, 0])
+
+
+def test_a_fitted_model_brings_its_statement():
+    found = audit.examine(fitted(), **FEW)
+    assert not found.violated
+    assert [law.name for law in found.laws] == ["laws", "sensitivity trace", "second opinion"]
+    assert len(found.checks) == 3
+
+
+def test_a_statement_that_says_too_little_is_caught():
+    model = fitted()
+    model.statement_ = replace(model.statement_, epsilon=0.5)
+    found = audit.examine(model, **FEW)
+    assert [law.name for law in found.laws if law.violated] == ["second opinion"]
+    assert found.verdict == "VIOLATED"
+
+
+def test_a_trace_that_goes_too_far_is_caught(monkeypatch):
+    ordinary = PrivateRows._room
+    monkeypatch.setattr(PrivateRows, "_room", lambda self, block, clip: 3 * ordinary(self, block, clip))
+    found = audit.examine(recipes.DPIGHT(mechanism="dense", steps=2, clip=0.2), **FEW)
+    assert [law.name for law in found.laws if law.violated] == ["sensitivity trace"]
+
+
+class Stops:
+    """A solver that asks less than it priced."""
+
+    def plan(self, facts, budget):
+        return Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=3),))
+
+    def run(self, oracle, path=None):
+        return -oracle.gradient(oracle.facts.first(), clip=Clip(1.0))
+
+
+def test_a_solver_is_held_to_the_laws():
+    found = audit.examine(Stops(), **FEW)
+    [law] = found.laws
+    assert law.violated
+    assert "priced and never asked" in str(law)
+    assert found.notes == ("not attacked: the laws are broken",)
+    assert "Verdict: VIOLATED" in str(found)
+
+
+@pytest.mark.parametrize("name", ["dp_sgd", "label_ldp_iht"])
+def test_other_kinds_of_plans_are_examined_too(name):
+    assert not audit.examine(name, **FEW).violated

@@ -1,0 +1,20 @@
+"""All mutants, room by room."""
+
+from __future__ import annotations
+
+from . import of_ledger, of_local, of_mechanisms, of_oracles, of_privacy, of_rows, of_search, of_statistics
+from .mutant import Mutant
+
+MUTANTS: tuple[Mutant, ...] = (
+    *of_mechanisms.MUTANTS,
+    *of_privacy.MUTANTS,
+    *of_oracles.MUTANTS,
+    *of_rows.MUTANTS,
+    *of_statistics.MUTANTS,
+    *of_local.MUTANTS,
+    *of_ledger.MUTANTS,
+    *of_search.MUTANTS,
+)
+
+#: Mutants that no test notices, and why that is right. Better: a test.
+EXPLAINED: dict[str, str] = {}

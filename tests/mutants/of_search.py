@@ -1,0 +1,64 @@
+"""Search and preparation: random stopping, private scores, counts."""
+
+from .mutant import changed
+
+TUNING = "privacy/test_tuning.py"
+TALLIES = "oracles/test_tallies.py"
+SEARCH = "audits/test_search_audit.py"
+
+MUTANTS = (
+    *changed(
+        "privacy/tuning.py",
+        TUNING,
+        (
+            "a search costs one run",
+            "return base.renyi(orders) + (1 + eta) * float(hat.min()) + math.log(mean) / (orders - 1)",
+            "return base.renyi(orders) + math.log(mean) / (orders - 1)",
+        ),
+        (
+            "the mean number of runs is free",
+            "+ (1 + eta) * float(hat.min()) + math.log(mean) / (orders - 1)",
+            "+ (1 + eta) * float(hat.min())",
+        ),
+        (
+            "a geometric law at the price of a logarithmic one",
+            "return _negative_binomial(base, orders, 1.0, self.gamma, self.mean)",
+            "return _negative_binomial(base, orders, 0.0, self.gamma, self.mean)",
+        ),
+        (
+            "half of a Poisson law's runs",
+            "(base.renyi(orders) + self.mean * hats)",
+            "(base.renyi(orders) + 0.5 * self.mean * hats)",
+        ),
+        (
+            "no run at all is free",
+            "return np.asarray(np.logaddexp(exponent, -self.mean) / (orders - 1))",
+            "return np.asarray(exponent / (orders - 1))",
+        ),
+        (
+            "a pure search at twice its run",
+            "{Logarithmic.name: 2.0, Geometric.name: 3.0}",
+            "{Logarithmic.name: 1.0, Geometric.name: 1.5}",
+        ),
+    ),
+    *changed(
+        "oracles/tallies.py",
+        TALLIES,
+        (
+            "half of a bounded loss",
+            "Reach(top, each, pair_norm=top, pair_entry=each))",
+            "Reach(top / 2, each / 2, pair_norm=top / 2, pair_entry=each / 2))",
+        ),
+        ("losses are not bounded", "np.trunc(np.minimum(part / unit, RELEASE_UNITS))", "np.trunc(2 * part / unit)"),
+        (
+            "records without a target have a loss",
+            "yield np.where(alive, np.clip(",
+            "yield np.where(alive >= 0, np.clip(",
+        ),
+    ),
+    *changed(
+        "tuning/runs.py",
+        SEARCH,
+        ("the last run is kept", "if best is None or score > best.score:", "if True:"),
+    ),
+)

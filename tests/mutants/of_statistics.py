@@ -1,0 +1,97 @@
+"""Statistics: stability constants, certificates, votes."""
+
+from .mutant import changed
+
+TEACHER = "statistics/test_teacher.py audits/test_teacher_audit.py"
+MINIMISE = "statistics/test_minimise.py statistics/test_teacher.py"
+OBJECTIVE = "audits/test_objective_audit.py recipes/test_two_stage.py"
+
+MUTANTS = (
+    *changed(
+        "statistics/teacher.py",
+        TEACHER,
+        (
+            "a teacher forgets kappa",
+            "(relation.kappa * question.clip.norm + 2 * tau) / question.ridge",
+            "(question.clip.norm + 2 * tau) / question.ridge",
+        ),
+        (
+            "the tolerance of a teacher is not counted",
+            "(relation.kappa * question.clip.norm + 2 * tau) / question.ridge",
+            "relation.kappa * question.clip.norm / question.ridge",
+        ),
+        (
+            "half of the stretch of labels",
+            "return Estimate(question.design @ theta, sensitivity * stretch)",
+            "return Estimate(question.design @ theta, 0.5 * sensitivity * stretch)",
+        ),
+    ),
+    *changed(
+        "statistics/estimate.py",
+        TEACHER,
+        (
+            "the rounding of an estimate is not counted",
+            "return self.sensitivity + self.unit * float(np.sqrt(self.values.size))",
+            "return self.sensitivity",
+        ),
+    ),
+    *changed(
+        "statistics/convex.py",
+        MINIMISE + " " + OBJECTIVE,
+        (
+            "half of the logistic curvature",
+            "return Convex(loss.slope, _logistic_bend, 0.25)",
+            "return Convex(loss.slope, _logistic_bend, 0.125)",
+        ),
+        ("losses are trusted by their name", "if type(loss) is Logistic:", 'if loss.name == "logistic":'),
+    ),
+    *changed(
+        "statistics/minimise.py",
+        MINIMISE,
+        (
+            "slopes of a minimum are not clipped",
+            "found.append(np.clip(self.loss.slope(m, part.y), -limit, limit))",
+            "found.append(self.loss.slope(m, part.y))",
+        ),
+        (
+            "slopes are clipped at twice their norm",
+            "return np.minimum(largest, self.clip.norm /",
+            "return np.minimum(largest, 2 * self.clip.norm /",
+        ),
+        (
+            "a minimum without its certificate",
+            "if np.linalg.norm(g) <= tau / 2:\n                return theta",
+            "if np.linalg.norm(g) <= 1e4 * tau:\n                return theta",
+        ),
+        ("a minimum without a ridge", "if not (math.isfinite(ridge) and ridge > 0):", "if False:"),
+    ),
+    *changed(
+        "statistics/objective_perturbation.py",
+        OBJECTIVE,
+        (
+            "half of the offset of an objective",
+            "return math.log1p(convex(loss).curvature * question.row_norm**2 / question.ridge)",
+            "return 0.5 * math.log1p(convex(loss).curvature * question.row_norm**2 / question.ridge)",
+        ),
+        (
+            "the tilt takes the whole budget",
+            "return m * math.sqrt(1 - OUTPUT_PART), m * math.sqrt(OUTPUT_PART)",
+            "return m, m * math.sqrt(OUTPUT_PART)",
+        ),
+        (
+            "half of the error of a minimum",
+            "return 2 * tolerance(question.clip, n_rows) / question.ridge",
+            "return tolerance(question.clip, n_rows) / question.ridge",
+        ),
+    ),
+    *changed(
+        "statistics/support.py",
+        TEACHER,
+        ("half of the range of votes", "VOTE_RANGE = 2.0", "VOTE_RANGE = 1.0"),
+        (
+            "a part votes twice",
+            'total[np.argsort(-score, kind="stable")[: question.count]] += 1.0',
+            'total[np.argsort(-score, kind="stable")[: question.count]] += 2.0',
+        ),
+    ),
+)
