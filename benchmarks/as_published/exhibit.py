@@ -35,7 +35,7 @@ class Epsilon:
 
 @dataclass(frozen=True)
 class Figure:
-    """A number that an independent review of the paper found, and ours for the same thing.
+    """A number that was found independently, by a review of the paper or by hand, and ours for the same thing.
 
     `tolerance` is relative: rounding of the printed figure, and sampling error where it was simulated.
     """

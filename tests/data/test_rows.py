@@ -424,6 +424,17 @@ def test_a_record_that_is_not_finite_contributes_exactly_nothing(kind, intercept
                 np.testing.assert_array_equal(answer, two[question], err_msg=question)
 
 
+@pytest.mark.parametrize("kind", ["dense", "sparse", "int8 midpoint"])
+def test_columns_of_a_record_without_a_finite_target_are_zero(kind):
+    given = table(kind)
+    y = np.asarray(given.y, dtype=float).copy()
+    y[0] = np.nan
+    [part] = PrivateRows(given.X, y, given.facts).columns(np.arange(3))
+    assert not part.x[0].any()
+    assert not part.alive[0]
+    assert part.x[1:].any()
+
+
 def test_duplicate_entries_of_a_sparse_row_are_added_before_they_are_bounded():
     X = sp.csr_matrix((np.full(6, 0.9), [0, 0, 0, 0, 1, 1], [0, 6]), shape=(1, 2))
     merged = sp.csr_matrix(np.array([[3.6, 1.8]]))

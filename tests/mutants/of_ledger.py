@@ -50,7 +50,7 @@ MUTANTS = (
             "totals = {name: self.totals[name] + cost.costs[name] for name in self.totals}",
             "totals = dict(self.totals)",
         ),
-        ("slack may be overdrawn", "if cost.slack > self.slack:", "if False:"),
+        ("slack may be overdrawn", "if not 0 <= cost.slack <= self.slack:", "if False:"),
         ("anything may take the whole", "if self.live or self.delta == 0:", "if self.delta == 0:"),
         (
             "what does not fit is let through",
@@ -68,7 +68,7 @@ MUTANTS = (
     *changed(
         "privacy/ledger.py",
         LEDGER,
-        ("adjacencies are mixed", "if bill.adjacency is not before.adjacency:", "if False:"),
+        ("adjacencies are mixed", "if bill.adjacency != before.adjacency:", "if False:"),
         ("a budget is set anew", "if chain.last(dataset) is not None:", "if False:"),
         (
             "a price from before the ledger changed",
@@ -76,6 +76,10 @@ MUTANTS = (
             "if False:",
         ),
         ("a budget is overspent", "if not now.fits(cost) and not (whole and now.live == 0):", "if False:"),
+    ),
+    *changed(
+        "privacy/ledger_state.py",
+        LEDGER,
         ("a changed end is built on", "    if not event.intact:", "    if False:"),
     ),
     *changed(

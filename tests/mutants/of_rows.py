@@ -69,7 +69,7 @@ MUTANTS = (
     ),
     *changed(
         "data/rows.py",
-        "statistics/test_teacher.py recipes/test_two_stage.py",
+        "data/test_rows.py statistics/test_teacher.py",
         (
             "rows are dealt by their place",
             "owner = generator.integers(0, parts, sum(b.y.size for b in self._blocks))",
@@ -162,7 +162,7 @@ MUTANTS = (
     ),
     *changed(
         "data/columns.py",
-        "oracles/test_polish.py",
+        "oracles/test_polish.py data/test_rows.py",
         ("absent records are in columns", "* store.unit * block.alive\n", "* store.unit\n"),
         (
             "entries of correlations are not clipped",

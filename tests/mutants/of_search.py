@@ -61,4 +61,67 @@ MUTANTS = (
         SEARCH,
         ("the last run is kept", "if best is None or score > best.score:", "if True:"),
     ),
+    *changed(
+        "tuning/runs.py",
+        "tuning/test_search.py",
+        ("rows that come or go move the split", "if plan.adjacency is Adjacency.ADD_REMOVE:", "if False:"),
+        (
+            "rows that score fit too",
+            "return np.flatnonzero(~held), np.flatnonzero(held)",
+            "return np.arange(rows), np.flatnonzero(held)",
+        ),
+    ),
+    *changed(
+        "tuning/search.py",
+        "tuning/test_search.py",
+        ("fit and score on the same rows at the price of one", "training_rho=rho * split,", "training_rho=rho,"),
+    ),
+    *changed(
+        "tuning/scoring.py",
+        "tuning/test_search.py oracles/test_tallies.py",
+        ("a score at twice its price", "Budget.zcdp(rho, adjacency))", "Budget.zcdp(4 * rho, adjacency))"),
+    ),
+    *changed(
+        "preparation/division.py",
+        "preparation/test_pipeline.py",
+        (
+            "every step has the whole mu",
+            "Budget.gdp(math.sqrt(share) * total.mu(), total.adjacency)",
+            "Budget.gdp(total.mu(), total.adjacency)",
+        ),
+        (
+            "every step has the whole rho",
+            "Budget.zcdp(share * total.rho, total.adjacency)",
+            "Budget.zcdp(total.rho, total.adjacency)",
+        ),
+        (
+            "the model has all of it beside the others",
+            "return {**shares, model: 1.0 - math.fsum(shares.values())}",
+            "return {**shares, model: 1.0}",
+        ),
+    ),
+    *changed(
+        "preparation/priced.py",
+        "preparation/test_steps.py",
+        (
+            "a private number of rows is taken from the data",
+            "if Adjacency.named(self.adjacency) is Adjacency.ADD_REMOVE:",
+            "if False:",
+        ),
+    ),
+    *changed(
+        "privacy/paying.py",
+        "estimators/test_ledger_fits.py privacy/test_ledger.py",
+        (
+            "the ledger is not told of the first answer",
+            "                self.reservation.start()\n            charged(name)",
+            "                pass\n            charged(name)",
+        ),
+        ("what has no price is fitted on guarded data", "    if bill is None:\n", "    if False:\n"),
+        (
+            "a drawn length can be drawn again",
+            "if isinstance(bill, PlanBill) and bill.account.costs.random:",
+            "if False:",
+        ),
+    ),
 )

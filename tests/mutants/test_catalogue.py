@@ -31,6 +31,5 @@ def test_mutants_have_names_of_their_own():
 
 
 def test_every_trusted_room_has_mutants():
-    """Each of its files with a constant in it, but for those that only read, print or name."""
     rooms = {m.file.split("/")[0] for m in MUTANTS}
     assert rooms >= {"mechanisms", "privacy", "oracles", "data", "statistics"}

@@ -122,6 +122,14 @@ def test_labels_are_unbiased_and_features_public():
     assert np.allclose(asked.facts.design.gradient(np.ones(P), told), exact, atol=1e-4)
 
 
+@pytest.mark.parametrize("randomiser", ["two-point", "piecewise"])
+def test_labels_at_their_bound_are_unbiased_too(randomiser):
+    """Nothing within the declared bound is held back."""
+    asked = oracle(times=1, labels=True, epsilon=4.0, y=np.ones(N), randomiser=randomiser)
+    assert asked.terms.radius(Labels()) == FACTS.target_bound
+    assert abs(np.mean(asked.labels()) - 1.0) < 5.5 * asked.deviation(Labels(), "labels", 0) / math.sqrt(N)
+
+
 def test_the_public_design_holds_no_target():
     asked = oracle(times=1, labels=True)
     other = oracle(times=1, labels=True, y=np.where(Y > 0, np.nan, -Y))

@@ -173,6 +173,16 @@ def test_sampled_divergences_are_just_above_the_integral(relation, rate, multipl
     assert float(exact) <= found <= float(exact) * 1.003 + 1e-12
 
 
+@pytest.mark.parametrize("relation", list(Adjacency))
+@pytest.mark.parametrize("order", [100.0, 5000.0])
+def test_sampled_divergences_of_large_orders_count_what_lies_beyond_the_grid(order, relation):
+    """P >= q N(1), and Q <= N(0) to the right of zero: a bound on the moment from below. At such orders all of it is far out."""
+    q, z = 0.01, 1.0
+    found = float(sampled_renyi([(q, z, 1)], relation, np.array([order]))[0])
+    least = (order * math.log(q) + order * (order - 1) / (2 * z * z)) / (order - 1)
+    assert least - 1e-6 <= found <= least + 2 * math.log(1 / q)
+
+
 def test_sampled_divergences_of_every_row_are_those_of_the_gaussian():
     found = sampled_renyi([(1.0, 2.0, 5)], Adjacency.REPLACE_ONE, ORDERS)
     assert np.allclose(found, 5 * ORDERS / 2)

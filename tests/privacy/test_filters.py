@@ -13,6 +13,7 @@ from dpsparse.privacy.filters import (
     ASIDE,
     PARTS,
     UNIT,
+    Charge,
     GaussianFilter,
     PureFilter,
     RenyiFilter,
@@ -198,6 +199,14 @@ def test_slack_is_never_used_up():
         left -= portion(left)
     assert 0 < left < PARTS
     assert portion(0) == 0
+
+
+def test_more_slack_than_is_left_never_fits():
+    """Two entries may be priced at once, each with what the other takes."""
+    state = State.opened(1.0, DELTA, "replace-one", "gaussian")
+    free = dict.fromkeys(state.totals, 0)
+    assert state.fits(Charge(free, slack=state.slack))
+    assert not state.fits(Charge(free, slack=state.slack + 1))
 
 
 def test_a_charge_is_computed_again_from_its_slack():

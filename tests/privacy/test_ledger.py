@@ -219,6 +219,12 @@ def test_what_was_answered_stays_spent(ledger):
         reservation.refund()
 
 
+def test_a_failure_after_an_answer_is_not_refunded_and_says_nothing_of_refunds(ledger):
+    with pytest.raises(Broken) as failure, ledger.reserve("trial", fit()) as reservation:
+        fail(reservation)
+    assert not getattr(failure.value, "__notes__", [])
+
+
 def test_how_long_an_entry_took_is_not_noted(ledger):
     with ledger.reserve("trial", fit()) as reservation:
         reservation.start()

@@ -167,6 +167,14 @@ def test_a_calibrated_search_spends_its_budget_and_no_more(name, gaussian):
     assert SearchBill(bill.base.scaled(1.01), bill.law).epsilon(1e-5) > 2.0
 
 
+@pytest.mark.parametrize("mean", [1.5, 4.0])
+def test_a_search_without_any_run_counts_with_its_probability(mean):
+    """Runs that cost nothing leave the moment of the law alone: m for some run, exp(-m) for none."""
+    orders = np.array([1.5, 2.0, 8.0, 64.0])
+    found = Poisson.of_mean(mean).renyi(Promise(1e-16, gaussian=True), orders) * (orders - 1)
+    np.testing.assert_allclose(found, math.log(mean + math.exp(-mean)), rtol=1e-5)
+
+
 @pytest.mark.parametrize(("law", "epsilon"), [("logarithmic", 0.54), ("geometric", 0.44), ("poisson", 0.51)])
 def test_a_total_of_one_leaves_each_run_a_known_part(law, epsilon):
     bill = calibrate_search(1.0, DELTA, law_of(law, 10), gaussian=True)

@@ -128,11 +128,26 @@ def test_hard_problems_are_certified():
 
 
 @pytest.mark.parametrize(
-    "loss", [KnownLink("tanh"), Custom(derivative=lambda m, y: m - y, curvature=1.0, name="squared")]
+    "loss",
+    [
+        KnownLink("tanh"),
+        *(
+            Custom(derivative=lambda m, y: m - y, curvature=1.0, name=n)
+            for n in ("squared", "logistic", "huber", "poisson")
+        ),
+    ],
+    ids=lambda loss: loss.name,
 )
 def test_losses_without_a_proof_are_refused(loss):
     with pytest.raises(PrivacyError, match="stability proof"):
         convex(loss)
+
+
+@pytest.mark.parametrize("ridge", [0.0, -1.0, np.nan, np.inf])
+def test_a_minimum_without_a_ridge_is_refused(ridge):
+    rows, *_ = rows_of(Squared())
+    with pytest.raises(PrivacyError, match="positive ridge"):
+        problem_of(rows, Squared(), np.arange(6), Clip(1.0), ridge)
 
 
 def test_a_curvature_that_a_caller_declares_is_not_believed():
