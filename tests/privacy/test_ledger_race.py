@@ -34,12 +34,12 @@ def run_herd(address: str, *, workers: int, attempts: int, kills: int, room: int
     found = json.loads(done.stdout)
     assert found["errors"] == []
     assert found["tried"] == workers * attempts
-    assert found["killed"] == kills
+    assert 1 <= found["killed"] <= kills  # fewer where the workers are done before
     entries = {e.number for e in ledger.entries("trial")}
     acknowledged = set(found["entries"])
     assert len(acknowledged) == len(found["entries"])  # no number was given twice
     assert acknowledged <= entries  # nothing is lost
-    assert len(entries - acknowledged) <= kills  # killed between the commit and the acknowledgement
+    assert len(entries - acknowledged) <= found["killed"]  # killed between the commit and the acknowledgement
     assert len(entries) == room  # never over the total, and all of it used
     assert found["refused"] > 0
     state = ledger.describe("trial")
