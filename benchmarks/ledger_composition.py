@@ -6,9 +6,9 @@ Run: python -m benchmarks.ledger_composition
 from __future__ import annotations
 
 from dpsparse import SparseRegressor, recipes
-from dpsparse.privacy import PlanBill, SumBill
-from dpsparse.privacy.bill import Bill
-from dpsparse.privacy.ledger_state import State
+from dpsparse.accounting import PlanBill, SumBill
+from dpsparse.accounting.costs.base import Bill
+from dpsparse.ledger.state import State
 
 DELTA = 1e-6
 EACH = 0.5

@@ -16,11 +16,12 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from dpsparse import recipes
+from dpsparse.accounting import price
 from dpsparse.audit import event
 from dpsparse.facts import Clip, Facts, Vector
 from dpsparse.losses import Logistic
 from dpsparse.oracle import Greedy
-from dpsparse.privacy import Budget, price
+from dpsparse.privacy import Budget
 
 from .exhibit import AT_LEAST, EXACT, Epsilon, Exhibit, Figure, Promise
 from .laws import epsilon_of

@@ -17,11 +17,12 @@ import numpy as np
 from scipy.optimize import brentq
 
 from dpsparse import recipes
+from dpsparse.accounting import price
 from dpsparse.audit import event
 from dpsparse.facts import Clip, Facts, Vector
 from dpsparse.losses import Squared
 from dpsparse.oracle import Greedy
-from dpsparse.privacy import Budget, price
+from dpsparse.privacy import Budget
 
 from .dp_gcd import PAPER, equation_2, laplace_cdf
 from .exhibit import AT_LEAST, EXACT, Epsilon, Exhibit, Promise

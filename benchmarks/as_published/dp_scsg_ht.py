@@ -15,8 +15,8 @@ import math
 import numpy as np
 
 from dpsparse import recipes
+from dpsparse.accounting.pld import sampled_epsilon
 from dpsparse.privacy import Adjacency
-from dpsparse.privacy.sampled import sampled_epsilon
 
 from .dp_sgd_ht import DELTA, PAPER, N, order
 from .exhibit import AT_MOST, EXACT, Epsilon, Exhibit, Figure, Promise

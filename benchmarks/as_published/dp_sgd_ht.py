@@ -16,8 +16,9 @@ import math
 import numpy as np
 
 from dpsparse import recipes
-from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, price
-from dpsparse.privacy.sampled import sampled_epsilon
+from dpsparse.accounting import price
+from dpsparse.accounting.pld import sampled_epsilon
+from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows
 
 from .exhibit import AT_LEAST, Epsilon, Exhibit, Figure, Promise
 from .ours import fitted

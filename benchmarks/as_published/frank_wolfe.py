@@ -16,9 +16,10 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
+from dpsparse.accounting import price
 from dpsparse.audit import two_worlds
 from dpsparse.facts import Vector
-from dpsparse.privacy import Ask, Budget, Noise, Plan, price
+from dpsparse.privacy import Ask, Budget, Noise, Plan
 from dpsparse.privacy.curves import pure_renyi, renyi_epsilon
 
 from .exhibit import AT_LEAST, EXACT, Epsilon, Exhibit, Figure, Promise

@@ -12,6 +12,8 @@ import numpy as np
 from scipy.special import softmax
 
 from dpsparse import SparseClassifier, SparseRegressor
+from dpsparse.accounting import PricedPlan, price
+from dpsparse.accounting.pld import sampled_epsilon
 from dpsparse.audit import recomputed_epsilon
 from dpsparse.data import PrivateRows
 from dpsparse.facts import Clip, Facts, Vector
@@ -20,8 +22,7 @@ from dpsparse.mechanisms import Randomness
 from dpsparse.oracle import Gradient, Oracle, Score, Select
 from dpsparse.oracles import CentralOracle, RecordingOracle
 from dpsparse.oracles.scores import scores_of
-from dpsparse.privacy import Adjacency, Ask, AskRecord, Budget, Noise, Plan, PricedPlan, Statement, price
-from dpsparse.privacy.sampled import sampled_epsilon
+from dpsparse.privacy import Adjacency, Ask, AskRecord, Budget, Noise, Plan, Statement
 
 from .exhibit import EXACT, Epsilon, Promise
 from .laws import gaussian_epsilon

@@ -22,7 +22,7 @@ _NAMES = {
     "SparseRegressor": "estimators",
     "load": "estimators",
     "Budget": "privacy",
-    "Ledger": "privacy",
+    "Ledger": "ledger",
     "Statement": "privacy",
 }
 _ROOMS = ("audit", "local", "losses", "planner", "preparation", "privacy", "recipes", "tuning")

@@ -9,9 +9,10 @@ import pytest
 from scipy.stats import norm
 
 from dpsparse import SparseRegressor
+from dpsparse.accounting import price
 from dpsparse.audit import Claim, event
 from dpsparse.audit.runs import priced_alone
-from dpsparse.privacy import Ask, Budget, Noise, Plan, PoissonRows, price
+from dpsparse.privacy import Ask, Budget, Noise, Plan, PoissonRows
 
 REPLACE = Budget.approx(1.0, 1e-5, "replace-one")
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpsparse.accounting import price
 from dpsparse.data import PrivateRows
 from dpsparse.facts import Facts
 from dpsparse.losses import Squared
 from dpsparse.oracles import CentralOracle
-from dpsparse.privacy import Budget, price
+from dpsparse.privacy import Budget
 from dpsparse.solvers.dual_averaging import Averaging, DualAveraging
 from truth import audit
 
@@ -26,7 +27,7 @@ def projections(y: float, wrong: float, seed: int) -> np.ndarray:
     facts = Facts(n_rows=2, n_features=2, target_bound=9.0)
     rows = PrivateRows(np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([y, 0.0]), facts)
     priced = price(LOOP.plan(facts, Budget.gdp(1.0)), Budget.gdp(1.0))
-    priced = replace(priced, rate=priced.rate / wrong**2)
+    priced = replace(priced, rho_scale=priced.rho_scale / wrong**2)
     stream = audit.Stream(seed)
     return np.array([LOOP.run(CentralOracle(rows, Squared(), priced, stream))[0] for _ in range(RUNS)])
 

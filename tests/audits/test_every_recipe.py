@@ -75,7 +75,9 @@ def test_control_reports_at_twice_their_price_are_caught(name, monkeypatch):
     def wrong(self, question, ask, turn=0):
         from dataclasses import replace
 
-        return ordinary(replace(self, priced=replace(self.priced, rate=4 * self.priced.rate)), question, ask, turn)
+        return ordinary(
+            replace(self, priced=replace(self.priced, rho_scale=4 * self.priced.rho_scale)), question, ask, turn
+        )
 
     monkeypatch.setattr(LocalTerms, "randomiser", wrong)
     found = audit.attack(estimator(name, "regression"), runs=3000, fits=0, seed=4)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from dpsparse import recipes
+from dpsparse.accounting import PricedPlan, price
 from dpsparse.data import PrivateRows
 from dpsparse.facts import Clip, Facts
 from dpsparse.losses import Squared
@@ -20,7 +21,7 @@ from dpsparse.mechanisms import Randomness
 from dpsparse.oracle import Vertex
 from dpsparse.oracles import CentralOracle, RecordingOracle
 from dpsparse.oracles import central as central_module
-from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PricedPlan, price
+from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan
 from truth import audit
 
 RUNS, ETA, N = 6_000, 4 / 3, 10
@@ -36,7 +37,7 @@ def choices(canary: float | None, relation: Adjacency, gap: float) -> np.ndarray
     y[0] = 0.0 if canary is None else 90.0 * canary  # far beyond the clip
     plan = Plan(asks=(Ask(name="vertex", noise=Noise.GUMBEL, times=RUNS),))
     priced = PricedPlan(
-        plan=plan, budget=Budget.approx(1.0, 1e-5, relation), rate=ETA**2 / 8 * RUNS, accountant="given"
+        plan=plan, budget=Budget.approx(1.0, 1e-5, relation), rho_scale=ETA**2 / 8 * RUNS, accountant="given"
     )
     oracle = CentralOracle(PrivateRows(X, y, facts), Squared(), priced, Randomness(3 if canary == 1.0 else 4))
     found = [oracle.select(np.zeros(1), 1, score=Vertex(), clip=CLIP, ask="vertex")[0] for _ in range(RUNS)]

@@ -15,13 +15,14 @@ from scipy.special import logsumexp
 from scipy.stats import beta
 
 from dpsparse import recipes
+from dpsparse.accounting import price
 from dpsparse.data import PrivateRows
 from dpsparse.facts import Facts, Penalty
 from dpsparse.losses import Logistic, Squared
 from dpsparse.mechanisms import Randomness, gumbel_top_k
 from dpsparse.oracle import Greedy
 from dpsparse.oracles import CentralOracle, RecordingOracle
-from dpsparse.privacy import Budget, price
+from dpsparse.privacy import Budget
 from dpsparse.solvers.coordinates import Coordinates
 from truth import audit
 from truth.neighbours import caught, loss_per_scale, neighbours
@@ -32,7 +33,7 @@ RUNS = 2000
 
 def loosened(priced, factor):
     """The same plan with noise smaller by `factor`."""
-    return replace(priced, rate=priced.rate * factor**2)
+    return replace(priced, rho_scale=priced.rho_scale * factor**2)
 
 
 def fits(given, recipe, budget, runs, noise=1.0, loss=None):

@@ -14,13 +14,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpsparse.accounting import price
 from dpsparse.audit import Claim, log_odds_shift, two_worlds
 from dpsparse.data import PrivateRows
 from dpsparse.facts import Clip, Facts
 from dpsparse.losses import Squared
 from dpsparse.oracle import Gradient, Magnitude, Select
 from dpsparse.oracles import CentralOracle
-from dpsparse.privacy import Budget, Noise, price
+from dpsparse.privacy import Budget, Noise
 from dpsparse.solvers import IHT, PeeledIHT
 from truth import audit
 
@@ -40,7 +41,7 @@ LOOP = IHT(sparsity=3, step_sizes=(0.5,) * T, schedule=(1.0,) * T, clip=Clip(CLI
 
 def fits(target: float, runs: int, noise: float, seed: int) -> np.ndarray:
     priced = price(LOOP.plan(FACTS, Budget.gdp(1.0)), Budget.gdp(1.0))
-    priced = replace(priced, rate=priced.rate / noise**2)
+    priced = replace(priced, rho_scale=priced.rho_scale / noise**2)
     rows, stream = world(([1.0, 0.0, 0.0], target)), audit.Stream(seed)
     return np.array([LOOP.run(CentralOracle(rows, Squared(), priced, stream))[0] for _ in range(runs)])
 
@@ -84,7 +85,7 @@ def chosen(target: float, noise: float, seed: int) -> np.ndarray:
     ask = replace(plan["select"], times=RUNS, share=1.0, schedule=None)
     alone = replace(plan, asks=(ask,), order=())
     priced = price(alone, Budget.zcdp(RUNS * ETA**2 / 8))
-    priced = replace(priced, rate=priced.rate / noise**2)
+    priced = replace(priced, rho_scale=priced.rho_scale / noise**2)
     oracle = CentralOracle(world((CANARY, target)), Squared(), priced, audit.Stream(seed))
     assert ask.noise is Noise.GUMBEL
     return np.array([oracle.answer(question, "select")[0] == 0 for _ in range(RUNS)])

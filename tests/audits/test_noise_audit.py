@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dpsparse import audit
+from dpsparse.accounting import PricedPlan
 from dpsparse.audit.noise import ks_p_value
 from dpsparse.data import PrivateRows
 from dpsparse.data.rows import SUM_UNITS
@@ -19,7 +20,7 @@ from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle
 from dpsparse.oracles import central as central_module
 from dpsparse.oracles.measure import RELEASE_UNITS
-from dpsparse.privacy import Ask, Budget, Noise, Plan, PricedPlan
+from dpsparse.privacy import Ask, Budget, Noise, Plan
 
 RUNS, N, D, CLIP = 60, 4, 200, 1.5
 LAWS = {Noise.GAUSSIAN: "norm", Noise.LAPLACE: "laplace"}
@@ -32,7 +33,9 @@ def answers(noise: Noise, target: float) -> np.ndarray:
     X[0, 0] = 1.0
     rows = PrivateRows(X, np.array([target, 0.0, 0.0, 0.0]), facts)
     plan = Plan(asks=(Ask(name="q", noise=noise, times=RUNS),))
-    priced = PricedPlan(plan=plan, budget=Budget.approx(1.0, 1e-5, "replace-one"), rate=RUNS / 2, accountant="given")
+    priced = PricedPlan(
+        plan=plan, budget=Budget.approx(1.0, 1e-5, "replace-one"), rho_scale=RUNS / 2, accountant="given"
+    )
     oracle = CentralOracle(rows, Squared(), priced, Randomness())
     unit = CLIP / SUM_UNITS * int(SUM_UNITS / RELEASE_UNITS) / N
     return np.array([oracle.gradient(np.zeros(D), clip=Clip(CLIP), ask="q") for _ in range(RUNS)]) / unit

@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
+from dpsparse.accounting import price
 from dpsparse.data.rows import PrivateRows
 from dpsparse.facts import Clip, Facts
 from dpsparse.losses import Huber, Logistic, Squared
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracle import PerturbedMinimum
 from dpsparse.oracles import CentralOracle
-from dpsparse.privacy import Ask, Budget, Noise, Plan, PrivacyError, price
+from dpsparse.privacy import Ask, Budget, Noise, Plan, PrivacyError
 from dpsparse.privacy.curves import gaussian_delta, objective_renyi, renyi_delta
 from dpsparse.statistics import objective_perturbation
 

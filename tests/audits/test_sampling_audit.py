@@ -13,15 +13,16 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from dpsparse.accounting import PricedPlan
+from dpsparse.accounting.pairs import dominating_pairs
+from dpsparse.accounting.pld import compose
 from dpsparse.data import PrivateRows
 from dpsparse.facts import Clip, Facts
 from dpsparse.losses import Squared
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle
 from dpsparse.oracles import central as central_module
-from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PricedPlan, PrivacyError
-from dpsparse.privacy.poisson import dominating_pairs
-from dpsparse.privacy.sampled import compose
+from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError
 from truth import audit
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
@@ -41,7 +42,9 @@ def answers(canary: float, relation: Adjacency, door: str = "gradient", size: fl
     rows = PrivateRows(np.eye(CANARIES), np.full(CANARIES, -canary * size), facts)
     plan = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=ANSWERS, rows=PoissonRows(RATE)),))
     rho = (relation.kappa / MULTIPLIER) ** 2 / 2  # of one turn
-    priced = PricedPlan(plan=plan, budget=Budget.approx(1.0, 1e-5, relation), rate=rho * ANSWERS, accountant="given")
+    priced = PricedPlan(
+        plan=plan, budget=Budget.approx(1.0, 1e-5, relation), rho_scale=rho * ANSWERS, accountant="given"
+    )
     oracle = CentralOracle(rows, Squared(), priced, Randomness(round(5 + canary)))
     w, clip = np.zeros(CANARIES), Clip(CLIP)
     if door == "gradient":
@@ -156,7 +159,7 @@ def test_a11_sums_are_divided_by_the_expected_size_of_a_batch():
     facts = Facts(n_rows=ROWS, n_features=1, target_bound=1.0)
     rows = PrivateRows(np.ones((ROWS, 1)), -np.ones(ROWS), facts)
     plan = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=500, rows=PoissonRows(RATE)),))
-    priced = PricedPlan(plan=plan, budget=Budget.approx(1.0, 1e-5), rate=1e15, accountant="given")
+    priced = PricedPlan(plan=plan, budget=Budget.approx(1.0, 1e-5), rho_scale=1e15, accountant="given")
     oracle = CentralOracle(rows, Squared(), priced, Randomness(0))
     found = np.array([oracle.gradient(np.zeros(1), clip=Clip(1.0))[0] for _ in range(500)])
     sizes = found * RATE * ROWS
@@ -192,7 +195,7 @@ def test_squares_are_not_asked_of_a_sample():
     facts = Facts(n_rows=4, n_features=2)
     rows = PrivateRows(np.ones((4, 2)), np.zeros(4), facts)
     plan = Plan(asks=(Ask(name="squares", noise=Noise.GAUSSIAN, rows=PoissonRows(0.5)),))
-    priced = PricedPlan(plan=plan, budget=Budget.approx(1.0, 1e-5), rate=1.0, accountant="given")
+    priced = PricedPlan(plan=plan, budget=Budget.approx(1.0, 1e-5), rho_scale=1.0, accountant="given")
     with pytest.raises(PrivacyError, match="every row"):
         CentralOracle(rows, Squared(), priced, Randomness(0)).squares()
 
@@ -204,7 +207,7 @@ def test_the_rounding_of_a_sampled_sum_is_counted_for_each_record():
     for relation, sampled, terms in ((REPLACE, True, 2), (REPLACE, False, 1), (ADD, True, 1)):
         options = {"rows": PoissonRows(0.5)} if sampled else {}
         plan = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, **options),))
-        priced = PricedPlan(plan=plan, budget=Budget.approx(1.0, 1e-5, relation), rate=1.0, accountant="given")
+        priced = PricedPlan(plan=plan, budget=Budget.approx(1.0, 1e-5, relation), rho_scale=1.0, accountant="given")
         oracle = CentralOracle(rows, Squared(), priced, Randomness(0))
         oracle.gradient(np.zeros(100), clip=Clip(1.0))
         (answer,) = oracle.till.answers

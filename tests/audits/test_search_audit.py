@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import chi2
 
 from dpsparse import PrivateSearch, SparseRegressor, recipes
+from dpsparse.accounting.random_stopping import Geometric, Logarithmic, Poisson
 from dpsparse.mechanisms import Randomness
-from dpsparse.privacy.tuning import Geometric, Logarithmic, Poisson
 from dpsparse.tuning import scoring
 
 #: Chi-square tests raise a false alarm less often than this; seeds are fixed besides.

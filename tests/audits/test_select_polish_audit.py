@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpsparse.accounting import price
 from dpsparse.data import PrivateRows
 from dpsparse.facts import Facts
 from dpsparse.losses import Squared
 from dpsparse.oracle import Centred, CentredGradient, Correlation, Gram, Magnitude, Quantile, Select
 from dpsparse.oracles import CentralOracle
-from dpsparse.privacy import Ask, Budget, Noise, Plan, price
+from dpsparse.privacy import Ask, Budget, Noise, Plan
 from truth import audit
 
 RUNS = 1200
@@ -30,7 +31,7 @@ def answers(question, record, noise: Noise, per_draw: float, wrong: float, seed:
     X, targets = np.vstack([np.zeros((19, 2)), [x]]), np.r_[TARGETS, y]
     plan = Plan(asks=(Ask(name="q", noise=noise, times=RUNS),))
     priced = price(plan, Budget.zcdp(per_draw * RUNS))
-    priced = replace(priced, rate=priced.rate / wrong**2)
+    priced = replace(priced, rho_scale=priced.rho_scale / wrong**2)
     oracle = CentralOracle(PrivateRows(X, targets, FACTS), Squared(), priced, audit.Stream(seed))
     return np.array([np.ravel(oracle.answer(question, "q")) for _ in range(RUNS)])
 

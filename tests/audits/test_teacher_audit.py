@@ -14,13 +14,14 @@ import pytest
 from scipy.stats import beta
 
 from dpsparse import SparseRegressor, recipes
+from dpsparse.accounting import price
 from dpsparse.data.rows import PrivateRows
 from dpsparse.facts import Clip, Facts
 from dpsparse.losses import Squared
 from dpsparse.mechanisms import Randomness, gumbel_top_k, lattice_gaussian
 from dpsparse.oracle import RidgeMinimum
 from dpsparse.oracles import CentralOracle
-from dpsparse.privacy import Ask, Budget, Noise, Plan, price
+from dpsparse.privacy import Ask, Budget, Noise, Plan
 from dpsparse.solvers.screening import Screening
 from truth.audit import ALARM, SIGMAS, log_odds_shift, mu_lower
 

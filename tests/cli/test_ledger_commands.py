@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from dpsparse import Ledger
 from dpsparse.cli import main
-from dpsparse.privacy.ledger_chain import EVENTS
+from dpsparse.ledger.chain import EVENTS
 
 
 def run(*arguments, code=0):

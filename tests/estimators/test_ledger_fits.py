@@ -12,9 +12,10 @@ from sklearn.base import clone
 
 import dpsparse
 from dpsparse import Budget, Ledger, SparseClassifier, SparseRegressor, recipes
+from dpsparse.accounting import SumBill
 from dpsparse.data.rows import PrivateRows
 from dpsparse.oracles import central
-from dpsparse.privacy import BudgetExceededError, LedgerError, SumBill
+from dpsparse.privacy import BudgetExceededError, LedgerError
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (600, 12))

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dpsparse.privacy import Ask, Budget, Noise, Plan, PoissonRows, PricedPlan, price
-from dpsparse.privacy.costs import Costs
+from dpsparse.accounting import PricedPlan, price
+from dpsparse.accounting.draws import Costs
+from dpsparse.accounting.pld import sampled_epsilon
+from dpsparse.accounting.pricing import spent_epsilon
+from dpsparse.privacy import Ask, Budget, Noise, Plan, PoissonRows
 from dpsparse.privacy.curves import gaussian_epsilon
-from dpsparse.privacy.pricing import spent_epsilon
-from dpsparse.privacy.sampled import sampled_epsilon
 
 PURE = (Noise.LAPLACE, Noise.GUMBEL, Noise.PERMUTE_AND_FLIP)
 UNSAMPLED = (Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN, *PURE)
@@ -28,7 +29,7 @@ BUDGETS = st.builds(
 
 def at(plan: Plan, rate: float, delta: float) -> PricedPlan:
     """A plan at a noise of our own choice, whatever it costs."""
-    return PricedPlan(plan=plan, budget=Budget.approx(1.0, delta), rate=rate, accountant="none")
+    return PricedPlan(plan=plan, budget=Budget.approx(1.0, delta), rho_scale=rate, accountant="none")
 
 
 @st.composite
@@ -54,7 +55,7 @@ def plans(draw, noises=UNSAMPLED) -> Plan:
 def test_no_plan_is_priced_over_budget(plan, budget):
     priced = price(plan, budget)
     assert priced.epsilon() <= budget.epsilon * (1 + 1e-12)
-    assert 0 < priced.rate < math.inf
+    assert 0 < priced.rho_scale < math.inf
 
 
 @given(plans(), st.floats(-3, 2).map(lambda e: 10.0**e))
@@ -84,9 +85,9 @@ def test_pure_budgets_are_used_up_and_never_exceeded(plan, epsilon):
 @given(plans(), BUDGETS, st.floats(1.05, 4.0))
 def test_more_budget_never_means_more_noise(plan, budget, factor):
     one, more = price(plan, budget), price(plan, Budget.approx(budget.epsilon * factor, budget.delta, budget.adjacency))
-    assert more.rate >= one.rate * (1 - 1e-6)
+    assert more.rho_scale >= one.rho_scale * (1 - 1e-6)
     looser = price(plan, Budget.approx(budget.epsilon, min(budget.delta * factor, 0.5), budget.adjacency))
-    assert looser.rate >= one.rate * (1 - 1e-6)
+    assert looser.rho_scale >= one.rho_scale * (1 - 1e-6)
 
 
 @given(plans(), st.floats(-6, 2).map(lambda e: 10.0**e), st.floats(1.0, 5.0), st.floats(-9, -1).map(lambda e: 10.0**e))
@@ -120,7 +121,7 @@ def test_n_at_once_cost_as_much_as_n_one_by_one(noise, n, rho, delta):
 def test_the_order_of_asks_does_not_matter(plan, order, budget):
     shuffled = Plan(asks=tuple(plan.asks[i] for i in order if i < len(plan.asks)))
     one, two = price(plan, budget), price(shuffled, budget)
-    assert one.rate == pytest.approx(two.rate, rel=1e-9)
+    assert one.rho_scale == pytest.approx(two.rho_scale, rel=1e-9)
 
 
 @given(plans(), st.floats(0.1, 10.0))

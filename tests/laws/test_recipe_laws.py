@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from dpsparse import SparseClassifier, SparseRegressor, audit, recipes
-from dpsparse.privacy import Budget, price
+from dpsparse.accounting import price
+from dpsparse.privacy import Budget
 
 PRIVATE = sorted(n for n, cls in recipes.REGISTRY.items() if cls.private)
 EVERY = sorted(recipes.REGISTRY)

@@ -2,13 +2,13 @@
 
 from .mutant import changed
 
-FILTERS = "privacy/test_filters.py privacy/test_ledger.py"
-LEDGER = "privacy/test_ledger.py"
-BILLS = "privacy/test_bill.py privacy/test_filters.py"
+FILTERS = "accounting/test_filters.py ledger/test_ledger.py"
+LEDGER = "ledger/test_ledger.py"
+BILLS = "accounting/test_costs.py accounting/test_filters.py"
 
 MUTANTS = (
     *changed(
-        "privacy/filters.py",
+        "accounting/filters.py",
         FILTERS,
         ("costs are rounded down", "return math.ceil(cost / UNIT) if", "return math.floor(cost / UNIT) if"),
         (
@@ -43,7 +43,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "privacy/ledger_state.py",
+        "ledger/state.py",
         FILTERS,
         (
             "an entry is not added to the totals",
@@ -59,14 +59,14 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "privacy/reservation.py",
+        "ledger/reservation.py",
         LEDGER,
         ("a started fit is refunded", '"refund": ("reserve",)}', '"refund": ("reserve", "start")}'),
         ("a start is not written", '            self._advance("start")\n', ""),
         ("every failure is refunded", "elif not self._started:", "else:"),
     ),
     *changed(
-        "privacy/ledger.py",
+        "ledger/ledger.py",
         LEDGER,
         ("adjacencies are mixed", "if bill.adjacency != before.adjacency:", "if False:"),
         ("a budget is set anew", "if chain.last(dataset) is not None:", "if False:"),
@@ -78,12 +78,12 @@ MUTANTS = (
         ("a budget is overspent", "if not now.fits(cost) and not (whole and now.live == 0):", "if False:"),
     ),
     *changed(
-        "privacy/ledger_state.py",
+        "ledger/state.py",
         LEDGER,
         ("a changed end is built on", "    if not event.intact:", "    if False:"),
     ),
     *changed(
-        "privacy/ledger_chain.py",
+        "ledger/chain.py",
         LEDGER,
         (
             "an event may refer to nothing",
@@ -92,7 +92,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "privacy/domination.py",
+        "accounting/domination.py",
         BILLS,
         (
             "a Gaussian that does not dominate between the points",
@@ -102,7 +102,7 @@ MUTANTS = (
         ("a Gaussian of nine tenths", "found = high * SAFETY", "found = 0.9 * high"),
     ),
     *changed(
-        "privacy/sampled_renyi.py",
+        "accounting/sampled_renyi.py",
         BILLS,
         ("sampled divergences are counted once", "return count * log_moments", "return log_moments"),
         (
@@ -113,7 +113,7 @@ MUTANTS = (
         ("sampled losses are moved down", "mass[1:] += p[1:-1] * part", "mass[:-1] += p[1:-1] * part"),
     ),
     *changed(
-        "privacy/sum_bill.py",
+        "accounting/costs/sum.py",
         BILLS,
         (
             "only the dearest part is billed",

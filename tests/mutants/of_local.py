@@ -4,7 +4,7 @@ from .mutant import changed
 
 SCALAR = "mechanisms/test_local_scalar.py audits/test_local_audit.py"
 BALL = "mechanisms/test_local_ball.py audits/test_local_audit.py"
-ONCE = "privacy/test_once.py oracles/test_local.py"
+ONCE = "privacy/test_participation.py oracles/test_local.py"
 
 MUTANTS = (
     *changed(
@@ -57,7 +57,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "privacy/once.py",
+        "privacy/participation.py",
         ONCE,
         (
             "several models count once",

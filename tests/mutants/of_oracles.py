@@ -64,12 +64,12 @@ MUTANTS = (
         ),
         (
             "sums are divided by the rows that are there",
-            "(unit / (cost.rate * self.facts.n_rows))",
-            "(unit / (cost.rate * sum(b.y.size for b in self._rows._blocks)))",
+            "(unit / (cost.sampling_rate * self.facts.n_rows))",
+            "(unit / (cost.sampling_rate * sum(b.y.size for b in self._rows._blocks)))",
         ),
         (
             "sums of a sample are divided by all rows",
-            "(unit / (cost.rate * self.facts.n_rows))",
+            "(unit / (cost.sampling_rate * self.facts.n_rows))",
             "(unit / (self.facts.n_rows))",
         ),
         (

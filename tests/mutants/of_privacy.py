@@ -3,14 +3,14 @@
 from .mutant import changed
 
 CURVES = "privacy/test_curves.py privacy/test_objective_curve.py"
-PRICES = "privacy/test_pricing.py laws/test_pricing_laws.py"
-SAMPLED = "privacy/test_sampled.py privacy/test_pricing.py"
-SELECTIONS = "privacy/test_selections.py privacy/test_pricing.py"
+PRICES = "accounting/test_pricing.py laws/test_pricing_laws.py"
+SAMPLED = "accounting/test_pld.py accounting/test_pricing.py"
+SELECTIONS = "accounting/test_selections.py accounting/test_pricing.py"
 
 MUTANTS = (
     *changed(
         "privacy/adjacency.py",
-        "privacy/test_budget.py privacy/test_pricing.py oracles/test_central.py",
+        "privacy/test_budget.py accounting/test_pricing.py oracles/test_central.py",
         ("replace-one moves one record", "return 2 if self is Adjacency.REPLACE_ONE else 1", "return 1"),
     ),
     *changed(
@@ -48,7 +48,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "privacy/costs.py",
+        "accounting/draws.py",
         PRICES,
         (
             "a selection priced at twice its range",
@@ -79,13 +79,13 @@ MUTANTS = (
         ),
         (
             "sampling beside selections is not noticed",
-            "return self.random or any(c.rate < 1 for c in self.own)",
-            "return self.random or all(c.rate < 1 for c in self.own)",
+            "return self.random or any(c.sampling_rate < 1 for c in self.own)",
+            "return self.random or all(c.sampling_rate < 1 for c in self.own)",
         ),
     ),
     *changed(
         "privacy/plan.py",
-        "privacy/test_pricing.py laws/test_pricing_laws.py privacy/test_sampled.py",
+        "accounting/test_pricing.py laws/test_pricing_laws.py accounting/test_pld.py",
         ("several models for the price of one", "share=self.share * times,", "share=self.share,"),
         (
             "the share of a turn is given to every draw",
@@ -105,14 +105,14 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "privacy/pricing.py",
+        "accounting/pricing.py",
         PRICES,
         ("rounding towards less noise", "SAFETY = 1.0 - 1e-9", "SAFETY = 1.0 + 1e-6"),
         ("Gaussian noise at delta 0", "if budget.delta == 0 and not unit.all_pure:", "if False:"),
         (
             "a sampled step forgets kappa when epsilon is stated",
-            "(c.rate, budget.kappa / c.strength, k)",
-            "(c.rate, 1 / c.strength, k)",
+            "(c.sampling_rate, budget.kappa / c.strength, k)",
+            "(c.sampling_rate, 1 / c.strength, k)",
         ),
         (
             "half of the weight of Gaussians",
@@ -128,16 +128,16 @@ MUTANTS = (
         ("turns beyond the priced ones have a cost", "if not 0 <= turn < ask.times:", "if turn < 0:"),
     ),
     *changed(
-        "privacy/pricing.py",
+        "accounting/pricing.py",
         "recipes/test_select_polish.py oracles/test_central.py",
         (
             "a branch is priced at twice its share",
             "return replace(self, plan=self.plan.branch(name))",
-            "return replace(self, plan=self.plan.branch(name), rate=2 * self.rate)",
+            "return replace(self, plan=self.plan.branch(name), rho_scale=2 * self.rho_scale)",
         ),
     ),
     *changed(
-        "privacy/sampled.py",
+        "accounting/pld.py",
         SAMPLED,
         (
             "a sampled step is calibrated without kappa",
@@ -159,7 +159,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "privacy/poisson.py",
+        "accounting/pairs.py",
         SAMPLED + " audits/test_sampling_audit.py",
         (
             "opposite records are taken for absent ones",
@@ -179,7 +179,7 @@ MUTANTS = (
         ("losses above the grid are dropped", "return low, out, float(p[-1])", "return low, out, 0.0"),
     ),
     *changed(
-        "privacy/recursion.py",
+        "accounting/recursion.py",
         SELECTIONS,
         (
             "between two places of a range the bound is a chord from below",
@@ -199,7 +199,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "privacy/selections.py",
+        "accounting/selections.py",
         SELECTIONS,
         (
             "the best branch instead of the worst",
@@ -218,7 +218,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "privacy/stages.py",
+        "accounting/stages.py",
         SELECTIONS,
         (
             "half of a range from its share",

@@ -2,13 +2,13 @@
 
 from .mutant import changed
 
-TUNING = "privacy/test_tuning.py"
+TUNING = "accounting/test_random_stopping.py"
 TALLIES = "oracles/test_tallies.py"
 SEARCH = "audits/test_search_audit.py"
 
 MUTANTS = (
     *changed(
-        "privacy/tuning.py",
+        "accounting/random_stopping.py",
         TUNING,
         (
             "a search costs one run",
@@ -110,8 +110,8 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "privacy/paying.py",
-        "estimators/test_ledger_fits.py privacy/test_ledger.py",
+        "ledger/payment.py",
+        "estimators/test_ledger_fits.py ledger/test_ledger.py",
         (
             "the ledger is not told of the first answer",
             "                self.reservation.start()\n            charged(name)",

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from dpsparse.accounting import price
 from dpsparse.data import PrivateRows
 from dpsparse.facts import Clip, Facts, Penalty
 from dpsparse.losses import Logistic, Squared
@@ -20,7 +21,7 @@ from dpsparse.oracle import Greedy, Magnitude, Vertex
 from dpsparse.oracles import CentralOracle
 from dpsparse.oracles import measure as measure_module
 from dpsparse.oracles.scores import scores_of, spread
-from dpsparse.privacy import Adjacency, Ask, Budget, Noise, NotPricedError, Plan, PoissonRows, PrivacyError, price
+from dpsparse.privacy import Adjacency, Ask, Budget, Noise, NotPricedError, Plan, PoissonRows, PrivacyError
 from truth import audit
 from truth import curves as truth
 from truth.neighbours import caught, loss_per_scale, neighbours, replaced

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from dpsparse.accounting import price
 from dpsparse.data.rows import PrivateRows
 from dpsparse.facts import Clip, Facts
 from dpsparse.losses import Huber, KnownLink, Logistic, Poisson, Squared
 from dpsparse.oracle import Gradient, Labels, Squares
 from dpsparse.oracles import CentralOracle, ExactOracle, LocalOracle, answering
-from dpsparse.privacy import Ask, Budget, EveryRow, Noise, NotPricedError, OncePerPerson, Plan, PrivacyError, price
+from dpsparse.privacy import Ask, Budget, EveryRow, Noise, NotPricedError, OncePerPerson, Plan, PrivacyError
 from truth import audit
 
 rng = np.random.default_rng(0)

@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.stats import chi2
 
+from dpsparse.accounting import price
 from dpsparse.data import PrivateRows
 from dpsparse.facts import Facts
 from dpsparse.losses import Huber, Logistic, Squared
@@ -32,7 +33,7 @@ from dpsparse.oracles import CentralOracle, ExactOracle, RecordingOracle, Replay
 from dpsparse.oracles import polish as polish_module
 from dpsparse.oracles.measure import Reach
 from dpsparse.oracles.polish import choice_scores, exact_polish, polish_reach, polish_sum
-from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError, price
+from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError
 from dpsparse.solvers.polish_steps import symmetric
 from truth.neighbours import loss_per_scale, neighbours
 from truth.rows import KINDS, Table, table

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dpsparse.accounting import price
 from dpsparse.data import PrivateRows
 from dpsparse.facts import Clip
 from dpsparse.losses import Squared
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracle import Magnitude
 from dpsparse.oracles import CentralOracle, RecordingOracle, ReplayOracle
-from dpsparse.privacy import Ask, Budget, Noise, NotPricedError, Plan, PrivacyError, price
+from dpsparse.privacy import Ask, Budget, Noise, NotPricedError, Plan, PrivacyError
 from truth.rows import table
 
 CLIP = Clip(0.5)

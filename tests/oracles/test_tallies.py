@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from dpsparse.accounting import price
 from dpsparse.data.rows import PrivateRows
 from dpsparse.facts import Facts
 from dpsparse.losses import KnownLink, Logistic, Squared
@@ -13,7 +14,7 @@ from dpsparse.mechanisms import Randomness
 from dpsparse.oracle import Count, ValidationLoss
 from dpsparse.oracles import CentralOracle, ExactOracle
 from dpsparse.oracles.tallies import exact_tally, tally
-from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError, price
+from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (40, 3))

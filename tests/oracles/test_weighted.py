@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from dpsparse.accounting import price
 from dpsparse.data import PrivateRows
 from dpsparse.data.rows import SUM_UNITS
 from dpsparse.facts import Facts
@@ -20,7 +21,7 @@ from dpsparse.oracles import CentralOracle, ExactOracle
 from dpsparse.oracles import weighted as weighted_module
 from dpsparse.oracles.measure import RELEASE_UNITS, Reach
 from dpsparse.oracles.weighted import measure_weighted
-from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PrivacyError, price
+from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PrivacyError
 from truth import audit
 from truth.neighbours import loss_per_scale, neighbours
 from truth.rows import KINDS, Table, adversarial, table

@@ -10,7 +10,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from dpsparse.privacy import Ask, Budget, BudgetError, Noise, Plan, PrivacyError, price
+from dpsparse.accounting import price
+from dpsparse.privacy import Ask, Budget, BudgetError, Noise, Plan, PrivacyError
 from dpsparse.privacy.curves import ORDERS, objective_renyi, objective_rho, renyi_epsilon
 
 
@@ -44,7 +45,7 @@ def test_an_offset_that_is_not_less_than_the_budget_is_refused_in_words():
             price(plan(0.5), budget)
         with pytest.raises(BudgetError, match="before any noise"):
             price(plan(0.3, times=2), budget)
-        assert price(plan(0.1), budget).rate > 0
+        assert price(plan(0.1), budget).rho_scale > 0
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0, 1e4])

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsparse import SparseClassifier, SparseRegressor, recipes
+from dpsparse.accounting.costs.base import canonical
 from dpsparse.privacy import Ask, Noise, Plan, PoissonRows, PrivacyError, RandomTimes
-from dpsparse.privacy.bill import canonical
 from dpsparse.privacy.plan_json import plan_from_dict, plan_to_dict
 
 PRIVATE = sorted(name for name, cls in recipes.REGISTRY.items() if cls.private)

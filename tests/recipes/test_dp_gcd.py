@@ -8,8 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 from dpsparse import SparseClassifier, SparseRegressor, recipes
+from dpsparse.accounting import price
 from dpsparse.facts import Penalty
-from dpsparse.privacy import Budget, Noise, price
+from dpsparse.privacy import Budget, Noise
 from dpsparse.recipes.dp_gcd import noise_level
 from truth.coordinates import central_and_exact, easy, objective
 

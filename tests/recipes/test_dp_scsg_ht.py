@@ -151,13 +151,13 @@ def test_option_one_draws_lengths_in_public_and_prices_their_law(cls):
     fits = [prepared(cls(epochs=4, option="I", length_seed=seed)) for seed in range(6)]
     lengths = {f.plan.public["lengths"] for f in fits}
     assert len(lengths) > 1
-    assert len({f.priced.rate for f in fits}) == 1, "the noise does not depend on the draw"
+    assert len({f.priced.rho_scale for f in fits}) == 1, "the noise does not depend on the draw"
     for f in fits:
         assert f.plan["change"].times == sum(f.plan.public["lengths"])
         assert f.plan["change"].law.mean == pytest.approx(16.0)
         assert 0.99 <= f.priced.epsilon() <= 1.0
     fixed = prepared(cls(epochs=4))
-    assert fits[0].priced.rate < fixed.priced.rate
+    assert fits[0].priced.rho_scale < fixed.priced.rho_scale
 
 
 @PRIVATE

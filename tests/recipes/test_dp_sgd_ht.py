@@ -62,7 +62,7 @@ def test_sampling_saves_no_noise_to_speak_of_at_the_same_number_of_steps():
         made = estimator(recipe=DPSGDHT(steps=20, batch_size=rows, clip=1.0), epsilon=2.0)
         prepared = made._prepare(20242, 100, sparse=False, models=1)
         cost = prepared.priced.cost("gradient")
-        noise[rows] = 2 / cost.strength / cost.rate
+        noise[rows] = 2 / cost.strength / cost.sampling_rate
     assert noise[10000] == pytest.approx(noise[20242], rel=0.005)
     assert noise[512] / noise[20242] == pytest.approx(1.87, abs=0.05)
 

@@ -11,12 +11,13 @@ import pytest
 import scipy.sparse as sp
 
 from dpsparse import SparseClassifier, SparseRegressor, recipes
+from dpsparse.accounting import price
 from dpsparse.data import PrivateRows
 from dpsparse.facts import Facts
 from dpsparse.losses import Huber, Poisson, Squared
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle, ExactOracle
-from dpsparse.privacy import Budget, Noise, price
+from dpsparse.privacy import Budget, Noise
 from dpsparse.solvers.polish_schedule import Rule, Schedule, Shares, entry_edges, rung
 from dpsparse.solvers.polish_steps import Preconditioner, gains, shrunken, stein_scale, symmetric
 
@@ -256,7 +257,7 @@ def test_pricing_takes_little_time():
     priced = price(solver.plan(facts, budget), budget)
     assert time.process_time() - start < 10.0
     assert priced.accountant == "recursion over selections"
-    assert priced.rate > 1.05 * budget.as_rho()
+    assert priced.rho_scale > 1.05 * budget.as_rho()
 
 
 # ------------------------------------------------------------------------------------------------ what it refuses

@@ -9,11 +9,12 @@ import pytest
 import scipy.sparse as sp
 
 from dpsparse import SparseClassifier, SparseRegressor, load, recipes
+from dpsparse.accounting import price
 from dpsparse.data.rows import PrivateRows
 from dpsparse.losses import Custom, Huber, KnownLink, Poisson
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle, ExactOracle
-from dpsparse.privacy import Ask, Budget, BudgetError, Noise, Plan, price
+from dpsparse.privacy import Ask, Budget, BudgetError, Noise, Plan
 from dpsparse.recipes import TwoStage
 
 

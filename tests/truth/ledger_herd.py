@@ -15,7 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from dpsparse.privacy import Ask, Budget, BudgetExceededError, Ledger, Noise, Plan, PlanBill, price
+from dpsparse.accounting import PlanBill, price
+from dpsparse.ledger import Ledger
+from dpsparse.privacy import Ask, Budget, BudgetExceededError, Noise, Plan
 
 #: Each reservation costs so much; a test chooses the total.
 MU = 0.01

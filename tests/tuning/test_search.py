@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dpsparse
 from dpsparse import Budget, Ledger, PrivateSearch, SparseClassifier, SparseRegressor, audit, recipes
+from dpsparse.accounting.random_stopping import Poisson
 from dpsparse.privacy import (
     Adjacency,
     AssumptionError,
@@ -22,7 +23,6 @@ from dpsparse.privacy import (
     PrivacyError,
     PrivacyLeakError,
 )
-from dpsparse.privacy.tuning import Poisson
 from dpsparse.tuning import runs
 
 RNG = np.random.default_rng(0)

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..accounting import PricedPlan
 from ..data.rows import PrivateRows
 from ..facts import Facts, Vector
 from ..losses import Loss
 from ..mechanisms import Randomness
 from ..oracle import Gradient, GradientChange, Question, Select, SupportVotes, WeightedGradient
 from ..oracles import answering
-from ..privacy import Adjacency, Noise, PricedPlan
+from ..privacy import Adjacency, Noise
 from .responses import Response, respond
 
 Record = tuple[Vector, float]

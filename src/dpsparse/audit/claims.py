@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ..privacy import Noise, PricedPlan, Statement
-from ..privacy.costs import Cost, Costs
+from ..accounting import PricedPlan
+from ..accounting.draws import Cost, Costs
+from ..accounting.pld import sampled_delta
+from ..accounting.selections import selection_delta, too_long
+from ..privacy import Noise, Statement
 from ..privacy.curves import gaussian_delta, renyi_delta
-from ..privacy.sampled import sampled_delta
-from ..privacy.selections import selection_delta, too_long
 from .lower_bounds import LowerBound
 
 #: Epsilons at which curves are compared: dense where events of a few thousand runs can contradict them.
@@ -59,7 +60,7 @@ class Claim:
     @classmethod
     def priced(cls, priced: PricedPlan) -> Claim:
         """All that a priced plan promises: its whole curve, by the best valid account at each point."""
-        costs = Costs.of(priced.plan, priced.rate)
+        costs = Costs.of(priced.plan, priced.rho_scale)
         points = tuple((e, _promised_delta(costs, e, priced)) for e in _epsilons(costs))
         return cls(_label(priced, costs), points, costs.mu)
 
@@ -127,7 +128,7 @@ def _promised_delta(costs: Costs, epsilon: float, priced: PricedPlan) -> float:
         exact = math.inf if costs.random else gaussian_delta(epsilon, costs.mu)
         if not costs.sampled:
             return exact
-        steps = [(c.rate, priced.kappa / c.strength, k) for c, k in costs.turns()]
+        steps = [(c.sampling_rate, priced.kappa / c.strength, k) for c, k in costs.turns()]
         return min(exact, sampled_delta(steps, epsilon, priced.budget.relation))
     found = [1.0, renyi_delta(costs.renyi(), epsilon)]
     if math.isfinite(costs.mu):
@@ -152,7 +153,7 @@ def _label(priced: PricedPlan, costs: Costs) -> str:
             return f"range eta = {cost.strength:.4g}"
         if cost.noise.pure:
             return f"epsilon = {cost.strength:.4g}"
-        if cost.rate < 1:
-            return f"mu = {cost.strength:.4g} on rows sampled at rate {cost.rate:.3g}"
+        if cost.sampling_rate < 1:
+            return f"mu = {cost.strength:.4g} on rows sampled at rate {cost.sampling_rate:.3g}"
     delta = priced.budget.delta or 1e-5
     return f"epsilon = {priced.epsilon(delta):.4g} at delta {delta:.3g}"

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from ..accounting import price
 from ..data.rows import PrivateRows
 from ..facts import Facts, Vector
 from ..losses import Loss
@@ -24,7 +25,7 @@ from ..mechanisms import Randomness
 from ..oracle import Solver
 from ..oracles import RecordingOracle, ReplayOracle, answering
 from ..oracles.replay import Tape
-from ..privacy import Budget, Plan, PrivacyError, price
+from ..privacy import Budget, Plan, PrivacyError
 from .watch import LawBroken, WatchedOracle, check_brings_no_rows
 
 #: What mostly lies behind a plan and asks that differ.

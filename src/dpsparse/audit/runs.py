@@ -13,13 +13,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..accounting import PricedPlan
 from ..data.rows import PrivateRows
 from ..facts import Facts, Vector
 from ..losses import Loss
 from ..mechanisms import Randomness
 from ..oracle import CentredGradient, ColumnMeans, Gradient, PerturbedMinimum, Question, RidgeMinimum, WeightedGradient
 from ..oracles import RecordingOracle, answering
-from ..privacy import Ask, Budget, Noise, Plan, PricedPlan
+from ..privacy import Ask, Budget, Noise, Plan
 from .subject import Subject
 
 #: Runs of one job at most, so that work is shared out evenly and progress shows.
@@ -71,7 +72,7 @@ def priced_alone(ask: Ask, strength: float, budget: Budget, times: int) -> Price
     """A plan of one ask, each draw of which has the given mu, eta or epsilon."""
     rho = strength**2 / (8 if ask.noise is Noise.GUMBEL else 2)
     alone = replace(ask, times=times, share=1.0, schedule=None, law=None)
-    return PricedPlan(plan=Plan(asks=(alone,)), budget=budget, rate=rho / alone.weights()[0], accountant="given")
+    return PricedPlan(plan=Plan(asks=(alone,)), budget=budget, rho_scale=rho / alone.weights()[0], accountant="given")
 
 
 @dataclass(frozen=True, eq=False)

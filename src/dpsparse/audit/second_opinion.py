@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import logging
 
+from ..accounting.random_stopping import RANDOM_STOPPING
 from ..privacy import Noise, PrivacyError, Statement
-from ..privacy.tuning import RANDOM_STOPPING
+
+
+def require_dp_accounting() -> None:
+    """Refuse early, with what to install."""
+    try:
+        import dp_accounting  # noqa: F401
+    except ImportError:
+        raise ImportError(
+            "a second opinion needs dp-accounting. Install it with: pip install 'dpsparse[audit]'"
+        ) from None
 
 
 def recomputed_epsilon(statement: Statement) -> float:
@@ -25,6 +35,7 @@ def recomputed_epsilon(statement: Statement) -> float:
     >>> abs(audit.recomputed_epsilon(model.statement_) - model.statement_.epsilon) < 1e-3
     True
     """
+    require_dp_accounting()
     import dp_accounting
     from dp_accounting import pld, rdp
 

@@ -9,12 +9,13 @@ import numpy as np
 from sklearn.base import clone
 
 from .. import recipes
+from ..accounting import PricedPlan, price
 from ..estimators import SparseClassifier, SparseRegressor
 from ..estimators.linear import SparseLinear
 from ..facts import Facts
 from ..losses import Loss, Squared
 from ..oracle import Solver
-from ..privacy import Adjacency, Budget, Plan, PricedPlan, PrivacyError, price
+from ..privacy import Adjacency, Budget, Plan, PrivacyError
 
 #: Rows and features of the worlds that audits make up, unless the caller says otherwise.
 ROWS, FEATURES = 30, 5

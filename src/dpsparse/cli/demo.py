@@ -16,7 +16,7 @@ from .output import as_json as print_json
 from .output import check_folder, progress, writing
 
 if TYPE_CHECKING:
-    from ..data.cohort import Cohort
+    from ..datasets.cohort import Cohort
 
 CAUSAL = 20
 #: Exact gradients settle in a few steps on centred markers; the recipe's default of 200 would only take longer.
@@ -86,7 +86,7 @@ def demo(out: Path, epsilon: float, seed: int, n_rows: int, n_features: int, as_
 def _simulate(out: Path, seed: int, n_rows: int, n_features: int, visible: bool) -> Cohort:
     from rich.progress import Progress
 
-    from ..data.cohort import simulate
+    from ..datasets.cohort import simulate
 
     with Progress(disable=not visible) as bar, writing(out):
         task = bar.add_task("simulating", total=n_rows)

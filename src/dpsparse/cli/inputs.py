@@ -9,22 +9,22 @@ from .exits import Refusal
 from .output import waiting
 
 if TYPE_CHECKING:
-    from ..data.files import Table
+    from ..readers.files import Table
 
 
 def kind_of(path: Path) -> str | None:
     """What kind of file an ending stands for."""
-    from ..data.files import KINDS
+    from ..readers.files import KINDS
 
     return KINDS.get(path.suffix.lower())
 
 
 def read(path: Path, visible: bool, **options: Any) -> Table:
-    """Read a file, as `dpsparse.data.files.read_table` does, and refuse missing values without saying where they are."""
+    """Read a file, as `dpsparse.readers.files.read_table` does, and refuse missing values without saying where they are."""
     import numpy as np
     import scipy.sparse as sp
 
-    from ..data.files import read_table
+    from ..readers.files import read_table
 
     with waiting(f"reading {path}", visible):
         table = read_table(path, **options)

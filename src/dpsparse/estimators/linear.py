@@ -14,9 +14,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import recipes
+from ..accounting import PricedPlan, price
+from ..accounting.costs.plan import PlanBill
 from ..data.bounds import read_bounds, read_center
 from ..data.rows import PrivateRows
 from ..facts import Facts, Penalty, Vector
+from ..ledger.payment import check_ledger, paying
 from ..losses import Loss
 from ..mechanisms import Randomness
 from ..mechanisms.exact import require_opendp
@@ -30,14 +33,10 @@ from ..privacy import (
     Noise,
     NonPrivateRandomnessWarning,
     Plan,
-    PricedPlan,
     PrivacyError,
     Statement,
-    price,
 )
-from ..privacy.once import PUBLIC_FEATURES
-from ..privacy.paying import check_ledger, paying
-from ..privacy.plan_bill import PlanBill
+from ..privacy.participation import PUBLIC_FEATURES
 from ..privacy.statement import records
 from ..privacy.versions import versions
 from .local import per_report, refuse_unanswerable, sharing, unit_of

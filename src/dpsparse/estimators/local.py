@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from ..accounting import PricedPlan, price
 from ..data.personal import affine_anchors
 from ..facts import Clip, Facts
 from ..losses import Loss
 from ..oracle import Gradient, Labels
 from ..oracles.local import LocalTerms
-from ..privacy import Budget, Noise, Plan, PricedPlan, price
+from ..privacy import Budget, Noise, Plan
 
 
 def per_report(plan: Plan, budget: Budget, models: int) -> Budget:

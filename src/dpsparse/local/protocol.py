@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from .. import losses
+from ..accounting import price
+from ..accounting.pricing import PricedPlan
 from ..facts import Clip, Facts
 from ..losses import Loss
 from ..oracle import Gradient, Labels
 from ..oracles.local import LocalTerms
-from ..privacy import Ask, Budget, Noise, OncePerPerson, Plan, PrivacyError, price
+from ..privacy import Ask, Budget, Noise, OncePerPerson, Plan, PrivacyError
 from ..privacy.curves import gaussian_epsilon
-from ..privacy.pricing import PricedPlan
 
 FORMAT = "dpsparse-local"
 VERSION = 1
@@ -159,7 +160,7 @@ class Protocol:
         name = "labels" if self.labels else "gradient"
         plan = Plan(asks=(Ask(name=name, noise=Noise(self.noise), times=self.rounds, rows=rows),))
         # an ask of share 1 costs rho = rate, and its strength is sqrt(2 rho)
-        priced = replace(price(plan, Budget.zcdp(1.0)), rate=self.strength**2 / 2)
+        priced = replace(price(plan, Budget.zcdp(1.0)), rho_scale=self.strength**2 / 2)
         facts, loss = self.restored_facts(), self.restored_loss()
         if len(self.classes or ()) != (2 if loss.classes else 0):
             raise ValueError("losses of classes need two of them, and other losses none.")

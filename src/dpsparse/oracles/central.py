@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..accounting.pricing import PricedPlan
 from ..data.rows import PrivateRows
 from ..facts import Clip, Vector
 from ..losses import Loss
@@ -55,7 +56,6 @@ from ..oracle import (
 )
 from ..privacy.errors import PrivacyError
 from ..privacy.plan import Ask, Noise, PoissonRows
-from ..privacy.pricing import PricedPlan
 from ..privacy.statement import Answer
 from ..statistics import (
     VOTE_RANGE,
@@ -169,8 +169,8 @@ class CentralOracle(Oracle):
         sensitivity = self._sensitivity(ask, measured.reach, unit)
         scale = sensitivity / cost.strength
         noisy = self._add(ask.noise, coarse, scale / unit)
-        self.till.receipt(Answer(ask.name, ask.noise, 1, cost.rate, sensitivity, scale))
-        return np.asarray(noisy * (unit / (cost.rate * self.facts.n_rows)))
+        self.till.receipt(Answer(ask.name, ask.noise, 1, cost.sampling_rate, sensitivity, scale))
+        return np.asarray(noisy * (unit / (cost.sampling_rate * self.facts.n_rows)))
 
     def _sensitivity(self, ask: Ask, reach: Reach, unit: float | Vector) -> float:
         relation = self.priced.budget.relation
@@ -192,9 +192,9 @@ class CentralOracle(Oracle):
     def _select(self, ask: Ask, turn: int, question: Select, measured: Measurement) -> Indices:
         """Score, then let the priced noise choose among the candidates."""
         cost = self.priced.cost(ask.name, turn)
-        share = cost.rate * self.facts.n_rows
-        scores = scores_of(question.score, measured.values / share, self.facts.free)
-        sensitivity = spread(question.score, measured.reach, self.priced.budget.relation, self.facts.free) / share
+        divisor = cost.sampling_rate * self.facts.n_rows
+        scores = scores_of(question.score, measured.values / divisor, self.facts.free)
+        sensitivity = spread(question.score, measured.reach, self.priced.budget.relation, self.facts.free) / divisor
         keep = np.ones(scores.size, dtype=bool)
         if question.excluded is not None:
             keep[question.excluded] = False
@@ -214,7 +214,7 @@ class CentralOracle(Oracle):
             best = np.array([permute_and_flip(scores[candidates], scale, self._randomness)])
         else:
             raise PrivacyError(f"ask {ask.name!r} cannot select with {str(ask.noise)!r} noise.")
-        self.till.receipt(Answer(ask.name, ask.noise, count, cost.rate, sensitivity, scale))
+        self.till.receipt(Answer(ask.name, ask.noise, count, cost.sampling_rate, sensitivity, scale))
         return candidates[best]
 
     def _statistic(

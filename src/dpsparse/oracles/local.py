@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from ..accounting.pricing import PricedPlan
 from ..data.personal import PIECE_ENTRIES
 from ..data.rows import PrivateRows
 from ..facts import Clip, Facts, Vector
@@ -30,9 +31,8 @@ from ..mechanisms import Randomness
 from ..mechanisms.local import LocalGaussian, Piecewise, PrivUnit, RandomisedResponse, TwoPoint, best_scalar
 from ..oracle import Gradient, Labels, Oracle, Question
 from ..privacy.errors import PrivacyError
-from ..privacy.once import OncePerPerson
+from ..privacy.participation import OncePerPerson
 from ..privacy.plan import Ask, Noise, Plan
-from ..privacy.pricing import PricedPlan
 from ..privacy.statement import Answer
 from .central import CentralOracle
 from .till import Till

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from ..accounting.pricing import PricedPlan
 from ..data.rows import PrivateRows
 from ..facts import Clip
 from ..oracle import Correlation, Gradient, Magnitude, Polish, Question
 from ..privacy.plan import Noise, Plan
-from ..privacy.pricing import PricedPlan
 from .measure import gradient_reach
 from .polish import polish_reach
 from .scores import spread
@@ -80,12 +80,12 @@ class PricedTerms:
         cost = self.priced.cost(ask, turn)
         relation = self.priced.budget.relation
         reach = gradient_reach(clip, self.bounds)
-        share = cost.rate * self.bounds.facts.n_rows
+        divisor = cost.sampling_rate * self.bounds.facts.n_rows
         if cost.noise in (Noise.GUMBEL, Noise.PERMUTE_AND_FLIP):
-            return spread(Magnitude(), reach, relation, self.bounds.facts.free) / cost.strength / share
+            return spread(Magnitude(), reach, relation, self.bounds.facts.free) / cost.strength / divisor
         if cost.noise is Noise.LAPLACE:
-            return math.sqrt(2) * reach.l1(relation) / cost.strength / share
-        return reach.l2(relation) / cost.strength / share
+            return math.sqrt(2) * reach.l1(relation) / cost.strength / divisor
+        return reach.l2(relation) / cost.strength / divisor
 
     def deviation(self, question: Question, ask: str, turn: int) -> float:
         """Noise of a mean gradient, or of an answer that polishing asks for."""
@@ -98,4 +98,4 @@ class PricedTerms:
             raise TypeError(f"the noise of {type(question).__name__} is not stated as a standard deviation.")
         if cost.noise not in (Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN):
             raise TypeError(f"ask {ask!r} has {str(cost.noise)!r} noise, not Gaussian.")
-        return reach.l2(self.priced.budget.relation) / cost.strength / (cost.rate * self.bounds.facts.n_rows)
+        return reach.l2(self.priced.budget.relation) / cost.strength / (cost.sampling_rate * self.bounds.facts.n_rows)

@@ -20,7 +20,7 @@ import numpy as np
 from ..facts import Clip
 from ..oracle import Gradient, Labels
 from ..oracles.local import LocalTerms
-from ..privacy.once import PUBLIC_FEATURES
+from ..privacy.participation import PUBLIC_FEATURES
 from ..privacy.plan import Noise
 
 

@@ -22,8 +22,8 @@ from typing import Any
 
 from scipy.stats import norm
 
+from ..accounting.pricing import PricedPlan
 from ..facts import Facts
-from ..privacy.pricing import PricedPlan
 from ..solvers.dual_averaging import DualAveraging as Averaging
 from ..solvers.polish_schedule import Schedule, Shares, entry_edges, select
 from ..solvers.select_polish import SelectAndPolish

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
+from ..accounting.pricing import PricedPlan, describe
 from ..facts import Clip
 from ..privacy.plan import Plan
-from ..privacy.pricing import PricedPlan, describe
 from . import local
 from .outlook import ExpectedError, Outlook
 from .plotting import plot_error

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..accounting.costs.base import Bill
+from ..accounting.costs.fixed import Promise, calibrate
+from ..accounting.costs.plan import PlanBill
 from ..privacy import Budget, BudgetError, PrivacyError
-from ..privacy.bill import Bill
-from ..privacy.plan_bill import PlanBill
-from ..privacy.promise import Promise, calibrate
 from .count import NoisyCount
 from .scaler import PrivateScaler
 

@@ -14,8 +14,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from .. import recipes
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments, refuse_unguarded
+from ..ledger.payment import check_ledger, paying, refuse_own_ledger
 from ..privacy import Adjacency, Budget, BudgetError, PrivacyError, Statement
-from ..privacy.paying import check_ledger, paying, refuse_own_ledger
 from .bounds import Bounds
 from .count import NoisyCount
 from .division import divided, refuse_local

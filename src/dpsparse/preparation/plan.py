@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from ..accounting.costs.base import Bill
 from ..privacy import Adjacency, Budget
-from ..privacy.bill import Bill
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,26 +13,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
+from ..accounting import PricedPlan, price
+from ..accounting.costs.plan import PlanBill
 from ..data.rows import PrivateRows
 from ..facts import Facts
+from ..ledger.payment import paying
 from ..losses import Squared
 from ..mechanisms import Randomness
 from ..mechanisms.exact import require_opendp
 from ..oracles import CentralOracle
-from ..privacy import (
-    Adjacency,
-    Ask,
-    Budget,
-    Noise,
-    NonPrivateRandomnessWarning,
-    Plan,
-    PricedPlan,
-    PrivacyError,
-    Statement,
-    price,
-)
-from ..privacy.paying import paying
-from ..privacy.plan_bill import PlanBill
+from ..privacy import Adjacency, Ask, Budget, Noise, NonPrivateRandomnessWarning, Plan, PrivacyError, Statement
 from ..privacy.statement import records
 from ..privacy.versions import versions
 

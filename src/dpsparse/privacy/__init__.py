@@ -1,8 +1,7 @@
-"""Budgets, plans, prices and statements: everything that says epsilon."""
+"""What is promised: adjacency, budget, plan, participation, statement, errors."""
 
 from .adjacency import Adjacency
 from .budget import Budget
-from .costs import Cost
 from .errors import (
     AssumptionError,
     BudgetError,
@@ -17,19 +16,12 @@ from .errors import (
     PrivacyError,
     PrivacyLeakError,
 )
-from .ledger import Ledger
-from .ledger_entries import Amount, Entry
-from .once import OncePerPerson
+from .participation import OncePerPerson
 from .plan import Ask, EveryRow, Noise, Participation, Plan, PoissonRows, RandomTimes
-from .plan_bill import PlanBill
-from .pricing import PricedPlan, price
-from .reservation import Reservation
 from .statement import Answer, AskRecord, Statement
-from .sum_bill import SumBill
 
 __all__ = [
     "Adjacency",
-    "Amount",
     "Answer",
     "Ask",
     "AskRecord",
@@ -37,11 +29,8 @@ __all__ = [
     "Budget",
     "BudgetError",
     "BudgetExceededError",
-    "Cost",
     "DataError",
-    "Entry",
     "EveryRow",
-    "Ledger",
     "LedgerError",
     "LedgerNotWrittenError",
     "LedgerTamperedError",
@@ -52,14 +41,9 @@ __all__ = [
     "OncePerPerson",
     "Participation",
     "Plan",
-    "PlanBill",
     "PoissonRows",
-    "PricedPlan",
     "PrivacyError",
     "PrivacyLeakError",
     "RandomTimes",
-    "Reservation",
     "Statement",
-    "SumBill",
-    "price",
 ]

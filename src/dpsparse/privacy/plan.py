@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import PrivacyError
-from .once import OncePerPerson
+from .participation import OncePerPerson
 
 
 class Noise(StrEnum):

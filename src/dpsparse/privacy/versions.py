@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import version
 
-PACKAGES = ("dpsparse", "numpy", "scipy", "scikit-learn", "dp-accounting", "randomgen")
+PACKAGES = ("dpsparse", "numpy", "scipy", "scikit-learn", "randomgen")
 
 
 def versions() -> dict[str, str]:

@@ -40,7 +40,7 @@ class DPFrankWolfe:
     ---------
     T selections among the 2d vertices by Gumbel noise. One record moves the score of a vertex by at most
     :math:`\kappa C_\infty`, that of its opposite by as much in the other direction, so the range is :math:`2\kappa C_\infty` and the l2
-    clip does not help. Selections are composed by the recursion of ``privacy/selections.py`` or their exact Renyi curve, whichever
+    clip does not help. Selections are composed by the recursion of ``accounting/selections.py`` or their exact Renyi curve, whichever
     certifies less noise. The number of candidates costs no privacy. Holds for any data, since every row is clipped.
 
     Deviations

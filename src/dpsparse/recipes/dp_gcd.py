@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ..accounting.pricing import price
 from ..facts import Facts
 from ..privacy.budget import Budget
 from ..privacy.errors import BudgetError
 from ..privacy.plan import Noise
-from ..privacy.pricing import price
 from ..solvers.gcd import GreedyCD
 from .base import centred, positive, whole
 from .coordinate import CURVATURES, column_squares, relaxation, residual_bound, signal

@@ -42,7 +42,7 @@ class DPSGD:
     ---------
     Poisson sampling, and Gaussian noise of :math:`z C` on the sum. One record changes a step no more than the pair
     :math:`(1-q)N(0,z^2) + qN(1,z^2)` against :math:`(1-q)N(0,z^2) + qN(-1,z^2)` (replace-one) or :math:`N(0,z^2)` (add-remove),
-    whatever the data, and T such pairs are composed by their privacy loss distributions (``privacy/poisson.py``, ``sampled.py``).
+    whatever the data, and T such pairs are composed by their privacy loss distributions (``accounting/pairs.py``, ``sampled.py``).
     Empty batches release noise only, and sums are divided by the public :math:`qn`.
 
     Deviations

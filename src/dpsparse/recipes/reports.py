@@ -7,7 +7,7 @@ import math
 from ..facts import Facts
 from ..mechanisms.local import LocalGaussian, Piecewise, PrivUnit, RandomisedResponse, TwoPoint, best_scalar
 from ..privacy.budget import Budget
-from ..privacy.once import OncePerPerson
+from ..privacy.participation import OncePerPerson
 from ..privacy.plan import Noise
 
 #: Mechanisms of vectors and of labels: the noise that is priced, and the randomiser.

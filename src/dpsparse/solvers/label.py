@@ -21,7 +21,7 @@ import numpy as np
 from ..facts import Clip, Facts, Vector
 from ..oracle import Gradient, GradientChange, Oracle, Path, Question, Solver
 from ..privacy.budget import Budget
-from ..privacy.once import OncePerPerson
+from ..privacy.participation import OncePerPerson
 from ..privacy.plan import Ask, Noise, Plan
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..accounting.costs.fixed import Promise
+from ..accounting.random_stopping import SearchBill
 from ..privacy import Adjacency
-from ..privacy.promise import Promise
-from ..privacy.tuning import SearchBill
 from .scoring import Scoring
 
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from ..accounting import PricedPlan, price
 from ..data.rows import PrivateRows
 from ..facts import Facts, Vector
 from ..losses import mean_of
 from ..mechanisms import Randomness
 from ..oracles import CentralOracle
-from ..privacy import Adjacency, Ask, Budget, MissingBoundError, Noise, Plan, PricedPlan, price
+from ..privacy import Adjacency, Ask, Budget, MissingBoundError, Noise, Plan
 from ..privacy.statement import Answer
 
 #: Scores by scikit-learn's names, and the loss behind each.

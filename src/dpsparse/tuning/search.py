@@ -13,12 +13,12 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..accounting.random_stopping import RANDOM_STOPPING, SearchBill, calibrate_search, law_of
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
+from ..ledger.payment import check_ledger, paying, refuse_own_ledger
 from ..mechanisms import Randomness
 from ..privacy import Budget, NonPrivateRandomnessWarning, PrivacyError, Statement
-from ..privacy.paying import check_ledger, paying, refuse_own_ledger
-from ..privacy.tuning import RANDOM_STOPPING, SearchBill, calibrate_search, law_of
 from ..privacy.versions import versions
 from ..recipes.base import unproven
 from .plan import SearchPlan

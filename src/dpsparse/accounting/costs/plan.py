@@ -1,0 +1,85 @@
+"""The bill of one fit: its plan and the noise that was priced."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+from ...privacy.adjacency import Adjacency
+from ...privacy.curves import ORDERS, Curve
+from ...privacy.errors import PrivacyError
+from ...privacy.plan import Plan
+from ...privacy.plan_json import plan_from_dict, plan_to_dict
+from ..composition import Account
+from ..draws import Costs
+from ..pricing import PricedPlan
+
+
+@dataclass(frozen=True)
+class PlanBill:
+    """A plan at a scale: see `PricedPlan.rho_scale`.
+
+    Examples
+    --------
+    >>> from dpsparse.privacy import Ask, Budget, Noise, price
+    >>> plan = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=10),))
+    >>> bill = PlanBill.of(price(plan, Budget.approx(1.0, 1e-6)))
+    >>> round(bill.epsilon(1e-6), 6), PlanBill.from_dict(bill.to_dict()) == bill
+    (1.0, True)
+    """
+
+    kind: ClassVar[str] = "plan"
+
+    plan: Plan
+    rho_scale: float
+    adjacency: Adjacency
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.rho_scale) and self.rho_scale > 0):
+            raise PrivacyError(f"the scale of a bill must be positive, got {self.rho_scale!r}.")
+
+    @classmethod
+    def of(cls, priced: PricedPlan) -> Self:
+        """The bill of a priced plan."""
+        return cls(priced.plan, priced.rho_scale, priced.budget.relation)
+
+    @cached_property
+    def account(self) -> Account:
+        """All draws."""
+        return Account(Costs.of(self.plan, self.rho_scale), self.adjacency)
+
+    def renyi(self, orders: Curve = ORDERS) -> Curve:
+        """Renyi divergences; sampling and random numbers of turns are counted."""
+        return self.account.renyi(orders)
+
+    def pure(self) -> float:
+        """Epsilon at delta = 0."""
+        return self.account.pure()
+
+    def mu(self) -> float:
+        """GDP from closed forms: exact for unsampled Gaussians."""
+        return self.account.mu()
+
+    def delta(self, epsilon: float) -> float:
+        """Hockey-stick divergence."""
+        return self.account.delta(epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """What an accountant certifies for the plan."""
+        return self.account.epsilon(delta)
+
+    def scaled(self, factor: float) -> Self:
+        """The same plan with every rho times `factor`."""
+        return replace(self, rho_scale=self.rho_scale * factor)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return {"plan": plan_to_dict(self.plan), "rho_scale": self.rho_scale, "adjacency": str(self.adjacency)}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
+        return cls(plan_from_dict(fields["plan"]), float(fields["rho_scale"]), Adjacency.named(fields["adjacency"]))

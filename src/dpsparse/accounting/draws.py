@@ -1,0 +1,239 @@
+r"""What a plan costs at a given noise: the draws it makes, and what may follow them.
+
+One number :math:`r` turns weights into noise through :math:`\rho = r w`, the zCDP scale on which unlike mechanisms compare:
+
+=================  ====================================  ==========================
+noise              what one draw is                      from :math:`\rho`
+=================  ====================================  ==========================
+Gaussian           mu-GDP, sigma = sensitivity / mu      :math:`\mu = \sqrt{2\rho}`
+Gumbel selection   eta-bounded range, b = range / eta    :math:`\eta = \sqrt{8\rho}`
+Laplace            epsilon-DP, b = l1 sensitivity / eps  :math:`\epsilon = \sqrt{2\rho}`
+permute-and-flip   epsilon-DP, b = 2 sensitivity / eps   :math:`\epsilon = \sqrt{2\rho}`
+objective          a public offset, s = sensitivity / m  :math:`m = \sqrt{2\rho}`
+local randomiser   epsilon-LDP, or mu-GDP if Gaussian    as Laplace, as Gaussian
+=================  ====================================  ==========================
+
+Guarantee
+---------
+Each total (`rho`, `mu`, `renyi`, `pure`) bounds the adaptive composition of all draws. Where a plan has branches, one of
+which is chosen from what was released, the divergence of the rest is at most the largest over the branches, order by
+order; totals therefore add the largest branch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..privacy.curves import (
+    ORDERS,
+    Curve,
+    gaussian_renyi,
+    laplace_renyi,
+    objective_renyi,
+    objective_rho,
+    pure_mu,
+    pure_renyi,
+    selection_mu,
+    selection_renyi,
+)
+from ..privacy.errors import BudgetError
+from ..privacy.participation import OncePerPerson
+from ..privacy.plan import Noise, Plan, PoissonRows, RandomTimes
+from .stages import Stage
+
+#: Noises for which mu-GDP is exact.
+GAUSSIANS = frozenset({Noise.GAUSSIAN, Noise.LOCAL_GAUSSIAN})
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One draw: which noise, on which fraction of the rows, at which rho = r w, with which offset.
+
+    With a `law` it stands for as many draws as that law gives, and is counted as often as the law was drawn from.
+    """
+
+    noise: Noise
+    rho: float
+    sampling_rate: float = 1.0
+    offset: float = 0.0
+    law: RandomTimes | None = None
+
+    @property
+    def strength(self) -> float:
+        """Mu of a Gaussian, eta of a selection, epsilon of a pure answer."""
+        return math.sqrt((8 if self.noise is Noise.GUMBEL else 2) * self.rho)
+
+    @property
+    def mu(self) -> float:
+        """A mu for which the draw is mu-GDP; infinite where none is proven."""
+        if self.noise in (Noise.DISCRETE_GAUSSIAN, Noise.OBJECTIVE):
+            return math.inf
+        if self.noise in GAUSSIANS:
+            return self.strength
+        return selection_mu(self.strength) if self.noise is Noise.GUMBEL else pure_mu(self.strength)
+
+    @property
+    def total_rho(self) -> float:
+        """The zCDP of the draw."""
+        return objective_rho(self.strength, self.offset) if self.noise is Noise.OBJECTIVE else self.rho
+
+    def renyi(self, orders: Curve = ORDERS) -> Curve:
+        """Renyi curve of the draw."""
+        if self.noise is Noise.OBJECTIVE:
+            return objective_renyi(self.strength, self.offset, orders)
+        return {
+            Noise.GAUSSIAN: gaussian_renyi,
+            Noise.DISCRETE_GAUSSIAN: gaussian_renyi,  # rho-zCDP: the same line, as a bound
+            Noise.GUMBEL: selection_renyi,
+            Noise.LAPLACE: laplace_renyi,
+            Noise.PERMUTE_AND_FLIP: pure_renyi,
+            Noise.LOCAL: pure_renyi,
+            Noise.LOCAL_GAUSSIAN: gaussian_renyi,
+        }[self.noise](self.strength, orders)
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """Draws, counted, and what may follow them.
+
+    `ordered` holds (weight, count) of the selections in the order they run, or None where that is not known.
+    """
+
+    own: Counter[Cost]
+    ordered: tuple[tuple[float, int], ...] | None = ()
+    branches: tuple[Costs, ...] = ()
+
+    @classmethod
+    def of(cls, plan: Plan, rho_scale: float = 1.0) -> Costs:
+        """What `plan` costs at `rho_scale`."""
+        counted: Counter[Cost] = Counter()
+        for ask in plan.asks:
+            if ask.noise is Noise.NONE:
+                raise BudgetError(f"ask {ask.name!r} has no noise, so no budget can cover it. Use a private recipe.")
+            q = ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
+            if ask.law is not None:  # whatever was drawn
+                counted[Cost(ask.noise, rho_scale * ask.share / ask.law.mean, q, law=ask.law)] += 1
+                continue
+            weights = ask.weights()
+            if isinstance(ask.rows, OncePerPerson):  # of all turns one person's record moves only these
+                weights = weights[: ask.rows.counted]
+            for weight in weights:
+                counted[Cost(ask.noise, rho_scale * weight, q, ask.offset)] += ask.draws
+        turns = plan.selections()
+        ordered = None if turns is None else tuple((rho_scale * weight, count) for weight, count in turns)
+        return cls(counted, ordered, tuple(cls.of(branch, rho_scale) for _, branch in plan.branches))
+
+    def scaled(self, rho_scale: float) -> Costs:
+        """The same draws with every rho times `rho_scale`."""
+        own: Counter[Cost] = Counter()
+        for cost, count in self.own.items():  # rounding may make two costs one: their counts add up
+            own[replace(cost, rho=cost.rho * rho_scale)] += count
+        ordered = None if self.ordered is None else tuple((rho_scale * weight, k) for weight, k in self.ordered)
+        return Costs(own, ordered, tuple(b.scaled(rho_scale) for b in self.branches))
+
+    def _total(self, one: Callable[[Cost], float]) -> float:
+        rest = max((b._total(one) for b in self.branches), default=0.0)
+        return math.fsum(k * one(c) * (c.law.mean if c.law else 1) for c, k in self.own.items()) + rest
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is asked."""
+        return not self.own and not self.branches
+
+    @property
+    def kinds(self) -> set[Noise]:
+        """Every noise that may be drawn."""
+        return {c.noise for c in self.own}.union(*(b.kinds for b in self.branches))
+
+    @property
+    def random(self) -> bool:
+        """Whether a number of turns was drawn by chance."""
+        return any(c.law is not None for c in self.own) or any(b.random for b in self.branches)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether only a privacy loss distribution accounts for it."""
+        return self.random or any(c.sampling_rate < 1 for c in self.own) or any(b.sampled for b in self.branches)
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether everything is Gaussian noise, of which mu-GDP is proven."""
+        return bool(self.kinds) and self.kinds <= GAUSSIANS
+
+    @property
+    def local(self) -> bool:
+        """Whether everything is a pure report that a person randomised."""
+        return self.kinds == {Noise.LOCAL}
+
+    @property
+    def all_pure(self) -> bool:
+        """Whether everything is pure."""
+        return all(n.pure for n in self.kinds)
+
+    @property
+    def weight(self) -> float:
+        """Sum of rho, in expectation over random numbers of turns."""
+        return self._total(lambda c: c.rho)
+
+    @property
+    def offset(self) -> float:
+        """Loss that no noise removes."""
+        return self._total(lambda c: c.offset)
+
+    @property
+    def pure(self) -> float:
+        """Epsilon by plain addition."""
+        return self._total(lambda c: c.strength)
+
+    @property
+    def rho(self) -> float:
+        """Total zCDP; infinite where a number of turns is random, since large orders of its law diverge."""
+        return math.inf if self.random else self._total(lambda c: c.total_rho)
+
+    @property
+    def mu(self) -> float:
+        """Total GDP: exact for unsampled Gaussians, otherwise a bound; infinite where none is proven."""
+        return math.inf if self.random else math.sqrt(self._total(lambda c: c.mu**2))
+
+    def renyi(self, orders: Curve = ORDERS) -> Curve:
+        """Renyi curve of the composition; sampling and random numbers of turns are not counted (see `sampled_renyi`)."""
+        curve = np.zeros_like(orders)
+        for cost, count in self.own.items():
+            curve += count * cost.renyi(orders)
+        if self.branches:
+            curve += np.max([b.renyi(orders) for b in self.branches], axis=0)
+        return curve
+
+    def then(self, later: Costs) -> Costs:
+        """These costs and, whatever was answered, `later` after them."""
+        if self.branches:
+            return replace(self, branches=tuple(b.then(later) for b in self.branches))
+        known = self.ordered is not None and later.ordered is not None
+        ordered = (*(self.ordered or ()), *(later.ordered or ())) if known else None
+        return Costs(self.own + later.own, ordered, later.branches)
+
+    def turns(self) -> list[tuple[Cost, int | RandomTimes]]:
+        """Draws with how often each is made: a number, or one law for each time that it was drawn from."""
+        return [(c, k) for c, n in self.own.items() for k in ([c.law] * n if c.law else [n])]
+
+    def stage(self) -> Stage | None:
+        """The composition for the recursion over selections; None where that does not apply."""
+        mixed = {Noise.GUMBEL, Noise.GAUSSIAN, Noise.LAPLACE}
+        if self.ordered is None or self.sampled or not self.kinds <= mixed or Noise.GUMBEL not in self.kinds:
+            return None
+        return self._stage()
+
+    def _stage(self) -> Stage | None:
+        if self.ordered is None:
+            return None
+        followers = [b._stage() for b in self.branches]
+        if any(f is None for f in followers):
+            return None
+        gaussian = math.fsum(c.rho * k for c, k in self.own.items() if c.noise is Noise.GAUSSIAN)
+        laplaces = [(c.rho, k) for c, k in self.own.items() if c.noise is Noise.LAPLACE]
+        return Stage.from_shares(self.ordered, gaussian, laplaces, [f for f in followers if f is not None])

@@ -1,0 +1,281 @@
+r"""Pricing: the least noise with which a plan keeps a budget.
+
+Every turn of every ask has a weight :math:`w`; one number :math:`r` turns weights into noise through :math:`\rho = r w` (see
+`costs`). `price` finds the largest :math:`r` that a valid accountant certifies, then rounds it down. The accountant is chosen
+by what the plan holds:
+
+* only unsampled Gaussians: the exact composition :math:`\mu = \sqrt{\sum \mu_t^2}` and the exact curve;
+* a Poisson-sampled ask, or a random number of turns: every Gaussian goes to one privacy loss distribution (`sampled`);
+* selections or Laplace noise: exact Renyi curves with the tight conversion, the recursion of `selections`, and, where
+  all is pure, plain addition; whichever certifies the least noise;
+* perturbed objectives: Renyi curves, which hold their offset; not proven to be mu-GDP for any mu;
+* local randomisers: each person speaks once, so the dearest turn counts, in pure epsilon;
+* discrete Gaussians: zCDP with the tight conversion, since an exact Gaussian curve is not proven for them.
+
+Guarantee
+---------
+All noise is fixed by the plan before a row is read, so adaptive composition theorems apply: the solver may choose each
+question from earlier answers, and one of the plan's branches, never its price. For a `Budget.approx(epsilon, delta)` the
+priced plan is (epsilon, delta)-DP; for `Budget.zcdp` and `Budget.gdp` it is rho-zCDP or mu-GDP.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from ..privacy.adjacency import Adjacency
+from ..privacy.budget import Budget
+from ..privacy.curves import gaussian_epsilon, gaussian_mu, largest, renyi_delta, renyi_epsilon
+from ..privacy.errors import BudgetError, NotPricedError
+from ..privacy.plan import Ask, Noise, Plan, PoissonRows
+from . import pld, selections
+from .draws import Cost, Costs
+from .stages import Stage
+
+#: Rounding of r towards more noise; covers the last-digit error of the closed forms.
+SAFETY = 1.0 - 1e-9
+
+#: Above this epsilon a sampled plan is priced as if every row took part: sampling hardly helps there.
+LARGEST_SAMPLED_EPSILON = 100.0
+
+#: Above this epsilon the recursion over selections is left out: its grid grows, and Renyi curves are as good.
+LARGEST_RECURSION_EPSILON = 50.0
+
+NOT_PURE = (
+    "delta = 0 needs a plan of pure mechanisms only (Laplace, Gumbel, permute-and-flip); this one has Gaussian noise. "
+    "Choose delta > 0."
+)
+NOT_GAUSSIAN = (
+    "a plan that samples rows may hold Gaussian asks only, and no branches: no valid account of sampled selections is known "
+    "to us."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PricedPlan:
+    """A plan and the scale r at which it keeps its budget. Public: a solver may read the noise of an ask."""
+
+    plan: Plan
+    budget: Budget
+    rho_scale: float
+    accountant: str
+
+    def cost(self, name: str, turn: int = 0) -> Cost:
+        """The cost of one draw of an ask at a turn; refuses what was not priced."""
+        try:
+            ask = self.plan[name]
+        except KeyError:
+            raise NotPricedError(
+                f"the plan has no ask {name!r}; it holds {[a.name for a in self.plan.asks]}. Add it in plan(facts, budget)."
+            ) from None
+        if not 0 <= turn < ask.times:
+            raise NotPricedError(f"ask {name!r} was priced for {ask.times} turns, but turn {turn + 1} was asked for.")
+        q = ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
+        return Cost(ask.noise, self.rho_scale * self._weights[name][turn], q, ask.offset)
+
+    def branch(self, name: str) -> PricedPlan:
+        """What is left to ask after a branch was chosen, at the same price."""
+        return replace(self, plan=self.plan.branch(name))
+
+    @cached_property
+    def _weights(self) -> dict[str, tuple[float, ...]]:
+        return {a.name: a.weights() for a in self.plan.asks}
+
+    @cached_property
+    def _costs(self) -> Costs:
+        return Costs.of(self.plan, self.rho_scale)
+
+    @property
+    def kappa(self) -> int:
+        """Records' worth of movement between neighbours."""
+        return self.budget.kappa
+
+    @property
+    def rho(self) -> float:
+        """Total zCDP of the plan; an upper bound where rows are sampled, since sampling is not counted."""
+        return self._costs.rho
+
+    @property
+    def mu(self) -> float:
+        """Total GDP of the plan: exact for Gaussians, an upper bound for selections and sampled rows."""
+        return self._costs.mu
+
+    def epsilon(self, delta: float | None = None) -> float:
+        """The smallest epsilon that an accountant certifies at `delta` (default: the budget's)."""
+        delta = self.budget.delta if delta is None else delta
+        if delta is None:
+            raise BudgetError("this budget has no delta of its own; name one.")
+        asked = self.budget.epsilon if delta == self.budget.delta else None
+        return spent_epsilon(self._costs, delta, self.budget, asked)
+
+
+def spent_epsilon(costs: Costs, delta: float, budget: Budget, asked: float | None = None) -> float:
+    """The smallest epsilon that any valid accountant certifies for these costs at `delta`.
+
+    `asked` is an epsilon for which a calibration was made: where its delta is certified, it is not searched for again,
+    which would only round it up.
+    """
+    if delta == 0 or costs.local:
+        if not costs.all_pure:
+            raise BudgetError(NOT_PURE)
+        return costs.pure
+    if costs.sampled and (not costs.gaussian or costs.branches):
+        raise BudgetError(NOT_GAUSSIAN)
+    if costs.gaussian:
+        exact = math.inf if costs.random else gaussian_epsilon(costs.mu, delta)
+        if not costs.sampled:
+            return exact
+        steps = [(c.sampling_rate, budget.kappa / c.strength, k) for c, k in costs.turns()]
+        return min(exact, pld.sampled_epsilon(steps, delta, budget.relation))
+    found = [renyi_epsilon(costs.renyi(), delta)]
+    if costs.all_pure:
+        found.append(costs.pure)
+    stage = costs.stage() if 0 < found[0] <= 1.5 * LARGEST_RECURSION_EPSILON else None
+    if stage is not None and not selections.too_long(stage):
+        certified = asked is not None and _stage_delta(stage, asked) <= delta
+        found.append(asked if certified and asked is not None else _stage_epsilon(stage, delta))
+    return min(found)
+
+
+def price(plan: Plan, budget: Budget) -> PricedPlan:
+    """Find the least noise with which `plan` keeps `budget`, rounding towards more noise.
+
+    Examples
+    --------
+    >>> from dpsparse.accounting import price
+    >>> from dpsparse.privacy import Ask, Budget, Noise, Plan
+    >>> plan = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=10),))
+    >>> priced = price(plan, Budget.approx(1.0, 1e-6))
+    >>> round(priced.epsilon(), 6)
+    1.0
+    """
+    unit = Costs.of(plan)
+    if unit.empty:
+        raise BudgetError("the plan asks for nothing, so there is nothing to price.")
+    if plan.local and budget.relation is not Adjacency.REPLACE_ONE:
+        raise BudgetError(
+            "in the local model whoever collects the reports sees who reports, so only records are protected and not "
+            "taking part. Use adjacency='replace-one'."
+        )
+    scale, accountant = _scale(unit, budget)
+    priced = PricedPlan(plan=plan, budget=budget, rho_scale=scale * SAFETY, accountant=accountant)
+    _certify(priced)
+    return priced
+
+
+def _scale(unit: Costs, budget: Budget) -> tuple[float, str]:
+    if budget.delta == 0 and not unit.all_pure:
+        raise BudgetError(NOT_PURE)
+    if unit.sampled and (not unit.gaussian or unit.branches):
+        raise BudgetError(NOT_GAUSSIAN)
+    if budget.epsilon is None:
+        if unit.sampled:
+            raise BudgetError(
+                "a plan that samples rows is priced in (epsilon, delta) only; give epsilon and delta instead of rho or mu."
+            )
+        return _scale_for_rho(unit, budget.rho) if budget.rho is not None else _scale_for_mu(unit, budget)
+    epsilon, delta = budget.epsilon, budget.delta
+    assert delta is not None
+    candidates: list[tuple[float, str]] = []
+    if unit.all_pure:
+        candidates.append(((epsilon / unit.pure) ** 2, "pure composition"))
+    if delta > 0 and unit.gaussian:
+        exact = 0.0
+        if not unit.random:
+            exact = gaussian_mu(epsilon, delta) ** 2 / (2 * unit.weight)
+            candidates.append((exact, "exact Gaussian composition"))
+        if unit.random or (unit.sampled and epsilon <= LARGEST_SAMPLED_EPSILON):
+            steps = tuple((c.sampling_rate, c.rho, k) for c, k in unit.turns())
+            found = pld.sampled_rate(steps, epsilon, delta, budget.relation, exact * SAFETY)
+            candidates.append((found, "privacy loss distribution"))
+    elif delta > 0 and not unit.local:  # reports stay pure: a delta would be a chance of telling everything
+        _refuse_offsets(unit, epsilon, "epsilon")
+        candidates.append((_renyi_scale(unit, epsilon, delta), "Renyi curves, tight conversion"))
+        stage = unit.stage() if epsilon <= LARGEST_RECURSION_EPSILON else None
+        if stage is not None:
+            candidates.append((_stage_scale(stage, epsilon, delta), "recursion over selections"))
+    return max(candidates)
+
+
+def _scale_for_rho(unit: Costs, rho: float) -> tuple[float, str]:
+    _refuse_offsets(unit, rho, "rho")
+    if Noise.OBJECTIVE not in unit.kinds:
+        return rho / unit.weight, "zCDP sum"
+    return largest(lambda r: unit.scaled(r).rho <= rho, 0.0, rho / unit.weight), "zCDP sum"
+
+
+def _scale_for_mu(unit: Costs, budget: Budget) -> tuple[float, str]:
+    mu = budget.mu
+    assert mu is not None
+    if unit.gaussian:
+        return mu**2 / (2 * unit.weight), "exact Gaussian composition"
+    for kind, what in (
+        (Noise.OBJECTIVE, "a perturbed objective"),
+        (Noise.DISCRETE_GAUSSIAN, "the exact discrete Gaussian"),
+    ):
+        if kind in unit.kinds:
+            raise BudgetError(
+                f"mu-GDP is not proven for {what}; give epsilon and delta, or rho, or another recipe or noise."
+            )
+    high = mu**2 / unit.weight
+    while unit.scaled(high).mu <= mu:
+        high *= 2
+    return largest(lambda r: unit.scaled(r).mu <= mu, 0.0, high), "Gaussian composition of dominating curves"
+
+
+def _refuse_offsets(unit: Costs, budget: float, what: str) -> None:
+    """A perturbed objective costs its offset whatever the noise: refuse where that alone takes the budget."""
+    if unit.offset and unit.offset >= budget:
+        raise BudgetError(
+            f"the perturbed objective costs log(1 + beta/lambda) = {unit.offset:.4g} before any noise, which is not less than "
+            f"{what} = {budget:.4g}. Use more regularisation (a larger alpha or ridge) or a larger budget."
+        )
+
+
+def _renyi_scale(unit: Costs, epsilon: float, delta: float) -> float:
+    def holds(r: float) -> bool:
+        return renyi_delta(unit.scaled(r).renyi(), epsilon) <= delta
+
+    high = Budget.approx(epsilon, delta).as_rho() / unit.weight
+    while holds(2 * high):
+        high *= 2
+    return largest(holds, 0.0, 2 * high, steps=48)
+
+
+def _stage_scale(stage: Stage, epsilon: float, delta: float) -> float:
+    return selections.calibrate_stage(epsilon, delta, stage)
+
+
+def _stage_delta(stage: Stage, epsilon: float) -> float:
+    return selections.selection_delta(
+        epsilon, stage.selections, stage.mu, laplaces=stage.laplaces, branches=stage.branches
+    )
+
+
+def _stage_epsilon(stage: Stage, delta: float) -> float:
+    return selections.selection_epsilon(
+        delta, stage.selections, stage.mu, laplaces=stage.laplaces, branches=stage.branches
+    )
+
+
+def _certify(priced: PricedPlan) -> None:
+    """Check after the search: never over budget."""
+    budget = priced.budget
+    if budget.epsilon is not None:
+        over = priced.epsilon() > budget.epsilon * (1 + 1e-12)
+    elif budget.rho is not None:
+        over = priced.rho > budget.rho
+    else:
+        assert budget.mu is not None
+        over = priced.mu > budget.mu
+    if over:
+        raise BudgetError("pricing failed to certify the plan within its budget; nothing was read. Please report this.")
+
+
+def describe(ask: Ask) -> str:
+    """One line about an ask."""
+    often = f"{ask.times} x" if ask.draws == 1 else f"{ask.times} x {ask.draws} x"
+    law = "" if ask.law is None else f", a number {ask.law}"
+    return f"{often} {ask.name} ({ask.noise}, {ask.rows}{law})"

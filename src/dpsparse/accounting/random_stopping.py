@@ -1,0 +1,277 @@
+r"""What it costs to keep the best of a random number of private runs.
+
+A search draws a number of runs K from a public law and keeps it secret, lets each run draw a candidate, fit it and score it
+privately, and publishes the run with the best score: its candidate, its model, its score, and nothing of the others.
+
+Guarantee
+---------
+Let one run have Renyi divergences :math:`\epsilon(\lambda)` and hockey-stick divergence :math:`\hat\delta(\cdot)`, for every
+candidate, and let K have the generating function f. Then the search has Renyi divergence at most [PS22]_
+
+* logarithmic (:math:`\eta = 0`) and geometric law (:math:`\eta = 1`), with parameter :math:`\gamma`, for every
+  :math:`\hat\lambda > 1`:
+
+  .. math:: \epsilon(\lambda) + (1+\eta)\Bigl[\bigl(1-\tfrac1{\hat\lambda}\bigr)\epsilon(\hat\lambda)
+            + \frac{\log(1/\gamma)}{\hat\lambda}\Bigr] + \frac{\log E K}{\lambda-1};
+
+* Poisson law of mean m, with :math:`\hat\delta` at :math:`\log(1 + 1/(\lambda-1))`, and :math:`e^{-m}` for K = 0, where the answer
+  is a public default:
+
+  .. math:: \frac{1}{\lambda-1}\log\Bigl(m\,e^{(\lambda-1)(\epsilon(\lambda) + m\hat\delta)} + e^{-m}\Bigr).
+
+``docs/guarantees/search.md`` has the proofs. They need that K is drawn from its whole law (never truncated), that it is not
+published, and that runs are compared by their private scores alone.
+
+References
+----------
+.. [PS22] Papernot and Steinke, ICLR 2022, Theorems 2 and 6. The term :math:`e^{-m}` is ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+from ..privacy.adjacency import Adjacency
+from ..privacy.curves import ORDERS, Curve, largest
+from ..privacy.errors import BudgetError
+from .costs.base import Bill, delta_from_renyi, epsilon_from_renyi, restored, stored
+from .costs.fixed import Promise, calibrate
+
+#: Begins the accountant of a statement about a search.
+RANDOM_STOPPING = "random stopping"
+
+#: Below this mean the Poisson law is cheaper than the logarithmic one.
+SMALL_MEAN = 10.0
+
+
+# ------------------------------------------------------------------------------------------------ laws
+
+
+class Law(Protocol):
+    """The law of the number of runs. Public; the number that is drawn is not."""
+
+    name: ClassVar[str]
+
+    @property
+    def mean(self) -> float:
+        """Expected number of runs."""
+        ...
+
+    @property
+    def none(self) -> float:
+        """Probability of no run at all."""
+        ...
+
+    def draw(self, generator: np.random.Generator) -> int:
+        """A number of runs. Secret."""
+        ...
+
+    def renyi(self, base: Bill, orders: Curve = ORDERS) -> Curve:
+        """Renyi divergences of a search whose runs cost `base`."""
+        ...
+
+
+def _negative_binomial(base: Bill, orders: Curve, eta: float, gamma: float, mean: float) -> Curve:
+    """Theorem 2 of [PS22]_; the order of the second term is free, and any choice is valid."""
+    hat = (1 - 1 / ORDERS) * base.renyi() + math.log(1 / gamma) / ORDERS
+    return base.renyi(orders) + (1 + eta) * float(hat.min()) + math.log(mean) / (orders - 1)
+
+
+@dataclass(frozen=True)
+class Logarithmic:
+    r""":math:`P(K=k) = (1-\gamma)^k / (k\log(1/\gamma))`, k >= 1. Heavy-tailed: many searches are one run, some are long."""
+
+    name: ClassVar[str] = "logarithmic"
+    none: ClassVar[float] = 0.0
+    gamma: float
+
+    @classmethod
+    def of_mean(cls, mean: float) -> Logarithmic:
+        """The law with this mean."""
+        depth = largest(lambda t: math.expm1(t) / t <= mean, 1e-12, 700.0)
+        return cls(math.exp(-depth))
+
+    @property
+    def mean(self) -> float:
+        """(1/gamma - 1)/log(1/gamma)."""
+        return (1 / self.gamma - 1) / math.log(1 / self.gamma)
+
+    def draw(self, generator: np.random.Generator) -> int:
+        """A number of runs."""
+        return int(generator.logseries(1 - self.gamma))
+
+    def renyi(self, base: Bill, orders: Curve = ORDERS) -> Curve:
+        """Renyi divergences of a search."""
+        return _negative_binomial(base, orders, 0.0, self.gamma, self.mean)
+
+
+@dataclass(frozen=True)
+class Geometric:
+    r""":math:`P(K=k) = \gamma(1-\gamma)^{k-1}`, k >= 1."""
+
+    name: ClassVar[str] = "geometric"
+    none: ClassVar[float] = 0.0
+    gamma: float
+
+    @classmethod
+    def of_mean(cls, mean: float) -> Geometric:
+        """The law with this mean."""
+        return cls(1 / mean)
+
+    @property
+    def mean(self) -> float:
+        """1/gamma."""
+        return 1 / self.gamma
+
+    def draw(self, generator: np.random.Generator) -> int:
+        """A number of runs."""
+        return int(generator.geometric(self.gamma))
+
+    def renyi(self, base: Bill, orders: Curve = ORDERS) -> Curve:
+        """Renyi divergences of a search."""
+        return _negative_binomial(base, orders, 1.0, self.gamma, self.mean)
+
+
+@dataclass(frozen=True)
+class Poisson:
+    r""":math:`P(K=k) = e^{-m}m^k/k!`, k >= 0. No run at all has probability :math:`e^{-m}`: the answer is then a public default."""
+
+    name: ClassVar[str] = "poisson"
+    mean: float
+
+    @classmethod
+    def of_mean(cls, mean: float) -> Poisson:
+        """The law with this mean."""
+        return cls(float(mean))
+
+    @property
+    def none(self) -> float:
+        """exp(-mean)."""
+        return math.exp(-self.mean)
+
+    def draw(self, generator: np.random.Generator) -> int:
+        """A number of runs."""
+        return int(generator.poisson(self.mean))
+
+    def renyi(self, base: Bill, orders: Curve = ORDERS) -> Curve:
+        """Renyi divergences of a search."""
+        at = -np.log1p(-1 / orders)
+        hats = base.deltas(at) if isinstance(base, Promise) else np.array([base.delta(float(e)) for e in at])
+        exponent = (orders - 1) * (base.renyi(orders) + self.mean * hats) + math.log(self.mean)
+        return np.asarray(np.logaddexp(exponent, -self.mean) / (orders - 1))
+
+
+LAWS: dict[str, type[Logarithmic] | type[Geometric] | type[Poisson]] = {
+    law.name: law for law in (Logarithmic, Geometric, Poisson)
+}
+
+
+def law_of(name: str, mean_runs: float) -> Logarithmic | Geometric | Poisson:
+    """A law by name; ``auto`` is Poisson for a mean below 10, logarithmic from there on.
+
+    Examples
+    --------
+    >>> round(law_of("auto", 10).mean, 6)
+    10.0
+    """
+    number = isinstance(mean_runs, int | float | np.number) and not isinstance(mean_runs, bool)
+    if not number or not 1 < mean_runs <= 1e6:
+        raise BudgetError(
+            f"mean_runs must be a number above 1 and at most 1e6, got {mean_runs!r}. Use 10 for a first search."
+        )
+    if name == "auto":
+        name = Poisson.name if mean_runs < SMALL_MEAN else Logarithmic.name
+    if name not in LAWS:
+        raise BudgetError(f"law must be 'auto' or one of {', '.join(map(repr, LAWS))}, got {name!r}.")
+    return LAWS[name].of_mean(float(mean_runs))
+
+
+# ------------------------------------------------------------------------------------------------ bill
+
+
+@dataclass(frozen=True)
+class SearchBill:
+    """The best of a random number of runs that cost `base` each, whichever candidate they draw.
+
+    Examples
+    --------
+    One run at epsilon 1, the best of 10 on average: epsilon 1.80 (delta 1e-6), where composition would take 3.52.
+
+    >>> from dpsparse.privacy.curves import gaussian_mu
+    >>> run = Promise(gaussian_mu(1.0, 1e-6) ** 2 / 2, gaussian=True)
+    >>> round(SearchBill(run, Logarithmic.of_mean(10)).epsilon(1e-6), 2)
+    1.8
+    """
+
+    kind: ClassVar[str] = "search"
+    base: Bill
+    law: Logarithmic | Geometric | Poisson
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """That of the runs."""
+        return self.base.adjacency
+
+    def renyi(self, orders: Curve = ORDERS) -> Curve:
+        """See the module's guarantee."""
+        return self.law.renyi(self.base, orders)
+
+    def pure(self) -> float:
+        """(2 + eta) times that of one run [PS22]_; none for the Poisson law."""
+        factor = {Logarithmic.name: 2.0, Geometric.name: 3.0}.get(self.law.name, math.inf)
+        return factor * self.base.pure()
+
+    def mu(self) -> float:
+        """Not proven for any mu."""
+        return math.inf
+
+    def delta(self, epsilon: float) -> float:
+        """By the tight conversion of the Renyi curve."""
+        return delta_from_renyi(self, epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """By the tight conversion of the Renyi curve."""
+        return epsilon_from_renyi(self, delta)
+
+    def scaled(self, factor: float) -> SearchBill:
+        """The same law over runs with every rho times `factor`."""
+        return SearchBill(self.base.scaled(factor), self.law)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON types."""
+        parameter = self.law.mean if isinstance(self.law, Poisson) else self.law.gamma
+        return {"base": stored(self.base), "law": self.law.name, "parameter": parameter}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
+        return cls(restored(fields["base"]), LAWS[fields["law"]](float(fields["parameter"])))
+
+
+# ------------------------------------------------------------------------------------------------ calibration
+
+
+@lru_cache(maxsize=64)
+def calibrate_search(
+    epsilon: float,
+    delta: float,
+    law: Logarithmic | Geometric | Poisson,
+    *,
+    gaussian: bool,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+) -> SearchBill:
+    """The most that each run may cost so that the whole search is (epsilon, delta)-DP.
+
+    Examples
+    --------
+    >>> bill = calibrate_search(1.0, 1e-6, law_of("logarithmic", 10), gaussian=True)
+    >>> round(bill.base.epsilon(1e-6), 2), bill.epsilon(1e-6) <= 1.0
+    (0.54, True)
+    """
+    return calibrate(epsilon, delta, lambda rho: SearchBill(Promise(rho, gaussian, adjacency), law))

@@ -1,0 +1,225 @@
+r"""What a plan of selections, Gaussians and Laplace noises costs: the exact recursion over its steps.
+
+.. math:: \delta(e) \le (G\, A_{\eta_1} \cdots A_{\eta_k} U_0)(e), \qquad U_0(e) = (1-e^e)_+
+
+with the operators of `recursion`: all noise first, then the selections in the order in which they run. At the
+same (epsilon, delta) this admits 10 to 35 % more budget than adding zCDP costs.
+
+**Guarantee.** Every delta and epsilon is a bound from above and every budget one from below, for all adaptive
+ways to run the plan: what is selected, and where in its stage noise is added, may depend on everything
+released; ranges, noise levels and counts are fixed beforehand, or by the branch taken. For a plan that is too
+long the answer is trivial (delta 1, epsilon infinite, budget 0), so a caller can take the best of several.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from scipy.optimize import brentq
+
+from .recursion import UNIT, Curve, before_noise, before_selection, gaussian, laplace, nothing_left, one_selection
+from .stages import Counted, Stage
+
+#: Grid cells in a typical range, more in short plans; the bound falls towards the exact one as they grow.
+POINTS = 20
+#: The same while a calibration is still searching.
+COARSE = 6
+#: Operators of a plan times the root of its longest path (the grid grows with it); about 3 s of calibration.
+COSTLIEST = 12000.0
+
+
+def selection_delta(
+    epsilon: float,
+    etas: Counted,
+    mu: float = 0.0,
+    *,
+    laplaces: Counted = (),
+    branches: Sequence[Stage] = (),
+    points: int = POINTS,
+) -> float:
+    """Bound from above on delta(epsilon) of a plan; see `Stage` for what describes it.
+
+    Examples
+    --------
+    >>> round(selection_delta(0.0, [(1.0, 1)]), 6)  # one exponential mechanism: tanh(1/4)
+    0.244919
+    """
+    if not 0 <= epsilon < math.inf or points < 2:
+        raise ValueError(f"Expected a finite epsilon >= 0 and at least 2 points, got {epsilon} and {points}.")
+    return _delta(epsilon, Stage(tuple(etas), mu, tuple(laplaces), tuple(branches)), points)
+
+
+def selection_epsilon(
+    delta: float,
+    etas: Counted,
+    mu: float = 0.0,
+    *,
+    laplaces: Counted = (),
+    branches: Sequence[Stage] = (),
+    points: int = POINTS,
+) -> float:
+    """Epsilon, rounded up, for which the plan is (epsilon, delta)-DP; see `Stage` for what describes it."""
+    if not 0 < delta < 1:
+        raise ValueError(f"Expected 0 < delta < 1, got {delta}.")
+    plan = Stage(tuple(etas), mu, tuple(laplaces), tuple(branches))
+
+    def excess(epsilon: float) -> float:
+        return math.log(max(_delta(epsilon, plan, points), 1e-300) / delta)
+
+    if excess(0.0) <= 0:
+        return 0.0
+    high = 1.0
+    while excess(high) > 0:
+        high *= 2
+        if high > 1024 or too_long(plan):
+            return math.inf
+    epsilon = float(brentq(excess, 0.0, high, xtol=1e-6, rtol=1e-6))
+    while excess(epsilon) > 0:
+        epsilon += 1e-6 * (1 + epsilon)
+    return epsilon
+
+
+def calibrate(
+    epsilon: float,
+    delta: float,
+    selection_shares: Counted,
+    gaussian_share: float = 0.0,
+    *,
+    laplace_shares: Counted = (),
+    branches: Sequence[Stage] = (),
+) -> float:
+    """Budget r, rounded down, with which a plan is (epsilon, delta)-DP; 0 if the plan is too long to tell.
+
+    A selection of share a gets the range sqrt(8 r a), the Gaussians together mu = sqrt(2 r gaussian_share), a
+    Laplace noise the level sqrt(2 r a): r times a share is a zCDP cost. `Stage.from_shares` builds branches.
+    The budget returned is one at which delta was evaluated on the fine grid and found small enough.
+
+    Examples
+    --------
+    >>> round(calibrate(1.0, 1e-5, [(0.05, 10)], 0.5), 4)  # adding zCDP costs would admit 0.0306
+    0.0356
+    """
+    if not 0 < epsilon < math.inf or not 0 < delta < 1:
+        raise ValueError(f"Expected a finite epsilon > 0 and 0 < delta < 1, got {epsilon} and {delta}.")
+    return calibrate_stage(
+        epsilon, delta, Stage.from_shares(selection_shares, gaussian_share, laplace_shares, branches)
+    )
+
+
+def calibrate_stage(epsilon: float, delta: float, plan: Stage) -> float:
+    """As `calibrate`, for a plan given at budget 1."""
+    if plan.variance == 0:
+        raise ValueError("Every share is 0, which any budget allows. Give a share to a selection or a noise.")
+    return 0.0 if too_long(plan) else _calibrate(epsilon, delta, plan)
+
+
+@lru_cache(maxsize=1024)
+def _calibrate(epsilon: float, delta: float, plan: Stage) -> float:
+    def excess(log_r: float, points: int) -> float:
+        return math.log(max(_delta(epsilon, plan.scaled(math.exp(log_r / 2)), points), 1e-300) / delta)
+
+    log_r = math.log(epsilon**2 / (2 * plan.variance * (math.log(1 / delta) + epsilon)))  # zCDP, roughly
+    low, high, lowest = log_r - 0.1, log_r + 0.4, log_r - 4
+    while excess(low, COARSE) > 0:
+        low -= 0.4
+        if low < lowest:  # delta is below the rounding margin
+            return 0.0
+    while excess(high, COARSE) <= 0:
+        high += 0.4
+    log_r = float(brentq(excess, low, high, args=(COARSE,), xtol=5e-3))
+    slope = max(0.1, (excess(log_r + 1e-3, COARSE) - excess(log_r - 1e-3, COARSE)) / 2e-3)
+    loss = plan.largest_loss
+    safe = 2 * math.log(epsilon / loss) - 1e-12 if loss < math.inf else -math.inf  # delta 0
+    for _ in range(8):  # Newton steps on the fine grid, aimed a little below the target
+        gap = excess(log_r, POINTS)
+        safe = max(safe, log_r) if gap <= 0 else safe
+        if -2e-3 <= gap <= 0:
+            break
+        log_r -= max(-0.1, min(0.1, (gap + 1e-3) / slope))
+    while safe == -math.inf and log_r > lowest:
+        log_r -= 1e-3
+        safe = log_r if excess(log_r, POINTS) <= 0 else safe
+    return math.exp(safe)
+
+
+def too_long(plan: Stage) -> bool:
+    """Whether a plan has more steps than the recursion is run for."""
+    return plan.operators * math.sqrt(plan.length) > COSTLIEST
+
+
+@lru_cache(maxsize=64)
+def _delta(epsilon: float, plan: Stage, points: int) -> float:
+    if too_long(plan):
+        return 1.0
+    if epsilon >= plan.largest_loss:
+        return 0.0
+    e, h, here = _grid(plan, epsilon, points)
+    return float(_curve(plan, e, h, points)[here])
+
+
+def stage_curve(plan: Stage, points: int = POINTS) -> tuple[Curve, Curve] | None:
+    """Bounds on delta on a grid of epsilons from 0 or just below it to where it meets the rounding margin.
+
+    None if the plan is too long to tell.
+    """
+    if too_long(plan):
+        return None
+    e, h, _ = _grid(plan, plan.largest_loss, points)
+    first = int(np.searchsorted(e, 0.0, side="right")) - 1
+    return e[first:], _curve(plan, e, h, points)[first:]
+
+
+def _grid(plan: Stage, epsilon: float, points: int) -> tuple[Curve, float, int]:
+    """Epsilons around one of interest (or the largest that matters), their step, and which of them is that one."""
+    fine = points * max(1.0, math.sqrt(64 / plan.length))
+    spread = math.sqrt(plan.variance)
+    epsilon = min(epsilon, plan.variance + 12 * spread)  # beyond, delta is less than the rounding margin
+    h = min(0.5, 2 * spread / math.sqrt(plan.length) / fine)  # h^2/4 per step, little against the variance
+    eta = plan.heaviest_range
+    if eta >= 2 * h:
+        h = eta / (2 * math.ceil(eta / (2 * h) - 1e-9)) * (1 + 8 * UNIT)  # so that t = eta / 2 is on the grid
+    reach = min(epsilon + 4 * spread, plan.largest_loss) + h
+    below, above = math.ceil((reach + epsilon) / h), math.ceil((reach - epsilon) / h)
+    return epsilon + h * np.arange(-below, above + 1, dtype=np.float64), h, below
+
+
+def _curve(stage: Stage, e: Curve, h: float, points: int) -> Curve:
+    """Bounds on delta at the grid points: noise and blocks first, then selections, then the worst branch."""
+    etas, blocks = stage.steps()
+    if stage.branches:
+        curve: Curve = np.max([_curve(branch, e, h, points) for branch in stage.branches], axis=0)
+    elif stage.length == 1 and stage.mu > 0:
+        return gaussian(e, stage.mu)
+    else:
+        curve = one_selection(e, etas.pop()) if etas else nothing_left(e)
+        curve = np.minimum(1.0, curve + (16 + 4 * np.abs(e)) * UNIT)
+    for eta in reversed(etas):
+        curve = before_selection(curve, eta, h, nodes=3 * points)
+    for (eta, size), count in blocks.items():
+        noise = _block(eta, size, h, points)
+        for _ in range(count):
+            curve = before_noise(curve, noise, h)
+    for level, count in stage.laplaces:
+        for _ in range(count if level > 0 else 0):
+            curve = before_noise(curve, laplace(_losses(level, h), level), h)
+    if stage.mu > 0:
+        curve = before_noise(curve, gaussian(_losses(9 * stage.mu + stage.mu**2 / 2, h), stage.mu), h)
+    return curve
+
+
+def _losses(reach: float, h: float) -> Curve:
+    cells = math.ceil(reach / h)
+    return h * np.arange(-cells, cells + 1, dtype=np.float64)
+
+
+def _block(eta: float, size: int, h: float, points: int) -> Curve:
+    """Curve of their recursion: that of a pair that dominates `size` adaptive selections of one range."""
+    own = eta / points * (1 + 8 * UNIT)
+    e = _losses(min(size * eta, 3.75 * math.sqrt(size) * eta), own)
+    curve = _curve(Stage(((eta, size),)), e, own, points)
+    alpha = np.exp(_losses(float(e[-1]), h)) * (1 - 16 * UNIT)
+    chords = np.interp(alpha, np.concatenate([[0.0], np.exp(e)]), np.concatenate([[1.0], curve]))
+    return np.asarray(np.minimum(1.0, chords + 16 * UNIT))

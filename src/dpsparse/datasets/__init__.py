@@ -1,0 +1,1 @@
+"""Loaders and simulators. Not trusted: nothing here is private."""

@@ -1,0 +1,92 @@
+"""Paying for a fit out of a ledger, or out of nothing where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ..accounting.costs.base import Bill
+from ..accounting.costs.plan import PlanBill
+from ..privacy.errors import LedgerError
+from .ledger import Ledger
+from .reservation import Reservation
+
+
+@dataclass(frozen=True)
+class Payment:
+    """What `paying` gives: a reservation, or none."""
+
+    reservation: Reservation | None = None
+
+    def before(self, charged: Callable[[str], None]) -> Callable[[str], None]:
+        """Tell the ledger of the first charge before anything is computed, then pass every charge on."""
+
+        def note(name: str) -> None:
+            if self.reservation is not None:
+                self.reservation.start()
+            charged(name)
+
+        return note
+
+    @property
+    def record(self) -> dict[str, Any] | None:
+        """For the statement: names without an address."""
+        if self.reservation is None:
+            return None
+        return {"dataset": self.reservation.dataset, "entry": self.reservation.entry}
+
+
+def check_ledger(ledger: Any, dataset: Any) -> None:
+    """Refuse a ledger without a dataset's name, the other way round, and what is neither; opens nothing."""
+    if ledger is None and dataset is None:
+        return
+    if ledger is None or dataset is None:
+        raise LedgerError("ledger and dataset belong together: give both, or neither.")
+    if not isinstance(ledger, Ledger | str):
+        raise TypeError(f"ledger must be a dpsparse Ledger or its address, got {type(ledger).__name__}.")
+    Ledger.of(ledger)
+
+
+def refuse_own_ledger(part: Any, whole: str) -> None:
+    """Refuse a part with a ledger of its own where the whole pays at once: the part's would never be charged."""
+    if part.ledger is not None or part.dataset is not None:
+        raise LedgerError(
+            f"{type(part).__name__} has a ledger or dataset of its own, which would not be charged: {whole} is paid for as one. "
+            f"Give ledger and dataset to {whole} instead."
+        )
+
+
+@contextmanager
+def paying(
+    ledger: Any, dataset: str | None, bill: Bill | None, *, label: str, delta: float | None = None
+) -> Iterator[Payment]:
+    """Reserve a bill, run what stands inside, and confirm; refunded if nothing was answered.
+
+    A plan with a number of turns that chance drew is priced by the law of the draw. It is never refunded: whoever saw the
+    number could give it back and draw again, until the law was another one.
+
+    Parameters
+    ----------
+    ledger : Ledger, str or None
+    dataset : str or None
+    bill : Bill or None
+        None: what has no price, such as a baseline; it cannot be paid out of a ledger.
+    label : str
+        What it is for; public.
+    delta : float or None
+        At which a refusal says what would fit.
+    """
+    check_ledger(ledger, dataset)
+    if ledger is None or dataset is None:
+        yield Payment()
+        return
+    if bill is None:
+        raise LedgerError(
+            f"{label!r} has no privacy and so no price: it must not touch data that a ledger guards. Leave ledger=None for it."
+        )
+    with Ledger.of(ledger).reserve(dataset, bill, label=label, delta=delta) as reservation:
+        if isinstance(bill, PlanBill) and bill.account.costs.random:
+            reservation.start()
+        yield Payment(reservation)

@@ -1,0 +1,168 @@
+"""Who answers and who asks: oracles, solvers, and the path of released iterates."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..facts import Clip, Facts, Vector
+from ..privacy.budget import Budget
+from ..privacy.plan import Plan
+from .questions import (
+    AbsoluteMeans,
+    Count,
+    Gradient,
+    GradientChange,
+    Indices,
+    Labels,
+    Minimum,
+    Question,
+    RowSize,
+    Select,
+    Squares,
+    SupportVotes,
+    ValidationLoss,
+    WeightedGradient,
+)
+from .scores import Score
+
+
+class Oracle(ABC):
+    """Noisy answers about rows. What comes out may be published; so may everything computed from it.
+
+    Attributes
+    ----------
+    facts : Facts
+        What is public about the rows.
+    plan : Plan
+        What was priced, with its public choices.
+    passes : float
+        How many times the data has been read so far, in whole passes.
+    """
+
+    facts: Facts
+    plan: Plan
+    passes: float
+
+    @abstractmethod
+    def answer(self, question: Question, ask: str) -> Any:
+        """Charge the ask, then answer. Refuses what was not priced."""
+
+    @abstractmethod
+    def scale(self, ask: str, turn: int, clip: Clip) -> float:
+        """Noise of an answer in the units of a mean gradient: its standard deviation, or the scale of a selection."""
+
+    @abstractmethod
+    def deviation(self, question: Question, ask: str, turn: int) -> float:
+        """Standard deviation of the noise in every number of an answer to this question, in the units of the answer."""
+
+    @abstractmethod
+    def choose(self, branch: str) -> None:
+        """Go on with one of the plan's branches, once everything before it was asked. Public: made from answers."""
+
+    def gradient(self, w: Vector, *, clip: Clip, ask: str = "gradient") -> Vector:
+        """Mean gradient at `w`, all coordinates."""
+        return np.asarray(self.answer(Gradient(w, clip), ask))
+
+    def gradient_at(self, w: Vector, support: Indices, *, clip: Clip, ask: str = "values") -> Vector:
+        """Mean gradient at `w`, on some coordinates only, in the order of `support`."""
+        return np.asarray(self.answer(Gradient(w, clip, np.asarray(support)), ask))
+
+    def gradient_change(self, w: Vector, anchor: Vector, *, clip: Clip, change: float, ask: str = "change") -> Vector:
+        """Mean change of the row gradients between `anchor` and `w`."""
+        return np.asarray(self.answer(GradientChange(w, anchor, clip, change), ask))
+
+    def squares(self, *, ask: str = "squares") -> Vector:
+        """Mean square of each coordinate."""
+        return np.asarray(self.answer(Squares(), ask))
+
+    def weighted_gradient(
+        self, w: Vector, weights: Vector, *, norm: float, support: Indices | None = None, ask: str = "gradient"
+    ) -> Vector:
+        """Mean gradient at `w` in weighted columns, each row within `norm` there; all coordinates, or those of `support`."""
+        return np.asarray(self.answer(WeightedGradient(w, weights, norm, support), ask))
+
+    def absolute_means(self, *, ask: str = "means") -> Vector:
+        """Mean absolute entry of each feature."""
+        return np.asarray(self.answer(AbsoluteMeans(), ask))
+
+    def row_size(self, weights: Vector, *, top: float, support: Indices | None = None, ask: str = "size") -> float:
+        """Mean norm of the weighted rows, each held at `top`."""
+        return float(np.asarray(self.answer(RowSize(weights, top, support), ask))[0])
+
+    def validation_loss(self, models: Vector, *, kind: str, bound: float, ask: str = "score") -> float:
+        """Mean loss of the predictions of some coefficients, each row's loss held within [0, bound]."""
+        return float(np.asarray(self.answer(ValidationLoss(models, kind, bound), ask))[0])
+
+    def count(self, *, ask: str = "count") -> float:
+        """The number of rows, over the public number of rows."""
+        return float(np.asarray(self.answer(Count(), ask))[0])
+
+    def select(
+        self, w: Vector, count: int, *, score: Score, clip: Clip, ask: str = "select", excluded: Indices | None = None
+    ) -> Indices:
+        """The `count` candidates with the largest scores of the mean gradient at `w`, best first.
+
+        The intercept is a candidate only of scores that treat it as one more coordinate (`Vertex`, `Greedy`).
+        """
+        return np.asarray(self.answer(Select(Gradient(w, clip), score, count, excluded), ask), dtype=np.intp)
+
+    def estimate(self, question: Minimum, *, ask: str) -> Vector:
+        """A minimiser on a support, or labels that it gives."""
+        return np.asarray(self.answer(question, ask))
+
+    def labels(self, *, ask: str = "labels") -> Vector:
+        """Randomised targets of all rows; features are then public, as ``facts.design``."""
+        return np.asarray(self.answer(Labels(), ask))
+
+    def vote(self, w: Vector, count: int, *, parts: int, clip: Clip, ask: str = "select") -> Indices:
+        """The `count` features with the most votes of `parts` parts of the rows, by the gradient at `w`; best first."""
+        return np.asarray(self.answer(SupportVotes(Gradient(w, clip), count, parts), ask), dtype=np.intp)
+
+
+# ------------------------------------------------------------------------------------------------ who asks
+
+
+@dataclass
+class Path:
+    """Released iterates and what they took, for curves. Post-processing: it holds only what solvers were told.
+
+    Attributes
+    ----------
+    iterates : list of arrays
+    passes : list of float
+        Passes over the data before each iterate.
+    thresholds : list of int
+        Hard-thresholding operations before each iterate.
+    seconds : list of float
+        Time since the start.
+    """
+
+    iterates: list[Vector] = field(default_factory=list)
+    passes: list[float] = field(default_factory=list)
+    thresholds: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    _start: float = field(default_factory=time.perf_counter, repr=False)
+
+    def add(self, w: Vector, oracle: Oracle, thresholds: int = 0) -> None:
+        """Keep one iterate."""
+        self.iterates.append(w.copy())
+        self.passes.append(oracle.passes)
+        self.thresholds.append(thresholds)
+        self.seconds.append(time.perf_counter() - self._start)
+
+
+class Solver(Protocol):
+    """A public program: what it will ask, and what it makes of the answers."""
+
+    def plan(self, facts: Facts, budget: Budget) -> Plan:
+        """Everything that `run` will ask, from public facts and the budget alone."""
+        ...
+
+    def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
+        """Coefficients, shape (dimension,); `path` keeps the iterates."""
+        ...

@@ -1,0 +1,304 @@
+"""Questions: public data, such as an iterate, a clip or a support, to which an oracle knows a noisy answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..facts import Clip, Vector
+from .scores import Score
+
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient:
+    """Mean gradient at `w`, each row held within `clip`; on all coordinates, or on those of `support`."""
+
+    w: Vector
+    clip: Clip
+    support: Indices | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GradientChange:
+    """Mean over rows of gradient at `w` less gradient at `anchor`, each row's difference held within norm `change`."""
+
+    w: Vector
+    anchor: Vector
+    clip: Clip
+    change: float
+
+
+@dataclass(frozen=True, eq=False)
+class Squares:
+    """Mean over rows of the squared entries of each coordinate."""
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedGradient:
+    r"""Mean gradient at `w` in columns that are multiplied by public weights: :math:`a_j g_j`, with noise alike in all of them.
+
+    Parameters
+    ----------
+    w : array of shape (dimension,)
+        Coefficients of the columns as they are, not of the weighted ones.
+    weights : array
+        :math:`a_j > 0`, one for each coordinate of the answer.
+    norm : float
+        Each row's contribution, on these coordinates and with these weights, is held within this l2 norm.
+    support : array of int or None
+        Coordinates of the answer; None: all.
+    """
+
+    w: Vector
+    weights: Vector
+    norm: float
+    support: Indices | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class AbsoluteMeans:
+    """Mean over rows of the absolute entries of each feature, as rows are shown (shifted, without the intercept)."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowSize:
+    r"""Mean over rows of :math:`\min(\|x \circ a\|_2, \text{top})`: one number. `weights` and `support` as in `WeightedGradient`.
+
+    Weights may be zero here.
+    """
+
+    weights: Vector
+    top: float
+    support: Indices | None = None
+
+
+Weighted = WeightedGradient | AbsoluteMeans | RowSize
+
+
+@dataclass(frozen=True, eq=False)
+class Centred:
+    r"""A model on a few features, measured from a public centre: margin :math:`a + \langle x_S - \mu, w\rangle`.
+
+    Parameters
+    ----------
+    support : array of int
+        S: features, each once.
+    centre, w : arrays of the size of `support`
+        :math:`\mu` and :math:`w`.
+    offset : float
+        a.
+    """
+
+    support: Indices
+    centre: Vector
+    w: Vector
+    offset: float
+
+
+@dataclass(frozen=True, eq=False)
+class Correlation:
+    """Mean over rows of slope times row, the slope at `model` clipped to `slope`, entries to `entry`; features only.
+
+    For selections, which need a ranking and no gradient. The coordinate of the intercept, if there is one, is zero.
+    """
+
+    model: Centred
+    slope: float
+    entry: float
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualMean:
+    """Mean over rows of the slope at `model`, clipped to `bound`: one number."""
+
+    model: Centred
+    bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnMeans:
+    """Mean over rows of some features, each once."""
+
+    support: Indices
+
+
+@dataclass(frozen=True, eq=False)
+class Gram:
+    r"""Mean over rows of :math:`aa^\top` for :math:`a = x_S - \mu`, scaled down to l2 norm `norm` where it is longer.
+
+    The answer is the upper triangle, row by row, entries off the diagonal times :math:`\sqrt2`: its l2 norm is the Frobenius
+    norm of the matrix, and noise alike in all of its numbers leaves half the variance off the diagonal.
+    """
+
+    support: Indices
+    centre: Vector
+    norm: float
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    r"""Mean over rows of :math:`f\,\ell''\min(\|x_S-\mu\|, \text{norm})^2/|S|` at `model`: one number.
+
+    f is the factor by which `CentredGradient` with this `clip` shrinks the row, :math:`\ell''` the second derivative of the
+    loss in its margin.
+    """
+
+    model: Centred
+    clip: float
+    norm: float
+
+
+@dataclass(frozen=True, eq=False)
+class CentredGradient:
+    r"""Mean over rows of slope times :math:`x_S - \mu` at `model`, each held within l2 norm `clip`."""
+
+    model: Centred
+    clip: float
+
+
+Polish = Correlation | ResidualMean | ColumnMeans | Gram | Curvature | CentredGradient
+
+
+@dataclass(frozen=True, eq=False)
+class ValidationLoss:
+    """Mean over rows of how badly some coefficients predict the target, each row's loss held within [0, bound]: one number.
+
+    Parameters
+    ----------
+    models : array of shape (number of models, dimension)
+        One model for a regression or two classes (coded 0 and 1); one for each class otherwise (coded 0, 1, 2, ...).
+    kind : {"error", "log-loss", "squared", "absolute"}
+        Wrong class, negative log-probability of the class, squared or absolute residual.
+    bound : float
+        Losses are clipped to it.
+    """
+
+    models: Vector
+    kind: str
+    bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class Count:
+    """The number of rows, over the public number of rows: one number."""
+
+
+Tally = ValidationLoss | Count
+
+Sum = Gradient | GradientChange | Squares | Weighted | Polish | Tally
+
+
+@dataclass(frozen=True, eq=False)
+class Select:
+    """The `count` candidates with the largest scores of a mean gradient, among those not `excluded`."""
+
+    of: Gradient | Correlation
+    score: Score
+    count: int
+    excluded: Indices | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Quantile:
+    r"""The point e of a public grid with about a part q of the rows' values below it, by :math:`-|\#\{v \le e\} - q\,\#\{v\}|`.
+
+    Parameters
+    ----------
+    of : {"slopes", "gradients", "rows", "targets"}
+        Values: sizes of slopes, of gradients :math:`|\text{slope}|\,\|x_S-\mu\|` or of rows :math:`\|x_S-\mu\|`, of which only
+        positive ones count; or targets.
+    model : Centred
+    part : float
+        q.
+    grid : array
+        Increasing.
+    """
+
+    of: str
+    model: Centred
+    part: float
+    grid: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class TypicalEntry:
+    """The bin, between neighbours of `edges`, that holds the typical entry of most rows.
+
+    The typical entry of a row is `part` of the median of its absolute nonzero entries; or, if nearly all of them have one
+    sign, the largest. Values beyond the edges count in the outermost bins.
+    """
+
+    part: float
+    edges: Vector
+
+
+Choice = Quantile | TypicalEntry
+
+
+@dataclass(frozen=True, eq=False)
+class PerturbedMinimum:
+    r"""Minimiser on `support` of the summed loss plus :math:`\tfrac\lambda2\|\theta\|^2` plus a random linear term.
+
+    Parameters
+    ----------
+    support : array of int
+        Coordinates, in the order of the answer.
+    clip : Clip
+        Bound on the norm of one row's gradient, and on its slope: slopes beyond are clipped, which keeps the loss convex.
+    row_norm : float
+        Rows are scaled down to this norm on the support.
+    ridge : float
+        :math:`\lambda`, on the scale of the sum.
+    """
+
+    support: Indices
+    clip: Clip
+    row_norm: float
+    ridge: float
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeMinimum:
+    """Minimiser as in `PerturbedMinimum` without the linear term; or, with `design`, its margins on these public rows."""
+
+    support: Indices
+    clip: Clip
+    row_norm: float
+    ridge: float
+    design: Vector | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SupportVotes:
+    """The `count` features that most of the `parts`, disjoint parts of the rows, have among their largest gradients."""
+
+    of: Gradient
+    count: int
+    parts: int
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedLabels:
+    """Margins on the public rows `design` of a hard-thresholding teacher, whose sensitivity is `claimed` and unproven."""
+
+    design: Vector
+    sparsity: int
+    steps: int
+    step_size: float | None
+    ridge: float
+    claimed: float
+
+
+Minimum = PerturbedMinimum | RidgeMinimum | PublishedLabels
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """An unbiased estimate of every row's target, randomised by whoever the row is about."""
+
+
+Question = Sum | Select | Choice | Minimum | SupportVotes | Labels

@@ -1,0 +1,103 @@
+"""Ledgers in PostgreSQL: the same promises, where a server can be started."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from dpsparse import Ledger
+from dpsparse.accounting import PlanBill, price
+from dpsparse.ledger.chain import EVENTS, HEAD
+from dpsparse.privacy import Budget, BudgetExceededError, LedgerError, LedgerTamperedError
+from truth import postgres
+from truth.ledger_herd import small_bill
+
+
+@pytest.fixture(scope="module")
+def server():
+    pytest.importorskip("psycopg", reason="the extra 'postgres' is not installed")
+    with postgres.running() as address:
+        yield address
+
+
+@pytest.fixture
+def address(server):
+    with postgres.fresh_database(server) as address:
+        yield address
+
+
+def bill(epsilon: float = 1.0) -> PlanBill:
+    return PlanBill.of(price(small_bill().plan, Budget.approx(epsilon, 1e-6)))
+
+
+def change(address: str, *statements: str) -> None:
+    import psycopg
+
+    with psycopg.connect(address) as connection:
+        connection.execute(f"ALTER TABLE {EVENTS} DISABLE TRIGGER ALL")
+        for statement in statements:
+            connection.execute(statement)
+
+
+def test_a_dataset_lives_its_whole_life(address):
+    ledger = Ledger(address)
+    ledger.create("trial", 2.0, 1e-6)
+    ledger.create("other", 1.0, 1e-6, adjacency="add-remove")
+    with ledger.reserve("trial", bill(), label="one") as reservation:
+        reservation.start()
+    with pytest.raises(KeyError), ledger.reserve("trial", bill()):
+        raise KeyError
+    assert [e.status for e in ledger.entries("trial")] == ["done", "refunded"]
+    assert ledger.spent("trial").epsilon == pytest.approx(1.0, rel=1e-6)
+    with pytest.raises(BudgetExceededError, match="would fit"):
+        ledger.reserve("trial", bill(1.9))
+    with pytest.raises(LedgerError, match="never set anew"):
+        ledger.create("trial", 5.0, 1e-6)
+    found = ledger.verify()
+    assert ledger.verify(head=found.head).datasets == 2
+    assert ledger.export()["head"]["hash"] == found.head
+
+
+def test_a_database_without_a_ledger_is_an_error_and_stays_without(address):
+    for attempt in (Ledger(address).verify, lambda: Ledger(address).reserve("trial", bill())):
+        with pytest.raises(LedgerError, match="there is no ledger in"):
+            attempt()
+
+
+def test_an_unreachable_server_is_an_error_without_the_password(tmp_path):
+    pytest.importorskip("psycopg", reason="the extra 'postgres' is not installed")
+    with pytest.raises(LedgerError, match="cannot be used") as error:
+        Ledger(f"postgresql://me:hush@/postgres?host={tmp_path}").spent("trial")
+    assert "hush" not in str(error.value)
+
+
+def test_events_are_guarded_and_changes_are_detected(address):
+    import psycopg
+
+    ledger = Ledger(address)
+    ledger.create("trial", 2.0, 1e-6)
+    ledger.reserve("trial", bill(0.5))
+    ledger.reserve("trial", bill(0.5))
+    for statement in (f"UPDATE {EVENTS} SET dataset = 'x'", f"DELETE FROM {EVENTS}", f"TRUNCATE {EVENTS}"):
+        with psycopg.connect(address) as connection, pytest.raises(psycopg.Error, match="never changed"):
+            connection.execute(statement)
+    change(address, f"DELETE FROM {EVENTS} WHERE number = 4")
+    with pytest.raises(LedgerTamperedError, match="its end was changed"):
+        ledger.verify()
+    with pytest.raises(LedgerError, match="does not match its head"):
+        ledger.reserve("trial", bill(0.5))
+
+
+def test_a_later_version_is_named(address):
+    ledger = Ledger(address)
+    ledger.create("trial", 2.0, 1e-6)
+    change(address, f"UPDATE {HEAD} SET version = 2")
+    with pytest.raises(LedgerError, match="a later release"):
+        ledger.spent("trial")
+
+
+def test_a_missing_driver_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(ImportError, match=r"pip install 'dpsparse\[postgres\]'"):
+        Ledger("postgresql://localhost/db").spent("trial")
