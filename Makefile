@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow audit laws lint docs bench setup clean mutants
+.PHONY: demo test test-slow test-versions audit laws lint docs bench setup clean mutants
 
 demo: $(READY)
 	$(BIN)/dpsparse demo --out out
@@ -13,6 +13,9 @@ test: $(READY)
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n auto -m slow
+
+test-versions:
+	$(PYTHON) tests/versions.py
 
 audit: $(READY)
 	$(BIN)/python -m pytest -n auto tests/audits tests/audit
@@ -45,4 +48,4 @@ $(READY): pyproject.toml constraints.txt
 	@touch $(READY)
 
 clean:
-	rm -rf .venv out docs/_build
+	rm -rf .venv .venvs out docs/_build
