@@ -15,7 +15,7 @@ test-slow: $(READY)
 	$(BIN)/python -m pytest -n auto -m slow
 
 audit: $(READY)
-	$(BIN)/python -m pytest -n auto tests/audits tests/audit
+	$(BIN)/python -m pytest -n auto tests/attacks tests/audit
 
 laws: $(READY)
 	$(BIN)/python -m pytest -n auto tests/laws -m "not slow"

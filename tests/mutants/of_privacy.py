@@ -160,7 +160,7 @@ MUTANTS = (
     ),
     *changed(
         "accounting/pairs.py",
-        SAMPLED + " audits/test_sampling_audit.py",
+        SAMPLED + " attacks/test_sampling_audit.py",
         (
             "opposite records are taken for absent ones",
             "return (Pair(rate, multiplier, 1.0, -1.0),)",

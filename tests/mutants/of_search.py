@@ -4,7 +4,7 @@ from .mutant import changed
 
 TUNING = "accounting/test_random_stopping.py"
 TALLIES = "oracles/test_tallies.py"
-SEARCH = "audits/test_search_audit.py"
+SEARCH = "attacks/test_search_audit.py"
 
 MUTANTS = (
     *changed(

@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import dpsparse
 from dpsparse import Budget, Ledger, PrivateSearch, SparseClassifier, SparseRegressor, audit, recipes
 from dpsparse.accounting.random_stopping import Poisson
+from dpsparse.fits import Shape
 from dpsparse.privacy import (
     Adjacency,
     AssumptionError,
@@ -113,7 +114,7 @@ def test_every_candidate_is_priced_alike():
     made = search(space=space)
     plan = made.plan(2000, 8)
     for name in space["recipe"]:
-        priced = made._prepared({"recipe": name}, plan, n_features=8, sparse=False, models=1).priced
+        priced = made.prepare_candidate({"recipe": name}, plan, Shape(n_rows=2000, n_features=8)).priced
         assert priced.rho <= plan.training_rho
         assert priced.rho > 0.99 * plan.training_rho
 

@@ -8,8 +8,10 @@ from typing import Any
 
 from ..accounting.pricing import PricedPlan, describe
 from ..facts import Clip
+from ..fits import FitRequest, Prepared, Shape, models_of, prepare
 from ..privacy.plan import Plan
 from . import local
+from .assumed import Assumed
 from .outlook import ExpectedError, Outlook
 from .plotting import plot_error
 from .reach import smallest_coefficient
@@ -65,7 +67,7 @@ class PlanSummary:
     outlook: Outlook | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def of(cls, prepared: Any, outlook: Outlook | None = None) -> PlanSummary:
+    def of(cls, prepared: Prepared, outlook: Outlook | None = None) -> PlanSummary:
         """Summarise what an estimator prepared, and what to expect of it."""
         error = None if outlook is None else outlook.error()
         smallest = None
@@ -183,6 +185,32 @@ class PlanSummary:
             f"verdict: {self.verdict}. {self.why}",
         ]
         return lines
+
+
+def summarise(request: FitRequest, n_rows: int, n_features: int, assumed: Assumed) -> PlanSummary:
+    """What a fit on data of this shape would ask, and what to expect of it. Reads no data, spends nothing.
+
+    Parameters
+    ----------
+    request : FitRequest
+    n_rows, n_features : int
+        The public shape of the data.
+    assumed : Assumed
+        What is taken for granted about the data, for the expected error.
+    """
+    shape = Shape(n_rows=n_rows, n_features=n_features, models=models_of(request.classes))
+    prepared = prepare(request, shape)
+    if prepared.priced is None:
+        return PlanSummary.of(prepared)
+    outlook = Outlook(
+        facts=request.facts(shape),
+        recipe=request.recipe,
+        budget=request.budget_for(shape.n_rows)[0],
+        delta=prepared.delta,
+        models=shape.models,
+        assumed=assumed,
+    )
+    return PlanSummary.of(prepared, outlook)
 
 
 def _asks(plan: Plan, priced: PricedPlan | None, branch: str) -> list[dict[str, Any]]:
