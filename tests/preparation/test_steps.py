@@ -175,8 +175,8 @@ def test_exact_noise_is_available(step):
     ("step", "error", "message"),
     [
         (PrivateScaler(), MissingBoundError, "no bound on the features"),
-        (PrivateScaler(feature_bound=1.0, floor=0), ValueError, "floor must be a positive"),
-        (PrivateScaler(feature_bound=1.0, slack=-1), ValueError, "slack must be a positive"),
+        (PrivateScaler(feature_bound=1.0, floor=0), ValueError, "floor must be one positive"),
+        (PrivateScaler(feature_bound=1.0, slack=-1), ValueError, "slack must be one positive"),
         (PrivateScaler(feature_bound=1.0, epsilon=0), BudgetError, "epsilon must be a positive"),
         (PrivateScaler(feature_bound=1.0, delta=0.0), BudgetError, "delta"),
         (PrivateScaler(feature_bound=1.0, budget=3), PrivacyError, "Budget.zcdp"),
@@ -187,7 +187,7 @@ def test_exact_noise_is_available(step):
         (NoisyCount(adjacency="replace-one"), PrivacyError, "the number of rows is public"),
         (PublicScaler(), MissingBoundError, "no bound on the features"),
         (PublicScaler(feature_bound=0.0), MissingBoundError, "lo < hi"),
-        (RowNormalizer(norm="l3"), ValueError, "norm must be 'l2', 'l1' or 'max'"),
+        (RowNormalizer(norm="l3"), ValueError, "norm must be one of 'l2', 'l1', 'max'"),
         (RowNormalizer(length=0.0), MissingBoundError, "positive finite number"),
     ],
 )

@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from ..data.rows import PrivateRows
+from ..checks import whole as whole_number
 from ..facts import Facts, Vector
+from ..fits import hold_rows, make_oracle
 from ..losses import Loss
 from ..mechanisms import Randomness
 from ..oracle import Question
-from ..oracles import RecordingOracle, answering
+from ..oracles import RecordingOracle
 from ..privacy import Answer, Ask, EveryRow, Participation, PoissonRows
 from .canaries import QUIET, Base, Menagerie, Worlds, bases, directions_of, records
 from .judge import AskAttack, judge_ask, judge_fit, strength_of
@@ -89,8 +90,7 @@ def attack(
     'no violation found'
     """
     for value, what, least in ((runs, "runs", 8), (processes, "processes", 1), (fits or 8, "fits", 8)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise ValueError(f"{what} must be an integer of at least {least}, got {value!r}.")
+        whole_number(value, what, least=least)
     start = time.perf_counter()
     subject = subject_of(
         target, epsilon=epsilon, delta=delta, n_rows=n_rows, n_features=n_features, facts=facts, loss=loss
@@ -195,8 +195,8 @@ def _seen_by(subject: Subject, base: Base) -> Base:
 def _recorded(subject: Subject, base: Base) -> RecordingOracle:
     """What a fit of these rows asks; the last row once more, so that there are as many as is public."""
     _, X, y = base
-    rows = PrivateRows(np.vstack([X, X[-1:]]), np.append(y, y[-1:]), subject.facts)
-    oracle = RecordingOracle(answering(rows, subject.loss, subject.priced, Randomness(0)))
+    rows = hold_rows(np.vstack([X, X[-1:]]), np.append(y, y[-1:]), subject.facts)
+    oracle = RecordingOracle(make_oracle(rows, subject.loss, subject.priced, Randomness(0)))
     subject.solver.run(oracle)
     return oracle
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
+from typing import Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from ..accounting import price
@@ -26,6 +28,20 @@ from ..oracles.replay import Tape
 from ..privacy import Budget, PrivacyError
 from .recording import wrap_oracles
 from .watch import LawBroken, WatchedOracle, check_brings_no_rows
+
+
+class Frame(Protocol):
+    """Rows of any kind that scikit-learn takes and that can be put in another order: arrays, sparse matrices, data frames."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows and columns."""
+        ...
+
+    def __getitem__(self, rows: list[int], /) -> Self:
+        """Some of the rows."""
+        ...
+
 
 #: What mostly lies behind a plan and asks that differ.
 STOPPING = (
@@ -79,7 +95,7 @@ def check_solver(
     return result
 
 
-def check_estimator_privacy(estimator: BaseEstimator, X: object, y: object) -> None:
+def check_estimator_privacy(estimator: BaseEstimator, X: Frame, y: ArrayLike) -> None:
     """Check that an estimator's fit keeps the laws: everything it learns comes from the oracle's answers.
 
     Fits a clone while recording every answer, then fits two more clones that are told the recorded answers: one on the
@@ -103,9 +119,9 @@ def check_estimator_privacy(estimator: BaseEstimator, X: object, y: object) -> N
     for oracle in oracles:
         _all_asked(oracle.till.unused)
     other = _other(X, y, np.random.default_rng(0), labels_only=oracles[0].plan.labels_only)
-    for law, data in (("replay", (X, y)), ("swap", other)):
+    for law, (A, b) in (("replay", (X, y)), ("swap", other)):
         try:
-            again = _fitted(estimator, *data, _replay(iter([oracle.tape for oracle in oracles])))
+            again = _fitted(estimator, A, b, _replay(iter([oracle.tape for oracle in oracles])))
         except PrivacyError as refusal:
             raise LawBroken(f"{law}: with the same answers the fit asked for something else. {refusal}") from refusal
         for name in sorted(set(recorded) | set(again)):
@@ -189,7 +205,7 @@ def _fitted(
     return learned
 
 
-def _other(X: object, y: object, rng: np.random.Generator, *, labels_only: bool = False) -> tuple[object, Vector]:
+def _other(X: Frame, y: ArrayLike, rng: np.random.Generator, *, labels_only: bool = False) -> tuple[object, Vector]:
     """Other data of the same shape and type: entries exchanged between rows, targets too, and one of each kept present.
 
     Where labels alone are private, features are public and stay.

@@ -36,6 +36,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 from sklearn.base import clone
 
+from .. import checks
 from ..data import read_bounds
 from ..estimators.linear import SparseLinear
 from ..facts import Vector
@@ -175,8 +176,7 @@ def one_run(
     guesses = max(1, canaries // 3) if guesses is None else guesses
     if canaries < 1 or not 1 <= guesses <= canaries:
         raise ValueError(f"expected 1 <= guesses <= canaries, got {guesses!r} and {canaries!r}.")
-    if access not in ("model", "answers"):
-        raise ValueError(f"access must be 'model' or 'answers', got {access!r}.")
+    checks.one_of(access, "access", ("model", "answers"))
     rng = np.random.default_rng(seed)
     model = clone(estimator)
     request = model.request()

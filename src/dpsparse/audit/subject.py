@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from sklearn.base import clone
@@ -63,10 +64,11 @@ def subject_of(
         ordinary = SparseRegressor(recipe=recipe, feature_bound=1.0, target_bound=1.0, accept=tuple(recipe.needs))
         return _of_estimator(ordinary, epsilon, delta, n_rows, n_features)
     if callable(getattr(target, "plan", None)) and callable(getattr(target, "run", None)):
+        solver = cast(Solver, target)
         facts = facts or Facts(n_rows=n_rows or ROWS, n_features=n_features or FEATURES)
         budget = Budget.approx(epsilon, delta, Adjacency.REPLACE_ONE)
-        plan = target.plan(facts, budget)
-        return Subject(type(target).__name__, facts, loss or Squared(), target, plan, price(plan, budget))
+        plan = solver.plan(facts, budget)
+        return Subject(type(target).__name__, facts, loss or Squared(), solver, plan, price(plan, budget))
     raise TypeError(
         f"an audit takes a recipe, its name, an estimator or a solver, got {type(target).__name__}. "
         f"Names are {', '.join(recipes.names())}."

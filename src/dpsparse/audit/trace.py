@@ -157,7 +157,7 @@ def _movements(question: Question, here: Held, there: Held) -> Iterator[tuple[fl
         yield float(np.linalg.norm(one.values - two.values)), one.sensitivity
         return
     of = question.of if isinstance(question, Select) else question
-    first, second = measure_any(of, rows, loss), measure_any(of, other, loss)  # type: ignore[arg-type]
+    first, second = measure_any(of, rows, loss), measure_any(of, other, loss)
     reach = first.reach
     difference = (first.total - second.total) * first.unit
     yield float(np.linalg.norm(difference)), reach.l2(relation)

@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
 
 import click
 
+from ..plain import plain
 from .exits import NotWritten
 
 
-def as_json(content: Mapping[str, Any]) -> None:
+def as_json(content: Mapping[str, object]) -> None:
     """Print one JSON object; numbers that are not finite become null."""
-    click.echo(json.dumps(_plain(content), indent=2, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    return str(value) if isinstance(value, Path) else value
+    click.echo(json.dumps(plain(content), indent=2, allow_nan=False))
 
 
 def check_file(path: Path, option: str = "--out") -> None:
@@ -96,7 +85,7 @@ def progress(quiet: bool) -> Iterator[bool]:
         console.stderr = before
 
 
-def waiting(what: str, visible: bool) -> AbstractContextManager[Any]:
+def waiting(what: str, visible: bool) -> AbstractContextManager[object]:
     """A spinner for work whose length is not known."""
     import rich
 

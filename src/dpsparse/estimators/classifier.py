@@ -18,7 +18,7 @@ from ..recipes import Recipe
 from .linear import SparseLinear
 
 
-class SparseClassifier(ClassifierMixin, SparseLinear):
+class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
     """Sparse logistic classification under differential privacy.
 
     More than two classes are fitted one versus the rest; one budget covers all models, in equal parts.

@@ -86,14 +86,14 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
         Sets `n_features_in_` and, for data frames, `feature_names_in_`.
         """
         request = self.request()
-        X, y = validate_data(
+        rows, targets = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_min_samples=1, y_numeric=not request.classifies
         )
-        if np.iscomplexobj(X):
+        if np.iscomplexobj(rows):
             raise ValueError("Complex data not supported.")
         if request.classifies:
-            check_classification_targets(y)
-        return request, X, read_targets(request, y)
+            check_classification_targets(targets)
+        return request, rows, read_targets(request, targets)
 
     def fit(self, X: object, y: object, **unsupported: object) -> Self:
         """Fit on private rows. Arguments are checked and the plan is priced before a row is used.
@@ -104,12 +104,10 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
         y : array of shape (rows,)
         """
         refuse_fit_arguments(unsupported)
-        request, X, targets = self.read_rows(X, y)
-        shape = request.shape(X.shape[0], X.shape[1], sparse=sp.issparse(X), models=targets.models)
-        fitted = fit(prepare(request, shape), X, targets.vectors, targets.assumptions)
-        classes = targets.classes
-        del X, y, targets
-        return self.keep(fitted, classes)
+        request, rows, targets = self.read_rows(X, y)
+        del X, y
+        shape = request.shape(rows.shape[0], rows.shape[1], sparse=sp.issparse(rows), models=targets.models)
+        return self.keep(fit(prepare(request, shape), rows, targets.vectors, targets.assumptions), targets.classes)
 
     def _keep_shared(self, fitted: Fitted) -> None:
         self.statement_ = fitted.statement
@@ -120,8 +118,8 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
 
     def _margins(self, X: object) -> Vector:
         check_is_fitted(self, "coef_")
-        X = validate_data(self, X, accept_sparse="csr", reset=False)
-        return np.asarray(X @ np.atleast_2d(self.coef_).T + self.intercept_)
+        rows: Matrix = validate_data(self, X, accept_sparse="csr", reset=False)
+        return np.asarray(rows @ np.atleast_2d(self.coef_).T + self.intercept_)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model and its statement to a JSON file (no pickle); read it back with `dpsparse.load`."""

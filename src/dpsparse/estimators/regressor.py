@@ -19,7 +19,7 @@ from ..recipes import Recipe
 from .linear import SparseLinear
 
 
-class SparseRegressor(RegressorMixin, SparseLinear):
+class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     """Sparse linear regression under differential privacy.
 
     Parameters

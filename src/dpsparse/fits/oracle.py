@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,7 +27,7 @@ from ..oracles.till import Till
 from .prepare import Prepared
 
 #: Rows as an estimator hands them over.
-Matrix = np.ndarray | sp.csr_matrix | sp.csr_array
+Matrix: TypeAlias = np.ndarray | sp.csr_matrix | sp.csr_array
 
 #: Told the name of every ask that is charged: public.
 Watcher = Callable[[str], None]

@@ -18,7 +18,7 @@ from ..facts import Clip, Facts
 from ..losses import Loss
 from ..oracle import Gradient, Labels
 from ..oracles.local import LocalTerms
-from ..plain import Json, plain
+from ..plain import plain
 from ..privacy import Ask, Budget, Noise, OncePerPerson, Plan, PrivacyError
 from ..privacy.curves import gaussian_epsilon
 
@@ -64,7 +64,7 @@ class Protocol:
     strength: float
     randomiser: str
     delta: float
-    facts: dict[str, Json]
+    facts: dict[str, Any]
     loss: dict[str, Any]
     classes: tuple[bool | int | float | str, ...] | None = None
     target_center: float = 0.0

@@ -111,11 +111,11 @@ class Server:
         self, estimator: SparseLinear, *, n_people: int, n_features: int, features: ArrayLike | None = None
     ) -> None:
         self._estimator: SparseLinear = clone(estimator)
-        request = self._estimator.request()
-        if request.ledger is not None:
+        if self._estimator.ledger is not None:
             raise ValueError(
                 "a server holds no dataset to charge; every device keeps its own epsilon. Leave ledger=None."
             )
+        request = self._estimator.request()
         classes = _two_classes(request)
         self._prepared = prepare(request, Shape(n_rows=n_people, n_features=n_features))
         if self._prepared.priced is None or not self._prepared.plan.local:
@@ -230,7 +230,7 @@ class Server:
             told = np.array([self._labels[i] for i in rows], dtype=np.int32)
             answer = self._terms.label_values(self._randomiser, told)
         else:
-            answer = self._total * (self._randomiser.unit / self._count)
+            answer = np.asarray(self._total * (self._randomiser.unit / self._count), dtype=np.float64)
         apart = 2 * self._terms.radius(question)
         ask = self._prepared.plan.asks[0]
         self._receipts.append(

@@ -6,7 +6,6 @@ import math
 from typing import Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import normalize
@@ -20,7 +19,7 @@ from ..fits import Matrix
 from .bounds import Bounds
 
 
-class PerRecord(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class PerRecord(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of transformers that look at one row at a time; not for direct use."""
 
     def bounds_after(self, before: Bounds | None, n_features: int) -> Bounds:
@@ -127,18 +126,18 @@ class PublicScaler(PerRecord):
 
     def transform(self, X: object) -> Matrix:
         """Clip, shift and scale the columns."""
-        X = self._rows(X)
+        rows = self._rows(X)
         lower, upper, _ = read_bounds(self.feature_bound, None, self.n_features_in_)
-        if sp.issparse(X):
+        if not isinstance(rows, np.ndarray):
             if self.center:
                 raise ValueError("center=True would make sparse rows dense. Use center=False, or dense rows.")
-            columns = X.indices
+            columns = rows.indices
             low, high = (v[columns] if isinstance(v, np.ndarray) else v for v in (lower, upper))
             scale = np.maximum(np.abs(lower), np.abs(upper)) * np.ones(self.n_features_in_)
-            X.data = np.clip(X.data, low, high) / scale[columns]
-            return X
+            rows.data = np.clip(rows.data, low, high) / scale[columns]
+            return rows
         middle, half = self._middle_and_half()
-        return (np.clip(X, lower, upper) - middle) / half
+        return (np.clip(rows, lower, upper) - middle) / half
 
     def _middle_and_half(self) -> tuple[float | Vector, float | Vector]:
         lower, upper, _ = read_bounds(self.feature_bound, None, self.n_features_in_)

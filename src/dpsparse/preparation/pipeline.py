@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NoReturn, Self
+from typing import NoReturn, Self, TypeAlias
 
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
@@ -27,7 +27,7 @@ from .priced import PricedStep
 from .scaler import PrivateScaler
 
 #: What a pipeline is made of: a step of ours, one of scikit-learn, "passthrough" or None.
-Step = BaseEstimator | str | None
+Step: TypeAlias = BaseEstimator | str | None
 
 #: Rows that a model is planned for beforehand, where their number is to be counted; its price does not depend on it.
 GUESSED_ROWS = 10_000
@@ -203,7 +203,7 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
 
     # ---------------------------------------------------------------------------------------------- fitting
 
-    def fit(self, X: object, y: object = None, **unsupported: object) -> Self:
+    def fit(self, X: Matrix, y: object = None, **unsupported: object) -> Self:
         """Fit all steps on private rows. The whole is checked and priced before the first question is asked."""
         refuse_fit_arguments(unsupported)
         self.priced_steps()
@@ -267,15 +267,16 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
                 X = step.transform(X)
         return statements
 
-    def _public_rows(self, X: object) -> int | None:
+    def _public_rows(self, X: Sized) -> int | None:
         """The public number of rows; None where a step counts them."""
         adjacency = Adjacency.named(self.adjacency)
         if adjacency is Adjacency.ADD_REMOVE and self.n_rows is None:
             return None
-        return public_rows(self.n_rows, adjacency, int(X.shape[0]) if len(getattr(X, "shape", ())) else len(X))  # type: ignore[attr-defined, arg-type]
+        shape: tuple[int, ...] = getattr(X, "shape", ())  # texts come as a list
+        return public_rows(self.n_rows, adjacency, int(shape[0]) if len(shape) else len(X))
 
     @staticmethod
-    def _free(step: Step, X: Matrix, y: object, bounds: Bounds | None) -> tuple[Matrix, Bounds | None]:
+    def _free(step: BaseEstimator, X: Matrix, y: object, bounds: Bounds | None) -> tuple[Matrix, Bounds | None]:
         """Rows and bounds behind a step that costs nothing."""
         if step in ("passthrough", None):
             return X, bounds

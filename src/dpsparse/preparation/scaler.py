@@ -100,12 +100,12 @@ class PrivateScaler(PricedStep):
 
     def fit(self, X: object, y: object = None) -> Self:
         """Learn the scales. The question is priced before a row is used; targets are not."""
-        X = self._rows(X)
-        d = int(X.shape[1])
+        rows = self._rows(X)
+        d = int(rows.shape[1])
         floor, slack = checks.positive(self.floor, "floor"), checks.positive(self.slack, "slack")
         before = Bounds.read(self.feature_bound, self.row_norm, d)
-        n_rows = public_rows(self.n_rows, Adjacency.named(self.adjacency), X.shape[0])
-        with self._asking(X, before.facts(n_rows, d, sp.issparse(X)), "private column scales") as opened:
+        n_rows = public_rows(self.n_rows, Adjacency.named(self.adjacency), rows.shape[0])
+        with self._asking(rows, before.facts(n_rows, d, sp.issparse(rows)), "private column scales") as opened:
             squares = opened.oracle.squares(ask=self.ask)
         noise = opened.oracle.till.answers[0].scale / n_rows
         self.scale_ = self._scales(squares, noise, before.largest(d), floor)
@@ -137,5 +137,5 @@ class PrivateScaler(PricedStep):
     def transform(self, X: object) -> Matrix:
         """Divide the columns by their scales."""
         check_is_fitted(self, "scale_")
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return sp.csr_matrix(X.multiply(1 / self.scale_)) if sp.issparse(X) else X / self.scale_
+        rows: Matrix = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return rows / self.scale_ if isinstance(rows, np.ndarray) else sp.csr_matrix(rows.multiply(1 / self.scale_))

@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .. import checks
+from ..accounting import Promise
 from ..accounting.random_stopping import SearchBill, calibrate_search, law_of
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
@@ -168,6 +169,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         space = Space.read({"recipe": list(DEFAULT_RECIPES)} if given is None else given, self.estimator)
 
         def planned(bill: SearchBill) -> SearchPlan:
+            assert isinstance(bill.base, Promise)
             rho = bill.base.rho
             split = 1.0 if self.holdout is not None else 1.0 - self._share()
             return SearchPlan(
@@ -296,24 +298,24 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def classes_(self) -> NDArray[np.generic]:
         """Classes of a classifier."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.classes_
+        return np.asarray(self.best_estimator_.classes_)
 
     def predict(self, X: object) -> NDArray[np.generic]:
         """Predictions of the best model."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X)
+        return np.asarray(self.best_estimator_.predict(X))
 
-    @available_if(_classifies)
+    @available_if(_classifies)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: object) -> Vector:
         """Class probabilities of the best model."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict_proba(X)
+        return np.asarray(self.best_estimator_.predict_proba(X))
 
-    @available_if(_classifies)
+    @available_if(_classifies)  # type: ignore[untyped-decorator]
     def decision_function(self, X: object) -> Vector:
         """Margins of the best model."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.decision_function(X)
+        return np.asarray(self.best_estimator_.decision_function(X))
 
     def score(self, X: object, y: object) -> float:
         """Score of the best model on some rows: exact, and so not to be published unless they are public."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Protocol, TypeGuard
@@ -97,12 +98,12 @@ class Space:
         """How many candidates there are; None if a distribution is among them."""
         if not all(_listed(values) for part in self.parts for values in part.values()):
             return None
-        return sum(int(np.prod([len(values) for values in part.values()])) for part in self.parts)
+        return sum(math.prod(len(listed) for listed in part.values() if _listed(listed)) for part in self.parts)
 
     def all(self) -> Iterator[Parameters]:
         """Every candidate of a finite space."""
         for part in self.parts:
-            for values in itertools.product(*part.values()):
+            for values in itertools.product(*filter(_listed, part.values())):
                 yield dict(zip(part, values, strict=True))
 
     def assumptions(self, estimator: SparseLinear, facts: Facts) -> tuple[str, ...]:
@@ -121,7 +122,7 @@ class Space:
         return {
             name: values[int(generator.integers(len(values)))]
             if _listed(values)
-            else scalar(values.rvs(random_state=generator))
+            else scalar(values.rvs(random_state=generator))  # type: ignore[union-attr]
             for name, values in part.items()
         }
 
@@ -130,7 +131,7 @@ def candidate(estimator: SparseLinear, parameters: Mapping[str, object]) -> Spar
     """A fresh estimator with these parameters; fields of the recipe are set on the recipe that it would use."""
     own = {name: value for name, value in parameters.items() if not name.startswith(RECIPE)}
     of_recipe = {name.removeprefix(RECIPE): value for name, value in parameters.items() if name.startswith(RECIPE)}
-    made = clone(estimator).set_params(**own)
+    made: SparseLinear = clone(estimator).set_params(**own)
     if of_recipe:
         recipe = recipes.make(made.recipe)
         missing = sorted(of_recipe.keys() - {field.name for field in fields(recipe)})  # type: ignore[arg-type]
