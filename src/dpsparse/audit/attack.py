@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -35,7 +34,7 @@ TRIED = 3
 
 
 def attack(
-    target: Any,
+    target: object,
     *,
     runs: int = 2000,
     fits: int | None = None,
@@ -99,7 +98,7 @@ def attack(
     attacks, whole, widths = plan_attacks(subject)
     numbers = seeds(seed)
     # one list of jobs for everything, so that all processes are busy until the end
-    jobs: list[Any] = []
+    jobs: list[AskRuns | FitRuns] = []
     parts: list[tuple[int, int]] = []
     seconds = 0.0
     for job, count in _jobs(subject, attacks, whole, widths, runs, fits):
@@ -134,8 +133,8 @@ def attack(
 
 def _jobs(
     subject: Subject, attacks: Sequence[AskAttack], whole: Worlds, widths: dict[str, int], runs: int, fits: int
-) -> list[tuple[Any, int]]:
-    found: list[tuple[Any, int]] = []
+) -> list[tuple[AskRuns | FitRuns, int]]:
+    found: list[tuple[AskRuns | FitRuns, int]] = []
     for one in attacks:
         for present in (True, False):
             X, y = one.worlds.data(present)

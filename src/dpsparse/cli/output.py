@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
@@ -26,6 +26,24 @@ def check_file(path: Path, option: str = "--out") -> None:
     if path.exists() and not path.is_file():
         raise NotWritten(f"{path} is not an ordinary file. Choose another {option}.")
     check_folder(path.parent, option)
+
+
+def check_model_file(path: Path, inputs: Sequence[Path], option: str = "--out") -> None:
+    """Refuse an output that could not be written, that is one of the inputs, or that would replace something else than a model.
+
+    Called before anything is read or paid.
+    """
+    check_file(path, option)
+    if not path.exists():
+        return
+    if any(other.exists() and path.samefile(other) for other in inputs):
+        raise NotWritten(
+            f"{path} is read by this command and would be replaced by its result. Choose another {option}."
+        )
+    with path.open("rb") as file:
+        start = file.read(200)
+    if start.strip() and b'"dpsparse-model"' not in start:
+        raise NotWritten(f"{path} exists and is not a dpsparse model; it is not replaced. Choose another {option}.")
 
 
 def check_folder(folder: Path, option: str = "--out") -> None:
