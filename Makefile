@@ -18,7 +18,7 @@ test-versions:
 	$(PYTHON) tests/versions.py
 
 audit: $(READY)
-	$(BIN)/python -m pytest -n auto tests/audits tests/audit
+	$(BIN)/python -m pytest -n auto tests/attacks tests/audit
 
 laws: $(READY)
 	$(BIN)/python -m pytest -n auto tests/laws -m "not slow"

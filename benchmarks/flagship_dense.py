@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.prepared import prepared_for
 from benchmarks.settings import SYNTHETIC, Setting, synthetic
 from dpsparse import SparseClassifier, SparseRegressor
 from dpsparse.data import PrivateRows
@@ -92,11 +93,11 @@ def results(setting: Setting, epsilons: Iterable[float], delta: float, noises: i
     rows, out = None, {}
     for epsilon in epsilons:
         model = estimator(epsilon=epsilon, delta=delta, **options)
-        prepared = model._prepare(*setting.X.shape, sparse=False, models=1)
+        prepared = prepared_for(model, *setting.X.shape, sparse=False, models=1)
         rows = rows or PrivateRows(setting.X, np.asarray(setting.y, dtype=float), prepared.facts)
         out[epsilon] = []
         for v in range(noises):
-            oracle = CentralOracle(rows, model._loss(), prepared.priced, Randomness(1000 * seed + v))
+            oracle = CentralOracle(rows, model.request().loss, prepared.priced, Randomness(1000 * seed + v))
             w = prepared.solver.run(oracle)
             assert not oracle.till.unused
             out[epsilon].append(_measured(w, rows, setting))

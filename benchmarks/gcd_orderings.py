@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.settings import _parts, table
+from benchmarks.settings import parts_of, table
 
 #: Problem: (penalty, nonzeros of the optimum or None for strength 1/n, claim of the paper about DP-GCD).
 PROBLEMS: dict[str, tuple[str, int | None, str]] = {
@@ -119,7 +119,7 @@ def problem(name: str, seed: int) -> Problem:
         bound = 3 * math.sqrt(10 * math.exp(2) + 1)  # three deviations of a target, over log-normal truths
         return Problem(X, np.clip(y, -bound, bound), "regression", bounds | {"target_bound": bound}, penalty).solve(7)
     if name == "dorothea":
-        (X, y), _ = _parts("dorothea")
+        (X, y), _ = parts_of("dorothea")
         X = X[:, np.diff(X.tocsc().indptr) > 0].astype(float).tocsr()
         bounds = {"feature_bound": (0.0, 1.0), "row_norm": 80.0}
         return Problem(X, (y > 0).astype(int), "classification", bounds, penalty).solve(nonzeros)

@@ -5,6 +5,7 @@ Run: python -m benchmarks.ledger_composition
 
 from __future__ import annotations
 
+from benchmarks.prepared import prepared_for
 from dpsparse import SparseRegressor, recipes
 from dpsparse.accounting import PlanBill, SumBill
 from dpsparse.accounting.costs.base import Bill
@@ -35,7 +36,7 @@ def bill_of(recipe: object, noise: str = "lattice") -> Bill:
         recipe=recipe,
         noise=noise,
     )
-    return PlanBill.of(model._prepare(20_000, 500, sparse=False, models=1).priced)
+    return PlanBill.of(prepared_for(model, 20_000, 500, sparse=False, models=1).priced)
 
 
 def needed(bills: list[Bill], kind: str | None) -> float:

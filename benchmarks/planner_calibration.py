@@ -17,6 +17,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 import dpsparse
+from benchmarks.prepared import declared_facts
 from dpsparse import SparseClassifier, SparseRegressor
 from dpsparse.planner.assumed import Assumed, counts, documents
 from dpsparse.planner.formulas import KNOTS, LEVELS, Case, both_odds, intercept_noise, main_odds
@@ -53,7 +54,7 @@ def estimator(record: dict[str, Any]) -> Any:
 
 def case(record: dict[str, Any]) -> tuple[Case, tuple[float, float, float]]:
     """What the planner would see of a record, and the signals of its convention."""
-    facts = estimator(record)._facts(record["n"], record["d"], False)
+    facts = declared_facts(estimator(record), record["n"], record["d"])
     budget = Budget.approx(record["epsilon"], record["delta"])
     classes = record["task"] == "classification"
     seen = Case(

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import planner_calibration
+from benchmarks.prepared import declared_facts
 from benchmarks.settings import SYNTHETIC
 from dpsparse import Budget, SparseClassifier, SparseRegressor, recipes
 from dpsparse.planner import Assumed, Outlook
@@ -125,7 +126,7 @@ def own(records: list[dict[str, Any]]) -> None:
                 base_rate=case.base_rate if case.classes else None,
             )
             error = Outlook(
-                facts=estimator._facts(record["n"], record["d"], False),
+                facts=declared_facts(estimator, record["n"], record["d"]),
                 recipe=recipes.get(record["recipe"])(),
                 budget=Budget.approx(record["epsilon"], record["delta"]),
                 delta=record["delta"],

@@ -69,14 +69,14 @@ def _part(make: Callable[[], Setting], rows: int) -> Callable[[], Setting]:
 
 
 def _sparse(name: str) -> Setting:
-    (X, y), _ = settings._parts(name)
-    train, test = settings._split(X.astype(float).tocsr(), (y > 0).astype(int))
+    (X, y), _ = settings.parts_of(name)
+    train, test = settings.split_rows(X.astype(float).tocsr(), (y > 0).astype(int))
     return Setting(*train, {"row_norm": 4.0}, "classification", None, test=test)
 
 
 def _restaurants() -> Setting:
-    (X, y), _ = settings._parts("we8there")
-    train, test = settings._split(settings.unit_rows(X), y.astype(float))
+    (X, y), _ = settings.parts_of("we8there")
+    train, test = settings.split_rows(settings.unit_rows(X), y.astype(float))
     bounds = {"row_norm": 1.0, "target_bound": 2.0, "target_center": 3.0}
     return Setting(*train, bounds, "regression", None, test=test)
 

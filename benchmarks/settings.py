@@ -89,7 +89,7 @@ def data_folder() -> Path | None:
     return next((Path(c) for c in candidates if c and Path(c).is_dir()), None)
 
 
-def _parts(name: str) -> tuple[tuple[Any, Any], tuple[Any, Any] | None]:
+def parts_of(name: str) -> tuple[tuple[Any, Any], tuple[Any, Any] | None]:
     folder = data_folder()
     if folder is None:
         raise FileNotFoundError(f"dataset {name!r}: set DPSPARSE_DATA to the folder that holds {name}.npz.")
@@ -120,7 +120,7 @@ def unit_rows(X: Any, log: bool = True) -> Any:
 
 def news20(sparsity: int = 500) -> Setting:
     """20 Newsgroups, class <= 10."""
-    (X, y), _ = _parts("news20")
+    (X, y), _ = parts_of("news20")
     X, y = unit_rows(X), (y <= 10).astype(int)
     order = np.random.default_rng(0).permutation(X.shape[0])
     cut = int(0.8 * order.size)
@@ -130,14 +130,14 @@ def news20(sparsity: int = 500) -> Setting:
 
 def imdb(sparsity: int = 500, log: bool = True) -> Setting:
     """IMDB reviews, rating > 5; raw counts with ``log=False``."""
-    (X, y), test = _parts("imdb")
+    (X, y), test = parts_of("imdb")
     assert test is not None
     train = unit_rows(X, log), (y > 5).astype(int)
     held = unit_rows(test[0], log), (test[1] > 5).astype(int)
     return Setting(*train, {"row_norm": 1.0}, "classification", sparsity, test=held)
 
 
-def _split(X: Any, y: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+def split_rows(X: Any, y: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     """80/20 by a fixed permutation."""
     order = np.random.default_rng(0).permutation(X.shape[0])
     cut = int(0.8 * order.size)
@@ -146,7 +146,7 @@ def _split(X: Any, y: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
 
 def unit_text(name: str, sparsity: int = 500) -> Setting:
     """Text that comes with rows of length 1: reuters_moneyfx, rcv1_sample."""
-    (X, y), test = _parts(name)
+    (X, y), test = parts_of(name)
     assert test is not None
     held = test[0].astype(float), (test[1] > 0).astype(int)
     return Setting(X.astype(float), (y > 0).astype(int), {"row_norm": 1.0}, "classification", sparsity, test=held)
@@ -154,8 +154,8 @@ def unit_text(name: str, sparsity: int = 500) -> Setting:
 
 def basehock(sparsity: int = 500) -> Setting:
     """Two newsgroups, log1p and unit rows."""
-    (X, y), _ = _parts("basehock")
-    (X, y), test = _split(unit_rows(X), (y > 0).astype(int))
+    (X, y), _ = parts_of("basehock")
+    (X, y), test = split_rows(unit_rows(X), (y > 0).astype(int))
     return Setting(X, y, {"row_norm": 1.0}, "classification", sparsity, test=test)
 
 
@@ -169,7 +169,7 @@ def table(name: str, sparsity: int | None = None, rows: int | None = None) -> Se
     california, meltingpoint (regression), covtype, madelon (classes). The bounds stand in for a data dictionary: 2 % and
     98 % quantiles rounded to two digits (three where two would move a bound by a tenth of the range). `rows`: only so many, by a fixed permutation.
     """
-    (X, y), _ = _parts(name)
+    (X, y), _ = parts_of(name)
     if rows is not None:
         few = np.random.default_rng(1).permutation(X.shape[0])[:rows]
         X, y = X[few], y[few]
@@ -183,13 +183,13 @@ def table(name: str, sparsity: int | None = None, rows: int | None = None) -> Se
         task, y = "regression", y.astype(float)
     else:
         task, y = "classification", (y > 0).astype(int)
-    train, test = _split(X, y)
+    train, test = split_rows(X, y)
     return Setting(*train, bounds, task, sparsity, test=test)
 
 
 def a9a(sparsity: int | None = None) -> Setting:
     """Census income: 0/1 columns, dense."""
-    (X, y), test = _parts("a9a")
+    (X, y), test = parts_of("a9a")
     assert test is not None
     held = test[0].toarray(), (test[1] > 0).astype(int)
     return Setting(
@@ -199,7 +199,7 @@ def a9a(sparsity: int | None = None) -> Setting:
 
 def digits(name: str = "mnist", rows: int | None = None, sparsity: int | None = None) -> Setting:
     """Pixels over 255: odd or even digits (mnist), or pneumonia (pneumonia_mnist)."""
-    (X, y), test = _parts(name)
+    (X, y), test = parts_of(name)
     assert test is not None
     if rows is not None:
         few = np.random.default_rng(0).permutation(X.shape[0])[:rows]
@@ -217,7 +217,7 @@ def genomic(name: str, seed: int, sparsity: int | None = None) -> Setting:
 
     Genes are ranked within each record and ranks mapped to [-1, 1]: looks at one record at a time, so it is free.
     """
-    (X, y), more = _parts(name)
+    (X, y), more = parts_of(name)
     if more is not None:
         X, y = np.vstack([X, more[0]]), np.concatenate([y, more[1]])
     ranks = np.argsort(np.argsort(X, axis=1, kind="stable"), axis=1)

@@ -104,13 +104,6 @@ def test_clips_of_columns_are_positive_and_finite(bad):
         Clip(1.0, columns=np.array([1.0, bad]))
 
 
-def test_the_largest_entry_is_the_tightest_bound():
-    assert Clip(2.0).largest_entry == 2.0
-    assert Clip(2.0, 0.5).largest_entry == 0.5
-    assert Clip(2.0, 5.0).largest_entry == 2.0
-    assert Clip(2.0, columns=np.array([0.1, 0.3])).largest_entry == 0.3
-
-
 def test_clips_are_equal_when_every_bound_is():
     assert Clip(1.0, 0.5) == Clip(1.0, 0.5)
     assert Clip(1.0, columns=np.array([1.0, 2.0])) == Clip(1.0, columns=np.array([1.0, 2.0]))

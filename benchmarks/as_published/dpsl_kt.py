@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.prepared import prepared_for
 from dpsparse import recipes
 from dpsparse.audit import event
 from dpsparse.data import PrivateRows
@@ -44,7 +45,7 @@ def tie(n: int, first: int) -> tuple[Vector, Vector]:
 
 def exact_mu(recipe: Any, n: int) -> float:
     """Mu of the released labels: the distance of the two teachers' labels over the noise on the oracle's receipt."""
-    prepared = estimator(recipe, CLAIMED, accept=("kt-published",))._prepare(n, FEATURES, sparse=False, models=1)
+    prepared = prepared_for(estimator(recipe, CLAIMED, accept=("kt-published",)), n, FEATURES, sparse=False, models=1)
     labels, scale = [], 1.0
     for side in (1, -1):
         rows = PrivateRows(*tie(n, (n + side) // 2), prepared.facts)
@@ -58,7 +59,7 @@ def exact_mu(recipe: Any, n: int) -> float:
 
 def supports(recipe: Any, n: int, side: int, runs: int) -> int:
     """How often a fit keeps coordinate 1 and no other."""
-    prepared = estimator(recipe, CLAIMED, accept=("kt-published",))._prepare(n, FEATURES, sparse=False, models=1)
+    prepared = prepared_for(estimator(recipe, CLAIMED, accept=("kt-published",)), n, FEATURES, sparse=False, models=1)
     rows = PrivateRows(*tie(n, (n + side) // 2), prepared.facts)
     randomness = Randomness(11 + side)
     found = (prepared.solver.run(CentralOracle(rows, Squared(), prepared.priced, randomness)) for _ in range(runs))
@@ -74,7 +75,7 @@ def seen_epsilon(recipe: Any, n: int, runs: int) -> Epsilon:
 
 def _ours(n: int) -> Epsilon:
     """The support that our recipe chooses on the same records: what the published support is compared with."""
-    prepared = estimator(recipes.DPSLKT(mechanism="peel"), CLAIMED)._prepare(n, FEATURES, sparse=False, models=1)
+    prepared = prepared_for(estimator(recipes.DPSLKT(mechanism="peel"), CLAIMED), n, FEATURES, sparse=False, models=1)
     worlds = [tie(n, (n + side) // 2) for side in (1, -1)]
     law = first_choice(prepared.solver.run, worlds, prepared.facts, Squared(), prepared.priced)
     return Epsilon(epsilon_of(*law, CLAIMED.delta), EXACT, "exact law of the support that ours chooses")

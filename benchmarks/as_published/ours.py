@@ -21,6 +21,7 @@ from dpsparse.losses import Loss
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracle import Gradient, Oracle, Score, Select
 from dpsparse.oracles import CentralOracle, RecordingOracle
+from dpsparse.oracles.central import measure_any
 from dpsparse.oracles.scores import scores_of
 from dpsparse.privacy import Adjacency, Ask, AskRecord, Budget, Noise, Plan, Statement
 
@@ -89,10 +90,11 @@ def first_choice(
     """
     laws = []
     for X, y in worlds:
-        oracle = RecordingOracle(CentralOracle(PrivateRows(X, y, facts), loss, priced, Randomness(0)))
+        rows = PrivateRows(X, y, facts)
+        oracle = RecordingOracle(CentralOracle(rows, loss, priced, Randomness(0)))
         run(oracle)
         question, scale = oracle.questions[0], oracle.till.answers[0].scale
-        values = oracle.inner._measure(question.of, None).values / facts.n_rows
+        values = measure_any(question.of, rows, loss).values / facts.n_rows
         laws.append(softmax(scores_of(question.score, values, facts.free) / scale))
     return laws[0], laws[1]
 

@@ -86,12 +86,6 @@ class Clip:
         if self.columns is not None and not (np.all(np.isfinite(self.columns)) and np.all(self.columns > 0)):
             raise ValueError("the clips of columns must be positive and finite.")
 
-    @property
-    def largest_entry(self) -> float:
-        """Bound on any entry of a contribution, whatever the row."""
-        bounds = [self.norm, self.entry, None if self.columns is None else float(self.columns.max())]
-        return min(b for b in bounds if b is not None)
-
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Clip)

@@ -13,8 +13,9 @@ from scipy.special import log_ndtr, ndtr
 
 from dpsparse.accounting import recursion, selections
 from dpsparse.accounting.recursion import before_noise, before_selection, gaussian, laplace, nothing_left, one_selection
-from dpsparse.accounting.selections import calibrate, selection_delta, selection_epsilon, too_long
+from dpsparse.accounting.selections import selection_delta, selection_epsilon, too_long
 from dpsparse.accounting.stages import ONE_BY_ONE, Stage, best_size
+from truth.selections import calibrate, one_selection_density
 
 Array = NDArray[np.float64]
 Pair = tuple[Array, Array]
@@ -152,7 +153,7 @@ def test_one_selection_is_the_closed_form() -> None:
 
 def test_the_density_belongs_to_the_closed_form() -> None:
     def tail(x: float, e: float) -> float:
-        return float(recursion.one_selection_density(np.array([x]), 0.9)[0]) * -math.expm1(e - x)
+        return float(one_selection_density(np.array([x]), 0.9)[0]) * -math.expm1(e - x)
 
     for e in (-0.5, 0.0, 0.4):
         assert quad(tail, e, 0.9, args=(e,))[0] == pytest.approx(one_selection(np.array([e]), 0.9)[0], rel=1e-9)

@@ -45,3 +45,97 @@ PUBLIC_DRAWS = {"cd.py", "scsg.py", "transfer.py", "proximal.py"}
 def test_public_rooms_draw_nothing_but_their_listed_public_choices(room):
     found = {path.name for path in (SOURCE / room).rglob("*.py") if "default_rng" in path.read_text()}
     assert found <= PUBLIC_DRAWS
+
+
+# ------------------------------------------------------------------------------------------------ names of other rooms
+
+
+def room_of(path):
+    """The room of a file: its folder, or itself at the top."""
+    first = path.relative_to(SOURCE).parts[0]
+    return first.removesuffix(".py")
+
+
+def own_names(room):
+    """Names with an underscore that some file of a room makes: functions, classes, variables, attributes."""
+    found = set()
+    for path in SOURCE.rglob("*.py"):
+        if room_of(path) != room:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                found.add(node.name)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                found.add(node.id)
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                found.add(node.attr)
+    return found
+
+
+def hidden(name):
+    return name.startswith("_") and not name.startswith("__")
+
+
+def foreign_names(text, room, own):
+    """Names with an underscore that a file takes from another room, with their lines."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute) and hidden(node.attr):
+            of = node.value.id if isinstance(node.value, ast.Name) else ""
+            if of not in ("self", "cls") and node.attr not in own:
+                found.append((node.lineno, node.attr))
+        elif isinstance(node, ast.ImportFrom):
+            elsewhere = node.level >= 2 or (node.level == 0 and not (node.module or "").startswith(f"dpsparse.{room}"))
+            found += [(node.lineno, a.name) for a in node.names if elsewhere and hidden(a.name)]
+    return found
+
+
+@pytest.mark.parametrize("room", sorted({room_of(p) for p in SOURCE.rglob("*.py")}))
+def test_no_room_uses_an_underscore_name_of_another(room):
+    own = own_names(room)
+    for path in SOURCE.rglob("*.py"):
+        if room_of(path) == room:
+            assert foreign_names(path.read_text(), room, own) == [], path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model._oracle = recording",
+        "prepared = made.model._prepare(10, 3)",
+        "from ..estimators.linear import _is_number",
+        "from sklearn.utils.validation import _num_samples",
+    ],
+)
+def test_a_foreign_name_is_seen(text):
+    """The control of the test above."""
+    assert foreign_names(text, "audit", own_names("audit"))
+
+
+def test_own_names_and_public_ones_are_not_foreign():
+    text = "self._rows = 1\nother._opener\nfrom .linear import _margins\nmodel.request()\nmodel.__dict__"
+    assert foreign_names(text, "fits", {"_opener"}) == []
+
+
+# ------------------------------------------------------------------------------------------------ on top
+
+
+@pytest.mark.parametrize("room", ["fits", "estimators"])
+def test_what_stands_on_top_is_not_imported_from_below(room):
+    code = f"import sys, dpsparse.{room}; print([m for m in sys.modules if m.split('.')[:2] in (['dpsparse', 'planner'], ['dpsparse', 'audit'], ['dpsparse', 'cli'])])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_the_program_of_a_fit_does_not_know_scikit_learn():
+    code = "import sys, dpsparse.fits; print('sklearn' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
+
+
+def test_any_is_rare():
+    """Fewer than 8 in a thousand lines: names of real types say what goes where."""
+    texts = [path.read_text() for path in SOURCE.rglob("*.py")]
+    lines = sum(len(text.splitlines()) for text in texts)
+    used = sum(isinstance(n, ast.Name) and n.id == "Any" for text in texts for n in ast.walk(ast.parse(text)))
+    assert used < 8 * lines / 1000

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, audit, recipes
 from dpsparse.accounting import price
 from dpsparse.privacy import Budget
@@ -49,8 +50,8 @@ def test_estimators_keep_replay_swap_and_asks_equal_plan(name, kind, task, adjac
 def test_solvers_keep_replay_swap_and_asks_equal_plan(name):
     X, y = data("dense", "regression")
     est = estimator("regression", name)
-    prepared = est._prepare(*X.shape, sparse=False, models=1)
-    w = audit.check_solver(prepared.solver, prepared.facts, est._loss(), X, y, budget=prepared.priced.budget)
+    prepared = prepared_for(est, *X.shape, sparse=False, models=1)
+    w = audit.check_solver(prepared.solver, prepared.facts, est.request().loss, X, y, budget=prepared.priced.budget)
     assert np.count_nonzero(w[:30]) <= 3
 
 
@@ -67,7 +68,7 @@ def test_a_recipe_named_and_nothing_else_gives_a_working_fit(name, task):
 @pytest.mark.parametrize("name", PRIVATE)
 def test_the_plan_of_a_recipe_does_not_need_data_and_is_priced_within_budget(name):
     est = estimator("regression", name)
-    prepared = est._prepare(500, 60, sparse=False, models=1)
+    prepared = prepared_for(est, 500, 60, sparse=False, models=1)
     budget = Budget.approx(3.0, 1e-5, "replace-one")
     assert price(prepared.plan, budget).epsilon() <= 3.0
     assert est.plan(500, 60).epsilon <= 3.0

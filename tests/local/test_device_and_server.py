@@ -8,6 +8,7 @@ import pytest
 
 from dpsparse import SparseClassifier, SparseRegressor
 from dpsparse.data.rows import PrivateRows
+from dpsparse.fits import Opened, hold_rows, substitute_oracles
 from dpsparse.local import Device, MessageError, Protocol, Report, Server, Task
 from dpsparse.losses import Custom, KnownLink
 from dpsparse.oracles import LocalOracle
@@ -38,18 +39,18 @@ def served(server: Server, devices: list, deal: np.ndarray):
 
 
 @pytest.mark.parametrize("mechanism", ["privunit", "duchi", "gaussian"])
-def test_with_the_same_randomness_devices_give_the_model_of_the_simulated_fit(mechanism, monkeypatch):
+def test_with_the_same_randomness_devices_give_the_model_of_the_simulated_fit(mechanism):
     delta = 1e-5 if mechanism == "gaussian" else 0.0
     model = regressor(LDPIHT(steps=3, mechanism=mechanism), delta=delta, sparsity=2)
     stream = audit.Stream(3)
 
-    def one_by_one(rows, loss, prepared, *_):
-        from dataclasses import replace
+    def one_by_one(prepared, X, y, *_):
+        rows = hold_rows(X, y, prepared.facts)
+        oracle = LocalOracle(rows, prepared.loss, prepared.of_one_model, stream, entries=1)
+        return Opened(oracle, oracle.till, rows.applied_shift, rows.applied_intercept)
 
-        return LocalOracle(rows, loss, replace(prepared.priced, plan=prepared.plan), stream, entries=1)
-
-    monkeypatch.setattr(model, "_oracle", one_by_one)
-    simulated = model.fit(X, Y)
+    with substitute_oracles(one_by_one):
+        simulated = model.fit(X, Y)
     server = Server(model, n_people=300, n_features=4)
     stream = audit.Stream(3)
     devices = [

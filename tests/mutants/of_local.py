@@ -2,8 +2,8 @@
 
 from .mutant import changed
 
-SCALAR = "mechanisms/test_local_scalar.py audits/test_local_audit.py"
-BALL = "mechanisms/test_local_ball.py audits/test_local_audit.py"
+SCALAR = "mechanisms/test_local_scalar.py attacks/test_local_audit.py"
+BALL = "mechanisms/test_local_ball.py attacks/test_local_audit.py"
 ONCE = "privacy/test_participation.py oracles/test_local.py"
 
 MUTANTS = (

@@ -17,7 +17,7 @@ MUTANTS = (
     ),
     *changed(
         "mechanisms/gaussian.py",
-        "audits/test_objective_audit.py",
+        "attacks/test_objective_audit.py",
         (
             "half of the tilt of an objective",
             "scale * randomness.generator().standard_normal(size)",

@@ -56,7 +56,7 @@ MUTANTS = (
     ),
     *changed(
         "oracles/central.py",
-        "audits/test_sampling_audit.py oracles/test_central.py",
+        "attacks/test_sampling_audit.py oracles/test_central.py",
         (
             "the rounding of a sampled sum is counted for one record",
             "records = relation.kappa if isinstance(ask.rows, PoissonRows) else 1",
@@ -80,7 +80,7 @@ MUTANTS = (
     ),
     *changed(
         "oracles/central.py",
-        "audits/test_objective_audit.py recipes/test_two_stage.py",
+        "attacks/test_objective_audit.py recipes/test_two_stage.py",
         (
             "a perturbed objective forgets kappa",
             "sensitivity = self.priced.budget.kappa * question.clip.norm",
@@ -94,7 +94,7 @@ MUTANTS = (
     ),
     *changed(
         "oracles/central.py",
-        "audits/test_teacher_audit.py",
+        "attacks/test_teacher_audit.py",
         ("half of the noise of an estimate", "scale = sensitivity / strength", "scale = sensitivity / strength / 2"),
     ),
     *changed(
@@ -161,7 +161,7 @@ MUTANTS = (
     ),
     *changed(
         "oracles/scores.py",
-        "oracles/test_scores.py oracles/test_central.py audits/test_frank_wolfe_audit.py",
+        "oracles/test_scores.py oracles/test_central.py attacks/test_frank_wolfe_audit.py",
         (
             "half of the range of magnitudes",
             "min(2 * float(head.max()), math.sqrt(2) * reach.l2(relation))",

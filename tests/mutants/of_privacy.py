@@ -58,8 +58,8 @@ MUTANTS = (
         ("draws of a turn are counted once", "ask.offset)] += ask.draws", "ask.offset)] += 1"),
         (
             "costs that round to one are counted once",
-            "own[replace(cost, rho=cost.rho * rate)] += count",
-            "own[replace(cost, rho=cost.rho * rate)] = count",
+            "own[replace(cost, rho=cost.rho * rho_scale)] += count",
+            "own[replace(cost, rho=cost.rho * rho_scale)] = count",
         ),
         (
             "the cheapest branch is priced",
@@ -160,7 +160,7 @@ MUTANTS = (
     ),
     *changed(
         "accounting/pairs.py",
-        SAMPLED + " audits/test_sampling_audit.py",
+        SAMPLED + " attacks/test_sampling_audit.py",
         (
             "opposite records are taken for absent ones",
             "return (Pair(rate, multiplier, 1.0, -1.0),)",

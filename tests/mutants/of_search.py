@@ -4,7 +4,7 @@ from .mutant import changed
 
 TUNING = "accounting/test_random_stopping.py"
 TALLIES = "oracles/test_tallies.py"
-SEARCH = "audits/test_search_audit.py"
+SEARCH = "attacks/test_search_audit.py"
 
 MUTANTS = (
     *changed(
@@ -101,21 +101,37 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "preparation/priced.py",
-        "preparation/test_steps.py",
+        "fits/request.py",
+        "fits/test_request.py",
         (
             "a private number of rows is taken from the data",
-            "if Adjacency.named(self.adjacency) is Adjacency.ADD_REMOVE:",
-            "if False:",
+            "    if adjacency is Adjacency.ADD_REMOVE:\n",
+            "    if False:\n",
         ),
+        ("the default delta is ten times as large", "min(1e-6, 1 / (10 * n_rows))", "min(1e-6, 1 / n_rows)"),
+    ),
+    *changed(
+        "fits/oracle.py",
+        "fits/test_run.py estimators/test_ledger_fits.py",
+        (
+            "the ledger hears of an answer after it was computed",
+            "        if payment is not None:\n            payment.start()\n",
+            "",
+        ),
+    ),
+    *changed(
+        "fits/statement.py",
+        "fits/test_statement.py",
+        ("a seed is not mentioned", "return () if secure else (", "return () if True else ("),
+        ("a large delta is not mentioned", "if prepared.delta > 1 / facts.n_rows:", "if False:"),
     ),
     *changed(
         "ledger/payment.py",
         "estimators/test_ledger_fits.py ledger/test_ledger.py",
         (
             "the ledger is not told of the first answer",
-            "                self.reservation.start()\n            charged(name)",
-            "                pass\n            charged(name)",
+            "            self.reservation.start()\n",
+            "            pass\n",
         ),
         ("what has no price is fitted on guarded data", "    if bill is None:\n", "    if False:\n"),
         (

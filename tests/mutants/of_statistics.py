@@ -2,9 +2,9 @@
 
 from .mutant import changed
 
-TEACHER = "statistics/test_teacher.py statistics/test_objective_perturbation.py audits/test_teacher_audit.py"
+TEACHER = "statistics/test_teacher.py statistics/test_objective_perturbation.py attacks/test_teacher_audit.py"
 MINIMISE = "statistics/test_minimise.py statistics/test_teacher.py"
-OBJECTIVE = "statistics/test_objective_perturbation.py audits/test_objective_audit.py recipes/test_two_stage.py"
+OBJECTIVE = "statistics/test_objective_perturbation.py attacks/test_objective_audit.py recipes/test_two_stage.py"
 
 MUTANTS = (
     *changed(

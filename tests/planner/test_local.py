@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor
 from dpsparse.planner.local import people_needed, warnings
 
@@ -12,7 +13,7 @@ from dpsparse.planner.local import people_needed, warnings
 def prepared(recipe="ldp_iht", n=1000, p=500, epsilon=1.0, task="regression", **options):
     shared = {"epsilon": epsilon, "recipe": recipe, "sparsity": 5, "feature_bound": 1.0, **options}
     model = SparseRegressor(target_bound=4.0, **shared) if task == "regression" else SparseClassifier(**shared)
-    return model._prepare(n, p, sparse=False, models=1)
+    return prepared_for(model, n, p, sparse=False, models=1)
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from builders import declared_facts
 from dpsparse import Budget, SparseClassifier, SparseRegressor
 from dpsparse.planner import Band, Outlook
 from dpsparse.recipes import DPIGHT, Auto
@@ -16,7 +17,7 @@ def classifier(**changes):
 
 
 def outlook(model, n_rows, n_features, **changes):
-    given = {"facts": model._facts(n_rows, n_features, False), "recipe": Auto(), "budget": Budget.approx(1.0, 1e-6)}
+    given = {"facts": declared_facts(model, n_rows, n_features), "recipe": Auto(), "budget": Budget.approx(1.0, 1e-6)}
     return Outlook(**given | {"delta": 1e-6} | changes)
 
 

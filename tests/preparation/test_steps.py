@@ -59,8 +59,8 @@ def test_what_happens_to_a_row_depends_on_no_other(step):
 
 def test_non_negative_rows_keep_their_lower_bound():
     before = Bounds(0.0, 5.0, 10.0)
-    assert RowNormalizer()._bounds_after(before, 4).lower == 0.0
-    assert RowNormalizer()._bounds_after(None, 4).lower == -1.0
+    assert RowNormalizer().bounds_after(before, 4).lower == 0.0
+    assert RowNormalizer().bounds_after(None, 4).lower == -1.0
 
 
 @BOTH
@@ -75,9 +75,9 @@ def test_public_scaling_clips_and_maps_to_the_unit_box(storage):
 
 
 def test_public_scaling_passes_a_row_norm_on():
-    out = PublicScaler(feature_bound=2.0)._bounds_after(Bounds(-2.0, 2.0, 1.0), 100)
+    out = PublicScaler(feature_bound=2.0).bounds_after(Bounds(-2.0, 2.0, 1.0), 100)
     assert out.row_norm == 0.5
-    assert PublicScaler(feature_bound=2.0)._bounds_after(None, 100).row_norm == 10.0
+    assert PublicScaler(feature_bound=2.0).bounds_after(None, 100).row_norm == 10.0
 
 
 # ------------------------------------------------------------------------------------------------ scales
@@ -175,8 +175,8 @@ def test_exact_noise_is_available(step):
     ("step", "error", "message"),
     [
         (PrivateScaler(), MissingBoundError, "no bound on the features"),
-        (PrivateScaler(feature_bound=1.0, floor=0), ValueError, "floor must be a positive"),
-        (PrivateScaler(feature_bound=1.0, slack=-1), ValueError, "slack must be a positive"),
+        (PrivateScaler(feature_bound=1.0, floor=0), ValueError, "floor must be one positive"),
+        (PrivateScaler(feature_bound=1.0, slack=-1), ValueError, "slack must be one positive"),
         (PrivateScaler(feature_bound=1.0, epsilon=0), BudgetError, "epsilon must be a positive"),
         (PrivateScaler(feature_bound=1.0, delta=0.0), BudgetError, "delta"),
         (PrivateScaler(feature_bound=1.0, budget=3), PrivacyError, "Budget.zcdp"),
@@ -187,7 +187,7 @@ def test_exact_noise_is_available(step):
         (NoisyCount(adjacency="replace-one"), PrivacyError, "the number of rows is public"),
         (PublicScaler(), MissingBoundError, "no bound on the features"),
         (PublicScaler(feature_bound=0.0), MissingBoundError, "lo < hi"),
-        (RowNormalizer(norm="l3"), ValueError, "norm must be 'l2', 'l1' or 'max'"),
+        (RowNormalizer(norm="l3"), ValueError, "norm must be one of 'l2', 'l1', 'max'"),
         (RowNormalizer(length=0.0), MissingBoundError, "positive finite number"),
     ],
 )

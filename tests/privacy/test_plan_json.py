@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, recipes
 from dpsparse.accounting.costs.base import canonical
 from dpsparse.privacy import Ask, Noise, Plan, PoissonRows, PrivacyError, RandomTimes
@@ -41,7 +42,7 @@ def prepared(name: str, models: int = 1):
         lambda: SparseRegressor(target_bound=2.0, alpha=1.0, accept=recipes.get(name).needs, **shared),
     ):
         try:
-            found = make()._prepare(400, 30, sparse=False, models=models)
+            found = prepared_for(make(), 400, 30, sparse=False, models=models)
             break
         except (ValueError, TypeError) as error:
             found = error

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, recipes
 from dpsparse.facts import Penalty
 from dpsparse.privacy import Noise
@@ -25,7 +26,7 @@ def estimator(task, **options):
 
 def prepared(recipe=None, task="regression", n=1000, d=100, **options):
     made = estimator(task, **{"recipe": recipe or recipes.DPCD(), "epsilon": 1.0, **options})
-    return made._prepare(n, d, sparse=False, models=1)
+    return prepared_for(made, n, d, sparse=False, models=1)
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor
 from dpsparse.facts import Penalty
 from dpsparse.recipes import DPFrankWolfe
@@ -26,7 +27,7 @@ def estimator(task="regression", **options):
 
 
 def solver(n=1000, d=100, **options):
-    return estimator(**options)._prepare(n, d, sparse=False, models=1).solver
+    return prepared_for(estimator(**options), n, d, sparse=False, models=1).solver
 
 
 @pytest.mark.parametrize("sparsity", [3, None])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, recipes
 from dpsparse.accounting import price
 from dpsparse.facts import Penalty
@@ -30,7 +31,7 @@ def estimator(task, **options):
 
 def solver(task="regression", n=1000, d=100, epsilon=1.0, delta=1e-6, sparse=False, recipe=None, **options):
     made = estimator(task, epsilon=epsilon, delta=delta, recipe=recipe or recipes.DPGCD(), **options)
-    return made._prepare(n, d, sparse=sparse, models=1).solver
+    return prepared_for(made, n, d, sparse=sparse, models=1).solver
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
@@ -102,7 +103,7 @@ def test_auto_prices_both_mechanisms_and_takes_the_quieter(steps, noise):
     recipe = recipes.DPGCD(steps=steps)
     assert solver(recipe=recipe).noise is noise
     est = estimator("regression", epsilon=1.0, delta=1e-6)
-    facts, budget = est._prepare(1000, 100, sparse=False, models=1).facts, Budget.approx(1.0, 1e-6)
+    facts, budget = prepared_for(est, 1000, 100, sparse=False, models=1).facts, Budget.approx(1.0, 1e-6)
     levels = {
         m: noise_level(recipes.DPGCD(steps=steps, mechanism=m).solver(facts, budget), facts, budget)
         for m in ("gaussian", "pure")
@@ -122,7 +123,7 @@ def test_private_curvature_is_priced_read_once_and_floored():
     assert made.plan(None, None)["squares"].share == pytest.approx(0.02)
 
     class Loud:
-        facts = estimator("regression")._prepare(400, 100, sparse=False, models=1).facts
+        facts = prepared_for(estimator("regression"), 400, 100, sparse=False, models=1).facts
 
         def scale(self, *_):
             return 0.03

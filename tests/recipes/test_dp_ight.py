@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from benchmarks.settings import data_folder, fit, news20, relative_error, synthetic
 
+from builders import prepared_for
 from dpsparse import SparseRegressor, recipes
 from dpsparse.privacy import Budget
 
@@ -91,7 +92,7 @@ def test_auto_peels_by_the_public_formula():
             fit_intercept=False,
             recipe="dp_ight",
         )
-        return type(est._prepare(1000, 400, sparse=False, models=1).solver).__name__
+        return type(prepared_for(est, 1000, 400, sparse=False, models=1).solver).__name__
 
     edge = 10.0 / math.sqrt(4 * math.log(400))
     assert solver(0.9 * edge, 4) == "PeeledIHT"
@@ -100,10 +101,14 @@ def test_auto_peels_by_the_public_formula():
 
 def test_defaults_are_functions_of_public_facts_alone():
     est = SparseRegressor(sparsity=5, recipe="dp_ight", **BOUNDS)
-    one, two = (est._prepare(700, 40, sparse=False, models=1).solver for _ in range(2))
+    one, two = (prepared_for(est, 700, 40, sparse=False, models=1).solver for _ in range(2))
     assert one == two
-    tighter = SparseRegressor(sparsity=5, recipe="dp_ight", budget=Budget.zcdp(1e-6), **BOUNDS)._prepare(
-        700, 40, sparse=False, models=1
+    tighter = prepared_for(
+        SparseRegressor(sparsity=5, recipe="dp_ight", budget=Budget.zcdp(1e-6), **BOUNDS),
+        700,
+        40,
+        sparse=False,
+        models=1,
     )
     assert len(tighter.solver.step_sizes) <= len(one.step_sizes)
 

@@ -5,7 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, audit
+from dpsparse.audit.recording import record_fits
 from dpsparse.facts import Clip, Facts, Penalty
 from dpsparse.oracle import GradientChange
 from dpsparse.privacy import EveryRow, PoissonRows
@@ -23,7 +25,7 @@ def estimator(task="regression", **options):
 
 
 def prepared(recipe, n=1000, d=20, **options):
-    return estimator(recipe=recipe, **{"epsilon": 1.0, **options})._prepare(n, d, sparse=False, models=1)
+    return prepared_for(estimator(recipe=recipe, **{"epsilon": 1.0, **options}), n, d, sparse=False, models=1)
 
 
 @pytest.mark.parametrize("options", [{"sparsity": 3}, {}, {"sparsity": 3, "penalty": "l2", "alpha": 0.1}])
@@ -105,20 +107,12 @@ def test_noise_follows_the_bound_and_the_price_does_not(cls):
     assert min(a.sensitivity for a in changes) == pytest.approx(2 * 2.0**-20 * clip, rel=0.01), "first inner steps"
 
 
-def test_the_solver_asks_for_changes_within_the_public_bound(monkeypatch):
+def test_the_solver_asks_for_changes_within_the_public_bound():
     X, y = easy("regression", n=300)
-    seen = []
     model = estimator(epsilon=2.0, sparsity=3, recipe=DPSCSGHT(epochs=2))
-    ordinary = type(model)._oracle
-
-    def spy(self, *arguments):
-        oracle = ordinary(self, *arguments)
-        answer = oracle.answer
-        oracle.answer = lambda question, ask: seen.append(question) or answer(question, ask)
-        return oracle
-
-    monkeypatch.setattr(type(model), "_oracle", spy)
-    model.fit(X, y)
+    with record_fits() as recorded:
+        model.fit(X, y)
+    seen = recorded[0].oracle.questions
     made = prepared(DPSCSGHT(epochs=2), n=300, epsilon=2.0, sparsity=3)
     changes = [q for q in seen if isinstance(q, GradientChange)]
     assert len(changes) == 8

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, audit
 from dpsparse.facts import Penalty
 from dpsparse.privacy import EveryRow, PoissonRows
@@ -27,7 +28,7 @@ def estimator(task="regression", **options):
 
 
 def solver(n=2000, d=100, task="regression", **options):
-    return estimator(task, **options)._prepare(n, d, sparse=False, models=1).solver
+    return prepared_for(estimator(task, **options), n, d, sparse=False, models=1).solver
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
@@ -85,7 +86,7 @@ def test_a_public_schedule_of_batches_has_one_noise_multiplier():
 def test_the_path_ends_at_three_quarters_of_a_target_of_noise():
     """Noise of the path, steps times noise of one step over the root of their number, in the margin of a full row."""
     made = solver(n=2000, d=100, epsilon=1.0, fit_intercept=False)
-    prepared = estimator(epsilon=1.0, fit_intercept=False)._prepare(2000, 100, sparse=False, models=1)
+    prepared = prepared_for(estimator(epsilon=1.0, fit_intercept=False), 2000, 100, sparse=False, models=1)
     per_step = 2 * made.clip.norm / prepared.priced.cost("gradient").strength / 2000
     rate = prepared.plan["gradient"].rows.rate
     noise = sum(made.step_sizes) / math.sqrt(len(made.step_sizes)) * per_step / rate

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, recipes
 from dpsparse.facts import Penalty
 from dpsparse.privacy import EveryRow, PoissonRows
@@ -47,7 +48,7 @@ def test_every_step_is_thresholded():
 
 def test_batches_follow_a_public_schedule():
     made = estimator(recipe=DPSGDHT(steps=3, batch_size=(10.0, 10.0, 1e9)), epsilon=1.0)
-    made = made._prepare(1000, 20, sparse=False, models=1)
+    made = prepared_for(made, 1000, 20, sparse=False, models=1)
     assert made.solver.rows == (PoissonRows(0.01), PoissonRows(0.01), EveryRow())
     assert [(a.name, a.times) for a in made.plan.asks] == [("gradient", 2), ("gradient-2", 1)]
 
@@ -60,7 +61,7 @@ def test_sampling_saves_no_noise_to_speak_of_at_the_same_number_of_steps():
     noise = {}
     for rows in (20242, 10000, 512):
         made = estimator(recipe=DPSGDHT(steps=20, batch_size=rows, clip=1.0), epsilon=2.0)
-        prepared = made._prepare(20242, 100, sparse=False, models=1)
+        prepared = prepared_for(made, 20242, 100, sparse=False, models=1)
         cost = prepared.priced.cost("gradient")
         noise[rows] = 2 / cost.strength / cost.sampling_rate
     assert noise[10000] == pytest.approx(noise[20242], rel=0.005)

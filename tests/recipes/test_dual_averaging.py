@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, recipes
 from dpsparse.data import PrivateRows
 from dpsparse.losses import Logistic, Squared
@@ -40,11 +41,11 @@ def model(task: str, recipe, **options):
 
 def twin(estimator, X, y):
     """The same solver on exact answers: coefficients and intercept."""
-    prepared = estimator._prepare(*X.shape, sparse=False, models=1)
+    prepared = prepared_for(estimator, *X.shape, sparse=False, models=1)
     solver = replace(prepared.solver, noise=Noise.NONE)
     rows = PrivateRows(X, y, prepared.facts, lattice=False)
     plan = solver.plan(prepared.facts, Budget.approx(1.0, 0.5))
-    w = solver.run(ExactOracle(rows, estimator._loss(), plan, np.random.default_rng(0)))
+    w = solver.run(ExactOracle(rows, estimator.request().loss, plan, np.random.default_rng(0)))
     shift, d = rows.applied_shift, X.shape[1]
     return w[:d], float(w[-1]) * rows.applied_intercept - float(shift @ w[:d])
 
@@ -179,8 +180,8 @@ def test_the_noise_of_the_path_does_not_depend_on_the_number_of_steps():
     X = plain(d=40)[0]
     noise = []
     for steps in (10, 200):
-        prepared = model("regression", recipes.DualAveraging(steps=steps), epsilon=1.0)._prepare(
-            *X.shape, sparse=False, models=1
+        prepared = prepared_for(
+            model("regression", recipes.DualAveraging(steps=steps), epsilon=1.0), *X.shape, sparse=False, models=1
         )
         loop = prepared.solver.loop
         each = [s / prepared.priced.cost("gradient", t).strength for t, s in enumerate(loop.sizes)]
@@ -190,7 +191,7 @@ def test_the_noise_of_the_path_does_not_depend_on_the_number_of_steps():
 
 
 def test_shares_of_the_parts_are_as_documented():
-    prepared = model("classification", "dual_averaging", sparsity=4)._prepare(400, 40, sparse=False, models=1)
+    prepared = prepared_for(model("classification", "dual_averaging", sparsity=4), 400, 40, sparse=False, models=1)
     shares = {a.name: a.share for a in prepared.plan.asks}
     assert sum(shares.values()) == pytest.approx(1.0)
     assert shares["means"] == pytest.approx(0.06)
@@ -203,8 +204,12 @@ def test_a_rare_class_holds_the_weights_back(share, expected):
     """A column with a mean far above the floor: its weight over that of an absent one is the root of floor over mean."""
     rng = np.random.default_rng(0)
     X, y = rng.uniform(0.4, 0.6, (4000, 2)) * [1.0, 0.0], (rng.random(4000) < share).astype(float)
-    prepared = model("classification", "dual_averaging", feature_bound=(0.0, 1.0), epsilon=50.0)._prepare(
-        4000, 2, sparse=False, models=1
+    prepared = prepared_for(
+        model("classification", "dual_averaging", feature_bound=(0.0, 1.0), epsilon=50.0),
+        4000,
+        2,
+        sparse=False,
+        models=1,
     )
     oracle = CentralOracle(PrivateRows(X, y, prepared.facts), Logistic(), prepared.priced, Randomness(0))
     rule = prepared.solver.weighting

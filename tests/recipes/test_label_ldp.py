@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import dpsparse
+from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, audit
 from dpsparse.facts import Facts
 from dpsparse.losses import Huber, KnownLink, Poisson
@@ -128,7 +129,7 @@ def test_the_strength_of_the_lasso_has_the_order_of_the_paper_and_takes_a_consta
     found = recipe.solver(facts, Budget.approx(0.5, 0.0)).loop.penalty.alpha
     assert found == pytest.approx(3 * math.sqrt(math.log(100) / (10_000 * 0.25)))
     own = SparseRegressor(recipe=recipe, penalty="l1", alpha=0.7, feature_bound=1.0, target_bound=1.0)
-    assert own._prepare(100, 5, sparse=False, models=1).solver.loop.penalty.alpha == 0.7
+    assert prepared_for(own, 100, 5, sparse=False, models=1).solver.loop.penalty.alpha == 0.7
 
 
 def test_theory_takes_the_choices_of_theorem_five():
@@ -179,8 +180,8 @@ def test_defaults_for_several_classes_are_those_of_what_a_report_costs(recipe, e
     several = SparseClassifier(epsilon=1.0, recipe=recipe, feature_bound=1.0, classes=[0, 1, 2])
     one = SparseClassifier(epsilon=epsilon, recipe=recipe, feature_bound=1.0, classes=[0, 1])
     n, p = 20_000, 40
-    found = several._prepare(n, p, sparse=False, models=3).solver
-    wanted = one._prepare(n, p, sparse=False, models=1).solver
+    found = prepared_for(several, n, p, sparse=False, models=3).solver
+    wanted = prepared_for(one, n, p, sparse=False, models=1).solver
     found, wanted = (getattr(s, "loop", s) for s in (found, wanted))
     assert found.sparsity == wanted.sparsity
     if recipe == "label_ldp_lasso":

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, recipes
 from dpsparse.accounting import price
 from dpsparse.data import PrivateRows
@@ -49,10 +50,10 @@ def model(task="regression", **options):
 
 def twin(estimator, X, y) -> tuple[np.ndarray, float]:
     """The same solver on exact answers: coefficients and intercept."""
-    prepared = estimator._prepare(*X.shape, sparse=sp.issparse(X), models=1)
+    prepared = prepared_for(estimator, *X.shape, sparse=sp.issparse(X), models=1)
     solver = replace(prepared.solver, noise=Noise.NONE, selection_noise=Noise.NONE)
     rows = PrivateRows(X, y.astype(float), prepared.facts, lattice=False)
-    oracle = ExactOracle(rows, estimator._loss(), solver.plan(prepared.facts, None), np.random.default_rng(0))
+    oracle = ExactOracle(rows, estimator.request().loss, solver.plan(prepared.facts, None), np.random.default_rng(0))
     w = solver.run(oracle)
     assert oracle.till.unused == {}
     constant = float(w[-1]) * rows.applied_intercept if prepared.facts.free else 0.0

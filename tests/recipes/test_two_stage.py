@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, load, recipes
 from dpsparse.accounting import price
 from dpsparse.data.rows import PrivateRows
@@ -35,9 +36,9 @@ def estimator(task="regression", **options):
 
 def twin(est, X, y):
     """The same solver on the exact oracle."""
-    prepared = est._prepare(*X.shape, sparse=sp.issparse(X), models=1)
+    prepared = prepared_for(est, *X.shape, sparse=sp.issparse(X), models=1)
     rows = PrivateRows(X, np.asarray(y, float), prepared.facts, lattice=False)
-    w = prepared.solver.run(ExactOracle(rows, est._loss(), prepared.plan, np.random.default_rng(0)))
+    w = prepared.solver.run(ExactOracle(rows, est.request().loss, prepared.plan, np.random.default_rng(0)))
     return w[: X.shape[1]], prepared
 
 
@@ -209,10 +210,10 @@ def test_a_perturbed_minimum_counts_the_rows_that_are_there_and_nothing_else():
     est = estimator(epsilon=1.0)
     errors = []
     for n in (1000, 8000):
-        prepared = est._prepare(n, 30, sparse=False, models=1)
+        prepared = prepared_for(est, n, 30, sparse=False, models=1)
         rows = PrivateRows(X[:n], y[:n], prepared.facts)
         found = [
-            prepared.solver.run(CentralOracle(rows, est._loss(), prepared.priced, Randomness(s)))[:30]
+            prepared.solver.run(CentralOracle(rows, est.request().loss, prepared.priced, Randomness(s)))[:30]
             for s in range(10)
         ]
         exact, _ = twin(estimator(epsilon=1e4), X[:n], y[:n])

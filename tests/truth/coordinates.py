@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from builders import prepared_for
 from dpsparse.data import PrivateRows
 from dpsparse.facts import Facts, Penalty, Vector
+from dpsparse.fits import make_oracle
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import ExactOracle
 from dpsparse.privacy import Budget, Noise
@@ -33,10 +35,10 @@ def objective(X: Any, y: Vector, coef: Vector, intercept: float, task: str, pena
 
 def central_and_exact(estimator: Any, X: np.ndarray, y: np.ndarray) -> tuple[Vector, Vector, Facts]:
     """Coefficients of a private fit, and of the same solver, with the same constants, on the exact oracle."""
-    prepared = estimator._prepare(*X.shape, sparse=False, models=1)
-    loss, facts = estimator._loss(), prepared.facts
+    prepared = prepared_for(estimator, *X.shape, sparse=False, models=1)
+    loss, facts = estimator.request().loss, prepared.facts
     rows = PrivateRows(X, y.astype(float), facts)
-    private = prepared.solver.run(estimator._oracle(rows, loss, prepared, Randomness(5), lambda _: None))
+    private = prepared.solver.run(make_oracle(rows, loss, prepared.of_one_model, Randomness(5)))
     names = [n for n in ("noise", "selection_noise") if hasattr(prepared.solver, n)]
     quiet = replace(
         prepared.solver,

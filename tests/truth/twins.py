@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from builders import prepared_for
 from dpsparse.data import PrivateRows
 from dpsparse.facts import Facts, Vector
+from dpsparse.fits import make_oracle
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import ExactOracle
 from dpsparse.privacy import Budget, Noise
@@ -17,10 +19,10 @@ from dpsparse.privacy import Budget, Noise
 
 def both_runs(estimator: Any, X: Any, y: np.ndarray, seed: int = 5) -> tuple[Vector, Vector, Facts]:
     """Coefficients of a private fit, and of the same solver without noise and clip."""
-    prepared = estimator._prepare(*X.shape, sparse=sp.issparse(X), models=1)
-    loss, facts = estimator._loss(), prepared.facts
+    prepared = prepared_for(estimator, *X.shape, sparse=sp.issparse(X), models=1)
+    loss, facts = estimator.request().loss, prepared.facts
     rows = PrivateRows(X, y.astype(float), facts)
-    private = prepared.solver.run(estimator._oracle(rows, loss, prepared, Randomness(seed), lambda _: None))
+    private = prepared.solver.run(make_oracle(rows, loss, prepared.of_one_model, Randomness(seed)))
     quiet = replace(prepared.solver, noise=Noise.NONE)
     plan = quiet.plan(facts, Budget.approx(1.0, 0.5))
     exact = ExactOracle(PrivateRows(X, y.astype(float), facts, lattice=False), loss, plan, np.random.default_rng(seed))

@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import dpsparse
 from dpsparse import Budget, Ledger, PrivateSearch, SparseClassifier, SparseRegressor, audit, recipes
 from dpsparse.accounting.random_stopping import Poisson
+from dpsparse.fits import Shape
 from dpsparse.privacy import (
     Adjacency,
     AssumptionError,
@@ -113,7 +114,7 @@ def test_every_candidate_is_priced_alike():
     made = search(space=space)
     plan = made.plan(2000, 8)
     for name in space["recipe"]:
-        priced = made._prepared({"recipe": name}, plan, n_features=8, sparse=False, models=1).priced
+        priced = made.prepare_candidate({"recipe": name}, plan, Shape(n_rows=2000, n_features=8)).priced
         assert priced.rho <= plan.training_rho
         assert priced.rho > 0.99 * plan.training_rho
 
@@ -318,8 +319,8 @@ def test_progress_is_shown_without_a_count(capsys):
         ({"law": "fixed"}, BudgetError, "law must be 'auto' or one of"),
         ({"scoring": "accuracy"}, ValueError, "neg_mean_squared_error"),
         ({"score_bound": -1.0}, PrivacyError, "score_bound must be one positive"),
-        ({"score_share": 1.0}, ValueError, "score_share must lie strictly between"),
-        ({"holdout": 1.5}, ValueError, "holdout must be None or lie strictly between"),
+        ({"score_share": 1.0}, ValueError, "score_share must be a number strictly between"),
+        ({"holdout": 1.5}, ValueError, "holdout must be a number strictly between"),
         ({"holdout": 1e-6}, ValueError, "nothing to score"),
         ({"model": regressor(feature_bound=None)}, PrivacyError, "no bound on the features"),
         ({"model": regressor(adjacency="add-remove")}, PrivacyError, "n_rows must be declared"),

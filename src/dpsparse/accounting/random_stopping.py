@@ -33,7 +33,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -51,30 +51,6 @@ SMALL_MEAN = 10.0
 
 
 # ------------------------------------------------------------------------------------------------ laws
-
-
-class Law(Protocol):
-    """The law of the number of runs. Public; the number that is drawn is not."""
-
-    name: ClassVar[str]
-
-    @property
-    def mean(self) -> float:
-        """Expected number of runs."""
-        ...
-
-    @property
-    def none(self) -> float:
-        """Probability of no run at all."""
-        ...
-
-    def draw(self, generator: np.random.Generator) -> int:
-        """A number of runs. Secret."""
-        ...
-
-    def renyi(self, base: Bill, orders: Curve = ORDERS) -> Curve:
-        """Renyi divergences of a search whose runs cost `base`."""
-        ...
 
 
 def _negative_binomial(base: Bill, orders: Curve, eta: float, gamma: float, mean: float) -> Curve:

@@ -59,14 +59,6 @@ def one_selection(e: Curve, eta: float) -> Curve:
     return np.where(np.abs(e) < eta, inside, nothing_left(e))
 
 
-def one_selection_density(x: Curve, eta: float) -> Curve:
-    r"""Density of the loss with the curve h of `one_selection`; there are no atoms.
-
-    It is :math:`h'' - h' = e^{x/2}/(4\sinh(\eta/2))`, derivatives in x.
-    """
-    return np.where(np.abs(x) <= eta, np.exp(x / 2) / (4 * math.sinh(eta / 2)), 0.0)
-
-
 def gaussian(e: Curve, mu: float) -> Curve:
     """Delta of N(0, 1) against N(mu, 1), rounded up."""
     first = np.exp(log_ndtr(mu / 2 - e / mu)) * (1 + (512 + 8 * np.abs(e)) * UNIT)

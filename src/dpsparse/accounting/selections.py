@@ -82,35 +82,21 @@ def selection_epsilon(
     return epsilon
 
 
-def calibrate(
-    epsilon: float,
-    delta: float,
-    selection_shares: Counted,
-    gaussian_share: float = 0.0,
-    *,
-    laplace_shares: Counted = (),
-    branches: Sequence[Stage] = (),
-) -> float:
+def calibrate_stage(epsilon: float, delta: float, plan: Stage) -> float:
     """Budget r, rounded down, with which a plan is (epsilon, delta)-DP; 0 if the plan is too long to tell.
 
-    A selection of share a gets the range sqrt(8 r a), the Gaussians together mu = sqrt(2 r gaussian_share), a
-    Laplace noise the level sqrt(2 r a): r times a share is a zCDP cost. `Stage.from_shares` builds branches.
-    The budget returned is one at which delta was evaluated on the fine grid and found small enough.
+    The plan is given at budget 1: a selection of share a has the range sqrt(8 r a) at budget r, the Gaussians together
+    mu = sqrt(2 r gaussian_share), a Laplace noise the level sqrt(2 r a), so that r times a share is a zCDP cost. The budget
+    returned is one at which delta was evaluated on the fine grid and found small enough.
 
     Examples
     --------
-    >>> round(calibrate(1.0, 1e-5, [(0.05, 10)], 0.5), 4)  # adding zCDP costs would admit 0.0306
+    >>> plan = Stage.from_shares([(0.05, 10)], 0.5, (), ())
+    >>> round(calibrate_stage(1.0, 1e-5, plan), 4)  # adding zCDP costs would admit 0.0306
     0.0356
     """
     if not 0 < epsilon < math.inf or not 0 < delta < 1:
         raise ValueError(f"Expected a finite epsilon > 0 and 0 < delta < 1, got {epsilon} and {delta}.")
-    return calibrate_stage(
-        epsilon, delta, Stage.from_shares(selection_shares, gaussian_share, laplace_shares, branches)
-    )
-
-
-def calibrate_stage(epsilon: float, delta: float, plan: Stage) -> float:
-    """As `calibrate`, for a plan given at budget 1."""
     if plan.variance == 0:
         raise ValueError("Every share is 0, which any budget allows. Give a share to a selection or a noise.")
     return 0.0 if too_long(plan) else _calibrate(epsilon, delta, plan)

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-from ..data.rows import PrivateRows
+from ..checks import whole as whole_number
 from ..facts import Facts, Vector
+from ..fits import hold_rows, make_oracle
 from ..losses import Loss
 from ..mechanisms import Randomness
 from ..oracle import Question
-from ..oracles import RecordingOracle, answering
+from ..oracles import RecordingOracle
 from ..privacy import Answer, Ask, EveryRow, Participation, PoissonRows
 from .canaries import QUIET, Base, Menagerie, Worlds, bases, directions_of, records
 from .judge import AskAttack, judge_ask, judge_fit, strength_of
@@ -34,7 +34,7 @@ TRIED = 3
 
 
 def attack(
-    target: Any,
+    target: object,
     *,
     runs: int = 2000,
     fits: int | None = None,
@@ -89,8 +89,7 @@ def attack(
     'no violation found'
     """
     for value, what, least in ((runs, "runs", 8), (processes, "processes", 1), (fits or 8, "fits", 8)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise ValueError(f"{what} must be an integer of at least {least}, got {value!r}.")
+        whole_number(value, what, least=least)
     start = time.perf_counter()
     subject = subject_of(
         target, epsilon=epsilon, delta=delta, n_rows=n_rows, n_features=n_features, facts=facts, loss=loss
@@ -99,7 +98,7 @@ def attack(
     attacks, whole, widths = plan_attacks(subject)
     numbers = seeds(seed)
     # one list of jobs for everything, so that all processes are busy until the end
-    jobs: list[Any] = []
+    jobs: list[AskRuns | FitRuns] = []
     parts: list[tuple[int, int]] = []
     seconds = 0.0
     for job, count in _jobs(subject, attacks, whole, widths, runs, fits):
@@ -134,8 +133,8 @@ def attack(
 
 def _jobs(
     subject: Subject, attacks: Sequence[AskAttack], whole: Worlds, widths: dict[str, int], runs: int, fits: int
-) -> list[tuple[Any, int]]:
-    found: list[tuple[Any, int]] = []
+) -> list[tuple[AskRuns | FitRuns, int]]:
+    found: list[tuple[AskRuns | FitRuns, int]] = []
     for one in attacks:
         for present in (True, False):
             X, y = one.worlds.data(present)
@@ -195,8 +194,8 @@ def _seen_by(subject: Subject, base: Base) -> Base:
 def _recorded(subject: Subject, base: Base) -> RecordingOracle:
     """What a fit of these rows asks; the last row once more, so that there are as many as is public."""
     _, X, y = base
-    rows = PrivateRows(np.vstack([X, X[-1:]]), np.append(y, y[-1:]), subject.facts)
-    oracle = RecordingOracle(answering(rows, subject.loss, subject.priced, Randomness(0)))
+    rows = hold_rows(np.vstack([X, X[-1:]]), np.append(y, y[-1:]), subject.facts)
+    oracle = RecordingOracle(make_oracle(rows, subject.loss, subject.priced, Randomness(0)))
     subject.solver.run(oracle)
     return oracle
 

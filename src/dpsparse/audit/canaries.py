@@ -13,14 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..accounting import PricedPlan
-from ..data.rows import PrivateRows
 from ..facts import Facts, Vector
+from ..fits import hold_rows
 from ..losses import Loss
-from ..mechanisms import Randomness
 from ..oracle import Gradient, GradientChange, Question, Select, SupportVotes, WeightedGradient
-from ..oracles import answering
 from ..privacy import Adjacency, Noise
-from .responses import Response, respond
+from .responses import Held, Response, respond
 
 Record = tuple[Vector, float]
 #: A name, rows and targets.
@@ -96,7 +94,7 @@ def directions_of(question: Question) -> list[Vector]:
 
 
 class Menagerie:
-    """All oracles over one base: with each of the records, and with none."""
+    """All worlds over one base: with each of the records, and with none."""
 
     def __init__(self, base: Base, choices: list[Record], facts: Facts, loss: Loss, priced: PricedPlan) -> None:
         self.base = base
@@ -105,10 +103,7 @@ class Menagerie:
             self.choices.append(None)
         _, X, y = base
         self._labels_only = priced.plan.labels_only
-        self._oracles = [
-            answering(PrivateRows(*with_record(X, y, record), facts), loss, priced, Randomness(0))
-            for record in self.choices
-        ]
+        self._held = [Held(hold_rows(*with_record(X, y, record), facts), loss, priced) for record in self.choices]
 
     def worlds(self, present: int, absent: int) -> Worlds:
         """Two of the datasets; only the second may be the one without a record."""
@@ -118,7 +113,7 @@ class Menagerie:
 
     def responses(self, question: Question, noise: Noise) -> list[Response]:
         """What each of the datasets answers."""
-        return [respond(question, oracle, noise) for oracle in self._oracles]
+        return [respond(question, held, noise) for held in self._held]
 
     def neighbours(self) -> Iterator[tuple[int, int]]:
         """Pairs of datasets that are neighbours; where features are public, those that differ in a label."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -18,6 +17,7 @@ from ..accounting import PricedPlan
 from ..accounting.draws import Cost, Costs
 from ..accounting.pld import sampled_delta
 from ..accounting.selections import selection_delta, too_long
+from ..facts import Vector
 from ..privacy import Noise, Statement
 from ..privacy.curves import gaussian_delta, renyi_delta
 from .lower_bounds import LowerBound
@@ -76,7 +76,7 @@ class Claim:
         label = f"epsilon = {statement.epsilon:.4g} at delta {statement.delta:.3g}"
         return cls(label, tuple(sorted(points)), statement.mu)
 
-    def allowed(self, high: Any) -> Any:
+    def allowed(self, high: Vector | float) -> Vector:
         """The largest probability that the claim allows an event which has at most probability `high` in the other world."""
         high = np.asarray(high, dtype=float)
         most = np.ones_like(high)
@@ -87,14 +87,14 @@ class Claim:
             most = np.minimum(most, np.minimum(factor * high + delta, 1 - (1 - high - delta) / factor))
         return np.clip(most, 0.0, 1.0)
 
-    def excess(self, low: Any, high: Any) -> Any:
+    def excess(self, low: Vector, high: Vector) -> Vector:
         """How far an event, of at least probability `low` in one world and at most `high` in the other, is beyond the claim.
 
         Positive: impossible. In the unit of mu: the difference of the distances of normal laws that the event proves and
         that the claim allows.
         """
         most = np.minimum(self.allowed(high), 1 - ROUNDING)
-        return ndtri(low) - ndtri(most)
+        return np.asarray(ndtri(low) - ndtri(most))
 
     def mu_at(self, bound: LowerBound) -> float:
         """The distance of normal laws that the claim allows for this event; mu itself, where that is the claim."""

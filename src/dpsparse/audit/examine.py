@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ..estimators.linear import SparseLinear
 from ..facts import Vector
-from ..privacy import PrivacyError
+from ..privacy import PrivacyError, Statement
 from .attack import attack
 from .laws import check_estimator_privacy, check_solver
 from .lower_bounds import CONFIDENCE
@@ -26,7 +25,7 @@ LOOSER = 0.25
 
 
 def examine(
-    target: Any,
+    target: object,
     *,
     runs: int = 2000,
     fits: int | None = None,
@@ -112,7 +111,7 @@ def examine(
     return replace(found, laws=tuple(laws), seconds=time.perf_counter() - start)
 
 
-def _law(name: str, holds: str, check: Callable[[], Any]) -> LawCheck:
+def _law(name: str, holds: str, check: Callable[[], object]) -> LawCheck:
     try:
         check()
     except LawBroken as broken:
@@ -120,7 +119,7 @@ def _law(name: str, holds: str, check: Callable[[], Any]) -> LawCheck:
     return LawCheck(name, False, holds)
 
 
-def _second_opinion(statement: Any) -> LawCheck:
+def _second_opinion(statement: Statement) -> LawCheck:
     """Whether another library agrees with the statement."""
     name = "second opinion"
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
@@ -17,6 +17,14 @@ from .responses import Response, clearest
 from .result import Check
 from .runs import priced_alone
 from .subject import Subject
+
+
+class Named(TypedDict):
+    """What was attacked, in words, and how much of the stated movement the canaries use."""
+
+    name: str
+    detail: str
+    reach: NotRequired[float]
 
 
 def strength_of(ask: Ask) -> float:
@@ -59,7 +67,7 @@ def judge_ask(
         f"{type(one.question).__name__}, {one.ask.noise} noise{rows}; worlds {one.worlds.label!r}, "
         f"which use {reach:.0%} of the stated sensitivity"
     )
-    named = {"name": f"ask {one.ask.name!r}", "detail": detail, "reach": reach}
+    named: Named = {"name": f"ask {one.ask.name!r}", "detail": detail, "reach": reach}
     if one.ask.noise is Noise.GUMBEL:  # the first of the draws: its law has range eta
         return _judge_range(one, present[:, 0], absent[:, 0], confidence, delta, named)
     by = _learned_scores(present[:, 0], absent[:, 0]) if one.here.scores else _projections(one, present, absent)
@@ -68,7 +76,7 @@ def judge_ask(
     return _judged(claim, bound, named, pure)
 
 
-def _judged(claim: Claim, bound: LowerBound, named: dict[str, Any], pure: float | None = None) -> Check:
+def _judged(claim: Claim, bound: LowerBound, named: Named, pure: float | None = None) -> Check:
     why = claim.contradiction(bound) if claim.refuted_by(bound) else ""
     if named.get("reach", 0.0) > 1 + 1e-6:
         why = _too_far(named["reach"])
@@ -84,7 +92,7 @@ def _too_far(moved: float) -> str:
 
 
 def _judge_range(
-    one: AskAttack, present: Vector, absent: Vector, confidence: float, delta: float, named: dict[str, Any]
+    one: AskAttack, present: Vector, absent: Vector, confidence: float, delta: float, named: Named
 ) -> Check:
     """How far the log-odds of some candidates against others shift: at most eta, for a selection of range eta.
 
@@ -100,7 +108,7 @@ def _judge_range(
         odds = np.log([bound.present_low, bound.absent_high]) - np.log1p([-bound.present_low, -bound.absent_high])
     proved = max(0.0, float(odds[0] - odds[1])) if np.all(np.isfinite(odds)) else 0.0
     why = ""
-    if named["reach"] > 1 + 1e-6:
+    if named.get("reach", 0.0) > 1 + 1e-6:
         why = _too_far(named["reach"])
     elif proved > one.strength:
         why = f"the log-odds of two sets of candidates shift by at least {proved:.4g}, claimed {one.strength:.4g}"

@@ -8,25 +8,40 @@ takes its intercept from ``y.mean()`` breaks one of them.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
-from typing import Any
+from dataclasses import fields, is_dataclass, replace
+from typing import Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
 
 from ..accounting import price
-from ..data.rows import PrivateRows
 from ..facts import Facts, Vector
+from ..fits import Matrix, Opened, Prepared, hold_rows, make_oracle
 from ..losses import Loss
 from ..mechanisms import Randomness
 from ..oracle import Solver
-from ..oracles import RecordingOracle, ReplayOracle, answering
+from ..oracles import CentralOracle, LocalOracle, RecordingOracle, ReplayOracle
 from ..oracles.replay import Tape
-from ..privacy import Budget, Plan, PrivacyError
+from ..privacy import Budget, PrivacyError
+from .recording import wrap_oracles
 from .watch import LawBroken, WatchedOracle, check_brings_no_rows
+
+
+class Frame(Protocol):
+    """Rows of any kind that scikit-learn takes and that can be put in another order: arrays, sparse matrices, data frames."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows and columns."""
+        ...
+
+    def __getitem__(self, rows: list[int], /) -> Self:
+        """Some of the rows."""
+        ...
+
 
 #: What mostly lies behind a plan and asks that differ.
 STOPPING = (
@@ -36,7 +51,7 @@ STOPPING = (
 
 
 def check_solver(
-    solver: Solver, facts: Facts, loss: Loss, X: Any, y: Vector, *, budget: Budget | None = None
+    solver: Solver, facts: Facts, loss: Loss, X: Matrix, y: Vector, *, budget: Budget | None = None
 ) -> Vector:
     """Check that a solver keeps the laws on some data, and return its coefficients.
 
@@ -64,8 +79,8 @@ def check_solver(
         )
     priced = price(plan, budget)
 
-    def oracle(X: Any, y: Vector) -> Any:
-        return answering(PrivateRows(X, y, facts), loss, priced, Randomness())
+    def oracle(X: Matrix, y: Vector) -> CentralOracle | LocalOracle:
+        return make_oracle(hold_rows(X, y, facts), loss, priced, Randomness())
 
     recorded = RecordingOracle(oracle(X, y))
     try:
@@ -80,7 +95,7 @@ def check_solver(
     return result
 
 
-def check_estimator_privacy(estimator: Any, X: Any, y: Any) -> None:
+def check_estimator_privacy(estimator: BaseEstimator, X: Frame, y: ArrayLike) -> None:
     """Check that an estimator's fit keeps the laws: everything it learns comes from the oracle's answers.
 
     Fits a clone while recording every answer, then fits two more clones that are told the recorded answers: one on the
@@ -94,14 +109,19 @@ def check_estimator_privacy(estimator: Any, X: Any, y: Any) -> None:
     >>> X, y = rng.uniform(-1, 1, (50, 4)), rng.uniform(-1, 1, 50)
     >>> audit.check_estimator_privacy(SparseRegressor(feature_bound=1.0, target_bound=1.0), X, y)
     """
-    tapes: list[Tape] = []
-    plans: list[Plan] = []
-    recorded = _fitted(estimator, X, y, functools.partial(_recording, plans), tapes)
-    other = _other(X, y, np.random.default_rng(0), labels_only=plans[0].labels_only)
-    for law, data in (("replay", (X, y)), ("swap", other)):
-        replay = functools.partial(_next_replay, iter(tapes))
+    oracles: list[RecordingOracle] = []
+
+    def record(_: Prepared, opened: Opened) -> Opened:
+        oracles.append(RecordingOracle(opened.oracle))
+        return replace(opened, oracle=WatchedOracle(oracles[-1]))
+
+    recorded = _fitted(estimator, X, y, record)
+    for oracle in oracles:
+        _all_asked(oracle.till.unused)
+    other = _other(X, y, np.random.default_rng(0), labels_only=oracles[0].plan.labels_only)
+    for law, (A, b) in (("replay", (X, y)), ("swap", other)):
         try:
-            again = _fitted(estimator, *data, replay, None)
+            again = _fitted(estimator, A, b, _replay(iter([oracle.tape for oracle in oracles])))
         except PrivacyError as refusal:
             raise LawBroken(f"{law}: with the same answers the fit asked for something else. {refusal}") from refusal
         for name in sorted(set(recorded) | set(again)):
@@ -155,31 +175,23 @@ def _same_result(law: str, result: Vector, run: Callable[[], Vector]) -> None:
         )
 
 
-def _next_replay(tapes: Iterator[Tape], oracle: Any) -> ReplayOracle:
-    return ReplayOracle(oracle, next(tapes))
+def _replay(tapes: Iterator[Tape]) -> Callable[[Prepared, Opened], Opened]:
+    """Oracles that play back the tapes, one after the other."""
+
+    def wrap(_: Prepared, opened: Opened) -> Opened:
+        oracle = ReplayOracle(opened.oracle, next(tapes))
+        return replace(opened, oracle=WatchedOracle(oracle), till=oracle.till)
+
+    return wrap
 
 
-def _recording(plans: list[Plan], oracle: Any) -> RecordingOracle:
-    plans.append(oracle.plan)
-    return RecordingOracle(oracle)
-
-
-def _fitted(estimator: Any, X: Any, y: Any, wrap: Callable[[Any], Any], tapes: list[Tape] | None) -> dict[str, Any]:
+def _fitted(
+    estimator: BaseEstimator, X: object, y: object, wrap: Callable[[Prepared, Opened], Opened]
+) -> dict[str, object]:
     """Fit a clone with wrapped oracles; returns what it learned."""
     model = clone(estimator)
-    ordinary = model._oracle
-    used: list[Any] = []
-
-    def wrapped(*arguments: Any) -> Any:
-        used.append(wrap(ordinary(*arguments)))
-        return WatchedOracle(used[-1])
-
-    model._oracle = wrapped
-    model.fit(X, y)
-    for oracle in used:
-        _all_asked(oracle.till.unused)
-    if tapes is not None:
-        tapes.extend(oracle.tape for oracle in used)
+    with wrap_oracles(wrap):
+        model.fit(X, y)
     learned = {k: v for k, v in vars(model).items() if k.endswith("_") and not k.startswith("_")}
     learned.pop("path_", None)  # holds times
     statement = learned.pop("statement_")
@@ -193,7 +205,7 @@ def _fitted(estimator: Any, X: Any, y: Any, wrap: Callable[[Any], Any], tapes: l
     return learned
 
 
-def _other(X: Any, y: Any, rng: np.random.Generator, *, labels_only: bool = False) -> tuple[Any, Any]:
+def _other(X: Frame, y: ArrayLike, rng: np.random.Generator, *, labels_only: bool = False) -> tuple[object, Vector]:
     """Other data of the same shape and type: entries exchanged between rows, targets too, and one of each kept present.
 
     Where labels alone are private, features are public and stay.
@@ -216,7 +228,7 @@ def _other(X: Any, y: Any, rng: np.random.Generator, *, labels_only: bool = Fals
     return X if labels_only else other, mixed
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: object, b: object) -> bool:
     """Equal, also for arrays and for records that hold arrays."""
     if is_dataclass(a) and not isinstance(a, type):
         return type(a) is type(b) and all(_same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))

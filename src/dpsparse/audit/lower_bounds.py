@@ -23,13 +23,15 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from scipy.stats import beta
+
+from .. import checks
 
 #: Right mechanisms are accused with at most this probability by one bound.
 ALARM = 5e-7
@@ -38,6 +40,10 @@ CONFIDENCE = 1 - ALARM
 SIGMAS = 5.0
 
 Floats = NDArray[np.float64]
+#: A certain probability, or many.
+Bound = Floats | float
+#: What an event is worth, from certain bounds on its probabilities in two worlds; larger is better.
+Goodness = Callable[[Floats, Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ class LowerBound:
         """Every true delta at `epsilon` is at least this."""
         return float(_delta(self.present_low, self.absent_high, epsilon))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values."""
         found = dict(vars(self))
         found["threshold"] = None if math.isnan(self.threshold) else self.threshold
@@ -130,7 +136,12 @@ def event(
 
 
 def two_worlds(
-    present: ArrayLike, absent: ArrayLike, *, delta: float = 0.0, confidence: float = CONFIDENCE, aim: Any = "epsilon"
+    present: ArrayLike,
+    absent: ArrayLike,
+    *,
+    delta: float = 0.0,
+    confidence: float = CONFIDENCE,
+    aim: str | Goodness = "epsilon",
 ) -> LowerBound:
     """What scores of runs in two worlds prove.
 
@@ -161,7 +172,8 @@ def two_worlds(
     a, b = (np.asarray(v, dtype=float) for v in (present, absent))
     if a.ndim != 1 or b.ndim != 1 or min(a.size, b.size) < 2 or np.isnan(a).any() or np.isnan(b).any():
         raise ValueError("two worlds need one score for each run, at least two runs each, and no NaN among them.")
-    goodness = {"epsilon": lambda low, high: _epsilon(low, high, delta), "mu": _mu}.get(aim, aim)
+    known: dict[str, Goodness] = {"epsilon": lambda low, high: _epsilon(low, high, delta), "mu": _mu}
+    goodness = known[checks.one_of(aim, "aim", known)] if isinstance(aim, str) else aim
     threshold, above = _best_event(a[::2], b[::2], goodness, 1 - confidence)
     hits = [int(np.count_nonzero((v[1::2] > threshold) == above)) for v in (a, b)]
     found = event(hits[0], a[1::2].size, hits[1], b[1::2].size, delta, confidence)
@@ -187,35 +199,38 @@ def _check(delta: float, confidence: float) -> None:
         raise ValueError(f"delta lies in [0, 1) and confidence in (0, 1), got {delta!r} and {confidence!r}.")
 
 
-def _clopper_pearson(hits_a: Any, runs_a: int, hits_b: Any, runs_b: int, alarm: float) -> tuple[Any, Any]:
+def _clopper_pearson(
+    hits_a: ArrayLike, runs_a: int, hits_b: ArrayLike, runs_b: int, alarm: float
+) -> tuple[Floats, Floats]:
     """Lower bound on the first probability and upper bound on the second, each failing with half of `alarm`."""
+    hits_a, hits_b = np.asarray(hits_a), np.asarray(hits_b)
     with np.errstate(invalid="ignore"):
         low = np.where(hits_a == 0, 0.0, beta.ppf(alarm / 2, hits_a, runs_a - hits_a + 1))
         high = np.where(hits_b == runs_b, 1.0, beta.isf(alarm / 2, hits_b + 1, runs_b - hits_b))
     return low, high
 
 
-def _mu(low: Any, high: Any) -> Any:
+def _mu(low: Bound, high: Bound) -> Floats:
     """Distance of two normal laws that an event of these probabilities needs; minus infinity where it tells nothing."""
     known = (np.asarray(low) > 0) & (np.asarray(high) < 1)
     return np.where(known, ndtri(np.where(known, low, 0.5)) - ndtri(np.where(known, high, 0.5)), -np.inf)
 
 
-def _epsilon(low: Any, high: Any, delta: float) -> Any:
+def _epsilon(low: Bound, high: Bound, delta: float) -> Floats:
     """Epsilon that the event or its complement needs."""
     with np.errstate(divide="ignore"):
         rise = np.log(np.maximum(low - delta, 0.0)) - np.log(high)
         fall = np.log(np.maximum(1 - high - delta, 0.0)) - np.log1p(-np.asarray(low))
-    return np.maximum(np.maximum(rise, fall), 0.0)
+    return np.asarray(np.maximum(np.maximum(rise, fall), 0.0))
 
 
-def _delta(low: Any, high: Any, epsilon: Any) -> Any:
+def _delta(low: Bound, high: Bound, epsilon: float) -> Floats:
     """Delta that the event or its complement needs."""
     factor = np.exp(epsilon)
-    return np.maximum(np.maximum(low - factor * high, (1 - high) - factor * (1 - low)), 0.0)
+    return np.asarray(np.maximum(np.maximum(low - factor * high, (1 - high) - factor * (1 - low)), 0.0))
 
 
-def _best_event(a: Floats, b: Floats, goodness: Any, alarm: float) -> tuple[float, bool]:
+def _best_event(a: Floats, b: Floats, goodness: Goodness, alarm: float) -> tuple[float, bool]:
     """Threshold and side for which the certain bounds of these runs are best."""
     both = np.concatenate([a, b])
     tails = np.logspace(-4, -1.2, 40)

@@ -8,24 +8,23 @@ that was priced, by tests that fail a right mechanism with probability `ALARM` e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom, chi2, kstest, laplace, norm
 
 from ..data.rows import PrivateRows
-from ..facts import Facts
+from ..facts import Facts, Vector
 from ..mechanisms import Randomness, lattice_gaussian, lattice_laplace
 from .lower_bounds import ALARM, SIGMAS
 from .result import LawCheck
 
 Draw = Callable[[NDArray[np.int64]], ArrayLike]
-LAWS: dict[str, Any] = {"gaussian": norm, "laplace": laplace}
+LAWS = {"gaussian": norm, "laplace": laplace}
 
 
-def p_value(counts: Sequence[float] | NDArray[Any], expected: Sequence[float] | NDArray[Any]) -> float:
+def p_value(counts: ArrayLike, expected: ArrayLike) -> float:
     """Chi-square p-value of counts against expected probabilities, rare cells pooled."""
     seen = np.asarray(counts, float)
     mean = np.asarray(expected, float) * seen.sum()
@@ -41,7 +40,7 @@ def p_value(counts: Sequence[float] | NDArray[Any], expected: Sequence[float] | 
     return float(chi2.sf(np.sum((seen[keep] - mean[keep]) ** 2 / mean[keep]), keep.sum() - 1))
 
 
-def ks_p_value(sample: ArrayLike, cdf: Any) -> float:
+def ks_p_value(sample: ArrayLike, cdf: Callable[[Vector], Vector]) -> float:
     """Kolmogorov-Smirnov p-value of a sample against a continuous law."""
     return float(kstest(sample, cdf).pvalue)
 

@@ -29,19 +29,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 from sklearn.base import clone
 
-from ..estimators import SparseClassifier
+from .. import checks
+from ..data import read_bounds
 from ..estimators.linear import SparseLinear
 from ..facts import Vector
+from ..fits import FitRequest, Matrix
 from ..oracles import RecordingOracle
 from ..privacy import PrivacyError
 from ..privacy.curves import largest
+from .recording import record_fits
 from .result import NOTHING_FOUND, VIOLATED
 from .runs import receipts, support_of
 
@@ -81,7 +84,7 @@ class OneRun:
         """In two or three words."""
         return VIOLATED if self.violated else NOTHING_FOUND
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values."""
         return {**vars(self), "verdict": self.verdict, "violated": self.violated}
 
@@ -124,8 +127,8 @@ def one_run_epsilon(canaries: int, guesses: int, correct: int, delta: float, con
 
 def one_run(
     estimator: SparseLinear,
-    X: Any,
-    y: Any,
+    X: Matrix,
+    y: ArrayLike,
     *,
     canaries: int = 200,
     guesses: int | None = None,
@@ -173,12 +176,12 @@ def one_run(
     guesses = max(1, canaries // 3) if guesses is None else guesses
     if canaries < 1 or not 1 <= guesses <= canaries:
         raise ValueError(f"expected 1 <= guesses <= canaries, got {guesses!r} and {canaries!r}.")
-    if access not in ("model", "answers"):
-        raise ValueError(f"access must be 'model' or 'answers', got {access!r}.")
+    checks.one_of(access, "access", ("model", "answers"))
     rng = np.random.default_rng(seed)
     model = clone(estimator)
-    low, high = _ends(model)
-    rows = _corners(model, X.shape[1], canaries, rng)
+    request = model.request()
+    low, high = _ends(request)
+    rows = _corners(request, X.shape[1], canaries, rng)
     coins = rng.random(canaries) < 0.5
     replace = model.adjacency == "replace-one"
     if replace:
@@ -187,21 +190,14 @@ def one_run(
         extra, targets = rows, np.where(coins, high, low)
     else:
         extra, targets = rows[coins], np.full(int(coins.sum()), high)
-    seen: list[RecordingOracle] = []
-    ordinary = model._oracle
-
-    def recording(*arguments: Any) -> RecordingOracle:
-        seen.append(RecordingOracle(ordinary(*arguments)))
-        return seen[-1]
-
-    model._oracle = recording
     together = (
         sp.vstack([sp.csr_matrix(X), sp.csr_matrix(extra)], format="csr") if sp.issparse(X) else np.vstack([X, extra])
     )
-    model.fit(together, np.concatenate([np.asarray(y), targets.astype(np.asarray(y).dtype)]))
+    with record_fits() as seen:
+        model.fit(together, np.concatenate([np.asarray(y), targets.astype(np.asarray(y).dtype)]))
     if not model.statement_.private:
         raise PrivacyError("this recipe promises no privacy, so there is nothing to audit.")
-    towards = np.ravel(model.coef_) if access == "model" else _pull(seen[0], X.shape[1])
+    towards = np.ravel(model.coef_) if access == "model" else _pull(seen[0].oracle, X.shape[1])
     scores = _shares(rows, towards)
     scores = scores - (0.0 if replace else np.median(scores))
     guessed = np.argsort(-np.abs(scores), kind="stable")[:guesses]
@@ -219,21 +215,18 @@ def one_run(
     )
 
 
-def _ends(model: Any) -> tuple[Any, Any]:
+def _ends(request: FitRequest) -> NDArray[np.generic]:
     """The two most different targets."""
-    if isinstance(model, SparseClassifier):
-        if model.classes is None or len(model.classes) != 2:
-            raise ValueError("canaries of a classifier need its two classes: declare classes=(a, b).")
-        return tuple(np.unique(np.asarray(model.classes)))
-    bound = model._target_bound()
-    return model.target_center - bound, model.target_center + bound
+    if not request.classifies:
+        return request.target_center + request.target_bound * np.array([-1.0, 1.0])
+    if request.classes is None or request.classes.size != 2:
+        raise ValueError("canaries of a classifier need its two classes: declare classes=(a, b).")
+    return request.classes
 
 
-def _corners(model: Any, n_features: int, canaries: int, rng: np.random.Generator) -> Vector:
+def _corners(request: FitRequest, n_features: int, canaries: int, rng: np.random.Generator) -> Vector:
     """Random corners of the feature bounds, scaled to the row norm."""
-    from ..data.bounds import read_bounds
-
-    lower, upper, norm = read_bounds(model.feature_bound, model.row_norm, n_features)
+    lower, upper, norm = read_bounds(request.feature_bound, request.row_norm, n_features)
     rows = np.where(rng.random((canaries, n_features)) < 0.5, lower, upper)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows * np.minimum(1.0, norm / np.maximum(lengths, 1e-300)))

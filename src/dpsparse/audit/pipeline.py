@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
 from ..privacy import PrivacyLeakError
@@ -48,7 +48,7 @@ class Finding:
         return f"{self.where} ({self.what}) {self.cause}. {self.advice}"
 
 
-def check_pipeline(estimator: Any, *, strict: bool = False, public: tuple[str, ...] = ()) -> list[Finding]:
+def check_pipeline(estimator: BaseEstimator, *, strict: bool = False, public: tuple[str, ...] = ()) -> list[Finding]:
     """What stands around a private model and breaks its promise.
 
     Parameters
@@ -89,7 +89,7 @@ def check_pipeline(estimator: Any, *, strict: bool = False, public: tuple[str, .
     return found
 
 
-def _walk(estimator: Any, path: str, public: tuple[str, ...]) -> Iterator[Finding]:
+def _walk(estimator: BaseEstimator, path: str, public: tuple[str, ...]) -> Iterator[Finding]:
     """Findings about an estimator that ends in a model."""
     name = _known_name(estimator)
     if not _holds_private(estimator):
@@ -117,7 +117,7 @@ def _walk(estimator: Any, path: str, public: tuple[str, ...]) -> Iterator[Findin
         yield _finding(estimator, path, word)
 
 
-def _steps(pipeline: Any, path: str, public: tuple[str, ...]) -> Iterator[Finding]:
+def _steps(pipeline: BaseEstimator, path: str, public: tuple[str, ...]) -> Iterator[Finding]:
     *before, (last_name, last) = pipeline.steps
     priced = []
     for name, step in before:
@@ -130,7 +130,7 @@ def _steps(pipeline: Any, path: str, public: tuple[str, ...]) -> Iterator[Findin
     yield from _walk(last, _join(path, last_name), public)
 
 
-def _transformer(step: Any, path: str, public: tuple[str, ...]) -> Iterator[Finding]:
+def _transformer(step: BaseEstimator, path: str, public: tuple[str, ...]) -> Iterator[Finding]:
     """Findings about something that rows go through before a model."""
     name = _known_name(step)
     if (
@@ -162,7 +162,7 @@ def _transformer(step: Any, path: str, public: tuple[str, ...]) -> Iterator[Find
         yield _finding(step, path, Word("leak", "is fitted on all rows before the private model", advice))
 
 
-def _learns(step: Any) -> bool:
+def _learns(step: BaseEstimator) -> bool:
     """Whether a transformer says of itself that it has to be fitted."""
     try:
         return bool(get_tags(step).requires_fit)
@@ -170,7 +170,7 @@ def _learns(step: Any) -> bool:
         return True
 
 
-def _known_name(estimator: Any) -> str:
+def _known_name(estimator: BaseEstimator) -> str:
     """The name of the first class of scikit-learn, or ours, that an object is."""
     for kind in type(estimator).__mro__:
         if kind.__module__.split(".")[0] == "sklearn" or (
@@ -180,11 +180,11 @@ def _known_name(estimator: Any) -> str:
     return type(estimator).__name__
 
 
-def _ours(estimator: Any) -> bool:
+def _ours(estimator: BaseEstimator) -> bool:
     return type(estimator).__module__.split(".")[0] == "dpsparse"
 
 
-def _inside(estimator: Any) -> list[tuple[str, Any]]:
+def _inside(estimator: BaseEstimator) -> list[tuple[str, object]]:
     """Models directly inside a wrapper that are, or hold, private ones."""
     direct = estimator.get_params(deep=False)
     listed = [pair for value in direct.values() if isinstance(value, list) for pair in value if isinstance(pair, tuple)]
@@ -192,11 +192,11 @@ def _inside(estimator: Any) -> list[tuple[str, Any]]:
     return [(str(key), value) for key, value in pairs if _estimator(value) and _holds_private(value)]
 
 
-def _estimator(value: Any) -> bool:
+def _estimator(value: object) -> bool:
     return callable(getattr(value, "get_params", None)) and not isinstance(value, type)
 
 
-def _holds_private(estimator: Any) -> bool:
+def _holds_private(estimator: BaseEstimator) -> bool:
     """Whether a model of ours is in there, at any depth."""
     if not _estimator(estimator):
         return False
@@ -204,7 +204,7 @@ def _holds_private(estimator: Any) -> bool:
     return any(_estimator(value) and _ours(value) for value in everything)
 
 
-def _finding(estimator: Any, path: str, word: Word) -> Finding:
+def _finding(estimator: BaseEstimator, path: str, word: Word) -> Finding:
     return Finding(path or "the estimator", type(estimator).__name__, word.severity, word.cause, word.advice)
 
 

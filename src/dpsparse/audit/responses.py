@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtri, softmax
 
+from ..accounting import PricedPlan
+from ..data import PrivateRows
 from ..facts import Vector
+from ..losses import Loss
 from ..oracle import (
     Choice,
+    Gradient,
     Indices,
     Labels,
     PerturbedMinimum,
@@ -22,7 +25,8 @@ from ..oracle import (
     Select,
     SupportVotes,
 )
-from ..oracles import LocalOracle
+from ..oracles.central import measure_any
+from ..oracles.local import LocalTerms
 from ..oracles.polish import choice_scores
 from ..oracles.scores import scores_of, spread
 from ..privacy import Noise
@@ -68,6 +72,20 @@ class Response:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Rows of a made-up world with the loss and the price of what is asked about them. Audits look at it without noise."""
+
+    rows: PrivateRows
+    loss: Loss
+    priced: PricedPlan
+
+    @property
+    def terms(self) -> LocalTerms:
+        """Randomisers, in the local model."""
+        return LocalTerms(self.priced, self.rows.facts, self.loss.classes)
+
+
 @lru_cache(maxsize=256)
 def _chances(response: Response, strength: float) -> Vector:
     """Chances of all candidates under the exponential mechanism."""
@@ -92,11 +110,11 @@ def clearest(here: Vector, there: Vector, sigmas: float = 5.0) -> tuple[float, I
     return float(sure[a, b]), order[: a + 1], order[size - b - 1 :]
 
 
-def respond(question: Question, oracle: Any, noise: Noise) -> Response:
-    """The answer of an oracle to a question, without noise. In the local model: the answer of the first person."""
-    if isinstance(oracle, LocalOracle):
-        return _own(question, oracle)
-    rows, loss, relation = oracle._rows, oracle._loss, oracle.priced.budget.relation
+def respond(question: Question, held: Held, noise: Noise) -> Response:
+    """The answer to a question, without noise. In the local model: the answer of the first person."""
+    if held.priced.plan.local:
+        return _own(question, held)
+    rows, loss, relation = held.rows, held.loss, held.priced.budget.relation
     if isinstance(question, Choice):
         return Response(*choice_scores(question, rows, loss, relation), scores=True)
     if isinstance(question, SupportVotes):
@@ -111,22 +129,23 @@ def respond(question: Question, oracle: Any, noise: Noise) -> Response:
         found = perturbed_minimum(rows, loss, question, np.zeros(question.support.size))
         return Response(found, relation.kappa * question.clip.norm / question.ridge, scores=False)
     if isinstance(question, Select):
-        measured = oracle._measure(question.of, None)
+        measured = measure_any(question.of, rows, loss)
         share = rows.facts.n_rows
         scores = scores_of(question.score, measured.values / share, rows.facts.free)
         if question.excluded is not None:
             scores = np.delete(scores, question.excluded)
         stated = spread(question.score, measured.reach, relation, rows.facts.free) / share
         return Response(scores, stated, scores=True)
-    measured = oracle._measure(question, None)
+    measured = measure_any(question, rows, loss)  # type: ignore[arg-type]
     l1 = noise is Noise.LAPLACE
     return Response(measured.values, measured.reach.l1(relation) if l1 else measured.reach.l2(relation), False, l1)
 
 
-def _own(question: Any, oracle: LocalOracle) -> Response:
-    rows, stated = oracle._rows, 2 * oracle.terms.radius(question)
+def _own(question: Question, held: Held) -> Response:
+    rows, stated = held.rows, 2 * held.terms.radius(question)
     if isinstance(question, Labels):
         return Response(rows.targets()[:1], stated, scores=False)
     first = np.arange(rows.facts.n_rows) == 0
-    [own] = rows.contributions(oracle._loss, question.w, question.clip, first)
+    assert isinstance(question, Gradient)  # all that a local plan asks beside labels
+    [own] = rows.contributions(held.loss, question.w, question.clip, first)
     return Response(own[0], stated, scores=False)

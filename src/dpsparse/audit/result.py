@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from .lower_bounds import LowerBound
 
@@ -51,7 +50,7 @@ class Check:
         """Part of the claim that was proved: noise below this part of what was priced would have been caught."""
         return self.proved / self.claimed if self.claimed else math.nan
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values."""
         plain = {k: v for k, v in vars(self).items() if k != "bound"}
         for name in ("reach", "claimed"):
@@ -74,7 +73,7 @@ class LawCheck:
     violated: bool
     detail: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values."""
         return dict(vars(self))
 
@@ -124,7 +123,7 @@ class AuditResult:
         """In two or three words."""
         return VIOLATED if self.violated else NOTHING_FOUND
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values, for JSON."""
         return {
             "target": self.target,

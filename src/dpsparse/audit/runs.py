@@ -6,21 +6,32 @@ import itertools
 import multiprocessing
 import pickle
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from ..accounting import PricedPlan
-from ..data.rows import PrivateRows
 from ..facts import Facts, Vector
+from ..fits import hold_rows, make_oracle
 from ..losses import Loss
 from ..mechanisms import Randomness
-from ..oracle import CentredGradient, ColumnMeans, Gradient, PerturbedMinimum, Question, RidgeMinimum, WeightedGradient
-from ..oracles import RecordingOracle, answering
-from ..privacy import Ask, Budget, Noise, Plan
+from ..oracle import (
+    CentredGradient,
+    ColumnMeans,
+    Gradient,
+    Indices,
+    Oracle,
+    PerturbedMinimum,
+    Question,
+    RidgeMinimum,
+    WeightedGradient,
+)
+from ..oracles import RecordingOracle
+from ..privacy import Answer, Ask, Budget, Noise, Plan
+from .recording import record_fits
 from .subject import Subject
 
 #: Runs of one job at most, so that work is shared out evenly and progress shows.
@@ -57,13 +68,13 @@ class AskRuns:
 
     def run(self) -> Vector:
         """Answers, one to a line."""
-        rows, randomness = PrivateRows(self.X, self.y, self.facts), Randomness(self.seed)
+        rows, randomness = hold_rows(self.X, self.y, self.facts), Randomness(self.seed)
         if self.ask.noise.local:  # a person speaks once: every run is another protocol
             once = priced_alone(self.ask, self.strength, self.budget, 1)
-            oracles: Any = (answering(rows, self.loss, once, randomness) for _ in range(self.runs))
+            oracles: Iterable[Oracle] = (make_oracle(rows, self.loss, once, randomness) for _ in range(self.runs))
         else:
             priced = priced_alone(self.ask, self.strength, self.budget, self.runs)
-            oracles = itertools.repeat(answering(rows, self.loss, priced, randomness), self.runs)
+            oracles = itertools.repeat(make_oracle(rows, self.loss, priced, randomness), self.runs)
         found = [np.ravel(oracle.answer(self.question, self.ask.name)) for oracle in oracles]
         return np.asarray(found, dtype=float)
 
@@ -94,12 +105,12 @@ class FitRuns:
         """Features of each fit: first `model_width` numbers of the model, then the answers."""
         if self.subject.own_fit:
             return np.array([self._fitted(seed) for seed in self._seeds()])
-        rows = PrivateRows(self.X, self.y, self.subject.facts)
+        rows = hold_rows(self.X, self.y, self.subject.facts)
         randomness = Randomness(self.seed)
         found = []
         for _ in range(self.runs):
             priced = self.subject.priced
-            oracle = RecordingOracle(answering(rows, self.subject.loss, priced, randomness))
+            oracle = RecordingOracle(make_oracle(rows, self.subject.loss, priced, randomness))
             w = self.subject.solver.run(oracle)
             found.append(np.concatenate([w, w != 0, self._answers([oracle])]))
         return np.array(found)
@@ -119,15 +130,8 @@ class FitRuns:
         from ..privacy import NonPrivateRandomnessWarning
 
         model = clone(self.subject.template).set_params(random_state=seed)
-        ordinary, seen = model._oracle, []
-
-        def recording(*arguments: Any) -> RecordingOracle:
-            seen.append(RecordingOracle(ordinary(*arguments)))
-            return seen[-1]
-
-        model._oracle = recording
         y = self.y.astype(int) if self.subject.loss.classes else self.y + self.subject.target_center
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), record_fits() as seen:
             warnings.simplefilter("ignore", NonPrivateRandomnessWarning)
             model.fit(self.X, y)
         learned = [
@@ -136,7 +140,7 @@ class FitRuns:
             if name.endswith("_") and _numeric(value) and name != "support_"  # whose length varies
         ]
         numbers = np.concatenate(learned)
-        return np.concatenate([numbers, numbers != 0, self._answers(seen)])
+        return np.concatenate([numbers, numbers != 0, self._answers([recorded.oracle for recorded in seen])])
 
     def _answers(self, oracles: Sequence[RecordingOracle]) -> Vector:
         sums = {name: np.zeros(width) for name, width in self.widths.items()}
@@ -149,7 +153,7 @@ class FitRuns:
         return np.concatenate([*sums.values(), np.zeros(0)])
 
 
-def _numeric(value: Any) -> bool:
+def _numeric(value: object) -> bool:
     return isinstance(value, int | float | np.number | np.ndarray) and np.asarray(value).dtype.kind in "fiu"
 
 
@@ -169,14 +173,14 @@ def spoken(oracle: RecordingOracle) -> Iterator[tuple[str, Vector]]:
             yield ask, values
 
 
-def support_of(question: Question) -> Any:
+def support_of(question: Question) -> Indices | None:
     """The coordinates that a question's answer speaks of, if it names them."""
     if isinstance(question, Gradient | WeightedGradient | ColumnMeans | PerturbedMinimum | RidgeMinimum):
         return question.support
     return question.model.support if isinstance(question, CentredGradient) else None
 
 
-def receipts(oracle: RecordingOracle) -> list[Any]:
+def receipts(oracle: RecordingOracle) -> list[Answer]:
     """What was drawn for each answer: the first receipt of each (a perturbed minimum also has one for its rounding)."""
     names = {ask for _, ask, _ in oracle.tape}
     return [answer for answer in oracle.till.answers if answer.ask in names]
@@ -206,7 +210,7 @@ class Progress:
             self.on_part(self.done / max(self.total, 1))
 
 
-def chunks(job: Any, runs: int, seeds: Iterator[int | None]) -> list[Any]:
+def chunks(job: AskRuns | FitRuns, runs: int, seeds: Iterator[int | None]) -> list[AskRuns | FitRuns]:
     """The same job in parts, each with a seed of its own."""
     sizes = [CHUNK] * (runs // CHUNK) + ([runs % CHUNK] if runs % CHUNK else [])
     return [replace(job, runs=size, seed=next(seeds)) for size in sizes]
@@ -222,7 +226,7 @@ def seeds(seed: int | None) -> Iterator[int | None]:
         yield int(sequence.spawn(1)[0].generate_state(1)[0])
 
 
-def seconds_of(job: Any, runs: int) -> float:
+def seconds_of(job: AskRuns | FitRuns, runs: int) -> float:
     """About how long that many runs of a job will take."""
     start = time.perf_counter()
     replace(job, runs=3).run()
@@ -246,7 +250,7 @@ def carry_out(jobs: Sequence[Job], processes: int, progress: Progress) -> list[V
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
         waiting = {pool.submit(_run, job): index for index, job in enumerate(jobs)}
-        results: list[Any] = [None] * len(jobs)
+        results = [np.zeros(0)] * len(jobs)
         for future in as_completed(waiting):
             index = waiting[future]
             results[index] = future.result()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import cast
 
 import numpy as np
 from sklearn.base import clone
@@ -13,6 +13,7 @@ from ..accounting import PricedPlan, price
 from ..estimators import SparseClassifier, SparseRegressor
 from ..estimators.linear import SparseLinear
 from ..facts import Facts
+from ..fits import Shape, prepare
 from ..losses import Loss, Squared
 from ..oracle import Solver
 from ..privacy import Adjacency, Budget, Plan, PrivacyError
@@ -35,7 +36,7 @@ class Subject:
     solver: Solver
     plan: Plan
     priced: PricedPlan
-    template: Any = None
+    template: SparseLinear | None = None
     own_fit: bool = False
     target_center: float = 0.0
 
@@ -46,7 +47,7 @@ class Subject:
 
 
 def subject_of(
-    target: Any,
+    target: object,
     *,
     epsilon: float,
     delta: float,
@@ -63,10 +64,11 @@ def subject_of(
         ordinary = SparseRegressor(recipe=recipe, feature_bound=1.0, target_bound=1.0, accept=tuple(recipe.needs))
         return _of_estimator(ordinary, epsilon, delta, n_rows, n_features)
     if callable(getattr(target, "plan", None)) and callable(getattr(target, "run", None)):
+        solver = cast(Solver, target)
         facts = facts or Facts(n_rows=n_rows or ROWS, n_features=n_features or FEATURES)
         budget = Budget.approx(epsilon, delta, Adjacency.REPLACE_ONE)
-        plan = target.plan(facts, budget)
-        return Subject(type(target).__name__, facts, loss or Squared(), target, plan, price(plan, budget))
+        plan = solver.plan(facts, budget)
+        return Subject(type(target).__name__, facts, loss or Squared(), solver, plan, price(plan, budget))
     raise TypeError(
         f"an audit takes a recipe, its name, an estimator or a solver, got {type(target).__name__}. "
         f"Names are {', '.join(recipes.names())}."
@@ -77,7 +79,7 @@ def _of_estimator(
     estimator: SparseLinear, epsilon: float, delta: float, n_rows: int | None, n_features: int | None
 ) -> Subject:
     rows, features = n_rows or ROWS, n_features or _declared_features(estimator) or FEATURES
-    changes: dict[str, Any] = {
+    changes: dict[str, object] = {
         "epsilon": epsilon,
         "delta": delta,
         "budget": None,
@@ -94,7 +96,8 @@ def _of_estimator(
     if isinstance(estimator, SparseClassifier):
         changes["classes"] = (0, 1)
     model = clone(estimator).set_params(**changes)
-    prepared = model._prepare(rows, features, sparse=False, models=1)
+    request = model.request()
+    prepared = prepare(request, Shape(n_rows=rows, n_features=features))
     if prepared.priced is None:
         raise PrivacyError(f"recipe {prepared.recipe.name!r} promises no privacy, so there is nothing to audit.")
     ours = type(estimator) in (SparseRegressor, SparseClassifier)
@@ -102,17 +105,17 @@ def _of_estimator(
     return Subject(
         label=label,
         facts=prepared.facts,
-        loss=model._loss(),
+        loss=request.loss,
         solver=prepared.solver,
         plan=prepared.plan,
         priced=replace(prepared.priced, plan=prepared.plan),
         template=model,
         own_fit=not ours,
-        target_center=float(getattr(estimator, "target_center", 0.0)),
+        target_center=request.target_center,
     )
 
 
-def _declared_features(estimator: Any) -> int | None:
+def _declared_features(estimator: SparseLinear) -> int | None:
     """How many features the arguments speak of, where some are given one by one."""
     bound = estimator.feature_bound
     sides = bound if isinstance(bound, tuple) else (bound,)

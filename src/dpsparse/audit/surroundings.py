@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -129,12 +128,12 @@ HARMLESS = frozenset(
 )
 
 
-def _given(value: Any) -> bool:
+def _given(value: object) -> bool:
     return value is not None and not isinstance(value, str)
 
 
 #: Arguments with which a transformer of `LEARNS` learns nothing after all.
-UNLESS: dict[str, Callable[[dict[str, Any]], bool]] = {
+UNLESS: dict[str, Callable[[dict[str, object]], bool]] = {
     "CountVectorizer": lambda p: p["vocabulary"] is not None,
     "TfidfVectorizer": lambda p: p["vocabulary"] is not None and not p["use_idf"],
     "TfidfTransformer": lambda p: not p["use_idf"],

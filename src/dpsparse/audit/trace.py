@@ -11,20 +11,35 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from ..data.rows import PrivateRows
-from ..mechanisms import Randomness
-from ..oracle import Choice, Labels, PerturbedMinimum, PublishedLabels, Question, RidgeMinimum, Select, SupportVotes
-from ..oracles import CentralOracle, RecordingOracle
+from ..estimators.linear import SparseLinear
+from ..facts import Facts, Vector
+from ..fits import Matrix, hold_rows
+from ..losses import Loss
+from ..oracle import (
+    Choice,
+    Gradient,
+    Labels,
+    PerturbedMinimum,
+    PublishedLabels,
+    Question,
+    RidgeMinimum,
+    Select,
+    SupportVotes,
+)
+from ..oracles.central import measure_any
+from ..oracles.local import LocalTerms
 from ..oracles.polish import choice_scores
 from ..oracles.scores import scores_of, spread
-from ..privacy import Adjacency
+from ..privacy import Adjacency, PrivacyError
 from ..statistics import ridge_minimum
+from .recording import record_fits
+from .responses import Held
 from .watch import LawBroken
 
 #: Questions whose proof is about a law and not about one number; their own audits test them.
@@ -39,7 +54,7 @@ class Trace:
     largest: float
 
 
-def sensitivity_trace(estimator: Any, X: Any, y: Any) -> Trace:
+def sensitivity_trace(estimator: SparseLinear, X: Matrix, y: ArrayLike) -> Trace:
     """Check that no question of a fit moves by more than its stated sensitivity, on adversarial neighbours.
 
     Parameters
@@ -64,31 +79,28 @@ def sensitivity_trace(estimator: Any, X: Any, y: Any) -> Trace:
     True
     """
     model = clone(estimator)
-    ordinary = model._oracle
-    seen: list[Any] = []
-
-    def recording(rows: PrivateRows, loss: Any, *rest: Any) -> RecordingOracle:
-        oracle = RecordingOracle(ordinary(rows, loss, *rest))
-        seen.append((oracle, loss))
-        return oracle
-
-    model._oracle = recording
-    model.fit(X, y)
-    [(recorded, loss)] = seen
+    with record_fits() as seen:
+        model.fit(X, y)
+    [recorded] = seen
+    prepared, questions, facts = recorded.prepared, recorded.oracle.questions, recorded.oracle.facts
+    loss, priced = prepared.loss, prepared.of_one_model
+    if priced is None:
+        raise PrivacyError("this recipe promises no privacy, so there is no sensitivity to trace.")
     targets = (
-        (np.asarray(y) == model.classes_[1]).astype(float) if loss.classes else np.asarray(y) - model.target_center
+        (np.asarray(y) == model.classes_[1]).astype(float)
+        if loss.classes
+        else np.asarray(y, dtype=float) - prepared.request.target_center
     )
-    priced = recorded.inner.priced
     if priced.plan.local:
-        return _local_trace(recorded, loss, X, targets)
+        return _local_trace(questions, LocalTerms(priced, prepared.facts, loss.classes), loss, X, targets)
     # under add-remove neighbours of the data less its first record have any record in its place
     base = (X[1:], targets[1:]) if priced.budget.relation is Adjacency.ADD_REMOVE else (X, targets)
-    here = CentralOracle(PrivateRows(*base, recorded.facts), loss, priced, Randomness())
+    here = Held(hold_rows(*base, facts), loss, priced)
     compared, largest = 0, 0.0
     others = [here]  # under replace-one also the adversarial dataset before: both differ from X in the same record
-    for A, b in _neighbours(X, targets, recorded.facts):
-        there = CentralOracle(PrivateRows(A, b, recorded.facts), loss, priced, Randomness())
-        for question, other in itertools.product(recorded.questions, others):
+    for A, b in _neighbours(X, targets, facts):
+        there = Held(hold_rows(A, b, facts), loss, priced)
+        for question, other in itertools.product(questions, others):
             for moved, stated in _movements(question, other, there):
                 if not moved <= stated * (1 + 1e-9):
                     raise LawBroken(
@@ -100,25 +112,25 @@ def sensitivity_trace(estimator: Any, X: Any, y: Any) -> Trace:
     return Trace(compared, largest)
 
 
-def _local_trace(recorded: RecordingOracle, loss: Any, X: Any, y: Any) -> Trace:
+def _local_trace(questions: list[Question], terms: LocalTerms, loss: Loss, X: Matrix, y: Vector) -> Trace:
     """The same for people who randomise: what one of them would report from must stay within what the randomiser was made for.
 
     Where labels alone are private, neighbours differ in a label, and the public features must not.
     """
-    facts, terms = recorded.inner.terms.facts, recorded.inner.terms
-    labels = terms.plan.labels_only
+    facts, labels = terms.facts, terms.plan.labels_only
     everybody = np.ones(X.shape[0], dtype=bool)
 
-    def own(A: Any, b: Any, question: Any) -> Any:
-        rows = PrivateRows(A, b, facts)
+    def own(A: Matrix, b: Vector, question: Question) -> Vector:
+        rows = hold_rows(A, b, facts)
         if labels:
             y_own = rows.targets()
             return (y_own == 1 if loss.classes else y_own)[:, None].astype(float)
+        assert isinstance(question, Gradient)  # all that a local plan asks beside labels
         return np.vstack(list(rows.contributions(loss, question.w, question.clip, everybody)))
 
     compared, largest = 0, 0.0
     for A, b in _neighbours(X, y, facts):
-        for question in recorded.questions:
+        for question in questions:
             stated = 2 * terms.radius(question)
             moved = np.linalg.norm(own(X, y, question) - own(X if labels else A, b, question), axis=1)
             if not moved[0] <= stated * (1 + 1e-9) or np.any(moved[1:] > 0):
@@ -130,10 +142,10 @@ def _local_trace(recorded: RecordingOracle, loss: Any, X: Any, y: Any) -> Trace:
     return Trace(compared, largest)
 
 
-def _movements(question: Question, here: CentralOracle, there: CentralOracle) -> Iterator[tuple[float, float]]:
+def _movements(question: Question, here: Held, there: Held) -> Iterator[tuple[float, float]]:
     """How far an exact answer moves between two datasets, and how far it may."""
     relation = here.priced.budget.relation
-    rows, other, loss = here._rows, there._rows, here._loss
+    rows, other, loss = here.rows, there.rows, here.loss
     if isinstance(question, PROVED_ELSEWHERE):
         return
     if isinstance(question, Choice):
@@ -145,22 +157,22 @@ def _movements(question: Question, here: CentralOracle, there: CentralOracle) ->
         yield float(np.linalg.norm(one.values - two.values)), one.sensitivity
         return
     of = question.of if isinstance(question, Select) else question
-    first, second = here._measure(of, None), there._measure(of, None)
+    first, second = measure_any(of, rows, loss), measure_any(of, other, loss)
     reach = first.reach
     difference = (first.total - second.total) * first.unit
     yield float(np.linalg.norm(difference)), reach.l2(relation)
     yield float(np.max(np.abs(difference) / np.maximum(reach.linf(relation), 1e-300))), 1.0
     if isinstance(question, Select):
-        free = here.facts.free
+        free = rows.facts.free
         change = scores_of(question.score, first.values, free) - scores_of(question.score, second.values, free)
         yield _range(change), spread(question.score, reach, relation, free)
 
 
-def _range(change: Any) -> float:
+def _range(change: Vector) -> float:
     return float(np.max(change) - np.min(change)) if np.size(change) else 0.0
 
 
-def _neighbours(X: Any, y: Any, facts: Any) -> Iterator[tuple[Any, Any]]:
+def _neighbours(X: Matrix, y: Vector, facts: Facts) -> Iterator[tuple[Matrix, Vector]]:
     """Datasets in which the first record is another one."""
     ones = np.ones(facts.n_features)
     top, bottom = facts.upper * ones, facts.lower * ones

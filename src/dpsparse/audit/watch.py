@@ -12,6 +12,11 @@ import scipy.sparse as sp
 
 from ..facts import Clip
 from ..oracle import Oracle, Question
+from ..oracles import CentralOracle, LocalOracle, RecordingOracle, ReplayOracle
+from ..privacy import Plan
+
+#: Sparse matrices of both kinds.
+Sparse = (sp.spmatrix, sp.sparray)
 
 #: Methods of a solver that may refer to things outside of it.
 METHODS = ("plan", "run")
@@ -24,14 +29,14 @@ class LawBroken(AssertionError):
 class WatchedOracle(Oracle):
     """The doors of another oracle, and nothing behind them: reading anything else names the leak."""
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: RecordingOracle | ReplayOracle | CentralOracle | LocalOracle) -> None:
         self.facts = inner.facts
         self.till = inner.till
         self.terms = inner.terms
         self.__inner = inner
 
     @property
-    def plan(self) -> Any:  # type: ignore[override]
+    def plan(self) -> Plan:  # type: ignore[override]
         """What may be asked from here on."""
         return self.__inner.plan
 
@@ -65,7 +70,7 @@ class WatchedOracle(Oracle):
         )
 
 
-def check_brings_no_rows(solver: Any, X: Any, y: Any) -> None:
+def check_brings_no_rows(solver: object, X: object, y: object) -> None:
     """Refuse a solver that holds the data: as a field, in a closure, or as a global that its methods use.
 
     Replay and swap cannot see such a solver: what it brought along stays the same when the oracle's data changes.
@@ -79,7 +84,7 @@ def check_brings_no_rows(solver: Any, X: Any, y: Any) -> None:
                 )
 
 
-def _brought(solver: Any) -> Iterator[tuple[str, Any]]:
+def _brought(solver: object) -> Iterator[tuple[str, object]]:
     for name, value in getattr(solver, "__dict__", {}).items():
         yield f"field {name!r}", value
     for method in METHODS:
@@ -100,11 +105,12 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _equal(value: Any, data: Any) -> bool:
+def _equal(value: object, data: object) -> bool:
     if value is data:
         return True
-    if sp.issparse(value) and sp.issparse(data):
-        return value.shape == data.shape and not (value != data).nnz
-    if not isinstance(value, np.ndarray) or sp.issparse(data) or np.shape(data)[0] < 2:
+    if isinstance(value, Sparse) and isinstance(data, Sparse):
+        return bool(value.shape == data.shape and not (value != data).nnz)
+    if not isinstance(value, np.ndarray) or isinstance(data, Sparse):
         return False
-    return value.shape == np.shape(data) and bool(np.array_equal(value, np.asarray(data)))
+    held = np.asarray(data)
+    return held.shape[0] >= 2 and value.shape == held.shape and bool(np.array_equal(value, held))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,10 @@ from .exits import Refusal, Violated
 from .options import json_option
 from .output import as_json as print_json
 from .output import progress
+
+if TYPE_CHECKING:
+    from ..audit.result import AuditResult
+    from ..estimators.linear import SparseLinear
 
 
 @click.command()
@@ -80,7 +84,7 @@ def audit(target: str | None, papers: bool, plot: Path | None, as_json: bool, **
         raise Violated(f"the audit of {target} found a violation.")
 
 
-def _subject(target: str, task: str, adjacency: str) -> tuple[Any, str]:
+def _subject(target: str, task: str, adjacency: str) -> tuple[SparseLinear, str]:
     """What to audit, and in words what that is."""
     from .. import SparseClassifier, SparseRegressor, load, recipes
 
@@ -102,7 +106,7 @@ def _subject(target: str, task: str, adjacency: str) -> tuple[Any, str]:
     return model, f"recipe {target!r} as installed here, {task}, features in [-1, 1], on made-up data."
 
 
-def _examined(subject: Any, visible: bool, quiet: bool, *, runs: int | None, **options: Any) -> Any:
+def _examined(subject: SparseLinear, visible: bool, quiet: bool, *, runs: int | None, **options: Any) -> AuditResult:
     from ..audit import examine
 
     def estimated(seconds: float) -> None:

@@ -16,7 +16,11 @@ from .output import as_json as print_json
 from .output import check_folder, progress, writing
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ..datasets.cohort import Cohort
+    from ..estimators.linear import SparseLinear
 
 CAUSAL = 20
 #: Exact gradients settle in a few steps on centred markers; the recipe's default of 200 would only take longer.
@@ -27,7 +31,7 @@ BASELINE_STEPS = 30
 class Fit:
     """One fitted model of the demonstration; `path` is where it was saved."""
 
-    model: Any
+    model: SparseLinear
     seconds: float
     path: Path | None
 
@@ -106,8 +110,8 @@ def _fit(cohort: Cohort, outcome: str, private: bool, epsilon: float, out: Path,
     }
     if not private:  # a fit that protects nobody may look: its columns are centred at their means
         shared["feature_center"] = cohort.genotypes().mean(axis=0)
-    model: Any
-    y: Any
+    model: SparseLinear
+    y: NDArray[np.generic]
     if outcome == "continuous":
         model, y = SparseRegressor(target_bound=cohort.target_bound, **shared), cohort.continuous
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,7 +11,15 @@ from .exits import Refusal
 from .inputs import kind_of, read
 from .options import json_option, make_estimator, model_options
 from .output import as_json as print_json
-from .output import check_file, progress, writing
+from .output import check_model_file, progress, writing
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ..estimators.linear import SparseLinear
+    from ..privacy import Statement
+    from ..readers.files import Table
 
 
 @click.command()
@@ -54,7 +62,7 @@ def fit(
       dpsparse fit survey.parquet --target smoker --task classification \\
           --classes no,yes --row-norm 1 --out smoker.json
     """
-    check_file(out)
+    check_model_file(out, [data, *_ledger_file(options["ledger"])])
     model = make_estimator(random_state=seed, **options)
     _check_ledger(options["ledger"], options["dataset"])
     _check_surroundings(model)
@@ -62,7 +70,9 @@ def fit(
         labels = options["task"] == "classification"
         table = _read(data, visible, target=target, n_features=n_features, labels=labels, zero_based=zero_based)
         if options["classes"] is not None:
-            model.set_params(classes=_like(table.y, options["classes"]))
+            import numpy as np
+
+            model.set_params(classes=_like(np.asarray(table.y), options["classes"]))
         run(model, table.X, table.y, table.feature_names, visible)
     del table
     # the answers are paid for: they are printed even where they cannot be saved
@@ -78,6 +88,12 @@ def fit(
         raise failure
 
 
+def _ledger_file(address: str | None) -> list[Path]:
+    """The file that holds a ledger, where one does."""
+    head = "sqlite:///"
+    return [Path(address.removeprefix(head))] if address is not None and address.startswith(head) else []
+
+
 def _check_ledger(address: str | None, dataset: str | None) -> None:
     """Refuse a ledger that cannot be charged, before a file is read."""
     if (address is None) != (dataset is None):
@@ -88,14 +104,14 @@ def _check_ledger(address: str | None, dataset: str | None) -> None:
         Ledger(address).remaining(dataset)
 
 
-def _check_surroundings(model: Any) -> None:
+def _check_surroundings(model: SparseLinear) -> None:
     """Refuse what would look at the rows unpaid. Files go to the model as they are, so that today nothing stands before it."""
     from ..audit import check_pipeline
 
     check_pipeline(model, strict=True)
 
 
-def _read(path: Path, visible: bool, *, target: str | None, n_features: int | None, **options: Any) -> Any:
+def _read(path: Path, visible: bool, *, target: str | None, n_features: int | None, **options: Any) -> Table:
     kind = kind_of(path)
     if kind in ("CSV", "Parquet") and target is None:
         raise Refusal("no target was named. Give its column with --target.")
@@ -109,7 +125,7 @@ def _read(path: Path, visible: bool, *, target: str | None, n_features: int | No
     return table
 
 
-def run(model: Any, X: Any, y: Any, names: tuple[str, ...] | None, visible: bool) -> None:
+def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None, visible: bool) -> None:
     """Fit, with a progress bar if `visible`, and keep the names of the features."""
     import warnings
 
@@ -126,7 +142,7 @@ def run(model: Any, X: Any, y: Any, names: tuple[str, ...] | None, visible: bool
         model.feature_names_in_ = np.array(names, dtype=object)
 
 
-def brief(statement: Any, most: int = 6) -> str:
+def brief(statement: Statement, most: int = 6) -> str:
     """A statement with at most so many of its asks; a schedule makes them many, and the saved model has them all."""
     lines = str(statement).splitlines()
     asks = [i for i, line in enumerate(lines) if line.startswith("  - ")]
@@ -137,7 +153,7 @@ def brief(statement: Any, most: int = 6) -> str:
     return "\n".join(lines)
 
 
-def _save(model: Any, out: Path) -> Refusal | None:
+def _save(model: SparseLinear, out: Path) -> Refusal | None:
     try:
         with writing(out):
             model.save(out)
@@ -146,7 +162,7 @@ def _save(model: Any, out: Path) -> Refusal | None:
     return None
 
 
-def _like(y: Any, classes: list[str]) -> list[Any]:
+def _like(y: NDArray[np.generic], classes: list[str]) -> list[str] | list[float]:
     """The declared classes in the type of the labels."""
     if y.dtype.kind not in "biuf":
         return classes
@@ -159,7 +175,7 @@ def _like(y: Any, classes: list[str]) -> list[Any]:
     return [int(c) if c.is_integer() else c for c in numbers]
 
 
-def summary(model: Any) -> dict[str, Any]:
+def summary(model: SparseLinear) -> dict[str, Any]:
     """A fitted model as plain values."""
     import numpy as np
 
@@ -186,11 +202,11 @@ def summary(model: Any) -> dict[str, Any]:
     }
 
 
-def _scalar(values: list[float]) -> Any:
+def _scalar(values: list[float]) -> float | list[float]:
     return values[0] if len(values) == 1 else values
 
 
-def _features(model: Any) -> str:
+def _features(model: SparseLinear) -> str:
     content = summary(model)
     selected = content["selected"]
     several = isinstance(content["intercept"], list)

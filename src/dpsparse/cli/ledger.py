@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .options import json_option
 from .output import as_json as print_json
 from .output import check_file, write_text
+
+if TYPE_CHECKING:
+    from ..ledger import Ledger
 
 
 @click.group()
@@ -133,7 +136,7 @@ def verify(address: str, head: str | None, as_json: bool) -> None:
         click.echo(f"In order: {found.events} events on {found.datasets} datasets. Head: {found.head}")
 
 
-def _dataset(book: Any, name: str, entries: bool = True) -> dict[str, Any]:
+def _dataset(book: Ledger, name: str, entries: bool = True) -> dict[str, Any]:
     state = book.describe(name)
     spent, left = book.spent(name), book.remaining(name)
     content = {

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .exits import Refusal
 
-Command = Callable[..., Any]
+if TYPE_CHECKING:
+    from ..estimators.linear import SparseLinear
+
+Command = Callable[..., None]
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg]
@@ -18,11 +21,11 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
     name = "b or lo,hi"
 
     def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float | tuple[float, float]:
         """Parse."""
         if not isinstance(value, str):
-            return value  # type: ignore[no-any-return]
+            return value  # type: ignore[return-value]
         try:
             numbers = [float(v) for v in value.split(",")]
         except ValueError:
@@ -37,9 +40,9 @@ class Names(click.ParamType):  # type: ignore[type-arg]
 
     name = "a,b,..."
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
         """Parse."""
-        return [v.strip() for v in value.split(",")] if isinstance(value, str) else value
+        return [v.strip() for v in value.split(",")] if isinstance(value, str) else value  # type: ignore[return-value]
 
 
 _MODEL = (
@@ -103,14 +106,14 @@ def make_estimator(
     epsilon: float,
     delta: float | None,
     row_norm: float | None,
-    feature_bound: Any,
+    feature_bound: float | tuple[float, float] | None,
     target_bound: float | None,
     target_center: float | None,
     recipe: str,
     classes: list[str] | None,
     no_intercept: bool,
     **others: Any,
-) -> Any:
+) -> SparseLinear:
     """An estimator from options. What can be refused without data is refused here, in the words of the options."""
     if row_norm is None and feature_bound is None:
         raise Refusal(
@@ -126,9 +129,9 @@ def make_estimator(
     if task == "regression" and classes is not None:
         raise Refusal("--classes belongs to --task classification. Leave it out.")
 
-    from .. import SparseClassifier, SparseRegressor
     from .. import recipes as known
     from ..data.bounds import read_bounds
+    from ..estimators import SparseClassifier, SparseRegressor
     from ..privacy import Budget
 
     if known.get(recipe).private:
@@ -144,5 +147,7 @@ def make_estimator(
         **others,
     }
     if task == "classification":
-        return SparseClassifier(classes=classes, **shared)
-    return SparseRegressor(target_bound=target_bound, target_center=target_center or 0.0, **shared)
+        classifier: SparseLinear = SparseClassifier(classes=classes, **shared)
+        return classifier
+    regressor: SparseLinear = SparseRegressor(target_bound=target_bound, target_center=target_center or 0.0, **shared)
+    return regressor

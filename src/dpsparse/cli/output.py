@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
 
 import click
 
+from ..plain import plain
 from .exits import NotWritten
 
 
-def as_json(content: Mapping[str, Any]) -> None:
+def as_json(content: Mapping[str, object]) -> None:
     """Print one JSON object; numbers that are not finite become null."""
-    click.echo(json.dumps(_plain(content), indent=2, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    return str(value) if isinstance(value, Path) else value
+    click.echo(json.dumps(plain(content), indent=2, allow_nan=False))
 
 
 def check_file(path: Path, option: str = "--out") -> None:
@@ -37,6 +26,24 @@ def check_file(path: Path, option: str = "--out") -> None:
     if path.exists() and not path.is_file():
         raise NotWritten(f"{path} is not an ordinary file. Choose another {option}.")
     check_folder(path.parent, option)
+
+
+def check_model_file(path: Path, inputs: Sequence[Path], option: str = "--out") -> None:
+    """Refuse an output that could not be written, that is one of the inputs, or that would replace something else than a model.
+
+    Called before anything is read or paid.
+    """
+    check_file(path, option)
+    if not path.exists():
+        return
+    if any(other.exists() and path.samefile(other) for other in inputs):
+        raise NotWritten(
+            f"{path} is read by this command and would be replaced by its result. Choose another {option}."
+        )
+    with path.open("rb") as file:
+        start = file.read(200)
+    if start.strip() and b'"dpsparse-model"' not in start:
+        raise NotWritten(f"{path} exists and is not a dpsparse model; it is not replaced. Choose another {option}.")
 
 
 def check_folder(folder: Path, option: str = "--out") -> None:
@@ -96,7 +103,7 @@ def progress(quiet: bool) -> Iterator[bool]:
         console.stderr = before
 
 
-def waiting(what: str, visible: bool) -> AbstractContextManager[Any]:
+def waiting(what: str, visible: bool) -> AbstractContextManager[object]:
     """A spinner for work whose length is not known."""
     import rich
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +14,12 @@ from .inputs import kind_of, read
 from .options import json_option
 from .output import as_json as print_json
 from .output import check_file, progress, write_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ..estimators.linear import SparseLinear
 
 
 @click.command()
@@ -39,7 +45,7 @@ def predict(model: Path, data: Path, proba: bool, zero_based: bool, out: Path | 
     if proba and "classes_" not in vars(fitted):
         raise Refusal("--proba needs a classifier, but the model is a regressor. Leave --proba out.")
     # rows are aligned to the names here, and handed over as a plain array
-    names = vars(fitted).pop("feature_names_in_", None)
+    names = fitted.__dict__.pop("feature_names_in_", None)
     columns = names.tolist() if names is not None and kind_of(data) in ("CSV", "Parquet") else None
     with progress(as_json) as visible:
         X = read(data, visible, n_features=fitted.n_features_in_, columns=columns, zero_based=zero_based).X
@@ -59,15 +65,15 @@ def predict(model: Path, data: Path, proba: bool, zero_based: bool, out: Path | 
         click.echo(_as_csv(header, values), nl=False)
 
 
-def _load(path: Path) -> Any:
-    from .. import load
+def _load(path: Path) -> SparseLinear:
+    from ..estimators import load
 
     if not path.exists():
         raise Refusal(f"{path} was expected to be a saved model, but it does not exist. Make one with dpsparse fit.")
     return load(path)
 
 
-def _as_csv(header: list[str], values: Any) -> str:
+def _as_csv(header: list[str], values: NDArray[np.generic]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)

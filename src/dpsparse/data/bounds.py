@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from .. import checks
 from ..facts import Vector
 from ..privacy.errors import MissingBoundError
 
@@ -19,23 +18,9 @@ HOW_TO_CHOOSE = (
 )
 
 
-def _numbers(value: Any, what: str, n_features: int) -> float | Vector:
-    try:
-        array = np.array(value, dtype=float)  # a copy: the caller's array may change later
-    except (TypeError, ValueError):
-        raise MissingBoundError(f"{what} must be a number or one number per feature, got {value!r}.") from None
-    if not np.all(np.isfinite(array)):
-        raise MissingBoundError(f"{what} must be finite, got {value!r}.")
-    if array.ndim == 0:
-        return float(array)
-    if array.shape != (n_features,):
-        raise MissingBoundError(
-            f"{what} must be a number or have one entry per feature ({n_features}), got shape {array.shape}."
-        )
-    return array
-
-
-def read_bounds(feature_bound: Any, row_norm: Any, n_features: int) -> tuple[float | Vector, float | Vector, float]:
+def read_bounds(
+    feature_bound: object, row_norm: object, n_features: int
+) -> tuple[float | Vector, float | Vector, float]:
     """Turn the estimator's bounds into (lower, upper, row_norm).
 
     `row_norm` alone implies ``feature_bound = row_norm``; `feature_bound` alone implies the row norm of its box.
@@ -49,7 +34,7 @@ def read_bounds(feature_bound: Any, row_norm: Any, n_features: int) -> tuple[flo
         raise MissingBoundError("no bound on the features was given. " + HOW_TO_CHOOSE)
     norm = None
     if row_norm is not None:
-        norm = _one_positive(row_norm, "row_norm")
+        norm = _positive(row_norm, "row_norm")
     lower: float | Vector
     upper: float | Vector
     if feature_bound is None:
@@ -58,10 +43,10 @@ def read_bounds(feature_bound: Any, row_norm: Any, n_features: int) -> tuple[flo
     if isinstance(feature_bound, tuple):
         if len(feature_bound) != 2:
             raise MissingBoundError(f"feature_bound as a tuple must be (lo, hi), got {len(feature_bound)} values.")
-        lower = _numbers(feature_bound[0], "the lower feature_bound", n_features)
-        upper = _numbers(feature_bound[1], "the upper feature_bound", n_features)
+        lower = checks.numbers(feature_bound[0], "the lower feature_bound", n_features, error=MissingBoundError)
+        upper = checks.numbers(feature_bound[1], "the upper feature_bound", n_features, error=MissingBoundError)
     else:
-        upper = _numbers(feature_bound, "feature_bound", n_features)
+        upper = checks.numbers(feature_bound, "feature_bound", n_features, error=MissingBoundError)
         lower = -upper
     if np.any(np.asarray(lower) >= np.asarray(upper)):
         raise MissingBoundError("feature_bound must have lo < hi (or b > 0) for every feature.")
@@ -72,25 +57,22 @@ def read_bounds(feature_bound: Any, row_norm: Any, n_features: int) -> tuple[flo
     return lower, upper, box if norm is None else min(norm, box)
 
 
-def read_center(feature_center: Any, n_features: int) -> float | Vector:
+def read_center(feature_center: object, n_features: int) -> float | Vector:
     """Turn `feature_center` into a shift; None is no shift."""
-    return 0.0 if feature_center is None else _numbers(feature_center, "feature_center", n_features)
+    if feature_center is None:
+        return 0.0
+    return checks.numbers(feature_center, "feature_center", n_features, error=MissingBoundError)
 
 
-def read_target_bound(target_bound: Any) -> float:
+def read_target_bound(target_bound: object) -> float:
     """The declared bound on the target; required."""
     if target_bound is None:
         raise MissingBoundError(
             "no bound on the target was given. Declare target_bound=b: y is clipped to [-b, b] after target_center is subtracted. "
             "Choose it from what the outcome can be, not from this data."
         )
-    return _one_positive(target_bound, "target_bound")
+    return _positive(target_bound, "target_bound")
 
 
-def _one_positive(value: Any, what: str) -> float:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not np.isfinite(value) or value <= 0:
-        raise MissingBoundError(f"{what} must be one positive finite number, got {value!r}.")
-    if float(value) > LARGEST_BOUND:
-        raise MissingBoundError(f"{what} must be below {LARGEST_BOUND:g}; noise grows with it.")
-    return float(value)
+def _positive(value: object, name: str) -> float:
+    return checks.positive(value, name, most=LARGEST_BOUND, error=MissingBoundError)

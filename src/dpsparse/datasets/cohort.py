@@ -27,6 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import checks
 from ..facts import Vector
 
 #: Part of the variance of the continuous outcome that the causal markers explain.
@@ -112,8 +113,7 @@ def simulate(
     Cohort(100 people, 50 markers, 3 causal) int8
     """
     for value, what in ((n_rows, "n_rows"), (n_features, "n_features"), (causal, "causal")):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ValueError(f"{what} must be a positive integer, got {value!r}.")
+        checks.whole(value, what)
     if causal > n_features:
         raise ValueError(f"causal must be at most n_features ({n_features}), got {causal}.")
     design, people, luck = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import Tags
 
-from ..facts import Vector
-from ..losses import Logistic, Loss
+from ..fits import FitRequest, Fitted, Seed
+from ..ledger import Ledger
+from ..losses import Loss
+from ..privacy import Budget
+from ..recipes import Recipe
 from .linear import SparseLinear
-from .refusals import refuse_fit_arguments
 
 
-class SparseClassifier(ClassifierMixin, SparseLinear):
+class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
     """Sparse logistic classification under differential privacy.
 
     More than two classes are fitted one versus the rest; one budget covers all models, in equal parts.
@@ -55,12 +58,12 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, acce
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        budget: Any = None,
+        budget: Budget | None = None,
         sparsity: int | None = None,
         row_norm: float | None = None,
-        feature_bound: Any = None,
-        feature_center: Any = None,
-        recipe: Any = "auto",
+        feature_bound: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
+        feature_center: ArrayLike | None = None,
+        recipe: str | Recipe = "auto",
         loss: Loss | None = None,
         penalty: str = "l2",
         alpha: float = 0.0,
@@ -68,15 +71,15 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, acce
         box: float | None = None,
         adjacency: str = "replace-one",
         n_rows: int | None = None,
-        classes: Any = None,
+        classes: ArrayLike | None = None,
         fit_intercept: bool = True,
-        start: Any = None,
+        start: ArrayLike | None = None,
         keep_path: bool = False,
         noise: str = "lattice",
-        ledger: Any = None,
+        ledger: Ledger | str | None = None,
         dataset: str | None = None,
         accept: tuple[str, ...] = (),
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon
@@ -105,53 +108,30 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, acce
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
-        """Fit on private rows. Arguments are checked and the plan is priced before a row is used."""
-        refuse_fit_arguments(unsupported)
-        X, y = self._checked(X, y)
-        check_classification_targets(y)
-        classes, assumptions = self._classes(y)
-        positives = classes[1:] if classes.size == 2 else classes
-        known = np.isin(y, classes)
-        targets: list[Vector] = [np.where(known, y == c, np.nan).astype(float) for c in positives]
-        fitted = self._fit_models(X, targets, assumptions)
-        del X, y, targets, known
-        self._keep(fitted, classes)
+    def request(self) -> FitRequest:
+        """The arguments as one frozen, checked record: what `dpsparse.fits` prepares and runs. Reads no data."""
+        return FitRequest.read(self.get_params(deep=False), classifies=True)
+
+    def keep(self, fitted: Fitted, classes: NDArray[np.generic] | None = None) -> Self:
+        """Take over what a fit learned; `classes` are those of its models."""
+        self.classes_ = np.asarray(classes)
+        self.coef_ = np.vstack([coef for coef, _ in fitted.models])
+        self.intercept_ = np.array([intercept for _, intercept in fitted.models])
+        self.support_ = np.flatnonzero(np.any(self.coef_ != 0, axis=0))
+        self._keep_shared(fitted)
         return self
 
-    def _keep(self, fitted: list[tuple[Vector, float]], classes: Any) -> None:
-        """Fitted attributes from coefficients and intercepts, one pair for each model."""
-        self.classes_ = np.asarray(classes)
-        self.coef_ = np.vstack([coef for coef, _ in fitted])
-        self.intercept_ = np.array([intercept for _, intercept in fitted])
-        self.support_ = np.flatnonzero(np.any(self.coef_ != 0, axis=0))
-
-    def _classes(self, y: Any) -> tuple[np.ndarray, tuple[str, ...]]:
-        if self.classes is not None:
-            classes = np.unique(np.asarray(self.classes))
-            if classes.ndim != 1 or classes.size < 2:
-                raise ValueError("classes must hold at least two different labels.")
-            return classes, ()
-        classes = np.unique(y)
-        if classes.size < 2:
-            raise ValueError(
-                "y holds one class only, and a classifier needs at least 2 classes. If the data may hold a single class, declare classes=[...]."
-            )
-        return classes, (
-            f"the label set {[c.item() if hasattr(c, 'item') else c for c in classes]} is treated as public",
-        )
-
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: object) -> np.ndarray:
         """Margins: positive for the second class, or one column per class."""
-        margins = np.asarray(self._margins(X))
+        margins = self._margins(X)
         return margins.ravel() if self.classes_.size == 2 else margins
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: object) -> np.ndarray:
         """Predicted classes."""
         margins = self.decision_function(X)
         return self.classes_[(margins > 0).astype(int) if margins.ndim == 1 else np.argmax(margins, axis=1)]  # type: ignore[no-any-return]
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: object) -> np.ndarray:
         """Class probabilities; one-versus-rest probabilities are normalised to sum to one."""
         margins = self.decision_function(X)
         if margins.ndim == 1:
@@ -160,18 +140,7 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, acce
         p = expit(margins)
         return p / np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny)  # type: ignore[no-any-return]
 
-    def _loss(self) -> Loss:
-        loss = Logistic() if self.loss is None else self.loss
-        if not isinstance(loss, Loss) or not loss.classes:
-            raise TypeError(
-                f"loss must be a classification loss object such as dpsparse.losses.Logistic(), got {self.loss!r}."
-            )
-        return loss
-
-    def _target_bound(self) -> float:
-        return 1.0
-
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.non_deterministic = True

@@ -6,18 +6,19 @@ import json
 import os
 import tempfile
 from pathlib import Path as FilePath
-from typing import Any
 
 import numpy as np
 
 from .. import losses, recipes
+from ..plain import Json, plain
 from ..privacy import Budget, DataError, Statement
+from .linear import SparseLinear
 
 FORMAT = "dpsparse-model"
 VERSION = 1
 
 
-def save(model: Any, path: Any) -> None:
+def save(model: SparseLinear, path: str | os.PathLike[str]) -> None:
     """Write a fitted model; the file appears whole or not at all."""
     coef = np.atleast_2d(model.coef_)
     row, column = np.nonzero(coef)
@@ -28,7 +29,7 @@ def save(model: Any, path: Any) -> None:
         "params": _params(model),
         "n_features_in": int(model.n_features_in_),
         "feature_names_in": [str(n) for n in model.feature_names_in_] if hasattr(model, "feature_names_in_") else None,
-        "classes": _plain(model.classes_) if hasattr(model, "classes_") else None,
+        "classes": plain(model.classes_) if hasattr(model, "classes_") else None,
         "coef": {
             "shape": list(model.coef_.shape),
             "row": row.tolist(),
@@ -54,7 +55,7 @@ def save(model: Any, path: Any) -> None:
         raise
 
 
-def load(path: Any) -> Any:
+def load(path: str | os.PathLike[str]) -> SparseLinear:
     """Read a model that `save` wrote.
 
     Raises
@@ -90,7 +91,7 @@ def load(path: Any) -> Any:
         for name in ("feature_bound", "accept"):
             if isinstance(params.get(name), list):
                 params[name] = tuple(params[name])
-        model = known[content["class"]](**params)
+        model: SparseLinear = known[content["class"]](**params)
         stored = content["coef"]
         shape = tuple(stored["shape"])
         coef = np.zeros(shape if len(shape) == 2 else (1, *shape))
@@ -112,8 +113,8 @@ def load(path: Any) -> Any:
     return model
 
 
-def _params(model: Any) -> dict[str, Any]:
-    params = {}
+def _params(model: SparseLinear) -> dict[str, Json]:
+    params: dict[str, Json] = {}
     for name, value in model.get_params(deep=False).items():
         if name == "ledger":
             continue  # an object of the session
@@ -123,17 +124,5 @@ def _params(model: Any) -> dict[str, Any]:
             value = recipes.settings(value)
         if isinstance(value, Budget):
             value = {k: getattr(value, k) for k in ("epsilon", "delta", "rho", "mu")}
-        params[name] = _plain(value)
+        params[name] = plain(value)
     return params
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    return str(value)

@@ -1,15 +1,11 @@
-"""What these models refuse: arguments of ``fit`` that other libraries have, and fits whose price pays for nothing."""
+"""What these models refuse: arguments of ``fit`` that other libraries have."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-
-from ..privacy.errors import LedgerError
-from ..recipes.base import Recipe, unproven
 
 
-def refuse_fit_arguments(given: Mapping[str, Any]) -> None:
+def refuse_fit_arguments(given: Mapping[str, object]) -> None:
     """Refuse what `fit` was given beyond X and y, and say why.
 
     Examples
@@ -26,16 +22,3 @@ def refuse_fit_arguments(given: Mapping[str, Any]) -> None:
         )
     if given:
         raise TypeError(f"fit takes X and y only, got {', '.join(sorted(given))}. Give options to the constructor.")
-
-
-def refuse_unguarded(recipe: Recipe, *, labels_only: bool = False) -> None:
-    """Refuse to charge a ledger for what its promise would not cover."""
-    if labels_only:
-        raise LedgerError(
-            f"recipe {recipe.name!r} protects labels only, and a ledger guards whole rows. Leave ledger=None for it."
-        )
-    if unproven(recipe):
-        raise LedgerError(
-            f"the privacy of recipe {recipe.name!r} is not proven, so no price covers it: it must not touch data that a ledger "
-            "guards. Leave ledger=None for it."
-        )

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
 
-from ..data.bounds import read_target_bound
 from ..facts import Vector
-from ..losses import Loss, Squared, mean_of
-from .linear import SparseLinear, _is_number
-from .refusals import refuse_fit_arguments
+from ..fits import FitRequest, Fitted, Seed, read_loss
+from ..ledger import Ledger
+from ..losses import Loss, mean_of
+from ..privacy import Budget
+from ..recipes import Recipe
+from .linear import SparseLinear
 
 
-class SparseRegressor(RegressorMixin, SparseLinear):
+class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     """Sparse linear regression under differential privacy.
 
     Parameters
@@ -89,14 +94,14 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        budget: Any = None,
+        budget: Budget | None = None,
         sparsity: int | None = None,
         row_norm: float | None = None,
-        feature_bound: Any = None,
-        feature_center: Any = None,
+        feature_bound: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
+        feature_center: ArrayLike | None = None,
         target_bound: float | None = None,
         target_center: float = 0.0,
-        recipe: Any = "auto",
+        recipe: str | Recipe = "auto",
         loss: Loss | None = None,
         penalty: str = "l2",
         alpha: float = 0.0,
@@ -105,13 +110,13 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         adjacency: str = "replace-one",
         n_rows: int | None = None,
         fit_intercept: bool = True,
-        start: Any = None,
+        start: ArrayLike | None = None,
         keep_path: bool = False,
         noise: str = "lattice",
-        ledger: Any = None,
+        ledger: Ledger | str | None = None,
         dataset: str | None = None,
         accept: tuple[str, ...] = (),
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon
@@ -141,50 +146,30 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
-        """Fit on private rows. Arguments are checked and the plan is priced before a row is used.
+    def request(self) -> FitRequest:
+        """The arguments as one frozen, checked record: what `dpsparse.fits` prepares and runs. Reads no data."""
+        return FitRequest.read(self.get_params(deep=False), classifies=False)
 
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (rows, n_features)
-        y : array of shape (rows,)
-        """
-        refuse_fit_arguments(unsupported)
-        X, y = self._checked(X, y, y_numeric=True)
-        if not _is_number(self.target_center):
-            raise ValueError(f"target_center must be a finite number, got {self.target_center!r}.")
-        y = np.asarray(y, dtype=float) - self.target_center
-        fitted = self._fit_models(X, [y], ())
-        del X, y
-        self._keep(fitted)
-        return self
-
-    def _keep(self, fitted: list[tuple[Vector, float]], classes: Any = None) -> None:
-        """Fitted attributes from coefficients and an intercept."""
-        [(coef, intercept)] = fitted
+    def keep(self, fitted: Fitted, classes: NDArray[np.generic] | None = None) -> Self:
+        """Take over what a fit learned."""
+        [(coef, intercept)] = fitted.models
         self.coef_ = coef
         # behind a link the centre belongs to the prediction and not to the margin
-        self.intercept_ = intercept + (self.target_center if mean_of(self._loss()) is None else 0.0)
+        self.intercept_ = intercept + (self.target_center if self._mean() is None else 0.0)
         self.support_ = np.flatnonzero(coef)
+        self._keep_shared(fitted)
+        return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def _mean(self) -> Callable[[Vector], Vector] | None:
+        """What a margin predicts, for losses behind a link."""
+        return mean_of(read_loss(self.loss, classes=False))
+
+    def predict(self, X: object) -> np.ndarray:
         """Predicted targets: margins, or what the loss's link makes of them."""
-        margins = np.asarray(self._margins(X)).ravel()
-        mean = mean_of(self._loss())
+        margins, mean = self._margins(X).ravel(), self._mean()
         return margins if mean is None else np.asarray(mean(margins)) + self.target_center
 
-    def _loss(self) -> Loss:
-        loss = Squared() if self.loss is None else self.loss
-        if not isinstance(loss, Loss) or loss.classes:
-            raise TypeError(
-                f"loss must be a regression loss object such as dpsparse.losses.Huber(), got {self.loss!r}."
-            )
-        return loss
-
-    def _target_bound(self) -> float:
-        return read_target_bound(self.target_bound)
-
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.non_deterministic = True

@@ -18,6 +18,7 @@ from ..facts import Clip, Facts
 from ..losses import Loss
 from ..oracle import Gradient, Labels
 from ..oracles.local import LocalTerms
+from ..plain import plain
 from ..privacy import Ask, Budget, Noise, OncePerPerson, Plan, PrivacyError
 from ..privacy.curves import gaussian_epsilon
 
@@ -65,7 +66,7 @@ class Protocol:
     delta: float
     facts: dict[str, Any]
     loss: dict[str, Any]
-    classes: tuple[Any, ...] | None = None
+    classes: tuple[bool | int | float | str, ...] | None = None
     target_center: float = 0.0
 
     @classmethod
@@ -75,7 +76,7 @@ class Protocol:
         facts: Facts,
         loss: Loss,
         delta: float,
-        classes: tuple[Any, ...] | None = None,
+        classes: tuple[bool | int | float | str, ...] | None = None,
         target_center: float = 0.0,
     ) -> Protocol:
         """The protocol of a priced plan with one ask."""
@@ -95,7 +96,7 @@ class Protocol:
             strength=priced.cost(ask.name).strength,
             randomiser=ask.rows.randomiser,
             delta=delta,
-            facts={name: _plain(getattr(facts, name)) for name in SHOWN},
+            facts={name: plain(getattr(facts, name)) for name in SHOWN},
             loss=stored,
             classes=classes,
             target_center=target_center,
@@ -167,7 +168,3 @@ class Protocol:
         terms = LocalTerms(priced, facts, loss.classes)
         terms.randomiser(Labels() if self.labels else Gradient(np.zeros(facts.dimension), Clip(1.0)), name)
         return terms
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

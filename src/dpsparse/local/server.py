@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from ..data.rows import PrivateRows
-from ..estimators.linear import coefficients_of
+from ..estimators.linear import SparseLinear
 from ..facts import Clip, Facts, Vector
-from ..mechanisms import Randomness
+from ..fits import FitRequest, Fitted, Shape, coefficients_of, hold_rows, prepare
+from ..fits.statement import DEVICES, complete, draft_fit
 from ..oracle import Gradient, Labels, Oracle, Question
 from ..oracles.local import LocalTerms, Randomiser
 from ..oracles.till import Till
@@ -43,7 +42,7 @@ class _Collected(Oracle):
         self.till = Till(self.plan)
         self._answers = list(answers)
 
-    def answer(self, question: Question, ask: str) -> Any:
+    def answer(self, question: Question, ask: str) -> Vector:
         """What came in, or a stop."""
         _, turn = self.till.charge(ask)
         if turn >= len(self._answers):
@@ -108,28 +107,32 @@ class Server:
     [1]
     """
 
-    def __init__(self, estimator: Any, *, n_people: int, n_features: int, features: Any = None) -> None:
-        self._estimator = clone(estimator)
+    def __init__(
+        self, estimator: SparseLinear, *, n_people: int, n_features: int, features: ArrayLike | None = None
+    ) -> None:
+        self._estimator: SparseLinear = clone(estimator)
         if self._estimator.ledger is not None:
             raise ValueError(
                 "a server holds no dataset to charge; every device keeps its own epsilon. Leave ledger=None."
             )
-        classes = _two_classes(self._estimator)
-        self._prepared = self._estimator._prepare(n_people, n_features, sparse=False, models=1)
+        request = self._estimator.request()
+        classes = _two_classes(request)
+        self._prepared = prepare(request, Shape(n_rows=n_people, n_features=n_features))
         if self._prepared.priced is None or not self._prepared.plan.local:
             raise PrivacyError("devices answer recipes of the local model only, such as recipe='ldp_iht'.")
-        self._loss = self._estimator._loss()
+        self._loss = request.loss
         self._terms = LocalTerms(self._prepared.priced, self._prepared.facts, self._loss.classes)
-        if self._prepared.plan.labels_only and np.shape(features) != (n_people, n_features):
+        given = np.asarray(features) if features is not None else np.zeros(0)
+        if self._prepared.plan.labels_only and given.shape != (n_people, n_features):
             raise ValueError(f"label privacy needs the public features, of shape ({n_people}, {n_features}).")
-        self._features = np.asarray(features, dtype=float) if self._prepared.plan.labels_only else None
+        self._features = given.astype(float) if self._prepared.plan.labels_only else np.zeros((0, n_features))
         self.protocol = Protocol.of(
             self._prepared.priced,
             self._prepared.facts,
             self._loss,
             self._prepared.delta,
             classes,
-            float(getattr(self._estimator, "target_center", 0.0)),
+            request.target_center,
         )
         self._identity = self.protocol.identity
         self._seen: set[bytes] = set()
@@ -222,12 +225,12 @@ class Server:
             raise MessageError("no report has come in this round; it cannot be closed.")
         if isinstance(question, Labels):
             rows = np.array(sorted(self._labels))
-            public = PrivateRows(self._features[rows], np.zeros(rows.size), self._facts).public(self._loss)  # type: ignore[index]
+            public = hold_rows(self._features[rows], np.zeros(rows.size), self._facts).public(self._loss)
             self._facts = self._facts.with_(design=public)
             told = np.array([self._labels[i] for i in rows], dtype=np.int32)
             answer = self._terms.label_values(self._randomiser, told)
         else:
-            answer = self._total * (self._randomiser.unit / self._count)
+            answer = np.asarray(self._total * (self._randomiser.unit / self._count), dtype=np.float64)
         apart = 2 * self._terms.radius(question)
         ask = self._prepared.plan.asks[0]
         self._receipts.append(
@@ -238,30 +241,25 @@ class Server:
 
     # ---------------------------------------------------------------------------------------------- the model
 
-    def model(self) -> Any:
+    def model(self) -> SparseLinear:
         """The fitted estimator, with its statement, once all rounds are closed."""
         if self._found is None:
             raise MessageError(f"round {self.round} of {self.protocol.rounds} is open; close it first.")
-        model = clone(self._estimator)
+        model: SparseLinear = clone(self._estimator)
         model.n_features_in_ = self._facts.n_features
-        nobody = PrivateRows(np.zeros((0, self._facts.n_features)), np.zeros(0), self._prepared.facts)
-        model._keep([coefficients_of(self._found, nobody)], self.protocol.classes)
-        model.statement_ = model._statement(
-            self._prepared,
-            self._receipts,
-            ("every device randomised its own report as the protocol says",),
-            Randomness(),
-        )
-        return model
+        nobody = hold_rows(np.zeros((0, self._facts.n_features)), np.zeros(0), self._prepared.facts)
+        found = coefficients_of(self._found, nobody.applied_shift, nobody.applied_intercept)
+        statement = complete(draft_fit(self._prepared, (DEVICES,), secure=True), self._receipts)
+        return model.keep(Fitted((found,), statement), self._prepared.request.classes)
 
     def __repr__(self) -> str:
         return f"Server(round {self.round} of {self.protocol.rounds}, {self.count} reports)"
 
 
-def _two_classes(estimator: Any) -> tuple[Any, ...] | None:
+def _two_classes(request: FitRequest) -> tuple[bool | int | float | str, ...] | None:
     """The declared classes of a classifier, as plain values."""
-    if not estimator._loss().classes:
+    if not request.classifies:
         return None
-    if estimator.classes is None or len(set(np.asarray(estimator.classes).tolist())) != 2:
+    if request.classes is None or request.classes.size != 2:
         raise ValueError("a server needs the two classes declared: classes=[...].")
-    return tuple(np.unique(np.asarray(estimator.classes)).tolist())
+    return tuple(request.classes.tolist())

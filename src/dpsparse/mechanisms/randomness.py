@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from randomgen import AESCounter
 
+from .. import checks
+
 
 class Randomness:
     """A source of generators for protecting noise.
@@ -31,10 +33,8 @@ class Randomness:
         elif isinstance(seed, np.random.Generator):
             seed = int(seed.integers(0, 2**63 - 1))
         if seed is not None:
-            if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-                raise ValueError(
-                    f"random_state must be None, a non-negative integer or a numpy generator, got {seed!r}."
-                )
+            if not checks.is_whole(seed) or seed < 0:
+                raise checks.refusal("random_state", "None, a non-negative integer or a numpy generator", seed)
             self._children = np.random.SeedSequence(int(seed))
 
     def generator(self) -> np.random.Generator:

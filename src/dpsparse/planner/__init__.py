@@ -4,6 +4,15 @@ from .assumed import Assumed
 from .outlook import Band, ExpectedError, Outlook
 from .plotting import plot_error
 from .reach import smallest_coefficient
-from .summary import PlanSummary
+from .summary import PlanSummary, summarise
 
-__all__ = ["Assumed", "Band", "ExpectedError", "Outlook", "PlanSummary", "plot_error", "smallest_coefficient"]
+__all__ = [
+    "Assumed",
+    "Band",
+    "ExpectedError",
+    "Outlook",
+    "PlanSummary",
+    "plot_error",
+    "smallest_coefficient",
+    "summarise",
+]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .. import checks
 from ..facts import Facts
 
 #: (typical, weak, strong) signal. Regression with a sparsity: the user believes in a sparse model, as in simulations; without:
@@ -55,8 +56,8 @@ class Assumed:
             value = getattr(self, name)
             if value is None:
                 continue
-            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            if not (number and low < value and (value < high or (name == "base_rate" and value == high))):
+            inside = checks.is_number(value) and low < value
+            if not (inside and (value < high or (name == "base_rate" and value == high))):
                 raise ValueError(
                     f"{name} must be a number {_range(low, high, name)}, got {value!r}. Leave it out for the planner's convention."
                 )

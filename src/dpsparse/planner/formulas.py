@@ -18,12 +18,15 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
 
 import numpy as np
+
+from ..facts import Vector
 
 #: Which parts of the calibration population `spread` stands for, and at which log-odds it is stored.
 LEVELS = (0.05, 0.2, 0.5, 0.8, 0.95)
@@ -121,7 +124,7 @@ def beyond_hope(case: Case) -> float:
     return min(1.0, max(0.0, 2 - case.n_rows * case.mu / 20)) if case.documents else 0.0
 
 
-def part(odds: float, spread: dict[str, Any], level: float) -> float:
+def part(odds: float, spread: Mapping[str, Sequence[Any]], level: float) -> float:
     """An error from its odds, at a level of the population.
 
     `spread` holds shifts of log-odds at the knots, and what errors come to where nothing is found: about 1.
@@ -133,7 +136,7 @@ def part(odds: float, spread: dict[str, Any], level: float) -> float:
 
 
 @cache
-def _margins() -> tuple[Any, Any, Any]:
+def _margins() -> tuple[Vector, Vector, Vector]:
     deviations = np.geomspace(0.02, 200, 400)
     z = np.linspace(-8, 8, 2001)
     weight = np.exp(-(z**2) / 2)

@@ -13,18 +13,33 @@ References
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Protocol, cast
 
 import numpy as np
 
 from ..facts import Clip
+from ..fits import Prepared
 from ..oracle import Gradient, Labels
 from ..oracles.local import LocalTerms
 from ..privacy.participation import PUBLIC_FEATURES
 from ..privacy.plan import Noise
 
 
-def warnings(prepared: Any) -> tuple[str, ...]:
+class Loop(Protocol):
+    """What is read of the loops of local recipes."""
+
+    @property
+    def sparsity(self) -> int:
+        """Coefficients that are kept."""
+        ...
+
+    @property
+    def clip(self) -> Clip:
+        """Of one person's gradient."""
+        ...
+
+
+def warnings(prepared: Prepared) -> tuple[str, ...]:
     """What stands against a plan of the local model: features without protection, too few people. Nothing for other plans.
 
     Parameters
@@ -65,7 +80,7 @@ def warnings(prepared: Any) -> tuple[str, ...]:
     )
 
 
-def people_needed(prepared: Any) -> float:
+def people_needed(prepared: Prepared) -> float:
     r"""People with whom one coefficient of s equal ones stands above the largest of p noises.
 
     A coefficient that carries its part of a typical target shows as :math:`t\,e/\sqrt s` in a gradient entry, e being the root mean square of
@@ -73,6 +88,7 @@ def people_needed(prepared: Any) -> float:
     :math:`\sqrt{2\ln p} + 1` times that.
     """
     facts = prepared.facts
+    assert prepared.priced is not None
     [ask] = prepared.plan.asks
     classes = facts.loss == "logistic"
     terms = LocalTerms(prepared.priced, facts, classes)
@@ -83,7 +99,7 @@ def people_needed(prepared: Any) -> float:
         noise = terms.deviation(Labels(), ask.name, 0) / math.sqrt(facts.n_rows)
         signal = typical / math.sqrt(_sparsity(prepared))
     else:
-        clip: Clip = prepared.solver.clip
+        clip = _loop(prepared).clip
         noise = terms.deviation(Gradient(np.zeros(facts.dimension), clip), ask.name, 0) / math.sqrt(
             terms.groups(ask.name)
         )
@@ -91,10 +107,15 @@ def people_needed(prepared: Any) -> float:
     return float(facts.n_rows * (largest * noise / signal) ** 2)
 
 
-def _sparsity(prepared: Any) -> int:
+def _loop(prepared: Prepared) -> Loop:
+    """The loop that local recipes share; behind labels, the one that reads them."""
+    solver = prepared.solver.loop if prepared.plan.labels_only else prepared.solver  # type: ignore[attr-defined]
+    return cast(Loop, solver)
+
+
+def _sparsity(prepared: Prepared) -> int:
     """How many coefficients the loop looks for, one where it would take all of them."""
-    solver = prepared.solver.loop if prepared.plan.labels_only else prepared.solver
-    s = int(solver.sparsity)
+    s = _loop(prepared).sparsity
     return s if s < prepared.facts.n_features else 1
 
 

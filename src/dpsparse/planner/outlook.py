@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from scipy.stats import chi2
 
@@ -70,7 +69,7 @@ class ExpectedError:
     constant: float
     signal: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain JSON types."""
         return asdict(self)
 

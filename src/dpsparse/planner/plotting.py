@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .outlook import Outlook
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 #: Points of the curve.
 POINTS = 33
 
 
-def plot_error(outlook: Outlook, where: Any, epsilon: float | None = None) -> Any:
+def plot_error(outlook: Outlook, where: str | PathLike[str] | Axes, epsilon: float | None = None) -> Axes:
     """Draw the band of the test error against epsilon.
 
     Parameters
@@ -62,6 +66,6 @@ def plot_error(outlook: Outlook, where: Any, epsilon: float | None = None) -> An
     axes.set_ylabel("error rate" if outlook.facts.loss == "logistic" else "mean squared error / variance")
     axes.set_title(f"{outlook.facts.n_rows} rows, {outlook.facts.n_features} features")
     axes.legend(frameon=False)
-    if figure is not None:
+    if figure is not None and not isinstance(where, Axes):
         figure.savefig(where)
     return axes

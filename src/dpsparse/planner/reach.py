@@ -18,12 +18,12 @@ alone, or above all but `sparsity` of them, with probability 90 %.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from scipy.stats import norm
 
 from ..accounting.pricing import PricedPlan
 from ..facts import Facts
+from ..fits import Prepared
 from ..solvers.dual_averaging import DualAveraging as Averaging
 from ..solvers.polish_schedule import Schedule, Shares, entry_edges, select
 from ..solvers.select_polish import SelectAndPolish
@@ -35,7 +35,7 @@ ENTRY, PRODUCT, SQUARE = 0.433, 0.367, 0.156
 RESIDUAL, INSIDE, CLIPPED = 0.524, 0.4, 0.73
 
 
-def smallest_coefficient(prepared: Any, *, scale: float, signal: float, left: float) -> float | None:
+def smallest_coefficient(prepared: Prepared, *, scale: float, signal: float, left: float) -> float | None:
     """The smallest coefficient found with probability 90 %; None for algorithms without a formula.
 
     Parameters

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ..accounting.pricing import PricedPlan, describe
 from ..facts import Clip
+from ..fits import FitRequest, Prepared, Shape, models_of, prepare
+from ..plain import Json, plain
 from ..privacy.plan import Plan
 from . import local
+from .assumed import Assumed
 from .outlook import ExpectedError, Outlook
 from .plotting import plot_error
 from .reach import smallest_coefficient
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -49,8 +57,8 @@ class PlanSummary:
     n_rows: int
     n_features: int
     models: int
-    settings: dict[str, Any]
-    asks: list[dict[str, Any]]
+    settings: dict[str, Json]
+    asks: list[dict[str, Json]]
     epsilon: float | None
     delta: float | None
     rho: float | None
@@ -65,7 +73,7 @@ class PlanSummary:
     outlook: Outlook | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def of(cls, prepared: Any, outlook: Outlook | None = None) -> PlanSummary:
+    def of(cls, prepared: Prepared, outlook: Outlook | None = None) -> PlanSummary:
         """Summarise what an estimator prepared, and what to expect of it."""
         error = None if outlook is None else outlook.error()
         smallest = None
@@ -84,7 +92,7 @@ class PlanSummary:
             n_rows=prepared.facts.n_rows,
             n_features=prepared.facts.n_features,
             models=prepared.models,
-            settings={f.name: _plain(getattr(prepared.solver, f.name)) for f in fields(prepared.solver)},
+            settings={f.name: _setting(getattr(prepared.solver, f.name)) for f in fields(prepared.solver)},  # type: ignore[arg-type]
             asks=asks,
             epsilon=None if priced is None else priced.epsilon(prepared.delta),
             delta=None if priced is None else prepared.delta,
@@ -120,13 +128,13 @@ class PlanSummary:
         """What epsilon so many rows take (None: those of the plan); None beyond 50, or where no formula is calibrated."""
         return None if self.outlook is None else self.outlook.epsilon_needed(n_rows, error)
 
-    def plot(self, where: Any) -> Any:
+    def plot(self, where: str | PathLike[str] | Axes) -> Axes:
         """Draw the expected error against epsilon, on a file or on matplotlib axes; returns the axes."""
         if self.outlook is None:
             raise ValueError("a baseline without privacy has no expected error to plot. Choose a private recipe.")
         return plot_error(self.outlook, where, self.epsilon)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain JSON types."""
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "outlook"}
         return plain | {
@@ -185,10 +193,36 @@ class PlanSummary:
         return lines
 
 
-def _asks(plan: Plan, priced: PricedPlan | None, branch: str) -> list[dict[str, Any]]:
+def summarise(request: FitRequest, n_rows: int, n_features: int, assumed: Assumed) -> PlanSummary:
+    """What a fit on data of this shape would ask, and what to expect of it. Reads no data, spends nothing.
+
+    Parameters
+    ----------
+    request : FitRequest
+    n_rows, n_features : int
+        The public shape of the data.
+    assumed : Assumed
+        What is taken for granted about the data, for the expected error.
+    """
+    shape = Shape(n_rows=n_rows, n_features=n_features, models=models_of(request.classes))
+    prepared = prepare(request, shape)
+    if prepared.priced is None:
+        return PlanSummary.of(prepared)
+    outlook = Outlook(
+        facts=request.facts(shape),
+        recipe=request.recipe,
+        budget=request.budget_for(shape.n_rows)[0],
+        delta=prepared.delta,
+        models=shape.models,
+        assumed=assumed,
+    )
+    return PlanSummary.of(prepared, outlook)
+
+
+def _asks(plan: Plan, priced: PricedPlan | None, branch: str) -> list[dict[str, Json]]:
     found = []
     for ask in plan.asks:
-        entry: dict[str, Any] = {
+        entry: dict[str, Json] = {
             "branch": branch,
             "name": ask.name,
             "times": ask.times,
@@ -198,28 +232,28 @@ def _asks(plan: Plan, priced: PricedPlan | None, branch: str) -> list[dict[str, 
         }
         if priced is not None:
             strengths = [priced.cost(ask.name, t).strength for t in range(ask.times)]
-            entry["strength"] = strengths[0] if len(set(strengths)) == 1 else strengths
+            entry["strength"] = strengths[0] if len(set(strengths)) == 1 else plain(strengths)
         found.append(entry | {"text": describe(ask)})
     return found
 
 
-def _plain(value: Any) -> Any:
+def _setting(value: object) -> Json:
+    """One constant of a loop: a clip by its two numbers, a matrix by its shape, everything else in its plain form."""
     if isinstance(value, Clip):
-        return {"norm": value.norm, "entry": value.entry}
-    if isinstance(value, float) and not math.isfinite(value):
-        return None  # JSON has no word for it; no limit
-    if value is None or isinstance(value, str | int | float | bool):
-        return str(value) if type(value).__mro__[-2] is not type(value) and isinstance(value, str) else value
+        return plain({"norm": value.norm, "entry": value.entry})
     if isinstance(value, tuple):
-        return [_plain(v) for v in value]
-    if is_dataclass(value) and type(value).__str__ is object.__str__:  # it has no words of its own
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-    return str(value)
+        return [_setting(entry) for entry in value]
+    if isinstance(value, np.ndarray):
+        return f"public numbers of shape {value.shape}"
+    if is_dataclass(value) and not isinstance(value, type) and type(value).__str__ is object.__str__:
+        return {field.name: _setting(getattr(value, field.name)) for field in fields(value)}
+    return plain(value)
 
 
-def _span(value: Any) -> str:
-    if isinstance(value, list) and value and all(isinstance(v, int | float) for v in value):
-        low, high = min(value), max(value)
+def _span(value: Json) -> str:
+    numbers = [v for v in value if isinstance(v, int | float)] if isinstance(value, list) else []
+    if isinstance(value, list) and value and len(numbers) == len(value):
+        low, high = min(numbers), max(numbers)
         return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
     if isinstance(value, dict):
         return ", ".join(f"{name} {_span(part)}" for name, part in value.items() if part is not None)

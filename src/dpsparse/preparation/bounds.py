@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ class Bounds:
     row_norm: float
 
     @classmethod
-    def read(cls, feature_bound: Any, row_norm: Any, n_features: int) -> Bounds:
+    def read(cls, feature_bound: object, row_norm: object, n_features: int) -> Bounds:
         """From the arguments of a user; refuses if neither is given."""
         return cls(*read_bounds(feature_bound, row_norm, n_features))
 

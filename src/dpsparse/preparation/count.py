@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..facts import Facts
-from ..privacy import Adjacency, PrivacyError
+from ..fits import Matrix, Seed
+from ..ledger import Ledger
+from ..privacy import Adjacency, Budget, PrivacyError
 from .priced import PricedStep
 
 
@@ -52,12 +54,12 @@ class NoisyCount(PricedStep):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        budget: Any = None,
+        budget: Budget | None = None,
         adjacency: str = "add-remove",
         noise: str = "lattice",
-        ledger: Any = None,
+        ledger: Ledger | str | None = None,
         dataset: str | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -68,21 +70,21 @@ class NoisyCount(PricedStep):
         self.dataset = dataset
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Count, with noise. The question is priced before rows are counted."""
         if Adjacency.named(self.adjacency) is not Adjacency.ADD_REMOVE:
             raise PrivacyError(
                 "under replace-one adjacency the number of rows is public: leave NoisyCount out, or use adjacency='add-remove'."
             )
-        X = self._checked(X)
         # empty rows, since no entry is asked for; divided by a public 1: the answer is the sum itself
-        rows = np.zeros((X.shape[0], 1))
+        rows = np.zeros((self._rows(X).shape[0], 1))
         with self._asking(rows, Facts(n_rows=1, n_features=1), "a noisy count of rows") as opened:
             self.n_rows_ = max(1, round(opened.oracle.count(ask=self.ask)))
         self.statement_ = opened.statement(self.n_rows_)
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> Matrix:
         """The rows as they are."""
         check_is_fitted(self, "n_rows_")
-        return validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        rows: Matrix = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        return rows

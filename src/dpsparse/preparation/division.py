@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
 
+from .. import checks
 from ..accounting.costs.base import Bill
 from ..accounting.costs.fixed import Promise, calibrate
-from ..accounting.costs.plan import PlanBill
+from ..estimators.linear import SparseLinear
+from ..fits import Prepared
 from ..privacy import Budget, BudgetError, PrivacyError
 from .count import NoisyCount
+from .priced import PricedStep
 from .scaler import PrivateScaler
 
 #: Part of the whole zCDP that a preparing step gets unless the user says otherwise; the model gets the rest.
@@ -18,7 +20,10 @@ SHARES: dict[type, float] = {NoisyCount: 0.01, PrivateScaler: 0.02}
 
 
 def divided(
-    whole: Budget, given: Mapping[str, float] | None, priced: Mapping[str, Any], prepared: Callable[[Budget], Any]
+    whole: Budget,
+    given: Mapping[str, float] | None,
+    priced: Mapping[str, PricedStep | SparseLinear],
+    prepared: Callable[[Budget], Prepared | None],
 ) -> tuple[dict[str, float], dict[str, Budget], Bill]:
     """Shares and budgets of the priced steps, by name, and the bill of all of them.
 
@@ -36,13 +41,14 @@ def divided(
     *before, model = shares
     if not before:  # alone, it may use any accountant
         foreseen = prepared(whole)
-        return shares, {model: whole}, _promise(whole, gaussian=False) if foreseen is None else _bill(foreseen)
+        bill = None if foreseen is None else foreseen.bill
+        return shares, {model: whole}, _promise(whole, gaussian=False) if bill is None else bill
     careful = _promise(whole, gaussian=whole.mu is not None)
     budgets = _budgets(careful, shares)
     foreseen = prepared(budgets[model])  # refuses a model that cannot be priced
     if foreseen is not None:
         refuse_local(foreseen)
-    bill = None if foreseen is None else _bill(foreseen)
+    bill = None if foreseen is None else foreseen.bill
     discrete = any(step.noise == "exact" for step in priced.values())  # rho-zCDP, and not proven to be mu-GDP
     if discrete or careful.gaussian or whole.rho is not None or bill is None or not bill.account.exact:
         return shares, budgets, careful
@@ -57,7 +63,7 @@ def _budgets(total: Promise, shares: Mapping[str, float]) -> dict[str, Budget]:
     return {name: Budget.zcdp(share * total.rho, total.adjacency) for name, share in shares.items()}
 
 
-def shares_of(priced: Mapping[str, Any], given: Mapping[str, float] | None) -> dict[str, float]:
+def shares_of(priced: Mapping[str, object], given: Mapping[str, float] | None) -> dict[str, float]:
     """Part of the whole for each priced step; they add up to 1."""
     chosen = {} if given is None else dict(given)
     *before, model = priced
@@ -67,8 +73,7 @@ def shares_of(priced: Mapping[str, Any], given: Mapping[str, float] | None) -> d
             f"shares names {unknown[0]!r}, which is not a priced step before the model; those are {before}. The model gets the rest."
         )
     shares = {name: chosen.get(name, SHARES[type(priced[name])]) for name in before}
-    numbers = all(isinstance(s, int | float) and not isinstance(s, bool) and 0 < s < 1 for s in shares.values())
-    if not numbers or math.fsum(shares.values()) >= 1:
+    if not all(checks.is_number(s) and 0 < s < 1 for s in shares.values()) or math.fsum(shares.values()) >= 1:
         raise BudgetError(f"shares must be positive and leave something for the model, got {shares}.")
     return {**shares, model: 1.0 - math.fsum(shares.values())}
 
@@ -81,15 +86,10 @@ def _promise(whole: Budget, *, gaussian: bool) -> Promise:
     return calibrate(whole.epsilon, whole.delta, lambda rho: Promise(rho, gaussian, whole.relation))
 
 
-def refuse_local(prepared: Any) -> None:
+def refuse_local(prepared: Prepared) -> None:
     """Refuse a model whose rows never leave their devices behind a step that reads them all."""
     if prepared.plan.local:
         raise PrivacyError(
             f"recipe {prepared.recipe.name!r} randomises on devices, but a step before it reads all rows in one place. "
             "Use per-record steps only, or a central recipe."
         )
-
-
-def _bill(foreseen: Any) -> PlanBill:
-    """What a model would cost."""
-    return PlanBill.of(foreseen.priced)

@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import normalize
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .. import checks
 from ..data.bounds import read_bounds
+from ..facts import Vector
+from ..fits import Matrix
 from .bounds import Bounds
 
 
-class PerRecord(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class PerRecord(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of transformers that look at one row at a time; not for direct use."""
 
-    def _bounds_after(self, before: Bounds | None, n_features: int) -> Bounds:
+    def bounds_after(self, before: Bounds | None, n_features: int) -> Bounds:
+        """Public bounds of the rows that come out, from those of the rows that come in, where they are known."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Check the arguments and the shape; learns nothing from the rows."""
         validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_min_samples=1)
-        self.bounds_ = self._bounds_after(None, self.n_features_in_)
+        self.bounds_ = self.bounds_after(None, self.n_features_in_)
         return self
 
-    def _rows(self, X: Any) -> Any:
+    def _rows(self, X: object) -> Matrix:
         check_is_fitted(self, "bounds_")
-        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False, copy=True)
+        rows: Matrix = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False, copy=True)
+        return rows
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -68,15 +74,15 @@ class RowNormalizer(PerRecord):
         self.norm = norm
         self.length = length
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> Matrix:
         """Scale the rows."""
         scaled = normalize(self._rows(X), norm=self.norm, copy=False)
         scaled *= self.length
         return scaled
 
-    def _bounds_after(self, before: Bounds | None, n_features: int) -> Bounds:
-        if self.norm not in ("l2", "l1", "max"):
-            raise ValueError(f"norm must be 'l2', 'l1' or 'max', got {self.norm!r}.")
+    def bounds_after(self, before: Bounds | None, n_features: int) -> Bounds:
+        """Entries within `length`, and not negative where those that come in are not."""
+        checks.one_of(self.norm, "norm", ("l2", "l1", "max"))
         length = read_bounds(None, self.length, n_features)[2]
         # rounding may leave a row a little longer; who reads it clips it
         row_norm = length * math.sqrt(n_features) if self.norm == "max" else length
@@ -112,32 +118,35 @@ class PublicScaler(PerRecord):
            [ 1. , -1. ]])
     """
 
-    def __init__(self, feature_bound: Any = None, center: bool = False) -> None:
+    def __init__(
+        self, feature_bound: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None, center: bool = False
+    ) -> None:
         self.feature_bound = feature_bound
         self.center = center
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> Matrix:
         """Clip, shift and scale the columns."""
-        X = self._rows(X)
+        rows = self._rows(X)
         lower, upper, _ = read_bounds(self.feature_bound, None, self.n_features_in_)
-        if sp.issparse(X):
+        if not isinstance(rows, np.ndarray):
             if self.center:
                 raise ValueError("center=True would make sparse rows dense. Use center=False, or dense rows.")
-            columns = X.indices
+            columns = rows.indices
             low, high = (v[columns] if isinstance(v, np.ndarray) else v for v in (lower, upper))
             scale = np.maximum(np.abs(lower), np.abs(upper)) * np.ones(self.n_features_in_)
-            X.data = np.clip(X.data, low, high) / scale[columns]
-            return X
+            rows.data = np.clip(rows.data, low, high) / scale[columns]
+            return rows
         middle, half = self._middle_and_half()
-        return (np.clip(X, lower, upper) - middle) / half
+        return (np.clip(rows, lower, upper) - middle) / half
 
-    def _middle_and_half(self) -> tuple[Any, Any]:
+    def _middle_and_half(self) -> tuple[float | Vector, float | Vector]:
         lower, upper, _ = read_bounds(self.feature_bound, None, self.n_features_in_)
         if self.center:
             return (np.asarray(lower) + upper) / 2, (np.asarray(upper) - lower) / 2
         return 0.0, np.maximum(np.abs(lower), np.abs(upper))
 
-    def _bounds_after(self, before: Bounds | None, n_features: int) -> Bounds:
+    def bounds_after(self, before: Bounds | None, n_features: int) -> Bounds:
+        """The declared bounds, scaled."""
         lower, upper, _ = read_bounds(self.feature_bound, None, n_features)
         if self.center:
             return Bounds.read(1.0, None, n_features)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Self
+from typing import NoReturn, Self, TypeAlias
 
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from .. import recipes
 from ..estimators.linear import SparseLinear
-from ..estimators.refusals import refuse_fit_arguments, refuse_unguarded
-from ..ledger.payment import check_ledger, paying, refuse_own_ledger
+from ..estimators.refusals import refuse_fit_arguments
+from ..fits import Matrix, Prepared, Shape, models_of, prepare, public_rows, refuse_unguarded, stated_budget
+from ..fits.statement import charged_to, state_pipeline
+from ..ledger import Ledger, check_ledger, paying, refuse_own_ledger
 from ..privacy import Adjacency, Budget, BudgetError, PrivacyError, Statement
 from .bounds import Bounds
 from .count import NoisyCount
@@ -24,11 +26,14 @@ from .plan import PipelinePlan
 from .priced import PricedStep
 from .scaler import PrivateScaler
 
+#: What a pipeline is made of: a step of ours, one of scikit-learn, "passthrough" or None.
+Step: TypeAlias = BaseEstimator | str | None
+
 #: Rows that a model is planned for beforehand, where their number is to be counted; its price does not depend on it.
 GUESSED_ROWS = 10_000
 
 
-class PrivatePipeline(Pipeline):
+class PrivatePipeline(Pipeline):  # type: ignore[misc]
     r"""A scikit-learn pipeline whose steps share one budget; made by `make_private_pipeline`.
 
     Guarantee
@@ -68,19 +73,19 @@ class PrivatePipeline(Pipeline):
 
     def __init__(
         self,
-        steps: Any,
+        steps: Sequence[tuple[str, Step]],
         *,
         epsilon: float = 1.0,
         delta: float | None = None,
-        budget: Any = None,
+        budget: Budget | None = None,
         shares: Mapping[str, float] | None = None,
         adjacency: str = "replace-one",
         n_rows: int | None = None,
-        ledger: Any = None,
+        ledger: Ledger | str | None = None,
         dataset: str | None = None,
-        memory: Any = None,
+        memory: object = None,
         verbose: bool = False,
-        transform_input: Any = None,
+        transform_input: object = None,
     ) -> None:
         super().__init__(steps, memory=memory, verbose=verbose)
         self.transform_input = transform_input
@@ -105,26 +110,19 @@ class PrivatePipeline(Pipeline):
         n_features : int
             Number of features that reach the first step of ours.
         """
-        priced = self._priced_steps()
+        priced = self.priced_steps()
         check_ledger(self.ledger, self.dataset)
         counted = any(isinstance(step, NoisyCount) for step in priced.values())
-        delta = self.delta
-        if delta is None:
-            delta = 1e-6 if counted else min(1e-6, 1 / (10 * n_rows))
-        whole = Budget.approx(self.epsilon, delta) if self.budget is None else self.budget
-        if not isinstance(whole, Budget):
-            raise BudgetError(f"budget must be a dpsparse Budget such as Budget.zcdp(0.1), got {self.budget!r}.")
-        whole = whole.under(self.adjacency)
-        delta = delta if whole.delta is None else whole.delta
+        whole, delta = stated_budget(self.budget, self.epsilon, self.delta, self.adjacency, None if counted else n_rows)
 
-        def prepared(budget: Budget) -> Any:
+        def prepared(budget: Budget) -> Prepared | None:
             return self._prepared(budget, delta, n_rows, n_features)
 
         shares, budgets, bill = divided(whole, self.shares, priced, prepared)
         for name, step in priced.items():
             if isinstance(step, PricedStep):
                 with lent(step, **self._loan(name, budgets[name], delta, n_rows, None)):
-                    step._priced(n_rows)  # refuses noise that has no price in the language of the budget
+                    step.price(n_rows)  # refuses noise that has no price in the language of the budget
         return PipelinePlan(
             bill=bill,
             epsilon=bill.epsilon(delta),
@@ -135,7 +133,7 @@ class PrivatePipeline(Pipeline):
             free=tuple(name for name, _ in self.steps if name not in priced),
         )
 
-    def _priced_steps(self) -> dict[str, Any]:
+    def priced_steps(self) -> dict[str, PricedStep | SparseLinear]:
         """Steps with a budget, by name; refuses what is not a private pipeline, and what looks at the rows unpaid."""
         from ..audit import check_pipeline
 
@@ -164,34 +162,33 @@ class PrivatePipeline(Pipeline):
             )
         return found
 
-    def _prepared(self, budget: Budget, delta: float, n_rows: int, n_features: int) -> Any:
+    def _prepared(self, budget: Budget, delta: float, n_rows: int, n_features: int) -> Prepared | None:
         """What the model would ask with a budget, for the bounds that can be foreseen; None where they cannot."""
         name, model = self.steps[-1]
         bounds: Bounds | None = None
         known = True
         for _, step in self.steps[:-1]:
             if isinstance(step, PerRecord | PrivateScaler):
-                bounds = step._bounds_after(bounds, n_features)
+                bounds = step.bounds_after(bounds, n_features)
             elif not isinstance(step, NoisyCount) and step not in ("passthrough", None):
                 bounds, known = None, not self._after_ours(step)
             if not known:
                 return None
-        classes = getattr(model, "classes", None)
-        models = len(classes) if classes is not None and len(classes) > 2 else 1
         with lent(model, **self._loan(name, budget, delta, n_rows, bounds)):
-            return model._prepare(n_rows, n_features, sparse=False, models=models)
+            request = model.request()
+        return prepare(request, Shape(n_rows=n_rows, n_features=n_features, models=models_of(request.classes)))
 
-    def _after_ours(self, step: Any) -> bool:
+    def _after_ours(self, step: object) -> bool:
         """Whether a foreign step stands behind one of ours: it may change the number of features."""
         steps = [s for _, s in self.steps]
         return any(isinstance(s, PerRecord | PricedStep) for s in steps[: steps.index(step)])
 
     def _loan(
         self, name: str, budget: Budget, delta: float, n_rows: int | None, bounds: Bounds | None
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Arguments that a priced step gets from the pipeline for one fit."""
         step = self.named_steps[name]
-        loan: dict[str, Any] = {
+        loan: dict[str, object] = {
             "budget": budget,
             "delta": delta,
             "adjacency": self.adjacency,
@@ -206,10 +203,10 @@ class PrivatePipeline(Pipeline):
 
     # ---------------------------------------------------------------------------------------------- fitting
 
-    def fit(self, X: Any, y: Any = None, **unsupported: Any) -> Self:
+    def fit(self, X: Matrix, y: object = None, **unsupported: object) -> Self:
         """Fit all steps on private rows. The whole is checked and priced before the first question is asked."""
         refuse_fit_arguments(unsupported)
-        self._priced_steps()
+        self.priced_steps()
         n_rows = self._public_rows(X)
         start, bounds = 0, None
         for _, step in self.steps:  # steps that ask nothing, up to the first that does
@@ -220,23 +217,27 @@ class PrivatePipeline(Pipeline):
         plan = self.plan(n_rows or GUESSED_ROWS, int(X.shape[1]))
         self.plan_ = plan
         if plan.alone:  # it pays for its own plan
-            whole = self._statement(plan, self._fit_steps(start, X, y, n_rows, bounds, plan))
+            statements = self._fit_steps(start, X, y, n_rows, bounds, plan)
+            whole = state_pipeline(statements, epsilon=None, delta=plan.delta, accountant=None, free=plan.free)
         else:
             with paying(self.ledger, self.dataset, plan.bill, label="private pipeline", delta=plan.delta) as payment:
-                payment.before(lambda _: None)("private pipeline")
+                payment.start()
                 statements = self._fit_steps(start, X, y, n_rows, bounds, plan)
-            whole = replace(self._statement(plan, statements), ledger=payment.record)
+            whole = state_pipeline(
+                statements, epsilon=plan.epsilon, delta=plan.delta, accountant=plan.accountant, free=plan.free
+            )
+            whole = charged_to(whole, payment)
         self.statement_ = self.steps[-1][1].statement_ = whole
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
+    def fit_transform(self, X: object, y: object = None, **params: object) -> NoReturn:
         """Refused: a slice would fit its steps with budgets of their own, and charge no ledger."""
         raise TypeError(
             "a part of a private pipeline is not fitted by itself. Fit the whole pipeline, and use transform of its slice."
         )
 
     def _fit_steps(
-        self, start: int, X: Any, y: Any, n_rows: int | None, bounds: Bounds | None, plan: PipelinePlan
+        self, start: int, X: Matrix, y: object, n_rows: int | None, bounds: Bounds | None, plan: PipelinePlan
     ) -> list[Statement]:
         """Fit the steps from `start` on, each with its budget; returns what each priced one promised."""
         statements = []
@@ -249,7 +250,9 @@ class PrivatePipeline(Pipeline):
                 loan |= {"ledger": self.ledger, "dataset": self.dataset}
             with lent(step, **loan):
                 if isinstance(step, SparseLinear) and not plan.alone:  # its bounds may not have been foreseen
-                    refuse_local(step._prepare(step._shape_of(X), int(X.shape[1]), sparse=sp.issparse(X), models=1))
+                    request = step.request()
+                    shape = request.shape(X.shape[0], X.shape[1], sparse=sp.issparse(X), models=1)
+                    refuse_local(prepare(request, shape))
                 step.fit(X, y)
             if isinstance(step, PricedStep):  # its asks must not be taken for those of the model
                 asks = tuple(replace(ask, name=f"{name}: {ask.name}") for ask in step.statement_.asks)
@@ -264,57 +267,34 @@ class PrivatePipeline(Pipeline):
                 X = step.transform(X)
         return statements
 
-    def _public_rows(self, X: Any) -> int | None:
+    def _public_rows(self, X: Sized) -> int | None:
         """The public number of rows; None where a step counts them."""
-        if Adjacency.named(self.adjacency) is Adjacency.ADD_REMOVE:
-            return self.n_rows
-        rows = int(X.shape[0]) if len(getattr(X, "shape", ())) else len(X)
-        if self.n_rows is not None and self.n_rows != rows:
-            raise PrivacyError(
-                f"n_rows={self.n_rows!r} was declared, but the data has another number of rows; under replace-one they must agree."
-            )
-        return rows
+        adjacency = Adjacency.named(self.adjacency)
+        if adjacency is Adjacency.ADD_REMOVE and self.n_rows is None:
+            return None
+        shape: tuple[int, ...] = getattr(X, "shape", ())  # texts come as a list
+        return public_rows(self.n_rows, adjacency, int(shape[0]) if len(shape) else len(X))
 
     @staticmethod
-    def _free(step: Any, X: Any, y: Any, bounds: Bounds | None) -> tuple[Any, Bounds | None]:
+    def _free(step: BaseEstimator, X: Matrix, y: object, bounds: Bounds | None) -> tuple[Matrix, Bounds | None]:
         """Rows and bounds behind a step that costs nothing."""
         if step in ("passthrough", None):
             return X, bounds
         X = step.fit(X, y).transform(X)
         if isinstance(step, PerRecord):
-            return X, step._bounds_after(bounds, int(X.shape[1]))
+            return X, step.bounds_after(bounds, int(X.shape[1]))
         return X, None
-
-    def _statement(self, plan: PipelinePlan, parts: list[Statement]) -> Statement:
-        """One statement for all steps."""
-        last = parts[-1]
-        assumptions = [a for part in parts for a in part.assumptions]
-        if plan.free:
-            assumptions.append(f"what is done to a row by {', '.join(plan.free)} depends on no other row")
-        return replace(
-            last,
-            epsilon=last.epsilon if plan.alone else plan.epsilon,
-            delta=plan.delta,
-            rho=math.fsum(part.rho for part in parts),
-            mu=math.hypot(*(part.mu for part in parts)),
-            recipe=f"pipeline of {', '.join(part.recipe for part in parts)}",
-            asks=tuple(ask for part in parts for ask in part.asks),
-            accountant=last.accountant if plan.alone else plan.accountant,
-            assumptions=tuple(dict.fromkeys(assumptions)),
-            caveats=tuple(dict.fromkeys(c for part in parts for c in part.caveats)),
-            notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
-        )
 
 
 def make_private_pipeline(
-    *steps: Any,
+    *steps: Step,
     epsilon: float = 1.0,
     delta: float | None = None,
-    budget: Any = None,
+    budget: Budget | None = None,
     shares: Mapping[str, float] | None = None,
     adjacency: str = "replace-one",
     n_rows: int | None = None,
-    ledger: Any = None,
+    ledger: Ledger | str | None = None,
     dataset: str | None = None,
 ) -> PrivatePipeline:
     """A pipeline with one budget and one statement; names of steps are their classes in lower case.
@@ -352,12 +332,12 @@ def make_private_pipeline(
         ledger=ledger,
         dataset=dataset,
     )
-    pipeline._priced_steps()
+    pipeline.priced_steps()
     return pipeline
 
 
 @contextmanager
-def lent(step: Any, **loan: Any) -> Iterator[None]:
+def lent(step: BaseEstimator, **loan: object) -> Iterator[None]:
     """Set some arguments of a step for a while; it has its own back afterwards."""
     own = {name: value for name, value in step.get_params(deep=False).items() if name in loan}
     step.set_params(**loan)

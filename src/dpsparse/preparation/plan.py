@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from ..accounting.costs.base import Bill
 from ..privacy import Adjacency, Budget
@@ -53,7 +52,7 @@ class PipelinePlan:
         """Which datasets count as neighbours."""
         return self.bill.adjacency
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain JSON types."""
         return {
             "epsilon": self.epsilon,

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .. import checks
 from ..facts import Vector
+from ..fits import Matrix, Seed, public_rows
+from ..ledger import Ledger
+from ..privacy import Adjacency, Budget
 from .bounds import Bounds
-from .priced import PricedStep, positive
+from .priced import PricedStep
 
 
 class PrivateScaler(PricedStep):
@@ -67,17 +72,17 @@ class PrivateScaler(PricedStep):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        budget: Any = None,
-        feature_bound: Any = None,
+        budget: Budget | None = None,
+        feature_bound: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
         row_norm: float | None = None,
         floor: float = 0.01,
         slack: float = 1.5,
         adjacency: str = "replace-one",
         n_rows: int | None = None,
         noise: str = "lattice",
-        ledger: Any = None,
+        ledger: Ledger | str | None = None,
         dataset: str | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -93,14 +98,14 @@ class PrivateScaler(PricedStep):
         self.dataset = dataset
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Learn the scales. The question is priced before a row is used; targets are not."""
-        X = self._checked(X)
-        d = int(X.shape[1])
-        floor, slack = positive(self.floor, "floor"), positive(self.slack, "slack")
+        rows = self._rows(X)
+        d = int(rows.shape[1])
+        floor, slack = checks.positive(self.floor, "floor"), checks.positive(self.slack, "slack")
         before = Bounds.read(self.feature_bound, self.row_norm, d)
-        n_rows = self._public_rows(X)
-        with self._asking(X, before.facts(n_rows, d, sp.issparse(X)), "private column scales") as opened:
+        n_rows = public_rows(self.n_rows, Adjacency.named(self.adjacency), rows.shape[0])
+        with self._asking(rows, before.facts(n_rows, d, sp.issparse(rows)), "private column scales") as opened:
             squares = opened.oracle.squares(ask=self.ask)
         noise = opened.oracle.till.answers[0].scale / n_rows
         self.scale_ = self._scales(squares, noise, before.largest(d), floor)
@@ -108,12 +113,12 @@ class PrivateScaler(PricedStep):
         self.statement_ = opened.statement(n_rows)
         return self
 
-    def _bounds_after(self, before: Bounds | None, n_features: int) -> Bounds:
+    def bounds_after(self, before: Bounds | None, n_features: int) -> Bounds:
         """Bounds of scaled rows as they can be foreseen: entries uniform within their bounds."""
         if self.feature_bound is not None or self.row_norm is not None or before is None:
             before = Bounds.read(self.feature_bound, self.row_norm, n_features)
         scale = before.largest(n_features) / math.sqrt(3)
-        return self._scaled(before, scale, scale**2, positive(self.slack, "slack"))
+        return self._scaled(before, scale, scale**2, checks.positive(self.slack, "slack"))
 
     @staticmethod
     def _scales(squares: Vector, noise: float, largest: Vector, floor: float) -> Vector:
@@ -129,8 +134,8 @@ class PrivateScaler(PricedStep):
         typical = slack * math.sqrt(max(1.0, float(mean_square.sum())))
         return Bounds(before.lower / scale, before.upper / scale, min(sure, typical))
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> Matrix:
         """Divide the columns by their scales."""
         check_is_fitted(self, "scale_")
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return sp.csr_matrix(X.multiply(1 / self.scale_)) if sp.issparse(X) else X / self.scale_
+        rows: Matrix = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return rows / self.scale_ if isinstance(rows, np.ndarray) else sp.csr_matrix(rows.multiply(1 / self.scale_))

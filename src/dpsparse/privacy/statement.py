@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..plain import Json, plain
 from .plan import Noise
 
 #: What the ratio sensitivity / scale of one draw is called, by noise.
@@ -147,18 +148,8 @@ class Statement:
     versions: Mapping[str, str]
     ledger: Mapping[str, Any] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """As plain JSON types; infinite numbers become None."""
-
-        def plain(value: Any) -> Any:
-            if isinstance(value, float) and not math.isfinite(value):
-                return None
-            if isinstance(value, Mapping):
-                return {k: plain(v) for k, v in value.items()}
-            if isinstance(value, list | tuple):
-                return [plain(v) for v in value]
-            return value
-
         return {k: plain(v) for k, v in asdict(self).items()}
 
     def to_json(self, indent: int | None = 2) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from ..accounting.costs.fixed import Promise
 from ..accounting.random_stopping import SearchBill
@@ -69,7 +68,7 @@ class SearchPlan:
         """Epsilon of publishing as many runs as are expected, each with its score, instead of the best one."""
         return self.bill.base.scaled(self.bill.law.mean).epsilon(self.delta)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain JSON types."""
         return {
             "epsilon": self.epsilon,

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
-from sklearn.utils.multiclass import check_classification_targets
 
-from ..facts import Vector
-from ..losses import mean_of
+from ..estimators.linear import SparseLinear
+from ..facts import Facts
+from ..fits import FitRequest, Fitted, Matrix, Shape, Targets
 from ..mechanisms import Randomness
-from ..privacy import Adjacency, NonPrivateRandomnessWarning
+from ..privacy import Adjacency, NonPrivateRandomnessWarning, Statement
 from ..privacy.statement import AskRecord, records
 from .plan import SearchPlan
 from .scoring import Validation
+from .space import Parameters
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,51 +27,34 @@ class Data:
 
     Attributes
     ----------
-    probe : estimator
+    probe : SparseRegressor or SparseClassifier
         The estimator that checked them; it knows the names of the features.
-    X, y
-        Rows, and targets as the estimator takes them.
-    coded : array
-        Targets as scores take them: classes coded 0, 1, ..., NaN for others; outcomes centred.
-    classes : array or None
-    assumptions : tuple of str
-    n_rows : int
-        The public number of rows.
+    request : FitRequest
+        What it was asked.
+    X : array or CSR matrix
+    targets : Targets
+    shape : Shape
+        Public.
     """
 
-    probe: Any
-    X: Any
-    y: Any
-    coded: Vector
-    classes: Any
-    assumptions: tuple[str, ...]
-    n_rows: int
+    probe: SparseLinear
+    request: FitRequest
+    X: Matrix
+    targets: Targets
+    shape: Shape
 
     @classmethod
-    def read(cls, probe: Any, X: Any, y: Any) -> Data:
+    def read(cls, probe: SparseLinear, X: object, y: object) -> Data:
         """Check shapes, types and finite values, as a fit does; messages name no row."""
-        if not is_classifier(probe):
-            X, y = probe._checked(X, y, y_numeric=True)
-            coded = np.asarray(y, dtype=float) - probe.target_center
-            return cls(probe, X, y, coded, None, (), probe._shape_of(X))
-        X, y = probe._checked(X, y)
-        check_classification_targets(y)
-        classes, assumptions = probe._classes(y)
-        code = np.searchsorted(classes, y).clip(0, classes.size - 1)
-        coded = np.where(classes[code] == y, code, np.nan).astype(float)
-        return cls(probe, X, y, coded, classes, assumptions, probe._shape_of(X))
+        request, rows, targets = probe.read_rows(X, y)
+        shape = request.shape(rows.shape[0], rows.shape[1], sparse=sp.issparse(rows), models=targets.models)
+        return cls(probe, request, rows, targets, shape)
 
-    @property
-    def n_features(self) -> int:
-        """Public number of features."""
-        return int(self.X.shape[1])
+    def facts(self, n_rows: int) -> Facts:
+        """What is public about so many of the rows, as it was declared."""
+        return self.request.facts(replace(self.shape, n_rows=n_rows))
 
-    @property
-    def models(self) -> int:
-        """How many models one fit makes."""
-        return 1 if self.classes is None or self.classes.size == 2 else int(self.classes.size)
-
-    def named(self, model: Any) -> Any:
+    def named(self, model: SparseLinear) -> SparseLinear:
         """The model with the names of the features."""
         model.n_features_in_ = self.probe.n_features_in_
         if "feature_names_in_" in vars(self.probe):
@@ -84,14 +66,15 @@ class Data:
 class Run:
     """A candidate, its model and its noisy score. Only the best one is ever published."""
 
-    parameters: dict[str, Any]
-    model: Any
+    parameters: Parameters
+    model: SparseLinear
     score: float
-    answers: tuple[AskRecord, ...]
+    answers: tuple[AskRecord, ...] = ()
+    ran: bool = True
 
 
 def best_run(
-    candidates: Sequence[tuple[dict[str, Any], Any]],
+    candidates: Sequence[tuple[Parameters, SparseLinear]],
     data: Data,
     plan: SearchPlan,
     randomness: Randomness,
@@ -106,28 +89,28 @@ def best_run(
     them, and the larger is: see `split`. The choice reads noisy scores and nothing else.
     """
     fitting, scoring = split(data.X.shape[0], plan, randomness, holdout)
-    facts = data.probe._facts(plan.validation_rows, data.n_features, sp.issparse(data.X))
-    if data.classes is not None:
-        facts = facts.with_(target_bound=float(data.classes.size - 1))
-    exact = data.probe.noise == "exact"
+    facts, classes = data.facts(plan.validation_rows), data.targets.classes
+    if classes is not None:
+        facts = facts.with_(target_bound=float(classes.size - 1))
+    exact = data.request.noise == "exact"
     validation = Validation(
         data.X[scoring],
-        data.coded[scoring],
+        data.targets.coded()[scoring],
         facts,
         plan.scoring,
         plan.scoring.priced(plan.score_rho, plan.adjacency, exact),
     )
-    X, y = data.X[fitting], data.y[fitting]
+    X, y = data.X[fitting], data.targets.y[fitting]
     best: Run | None = None
     for parameters, model in candidates:
-        if data.classes is not None:
-            model.set_params(classes=data.classes)
+        if classes is not None:
+            model.set_params(classes=classes)
         if not randomness.secure:
             model.set_params(random_state=int(randomness.generator().integers(2**31)))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NonPrivateRandomnessWarning)  # said once, for the search
             model.fit(X, y)
-        score, answers = validation.score(model, randomness)
+        score, answers = validation.score(model, model.request(), randomness)
         if best is None or score > best.score:
             best = Run(parameters, model, score, (*model.statement_.asks, *records(answers)))
     return best
@@ -157,15 +140,8 @@ def split(
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 
-def public_default(model: Any, data: Data) -> Any:
+def public_default(model: SparseLinear, data: Data, statement: Statement) -> SparseLinear:
     """What a search answers when no run was drawn: the start vector, or zero. It has seen no row."""
-    coef = np.zeros(data.n_features) if model.start is None else np.asarray(model.start, dtype=float)
-    if data.classes is None:
-        model.coef_ = coef
-        model.intercept_ = float(model.target_center) if mean_of(model._loss()) is None else 0.0
-    else:
-        model.classes_ = data.classes
-        model.coef_ = np.tile(coef, (data.models, 1))
-        model.intercept_ = np.zeros(data.models)
-    model.support_ = np.flatnonzero(coef)
-    return model
+    start = data.request.start_vector(data.shape.n_features)
+    coef = np.zeros(data.shape.n_features) if start is None else start
+    return model.keep(Fitted(((coef, 0.0),) * data.shape.models, statement), data.targets.classes)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 
+from .. import checks
 from ..accounting import PricedPlan, price
-from ..data.rows import PrivateRows
+from ..estimators.linear import SparseLinear
 from ..facts import Facts, Vector
+from ..fits import FitRequest, Matrix, hold_rows, make_oracle
 from ..losses import mean_of
 from ..mechanisms import Randomness
-from ..oracles import CentralOracle
 from ..privacy import Adjacency, Ask, Budget, MissingBoundError, Noise, Plan
 from ..privacy.statement import Answer
 
@@ -44,9 +43,9 @@ class Scoring:
     bound: float
 
     @classmethod
-    def read(cls, name: str, bound: float | None, estimator: Any) -> Scoring:
-        """Fill in the defaults for an estimator."""
-        known = CLASSIFICATION if is_classifier(estimator) else REGRESSION
+    def read(cls, name: str, bound: float | None, request: FitRequest) -> Scoring:
+        """Fill in the defaults for what the estimator was asked."""
+        known = CLASSIFICATION if request.classifies else REGRESSION
         if name == "auto":
             name = next(iter(known))
         if name not in known:
@@ -55,17 +54,14 @@ class Scoring:
             )
         kind = known[name]
         if bound is None:
-            residual = 0.0 if is_classifier(estimator) else estimator._target_bound() / 2
+            residual = request.target_bound / 2
             bound = {
                 "error": 1.0,
                 "log-loss": LARGEST_LOG_LOSS,
                 "squared": residual**2,
                 "absolute": residual,
             }[kind]
-        number = isinstance(bound, int | float | np.number) and not isinstance(bound, bool)
-        if not number or not (math.isfinite(bound) and bound > 0):
-            raise MissingBoundError(f"score_bound must be one positive finite number, got {bound!r}.")
-        return cls(name, kind, float(bound))
+        return cls(name, kind, checks.positive(bound, "score_bound", error=MissingBoundError))
 
     def priced(self, rho: float, adjacency: Adjacency, exact: bool) -> PricedPlan:
         """The one ask of a score, at its price."""
@@ -95,18 +91,18 @@ class Validation:
         The price of one score.
     """
 
-    def __init__(self, X: Any, y: Vector, facts: Facts, scoring: Scoring, priced: PricedPlan) -> None:
-        self._rows = PrivateRows(X, y, facts.with_(shift=0.0, means=None, intercept=1.0, start=None))
+    def __init__(self, X: Matrix, y: Vector, facts: Facts, scoring: Scoring, priced: PricedPlan) -> None:
+        self._rows = hold_rows(X, y, facts.with_(shift=0.0, means=None, intercept=1.0, start=None))
         self._scoring = scoring
         self._priced = priced
 
-    def score(self, model: Any, randomness: Randomness) -> tuple[float, list[Answer]]:
+    def score(self, model: SparseLinear, request: FitRequest, randomness: Randomness) -> tuple[float, list[Answer]]:
         """A noisy score of a fitted model, and the answers it took."""
-        loss = model._loss()
-        oracle = CentralOracle(self._rows, loss, self._priced, randomness)
+        loss = request.loss
+        oracle = make_oracle(self._rows, loss, self._priced, randomness)
         height = self._rows.applied_intercept
         coefficients = np.column_stack([np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_) / height])
-        if not is_classifier(model) and mean_of(loss) is None:  # rows hold centred targets
-            coefficients[:, -1] -= model.target_center / height
+        if not request.classifies and mean_of(loss) is None:  # rows hold centred targets
+            coefficients[:, -1] -= request.target_center / height
         mean = oracle.validation_loss(coefficients, kind=self._scoring.kind, bound=self._scoring.bound)
         return self._scoring.of(mean), oracle.till.answers

@@ -3,45 +3,40 @@
 from __future__ import annotations
 
 import math
-import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
-import scipy.sparse as sp
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..accounting.random_stopping import RANDOM_STOPPING, SearchBill, calibrate_search, law_of
+from .. import checks
+from ..accounting import Promise
+from ..accounting.random_stopping import SearchBill, calibrate_search, law_of
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
-from ..ledger.payment import check_ledger, paying, refuse_own_ledger
+from ..facts import Vector
+from ..fits import Prepared, ProgressBar, Seed, Shape, default_delta, models_of, prepare, warn_if_seeded
+from ..fits.statement import charged_to, draft_search, state_best
+from ..ledger import Ledger, check_ledger, paying, refuse_own_ledger
 from ..mechanisms import Randomness
-from ..privacy import Budget, NonPrivateRandomnessWarning, PrivacyError, Statement
-from ..privacy.versions import versions
+from ..privacy import Budget, PrivacyError
 from ..recipes.base import unproven
 from .plan import SearchPlan
 from .runs import Data, Run, best_run, public_default
 from .scoring import Scoring
-from .space import CHECKED, DEFAULT_RECIPES, Space, candidate
-
-SECRET = (
-    "only the best run was published, and the number of runs stays secret: publishing it, other runs, or the time that the "
-    "search took is not covered"
-)
+from .space import CHECKED, DEFAULT_RECIPES, Parameters, Space, candidate
 
 
-def _classifies(search: Any) -> bool:
+def _classifies(search: PrivateSearch) -> bool:
     return bool(is_classifier(search.estimator))
 
 
-def _models(classes: Any) -> int:
-    """Models of one fit."""
-    return len(classes) if classes is not None and len(classes) > 2 else 1
-
-
-class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
+class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Hyper-parameter search under differential privacy.
 
     A secret random number of times, a candidate is drawn, fitted and scored, each with its own noise; the run with the best
@@ -112,8 +107,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator: Any,
-        param_distributions: Any = None,
+        estimator: SparseLinear,
+        param_distributions: Mapping[str, object] | Sequence[Mapping[str, object]] | None = None,
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
@@ -123,10 +118,10 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         score_bound: float | None = None,
         score_share: float = 0.1,
         holdout: float | None = None,
-        ledger: Any = None,
+        ledger: Ledger | str | None = None,
         dataset: str | None = None,
         accept: tuple[str, ...] = (),
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: bool = False,
     ) -> None:
         self.estimator = estimator
@@ -152,10 +147,10 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
 
         Every candidate of a space with at most 256 of them is planned and priced, and one that cannot be is refused.
         """
-        declared = getattr(self.estimator, "classes", None)
-        return self._planned(n_rows, n_features, sparse=False, models=_models(declared))[0]
+        models = models_of(getattr(self.estimator, "classes", None))
+        return self._planned(Shape(n_rows=n_rows, n_features=n_features, models=models))[0]
 
-    def _planned(self, n_rows: int, n_features: int, *, sparse: bool, models: int) -> tuple[SearchPlan, Space]:
+    def _planned(self, shape: Shape) -> tuple[SearchPlan, Space]:
         """The plan, and the space that it was checked for; from arguments and public shape alone."""
         if not isinstance(self.estimator, SparseLinear):
             raise TypeError(
@@ -165,14 +160,16 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         check_ledger(self.ledger, self.dataset)
         refuse_own_ledger(self.estimator, "the search")
         law = law_of(self.law, self.mean_runs)
-        scoring = Scoring.read(self.scoring, self.score_bound, self.estimator)
-        delta = min(1e-6, 1 / (10 * n_rows)) if self.delta is None else self.delta
+        scoring = Scoring.read(self.scoring, self.score_bound, self.estimator.request())
+        n_rows = shape.n_rows
+        delta = default_delta(n_rows) if self.delta is None else self.delta
         relation = Budget.approx(self.epsilon, delta, self.estimator.adjacency).relation  # refuses what makes no sense
         training, validation = self._parts(n_rows)
         given = self.param_distributions
         space = Space.read({"recipe": list(DEFAULT_RECIPES)} if given is None else given, self.estimator)
 
         def planned(bill: SearchBill) -> SearchPlan:
+            assert isinstance(bill.base, Promise)
             rho = bill.base.rho
             split = 1.0 if self.holdout is not None else 1.0 - self._share()
             return SearchPlan(
@@ -192,9 +189,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             """Whether every candidate was seen to be Gaussian at its price; refuses one that cannot be planned."""
             if space.size is None or space.size > CHECKED:
                 return False
-            shape: dict[str, Any] = {"n_features": n_features, "sparse": sparse, "models": models}
-            prices = [self._prepared(parameters, plan, **shape).priced for parameters in space.all()]
-            return all(priced.mu**2 <= 2 * plan.training_rho for priced in prices)
+            prices = [self.prepare_candidate(parameters, plan, shape).priced for parameters in space.all()]
+            return all(priced is not None and priced.mu**2 <= 2 * plan.training_rho for priced in prices)
 
         def calibrated(gaussian: bool) -> SearchPlan:
             return planned(calibrate_search(self.epsilon, delta, law, gaussian=gaussian, adjacency=relation))
@@ -209,25 +205,21 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         return careful, space
 
     def _share(self) -> float:
-        if not (isinstance(self.score_share, float) and 0 < self.score_share < 1):
-            raise ValueError(f"score_share must lie strictly between 0 and 1, got {self.score_share!r}.")
-        return self.score_share
+        return checks.fraction(self.score_share, "score_share")
 
     def _parts(self, n_rows: int) -> tuple[int, int]:
         """Public numbers of rows that fit and that score."""
         if self.holdout is None:
             return n_rows, n_rows
-        if not (isinstance(self.holdout, float) and 0 < self.holdout < 1):
-            raise ValueError(f"holdout must be None or lie strictly between 0 and 1, got {self.holdout!r}.")
-        held = round(self.holdout * n_rows)
+        held = round(checks.fraction(self.holdout, "holdout") * n_rows)
         if not 0 < held < n_rows:
             raise ValueError(f"holdout={self.holdout!r} of {n_rows} rows leaves nothing to fit or nothing to score.")
         return n_rows - held, held
 
-    def _candidate(self, parameters: Any, plan: SearchPlan) -> Any:
+    def _candidate(self, parameters: Parameters, plan: SearchPlan) -> SparseLinear:
         """An estimator for one run, at its price."""
         made = candidate(self.estimator, parameters)
-        return made.set_params(
+        made.set_params(
             budget=Budget.zcdp(plan.training_rho, plan.adjacency),
             delta=plan.delta,
             n_rows=plan.training_rows,
@@ -237,12 +229,13 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             random_state=None,
             verbose=False,
         )
+        return made
 
-    def _prepared(self, parameters: Any, plan: SearchPlan, *, n_features: int, sparse: bool, models: int) -> Any:
-        """The priced plan of a candidate; refuses one that cannot be run."""
+    def prepare_candidate(self, parameters: Parameters, plan: SearchPlan, shape: Shape) -> Prepared:
+        """The priced plan of a candidate on data of this shape; refuses one that cannot be run. Reads no data."""
         try:
             made = self._candidate(parameters, plan)
-            prepared = made._prepare(plan.training_rows, n_features, sparse=sparse, models=models)
+            prepared = prepare(made.request(), replace(shape, n_rows=plan.training_rows))
         except (ValueError, TypeError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             kind = type(error) if isinstance(error, PrivacyError) else kind
@@ -260,7 +253,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
 
     # ---------------------------------------------------------------------------------------------- fitting
 
-    def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
+    def fit(self, X: object, y: object, **unsupported: object) -> Self:
         """Search on private rows. Everything is planned, priced and drawn before a row is used."""
         refuse_fit_arguments(unsupported)
         from ..audit import check_pipeline
@@ -269,102 +262,67 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         randomness = Randomness(self.random_state)
         data = Data.read(clone(self.estimator), X, y)
         del X, y
-        shape: dict[str, Any] = {"n_features": data.n_features, "sparse": sp.issparse(data.X), "models": data.models}
-        plan, space = self._planned(data.n_rows, **shape)
+        plan, space = self._planned(data.shape)
         generator = randomness.generator()
         drawn = [space.draw(generator) for _ in range(plan.bill.law.draw(generator))]
         for parameters in drawn:  # refuse before anything is spent; what was drawn does not depend on the data
-            self._prepared(parameters, plan, **shape)
-        if not randomness.secure:
-            warnings.warn(
-                "random_state was given: the noise can be reproduced, so this search is not private. Use random_state=None for a release.",
-                NonPrivateRandomnessWarning,
-                stacklevel=2,
-            )
-        bill, label = plan.bill, "private search"
-        with paying(self.ledger, self.dataset, bill, label=label, delta=plan.delta) as payment, _Progress(self.verbose):
-            payment.before(lambda _: None)(label)  # also where no run was drawn: the ledger must not tell
-            models = [(parameters, self._candidate(parameters, plan)) for parameters in drawn]
+            self.prepare_candidate(parameters, plan, data.shape)
+        warn_if_seeded(randomness, "search")
+        label, loss = "private search", data.request.loss
+        shared = space.assumptions(self.estimator, data.facts(plan.training_rows))
+        said = (*data.targets.assumptions, *shared)
+        draft = draft_search(plan.bill, plan.delta, plan.run_rho, loss, plan.n_rows, said, secure=randomness.secure)
+        models = [(parameters, self._candidate(parameters, plan)) for parameters in drawn]
+        bar = ProgressBar(label, None, visible=self.verbose)  # how many runs there are is secret
+        with paying(self.ledger, self.dataset, plan.bill, label=label, delta=plan.delta) as payment, bar:
+            payment.start()  # also where no run was drawn: the ledger must not tell
             best = best_run(models, data, plan, randomness, holdout=self.holdout)
         if best is None:
-            best = Run({}, public_default(clone(self.estimator), data), math.nan, ())
+            best = Run({}, public_default(clone(self.estimator), data, draft), math.nan, ran=False)
         model = data.named(best.model)
+        ran = model.statement_ if best.ran else None
+        statement = state_best(draft, ran, model.request().loss, best.answers)
         self.plan_ = plan
         self.best_params_ = best.parameters
         self.best_score_ = best.score
         self.best_estimator_ = model
-        self.statement_ = model.statement_ = replace(
-            self._statement(plan, space, best, data, randomness), ledger=payment.record
-        )
+        self.statement_ = model.statement_ = charged_to(statement, payment)
         self.n_features_in_ = model.n_features_in_
         if "feature_names_in_" in vars(model):
             self.feature_names_in_ = model.feature_names_in_
         return self
 
-    def _statement(self, plan: SearchPlan, space: Space, best: Run, data: Data, randomness: Randomness) -> Statement:
-        """What the whole search promised; it rests on what any candidate rests on, and not only the best."""
-        law = plan.bill.law
-        ran = vars(best.model).get("statement_")
-        caveats = [] if ran is None else list(ran.caveats)
-        if not randomness.secure:
-            caveats.append("searched with a fixed seed: not private")
-        facts = data.probe._facts(plan.training_rows, data.n_features, sp.issparse(data.X))
-        shared = space.assumptions(self.estimator, facts)
-        assumptions = [*data.assumptions, *shared, *(() if ran is None else ran.assumptions), SECRET]
-        notes = [] if ran is None else list(ran.notes)
-        if ran is None:
-            notes.append("no run was drawn: the model is the public start vector, and has seen no row")
-        notes.append(f"each run, whichever candidate it drew, was rho-zCDP with rho = {plan.run_rho:.6g}")
-        return Statement(
-            private=True,
-            epsilon=plan.epsilon,
-            delta=plan.delta,
-            rho=math.inf,
-            mu=math.inf,
-            adjacency=str(plan.adjacency),
-            unit="one row",
-            recipe=f"private search, {'no run' if ran is None else ran.recipe}",
-            loss=best.model._loss().name,
-            n_rows=plan.n_rows,
-            asks=best.answers,
-            accountant=f"{RANDOM_STOPPING} ({law.name} law, mean {law.mean:.6g}) over Renyi curves, tight conversion",
-            assumptions=tuple(dict.fromkeys(assumptions)),
-            caveats=tuple(caveats),
-            notes=tuple(notes),
-            versions=versions(),
-        )
-
     # ---------------------------------------------------------------------------------------------- after fitting
 
     @property
-    def classes_(self) -> Any:
+    def classes_(self) -> NDArray[np.generic]:
         """Classes of a classifier."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.classes_
+        return np.asarray(self.best_estimator_.classes_)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: object) -> NDArray[np.generic]:
         """Predictions of the best model."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X)
+        return np.asarray(self.best_estimator_.predict(X))
 
-    @available_if(_classifies)
-    def predict_proba(self, X: Any) -> Any:
+    @available_if(_classifies)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: object) -> Vector:
         """Class probabilities of the best model."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict_proba(X)
+        return np.asarray(self.best_estimator_.predict_proba(X))
 
-    @available_if(_classifies)
-    def decision_function(self, X: Any) -> Any:
+    @available_if(_classifies)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: object) -> Vector:
         """Margins of the best model."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.decision_function(X)
+        return np.asarray(self.best_estimator_.decision_function(X))
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: object, y: object) -> float:
         """Score of the best model on some rows: exact, and so not to be published unless they are public."""
         check_is_fitted(self, "best_estimator_")
         return float(self.best_estimator_.score(X, y))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.estimator_type = inner.estimator_type
@@ -374,23 +332,3 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         tags.input_tags = inner.input_tags
         tags.non_deterministic = True
         return tags
-
-
-class _Progress:
-    """Shows that a search is running. How many runs it takes is secret, so there is nothing to count."""
-
-    def __init__(self, verbose: bool) -> None:
-        self._bar: Any = None
-        if verbose:
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-            self._bar = Progress(TextColumn("private search"), BarColumn(), TimeElapsedColumn())
-            self._bar.add_task("private search", total=None)
-
-    def __enter__(self) -> None:
-        if self._bar is not None:
-            self._bar.start()
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Protocol, TypeGuard
 
 import numpy as np
 from sklearn.base import clone
 
 from .. import recipes
+from ..estimators.linear import SparseLinear
 from ..facts import Facts
+from ..plain import scalar
 
 #: Arguments that a search sets itself, or that have to be the same in all runs.
 FIXED = frozenset(
@@ -36,8 +39,26 @@ FIXED = frozenset(
 #: Fields of the recipe are named with this before them.
 RECIPE = "recipe__"
 
+#: A candidate: arguments of the estimator, and fields of its recipe, by name.
+Parameters = dict[str, object]
+
 #: What is tried when the user does not say: the recipes that ``auto`` chooses from, and DP-IGHT.
 DEFAULT_RECIPES = ("select_polish", "dual_averaging", "dp_ight")
+
+#: Values that are equally likely.
+Listed = list[object] | tuple[object, ...] | range | np.ndarray
+
+
+class Distribution(Protocol):
+    """Values by chance, as in ``scipy.stats``."""
+
+    def rvs(self, *, random_state: np.random.Generator) -> object:
+        """One value."""
+        ...
+
+
+#: What a parameter is drawn from.
+Choices = Listed | Distribution
 
 #: Spaces with at most this many candidates are checked one by one before a search.
 CHECKED = 256
@@ -54,10 +75,10 @@ class Space:
         ``scipy.stats``. Keys are arguments of the estimator, or ``recipe__`` and a field of its recipe.
     """
 
-    parts: tuple[Mapping[str, Any], ...]
+    parts: tuple[Mapping[str, Choices], ...]
 
     @classmethod
-    def read(cls, given: Any, estimator: Any) -> Space:
+    def read(cls, given: object, estimator: SparseLinear) -> Space:
         """Check what the user gave; refuses before anything is drawn."""
         parts = (given,) if isinstance(given, Mapping) else tuple(given) if isinstance(given, Sequence) else None
         if not parts or not all(isinstance(part, Mapping) and part for part in parts):
@@ -77,15 +98,15 @@ class Space:
         """How many candidates there are; None if a distribution is among them."""
         if not all(_listed(values) for part in self.parts for values in part.values()):
             return None
-        return sum(int(np.prod([len(values) for values in part.values()])) for part in self.parts)
+        return sum(math.prod(len(listed) for listed in part.values() if _listed(listed)) for part in self.parts)
 
-    def all(self) -> Iterator[dict[str, Any]]:
+    def all(self) -> Iterator[Parameters]:
         """Every candidate of a finite space."""
         for part in self.parts:
-            for values in itertools.product(*part.values()):
+            for values in itertools.product(*filter(_listed, part.values())):
                 yield dict(zip(part, values, strict=True))
 
-    def assumptions(self, estimator: Any, facts: Facts) -> tuple[str, ...]:
+    def assumptions(self, estimator: SparseLinear, facts: Facts) -> tuple[str, ...]:
         """What the recipes that may be drawn rest on; of a space too large to look through, before their fields are set."""
         if self.size is not None and self.size <= CHECKED:
             drawable = [candidate(estimator, parameters).recipe for parameters in self.all()]
@@ -95,22 +116,22 @@ class Space:
         texts = (text for recipe in drawable for text in recipes.make(recipe).assumptions(facts))
         return tuple(dict.fromkeys(texts))
 
-    def draw(self, generator: np.random.Generator) -> dict[str, Any]:
+    def draw(self, generator: np.random.Generator) -> Parameters:
         """One candidate; independent of all others and of the data."""
         part = self.parts[int(generator.integers(len(self.parts)))]
         return {
             name: values[int(generator.integers(len(values)))]
             if _listed(values)
-            else _plain(values.rvs(random_state=generator))
+            else scalar(values.rvs(random_state=generator))  # type: ignore[union-attr]
             for name, values in part.items()
         }
 
 
-def candidate(estimator: Any, parameters: Mapping[str, Any]) -> Any:
+def candidate(estimator: SparseLinear, parameters: Mapping[str, object]) -> SparseLinear:
     """A fresh estimator with these parameters; fields of the recipe are set on the recipe that it would use."""
     own = {name: value for name, value in parameters.items() if not name.startswith(RECIPE)}
     of_recipe = {name.removeprefix(RECIPE): value for name, value in parameters.items() if name.startswith(RECIPE)}
-    made = clone(estimator).set_params(**own)
+    made: SparseLinear = clone(estimator).set_params(**own)
     if of_recipe:
         recipe = recipes.make(made.recipe)
         missing = sorted(of_recipe.keys() - {field.name for field in fields(recipe)})  # type: ignore[arg-type]
@@ -124,7 +145,7 @@ def candidate(estimator: Any, parameters: Mapping[str, Any]) -> Any:
     return made
 
 
-def _check_name(name: Any, known: Mapping[str, Any]) -> None:
+def _check_name(name: object, known: Mapping[str, object]) -> None:
     if name in FIXED:
         raise ValueError(f"{name!r} cannot be searched over: it must be the same in all runs, or is set by the search.")
     if not isinstance(name, str) or (not name.startswith(RECIPE) and name not in known):
@@ -134,7 +155,7 @@ def _check_name(name: Any, known: Mapping[str, Any]) -> None:
         )
 
 
-def _check_values(name: str, values: Any) -> None:
+def _check_values(name: str, values: object) -> None:
     if _listed(values):
         if len(values) == 0:
             raise ValueError(f"{name!r} has an empty list of values.")
@@ -145,10 +166,5 @@ def _check_values(name: str, values: Any) -> None:
         )
 
 
-def _listed(values: Any) -> bool:
+def _listed(values: object) -> TypeGuard[Listed]:
     return isinstance(values, list | tuple | range | np.ndarray)
-
-
-def _plain(value: Any) -> Any:
-    """A number of Python instead of one of numpy, which recipes may not take for an integer or a float."""
-    return value.item() if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0 else value

@@ -1,4 +1,4 @@
-"""What estimators say and plan where people randomise their own reports."""
+"""What is planned and said where people randomise their own reports."""
 
 from __future__ import annotations
 

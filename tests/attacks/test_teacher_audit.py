@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
+from builders import prepared_for
 from dpsparse import SparseRegressor, recipes
 from dpsparse.accounting import price
 from dpsparse.data.rows import PrivateRows
@@ -48,7 +49,7 @@ def supports(recipe, first: int, runs: int, **options) -> np.ndarray:
         accept=("kt-published",),
         **options,
     )
-    prepared = est._prepare(N, D, sparse=False, models=1)
+    prepared = prepared_for(est, N, D, sparse=False, models=1)
     rows = PrivateRows(*tie(first), prepared.facts)
     randomness = Randomness(first)
     found = np.zeros(runs, dtype=bool)

@@ -1,0 +1,127 @@
+"""Checks of arguments: one form, and one form of message.
+
+Each check takes a value and the name that the user knows it by, and returns the value in its plain type, or refuses:
+``NAME must be WHAT, got VALUE.`` Arguments are public, so a message may repeat them; no check here may be used on data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: What a check raises; callers name a subclass.
+Refusal = type[ValueError]
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a finite number; truth values are none."""
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is an integer; truth values are none, and neither are floats."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def number(value: object, name: str, *, error: Refusal = ValueError) -> float:
+    """A finite number.
+
+    Examples
+    --------
+    >>> number(2, "target_center")
+    2.0
+    >>> number("2", "target_center")
+    Traceback (most recent call last):
+    ValueError: target_center must be a finite number, got '2'.
+    """
+    if not is_number(value):
+        raise refusal(name, "a finite number", value, error)
+    return float(value)
+
+
+def positive(value: object, name: str, *, most: float = math.inf, error: Refusal = ValueError) -> float:
+    """A positive finite number, at most `most`."""
+    if not is_number(value) or not value > 0:
+        raise refusal(name, "one positive finite number", value, error)
+    if float(value) > most:
+        raise error(f"{name} must be at most {most:g}, got {value!r}.")
+    return float(value)
+
+
+def non_negative(value: object, name: str, *, error: Refusal = ValueError) -> float:
+    """A finite number that is not negative."""
+    if not is_number(value) or not value >= 0:
+        raise refusal(name, "a non-negative number", value, error)
+    return float(value)
+
+
+def fraction(value: object, name: str, *, ends: bool = False, error: Refusal = ValueError) -> float:
+    """A number between 0 and 1; with `ends`, also 0 and 1 themselves."""
+    if not is_number(value) or not (0 <= value <= 1 if ends else 0 < value < 1):
+        raise refusal(name, "a number in [0, 1]" if ends else "a number strictly between 0 and 1", value, error)
+    return float(value)
+
+
+def whole(value: object, name: str, *, least: int = 1, error: Refusal = ValueError) -> int:
+    """An integer that is at least `least`.
+
+    Examples
+    --------
+    >>> whole(True, "n_rows")
+    Traceback (most recent call last):
+    ValueError: n_rows must be a positive integer, got True.
+    """
+    if not is_whole(value) or value < least:
+        what = {0: "a non-negative integer", 1: "a positive integer"}.get(least, f"an integer of at least {least}")
+        raise refusal(name, what, value, error)
+    return int(value)
+
+
+def one_of(value: object, name: str, known: Iterable[str], *, error: Refusal = ValueError) -> str:
+    """One of some words.
+
+    Examples
+    --------
+    >>> one_of("exakt", "noise", ("lattice", "exact"))
+    Traceback (most recent call last):
+    ValueError: noise must be one of 'lattice', 'exact', got 'exakt'.
+    """
+    words = tuple(known)
+    if not isinstance(value, str) or value not in words:
+        raise refusal(name, f"one of {', '.join(map(repr, words))}", value, error)
+    return value
+
+
+def numbers(value: object, name: str, length: int, *, error: Refusal = ValueError) -> float | NDArray[np.float64]:
+    """One finite number, or one for each of `length` features; a copy, since the caller's array may change later."""
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise refusal(name, "a number or one number per feature", value, error) from None
+    if not np.all(np.isfinite(array)):
+        raise error(f"{name} must be finite, got {value!r}.")
+    if array.ndim == 0:
+        return float(array)
+    if array.shape != (length,):
+        raise error(f"{name} must be a number or have one entry per feature ({length}), got shape {array.shape}.")
+    return array
+
+
+def vector(value: object, name: str, length: int, *, error: Refusal = ValueError) -> NDArray[np.float64]:
+    """Finite numbers, one for each of `length` features; a copy."""
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        array = np.zeros(0)
+    if array.shape != (length,) or not np.all(np.isfinite(array)):
+        raise error(f"{name} must hold {length} finite numbers, one per feature.")
+    return array
+
+
+def refusal(name: str, what: str, value: object, error: Refusal = ValueError) -> ValueError:
+    """The one form of message."""
+    return error(f"{name} must be {what}, got {value!r}.")

@@ -1,0 +1,52 @@
+"""The fit itself, without scikit-learn: a request, what is prepared from it, how it is run, and what is stated about it."""
+
+from .oracle import Matrix, Opened, Watcher, hold_rows, make_oracle, open_oracle
+from .prepare import Prepared, check_chargeable, per_model, prepare, refuse_unguarded
+from .progress import ProgressBar
+from .request import (
+    FitRequest,
+    Seed,
+    Shape,
+    check_noise,
+    default_delta,
+    models_of,
+    public_rows,
+    read_loss,
+    stated_budget,
+)
+from .run import Fitted, OpenOracle, coefficients_of, fit, run, substitute_oracles
+from .seed import warn_if_seeded
+from .targets import Targets, read_targets
+
+__all__ = [
+    "FitRequest",
+    "Fitted",
+    "Matrix",
+    "OpenOracle",
+    "Opened",
+    "Prepared",
+    "ProgressBar",
+    "Seed",
+    "Shape",
+    "Targets",
+    "Watcher",
+    "check_chargeable",
+    "check_noise",
+    "coefficients_of",
+    "default_delta",
+    "fit",
+    "hold_rows",
+    "make_oracle",
+    "models_of",
+    "open_oracle",
+    "per_model",
+    "prepare",
+    "public_rows",
+    "read_loss",
+    "read_targets",
+    "refuse_unguarded",
+    "run",
+    "stated_budget",
+    "substitute_oracles",
+    "warn_if_seeded",
+]

@@ -1,0 +1,146 @@
+"""From a request and a public shape to a priced plan. No row is seen, and whatever can be refused is refused here."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .. import recipes
+from ..accounting import PlanBill, PricedPlan, price
+from ..facts import Facts
+from ..losses import Loss
+from ..oracle import Solver
+from ..privacy import Budget, DataError, LedgerError, Noise, Plan
+from ..recipes.base import unproven
+from .local import per_report, refuse_unanswerable
+from .request import FitRequest, Shape
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Everything about a fit that is known before a row is read.
+
+    Attributes
+    ----------
+    request : FitRequest
+    facts : Facts
+        As the recipe wants the rows shown.
+    recipe : Recipe
+        The one that a rule such as ``auto`` picked, or that was named.
+    solver : Solver
+    plan : Plan
+        Of one model.
+    priced : PricedPlan or None
+        Of all models together; None for a baseline without privacy.
+    delta : float
+        At which epsilon is stated.
+    models : int
+        Models that share the budget.
+    reason : str
+        Why this recipe, where a rule picked it.
+    """
+
+    request: FitRequest
+    facts: Facts
+    recipe: recipes.Recipe
+    solver: Solver
+    plan: Plan
+    priced: PricedPlan | None
+    delta: float
+    models: int
+    reason: str
+
+    @property
+    def loss(self) -> Loss:
+        """The loss of every model."""
+        return self.request.loss
+
+    @property
+    def of_one_model(self) -> PricedPlan | None:
+        """The plan of one model at its part of the price."""
+        return None if self.priced is None else replace(self.priced, plan=self.plan)
+
+    @property
+    def bill(self) -> PlanBill | None:
+        """What a ledger is charged; None for what has no price."""
+        return None if self.priced is None else PlanBill.of(self.priced)
+
+
+def prepare(request: FitRequest, shape: Shape) -> Prepared:
+    """Facts, recipe, plan and price, from arguments and public shape alone.
+
+    Parameters
+    ----------
+    request : FitRequest
+    shape : Shape
+        From `FitRequest.shape` where there is data; otherwise what is asked about.
+    """
+    declared, recipe, reason = request.facts(shape), request.recipe, ""
+    if isinstance(recipe, recipes.Auto):
+        recipe, reason = recipe.pick(declared, per_model(request.budget_for(shape.n_rows)[0], shape.models))
+    facts = recipe.view(declared)
+    _check_facts(recipe, facts)
+    request.check_accepted(recipe)
+    if not recipe.private:
+        solver = recipe.solver(facts, None)
+        unpriced = Budget.approx(1.0, 0.5)  # a plan needs one to be written; a baseline does not look at it
+        plan = solver.plan(facts, unpriced)
+        return Prepared(request, facts, recipe, solver, plan, None, math.nan, shape.models, reason)
+    budget, delta = request.budget_for(shape.n_rows)
+    solver, plan = _planned(recipe, facts, budget, shape.models)
+    if request.noise == "exact":
+        if any(ask.noise is Noise.LOCAL_GAUSSIAN for ask in plan.asks):
+            raise ValueError("noise='exact' is not made on devices; use noise='lattice', or a pure local mechanism.")
+        plan = plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN)
+    priced = price(plan.repeated(shape.models), budget)
+    if plan.local:
+        refuse_unanswerable(replace(priced, plan=plan), facts, request.loss)
+    if plan.local and all(ask.noise is Noise.LOCAL for ask in plan.asks):
+        delta = 0.0  # pure reports need none, whatever was allowed
+    return Prepared(request, facts, recipe, solver, plan, priced, delta, shape.models, reason)
+
+
+def per_model(budget: Budget, models: int) -> Budget:
+    """What one of several equal models may spend, for defaults that depend on the noise."""
+    return budget if models == 1 else Budget.zcdp(budget.as_rho() / models, budget.relation)
+
+
+def check_chargeable(prepared: Prepared) -> None:
+    """Refuse to charge a ledger for what its promise would not cover."""
+    refuse_unguarded(prepared.recipe, labels_only=prepared.plan.labels_only)
+
+
+def refuse_unguarded(recipe: recipes.Recipe, *, labels_only: bool = False) -> None:
+    """Refuse a recipe on data that a ledger guards, where its promise would not cover whole rows, or is not proven."""
+    if labels_only:
+        raise LedgerError(
+            f"recipe {recipe.name!r} protects labels only, and a ledger guards whole rows. Leave ledger=None for it."
+        )
+    if unproven(recipe):
+        raise LedgerError(
+            f"the privacy of recipe {recipe.name!r} is not proven, so no price covers it: it must not touch data that a ledger "
+            "guards. Leave ledger=None for it."
+        )
+
+
+def _planned(recipe: recipes.Recipe, facts: Facts, budget: Budget, models: int) -> tuple[Solver, Plan]:
+    """The loop and its plan, at the budget of one model."""
+    one = per_model(budget, models)
+    solver = recipe.solver(facts, one)
+    plan = solver.plan(facts, one)
+    if not plan.local or models == 1:
+        return solver, plan
+    one = per_report(plan, budget, models)
+    solver = recipe.solver(facts, one)
+    return solver, solver.plan(facts, one)
+
+
+def _check_facts(recipe: recipes.Recipe, facts: Facts) -> None:
+    if facts.penalty.active and facts.penalty.kind not in recipe.penalties:
+        raise ValueError(
+            f"recipe {recipe.name!r} cannot take penalty {facts.penalty.kind!r}; it takes {', '.join(recipe.penalties) or 'none'}."
+        )
+    if facts.sparse and (np.any(np.asarray(facts.lower) > 0) or np.any(np.asarray(facts.upper) < 0)):
+        raise DataError("sparse rows hold zeros, so feature_bound must contain zero for every feature.")

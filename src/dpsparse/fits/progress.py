@@ -1,0 +1,55 @@
+"""A progress bar: public facts only, and nothing at all that depends on a row."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from ..privacy import Plan, PrivacyError
+from .oracle import Watcher
+
+
+def turns_of(plan: Plan) -> int:
+    """Turns of a plan, along its longest branch."""
+    return sum(ask.times for ask in plan.asks) + max((turns_of(branch) for _, branch in plan.branches), default=0)
+
+
+class ProgressBar:
+    """Counts charges while a fit runs; shows that it runs, where even their number is secret.
+
+    Made before anything is paid, so that a missing library is refused first.
+
+    Parameters
+    ----------
+    title : str
+    total : int or None
+        Charges to come; None: they are not counted.
+    visible : bool
+        False: nothing is shown.
+    """
+
+    def __init__(self, title: str, total: int | None, *, visible: bool) -> None:
+        self._bar = None
+        self._counts = total is not None
+        if not visible:
+            return
+        try:
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        except ImportError:
+            raise PrivacyError("verbose=True needs the package rich. Install it, or leave verbose=False.") from None
+        self._bar = Progress() if self._counts else Progress(TextColumn(title), BarColumn(), TimeElapsedColumn())
+        self._task = self._bar.add_task(title, total=total)
+
+    def __enter__(self) -> Watcher:
+        if self._bar is not None:
+            self._bar.start()
+        return self._charged
+
+    def _charged(self, name: str) -> None:
+        if self._bar is not None and self._counts:
+            self._bar.update(self._task, advance=1, description=name)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()

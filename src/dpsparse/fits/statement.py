@@ -1,0 +1,191 @@
+"""Where statements are made: of fits, of priced steps, of pipelines, of searches and of servers.
+
+A statement is drafted before anything is paid, so that nothing about it can fail afterwards; `complete` adds what was drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from .. import recipes
+from ..accounting import PricedPlan
+from ..accounting.random_stopping import RANDOM_STOPPING, SearchBill
+from ..ledger import Payment
+from ..losses import Loss
+from ..privacy import Answer, AskRecord, Statement
+from ..privacy.participation import PUBLIC_FEATURES
+from ..privacy.statement import records
+from ..privacy.versions import versions
+from .local import sharing, unit_of
+from .prepare import Prepared
+
+SIMULATED = "the protocol was simulated on one machine, which held the rows"
+DEVICES = "every device randomised its own report as the protocol says"
+SECRET = (
+    "only the best run was published, and the number of runs stays secret: publishing it, other runs, or the time that the "
+    "search took is not covered"
+)
+
+
+def draft_fit(prepared: Prepared, assumptions: Iterable[str] = (), *, secure: bool) -> Statement:
+    """What a fit will have promised; no answers yet.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    assumptions : iterable of str
+        What it rests on beside the recipe's own.
+    secure : bool
+        False for a fit with a seed.
+    """
+    priced, recipe, facts = prepared.priced, prepared.recipe, prepared.facts
+    caveats = list(recipes.caveats_of(recipe, facts))
+    assumed = [*assumptions, *recipe.assumptions(facts)]
+    adjacency = str(prepared.request.adjacency)
+    if prepared.plan.labels_only:
+        adjacency = "replace-one-label"
+        caveats.insert(0, PUBLIC_FEATURES)
+    if priced is None:
+        caveats.append("no privacy: this is a baseline for comparison, and its result must not be released")
+    else:
+        caveats += _seeded("fitted", secure)
+        if prepared.delta > 1 / facts.n_rows:
+            caveats.append(f"delta = {prepared.delta:.3g} is above 1/n: it allows the exposure of a whole record")
+        if prepared.models > 1:
+            assumed.append(sharing(prepared.plan, prepared.models))
+    return Statement(
+        private=priced is not None,
+        epsilon=math.inf if priced is None else priced.epsilon(prepared.delta),
+        delta=1.0 if priced is None else prepared.delta,
+        rho=math.inf if priced is None else priced.rho,
+        mu=math.inf if priced is None else priced.mu,
+        adjacency=adjacency,
+        unit=unit_of(prepared.plan, prepared.models),
+        recipe=recipe.name,
+        loss=facts.loss,
+        n_rows=facts.n_rows,
+        asks=(),
+        accountant="none" if priced is None else priced.accountant,
+        assumptions=tuple(assumed),
+        caveats=tuple(caveats),
+        notes=(prepared.reason,) if prepared.reason else (),
+        versions=versions(),
+    )
+
+
+def draft_step(priced: PricedPlan, delta: float, what: str, n_rows: int, *, secure: bool) -> Statement:
+    """What a transformer with one priced question will have promised."""
+    return Statement(
+        private=True,
+        epsilon=priced.epsilon(delta),
+        delta=delta,
+        rho=priced.rho,
+        mu=priced.mu,
+        adjacency=str(priced.budget.relation),
+        unit="one row",
+        recipe=what,
+        loss="no",
+        n_rows=n_rows,
+        asks=(),
+        accountant=priced.accountant,
+        caveats=_seeded("made", secure),
+        versions=versions(),
+    )
+
+
+def state_pipeline(
+    parts: Sequence[Statement], *, epsilon: float | None, delta: float, accountant: str | None, free: Sequence[str]
+) -> Statement:
+    """One statement for all steps of a pipeline.
+
+    Parameters
+    ----------
+    parts : sequence of Statement
+        Of its priced steps, the model last.
+    epsilon, accountant
+        Of the whole; None where only the model has a price, and its own hold.
+    delta : float
+    free : sequence of str
+        Steps that cost nothing.
+    """
+    last = parts[-1]
+    assumptions = [a for part in parts for a in part.assumptions]
+    if free:
+        assumptions.append(f"what is done to a row by {', '.join(free)} depends on no other row")
+    return replace(
+        last,
+        epsilon=last.epsilon if epsilon is None else epsilon,
+        delta=delta,
+        rho=math.fsum(part.rho for part in parts),
+        mu=math.hypot(*(part.mu for part in parts)),
+        recipe=f"pipeline of {', '.join(part.recipe for part in parts)}",
+        asks=tuple(ask for part in parts for ask in part.asks),
+        accountant=last.accountant if accountant is None else accountant,
+        assumptions=_once(assumptions),
+        caveats=_once(c for part in parts for c in part.caveats),
+        notes=_once(note for part in parts for note in part.notes),
+    )
+
+
+def draft_search(
+    bill: SearchBill, delta: float, run_rho: float, loss: Loss, n_rows: int, assumptions: Iterable[str], *, secure: bool
+) -> Statement:
+    """What a search will have promised, whichever run is the best; `state_best` adds that run."""
+    law = bill.law
+    return Statement(
+        private=True,
+        epsilon=bill.epsilon(delta),
+        delta=delta,
+        rho=math.inf,
+        mu=math.inf,
+        adjacency=str(bill.adjacency),
+        unit="one row",
+        recipe="private search, no run",
+        loss=loss.name,
+        n_rows=n_rows,
+        asks=(),
+        accountant=f"{RANDOM_STOPPING} ({law.name} law, mean {law.mean:.6g}) over Renyi curves, tight conversion",
+        assumptions=_once(assumptions),
+        caveats=_seeded("searched", secure),
+        notes=(f"each run, whichever candidate it drew, was rho-zCDP with rho = {run_rho:.6g}",),
+        versions=versions(),
+    )
+
+
+def state_best(draft: Statement, ran: Statement | None, loss: Loss, asks: tuple[AskRecord, ...]) -> Statement:
+    """The statement of a search, with what its best run says; None: no run was drawn."""
+    if ran is None:
+        nothing = "no run was drawn: the model is the public start vector, and has seen no row"
+        said = replace(draft, loss=loss.name, notes=(nothing, *draft.notes))
+    else:
+        said = replace(
+            draft,
+            recipe=f"private search, {ran.recipe}",
+            loss=loss.name,
+            asks=asks,
+            assumptions=(*draft.assumptions, *ran.assumptions),
+            caveats=(*ran.caveats, *draft.caveats),
+            notes=(*ran.notes, *draft.notes),
+        )
+    return replace(said, assumptions=_once((*said.assumptions, SECRET)))
+
+
+def complete(draft: Statement, answers: Iterable[Answer], payment: Payment | None = None) -> Statement:
+    """A draft with what was drawn, and the entry of the ledger that paid for it."""
+    return charged_to(replace(draft, asks=records(answers)), payment)
+
+
+def charged_to(statement: Statement, payment: Payment | None) -> Statement:
+    """A statement with the entry of the ledger that paid for it; names without an address."""
+    entry: Mapping[str, object] | None = None if payment is None else payment.record
+    return replace(statement, ledger=entry)
+
+
+def _seeded(what: str, secure: bool) -> tuple[str, ...]:
+    return () if secure else (f"{what} with a fixed seed: not private",)
+
+
+def _once(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words))

@@ -1,0 +1,70 @@
+"""Statements: drafted first, completed with what was drawn."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpsparse
+from builders import prepared_for
+from dpsparse import SparseClassifier, SparseRegressor
+from dpsparse.fits.statement import complete, draft_fit, draft_step, state_pipeline
+from dpsparse.privacy import Answer, Noise
+
+SOURCE = Path(dpsparse.__file__).parent
+BOUNDS = {"feature_bound": 1.0, "target_bound": 2.0}
+
+
+def test_statements_are_made_in_one_place():
+    """Elsewhere they are read back from files only."""
+    for path in SOURCE.rglob("*.py"):
+        calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
+        made = [n for n in calls if isinstance(n.func, ast.Name) and n.func.id == "Statement"]
+        assert not made or path.relative_to(SOURCE).as_posix() == "fits/statement.py", path
+
+
+@pytest.mark.parametrize("rule", ["1 / (10 *", "random_state was given"])
+def test_rules_stand_once(rule):
+    found = [path for path in SOURCE.rglob("*.py") if rule in path.read_text()]
+    assert [path.relative_to(SOURCE).parts[0] for path in found] == ["fits"]
+
+
+def test_a_draft_says_everything_but_what_was_drawn():
+    prepared = prepared_for(SparseRegressor(epsilon=1.5, recipe="dp_ight", **BOUNDS), 400, 10)
+    draft = draft_fit(prepared, ("an assumption",), secure=True)
+    assert draft.epsilon == pytest.approx(1.5, rel=1e-6)
+    assert draft.asks == ()
+    assert draft.assumptions[0] == "an assumption"
+    answer = Answer("gradient", Noise.GAUSSIAN, 1, 1.0, 2.0, 4.0)
+    [record] = complete(draft, [answer, answer]).asks
+    assert (record.times, record.cost) == (2, 0.5)
+
+
+@pytest.mark.parametrize("secure", [True, False])
+def test_a_seed_is_a_caveat(secure):
+    prepared = prepared_for(SparseRegressor(**BOUNDS), 400, 10)
+    for draft in (draft_fit(prepared, secure=secure), draft_step(prepared.priced, 1e-6, "a step", 400, secure=secure)):
+        assert any("fixed seed" in caveat for caveat in draft.caveats) is not secure
+
+
+def test_a_large_delta_is_a_caveat():
+    prepared = prepared_for(SparseRegressor(delta=0.01, **BOUNDS), 400, 10)
+    assert any("above 1/n" in caveat for caveat in draft_fit(prepared, secure=True).caveats)
+
+
+def test_several_models_say_how_they_share():
+    prepared = prepared_for(SparseClassifier(feature_bound=1.0), 400, 10, models=3)
+    assert any("all 3 one-versus-rest models" in a for a in draft_fit(prepared, secure=True).assumptions)
+
+
+def test_the_statement_of_a_pipeline_adds_up():
+    prepared = prepared_for(SparseRegressor(**BOUNDS), 400, 10)
+    step = draft_step(prepared.priced, 1e-6, "a step", 400, secure=True)
+    model = draft_fit(prepared, secure=False)
+    whole = state_pipeline([step, model], epsilon=3.0, delta=1e-6, accountant="both", free=["scale"])
+    assert whole.rho == pytest.approx(step.rho + model.rho)
+    assert whole.mu == pytest.approx(np.hypot(step.mu, model.mu))
+    assert (whole.epsilon, whole.accountant) == (3.0, "both")
+    assert whole.caveats == model.caveats
+    assert any("scale depends on no other row" in a for a in whole.assumptions)
