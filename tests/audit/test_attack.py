@@ -10,7 +10,7 @@ import pytest
 from dpsparse import SparseClassifier, SparseRegressor, audit, recipes
 from dpsparse.audit.attack import plan_attacks
 from dpsparse.audit.subject import subject_of
-from dpsparse.facts import Clip, Facts
+from dpsparse.facts import Clip, Facts, Target
 from dpsparse.mechanisms.local import PrivUnit
 from dpsparse.oracles import central
 from dpsparse.privacy import Ask, Noise, Plan
@@ -133,7 +133,7 @@ class Descent:
 
 
 def test_a_solver_of_the_user_is_attacked():
-    facts = Facts(n_rows=20, n_features=3, target_bound=2.0)
+    facts = Facts(n_rows=20, n_features=3, target=Target(bound=2.0))
     found = audit.attack(Descent(), facts=facts, runs=RUNS, fits=100, seed=7)
     assert found.target == "Descent"
     assert not found.violated

@@ -16,7 +16,7 @@ from scipy.stats import beta
 from dpsparse import SparseRegressor, recipes
 from dpsparse.accounting import price
 from dpsparse.data.rows import PrivateRows
-from dpsparse.facts import Clip, Facts
+from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Squared
 from dpsparse.mechanisms import Randomness, gumbel_top_k, lattice_gaussian
 from dpsparse.oracle import RidgeMinimum
@@ -113,7 +113,7 @@ def choices(sign: float, runs: int, monkeypatch, halved: bool) -> np.ndarray:
     """Selections between two coordinates of equal score, with one record that pulls them apart by all it can."""
     X = np.r_[np.repeat(np.eye(2), 30, axis=0), [[1.0, -1.0]]]
     y = np.r_[np.ones(60), sign]
-    facts = Facts(n_rows=61, n_features=2, row_norm=math.sqrt(2), target_bound=1.0)
+    facts = Facts(n_rows=61, n_features=2, row_norm=math.sqrt(2), target=Target(bound=1.0))
     plan = Plan(asks=(Ask(name="select", noise=Noise.GUMBEL, times=runs, share=runs),))
     priced = price(plan, Budget.zcdp(runs * ETA**2 / 8, "replace-one"))
     if halved:
@@ -135,7 +135,7 @@ def test_the_first_stage_holds_its_range_and_half_the_noise_is_caught(monkeypatc
 
 def teachers(sign: float, runs: int, monkeypatch, halved: bool, design: np.ndarray | None = None) -> np.ndarray:
     """Releases of a teacher that one record pulls with all its slope."""
-    facts = Facts(n_rows=1, n_features=1, target_bound=1e6)
+    facts = Facts(n_rows=1, n_features=1, target=Target(bound=1e6))
     plan = Plan(asks=(Ask(name="teacher", noise=Noise.GAUSSIAN, times=runs, share=runs),))
     priced = price(plan, Budget.gdp(math.sqrt(runs), "replace-one"))
     if halved:

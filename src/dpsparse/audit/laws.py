@@ -20,7 +20,7 @@ from sklearn.base import clone
 from ..accounting import price
 from ..data.rows import PrivateRows
 from ..facts import Facts, Vector
-from ..losses import Loss
+from ..losses import Loss, refuse_mixing, target_of
 from ..mechanisms import Randomness
 from ..oracle import Solver
 from ..oracles import RecordingOracle, ReplayOracle, answering
@@ -112,13 +112,18 @@ def check_estimator_privacy(estimator: Any, X: Any, y: Any) -> None:
 
 
 def check_loss(loss: Loss, *, targets: Vector | None = None, margins: Vector | None = None) -> None:
-    """Check that a loss's slope is the derivative of its value, and that its bounds hold.
+    """Check that a loss treats every row by itself, that its slope is the derivative of its value, and that its bounds hold.
 
     Examples
     --------
     >>> from dpsparse import audit, losses
     >>> audit.check_loss(losses.Logistic())
     """
+    for bound in (1.0,) if loss.classes else (1.0, 1000.0):
+        try:
+            refuse_mixing(loss, target_of(loss, bound))
+        except PrivacyError as refusal:
+            raise LawBroken(f"loss: {refusal}") from refusal
     m = np.linspace(-8, 8, 641) if margins is None else margins
     step = 1e-5
     for target in (

@@ -20,7 +20,7 @@ from ..data.bounds import read_bounds, read_center
 from ..data.rows import PrivateRows
 from ..facts import Facts, Penalty, Vector
 from ..ledger.payment import check_ledger, paying
-from ..losses import Loss
+from ..losses import Loss, proven, refuse_mixing, target_of
 from ..mechanisms import Randomness
 from ..mechanisms.exact import require_opendp
 from ..oracle import Path, Solver
@@ -113,6 +113,7 @@ class SparseLinear(BaseEstimator):
         check_ledger(self.ledger, self.dataset)
         recipe, reason = recipes.make(self.recipe), ""
         facts = self._facts(int(n_rows), int(n_features), sparse)
+        refuse_mixing(self._loss(), facts.target)
         if isinstance(recipe, recipes.Auto):
             recipe, reason = recipe.pick(facts, _per_model(self._budget(int(n_rows))[0], models))
         facts = recipe.view(facts)
@@ -182,8 +183,9 @@ class SparseLinear(BaseEstimator):
             row_norm=row_norm,
             shift=read_center(self.feature_center, n_features),
             intercept=1.0 if self.fit_intercept else 0.0,
-            target_bound=self._target_bound(),
+            target=target_of(loss, self._target_bound()),
             loss=loss.name,
+            convex=proven(loss),
             slope_bound=loss.slope_bound,
             curvature=loss.curvature,
             sparsity=self._sparsity(),

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from ..accounting.pricing import PricedPlan
 from ..data.rows import PrivateRows
 from ..facts import Clip, Vector
-from ..losses import Loss
+from ..losses import Loss, guard
 from ..mechanisms import (
     Randomness,
     discrete_gaussian,
@@ -104,7 +104,7 @@ class CentralOracle(Oracle):
         self.passes = 0.0
         self.till = Till(priced.plan, on_charge)
         self._rows = rows
-        self._loss = loss
+        self._loss = guard(loss)
         self._randomness = randomness
 
     def answer(self, question: Question, ask: str) -> Any:

@@ -118,12 +118,12 @@ class Outlook:
         recipe = self.recipe
         if isinstance(recipe, Auto):
             recipe, _ = recipe.pick(facts, budget)
-        if not isinstance(recipe, SelectPolish | DualAveraging) or facts.loss not in ("squared", "huber", "logistic"):
+        if not isinstance(recipe, SelectPolish | DualAveraging) or not facts.target.direct:
             return None
         double = 2 / budget.kappa
         return Case(
             algorithm=recipe.name,
-            classes=facts.loss == "logistic",
+            classes=facts.target.classes,
             documents=self._documents,
             counts=counts(facts),
             free=facts.intercept > 0,
@@ -132,7 +132,7 @@ class Outlook:
             coefficients=coefficients(facts),
             rho=budget.as_rho() * double**2,
             mu=budget.as_mu() * double,
-            base_rate=self.assumed.constant(facts) if facts.loss == "logistic" else 0.5,
+            base_rate=self.assumed.constant(facts) if facts.target.classes else 0.5,
         )
 
     def error(self, n_rows: int | None = None, epsilon: float | None = None) -> ExpectedError | None:

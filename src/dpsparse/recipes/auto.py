@@ -51,7 +51,7 @@ class Auto:
         """The recipe for these facts, and the reason in words."""
         if facts.start is not None:
             return DualAveraging(), "auto picked dual_averaging: a start vector was given"
-        if facts.loss not in ("squared", "logistic", "huber"):
+        if not facts.target.direct:
             return DualAveraging(), f"auto picked dual_averaging: {facts.loss} loss"
         if facts.penalty.active and facts.penalty.kind not in SelectPolish.penalties:
             return DualAveraging(), f"auto picked dual_averaging: {facts.penalty.kind} penalty"

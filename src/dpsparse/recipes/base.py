@@ -82,8 +82,3 @@ def whole(value: int | None, what: str) -> None:
     """Refuse a hyper-parameter that is not a positive integer (None is left to the rule)."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
         raise ValueError(f"{what} must be a positive integer or None, got {value!r}.")
-
-
-def typical_target(facts: Facts) -> float:
-    """The size of a typical target: a third of the declared bound for regression, 1 for margins of classes."""
-    return 1.0 if facts.loss == "logistic" else facts.target_bound / 3

@@ -10,7 +10,7 @@ from ..facts import Facts
 from ..privacy.budget import Budget
 from ..privacy.errors import BudgetError
 from ..solvers.cd import RandomCD
-from .base import centred, positive, typical_target, whole
+from .base import centred, positive, whole
 from .coordinate import CURVATURES, column_squares, residual_bound, signal
 
 
@@ -97,10 +97,10 @@ class DPCD:
             raise BudgetError("dp_cd protects by Gaussian noise, which needs delta > 0; dp_gcd also takes delta = 0.")
         squares = column_squares(facts, budget, self.curvature)
         d, seen = facts.dimension, signal(facts, squares, budget, budget.as_mu())
-        least = 0.25 if facts.loss == "logistic" else 0.3
+        least = 0.25 if facts.target.classes else 0.3
         residual = residual_bound(facts, seen / (200 * math.sqrt(d)), least)
         residual = self.clip / facts.norm_bound if self.clip else residual
-        reach = 0.4 * seen * typical_target(facts) / residual
+        reach = 0.4 * seen * facts.target.typical / residual
         return RandomCD(
             steps=self.steps or max(1, min(round(reach if reach < d else reach**2 / d), 10 * d, 20_000)),
             step_size=self.step_size,

@@ -9,7 +9,7 @@ from typing import ClassVar
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers.frank_wolfe import FrankWolfe
-from .base import centred, positive, typical_target, whole
+from .base import centred, positive, whole
 from .dp_ight import default_sparsity
 
 
@@ -83,12 +83,12 @@ class DPFrankWolfe:
     def solver(self, facts: Facts, budget: Budget | None) -> FrankWolfe:
         """The loop with the rule of the docstring."""
         assert budget is not None
-        n, d, unit = facts.n_rows, facts.n_features, typical_target(facts)
+        n, d, unit = facts.n_rows, facts.n_features, facts.target.typical
         s = min(facts.sparsity or max(10, default_sparsity(facts, budget, peel=True)), d)
         ratio = facts.norm_bound / min(facts.entry_bound, facts.norm_bound / 5)
         possible = 4 / 3 * budget.as_rho() * (n * ratio / (budget.kappa * math.sqrt(d * s) * math.log(2 * d))) ** 2
-        possible *= 0.4 if facts.loss == "logistic" else 1.0
-        residual = 0.25 if facts.loss == "logistic" else unit / 5
+        possible *= 0.4 if facts.target.classes else 1.0
+        residual = 0.25 if facts.target.classes else unit / 5
         spare = max(1.0, possible / 60) ** 0.25
         clip = self.clip or facts.norm_bound * min(facts.slope_bound, max(facts.target_bound, unit), residual * spare)
         entry = min(facts.row_bound / math.sqrt(d), facts.feature_bound / math.sqrt(3))

@@ -11,7 +11,7 @@ import numpy as np
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers import IHT, PeeledIHT
-from .base import centred, positive, typical_target, whole
+from .base import centred, positive, whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,13 +195,13 @@ class DPIGHT:
             snr, least, most = facts.n_rows * u / (2 * ratio * math.sqrt(2 * s * log_d)), 1, 16
         steps = self.steps or min(most, max(least, round(snr)))
         ramp = 1.0 - np.arange(steps) / steps if self.decay else np.ones(steps)
-        unit = typical_target(facts)
-        residual = 0.5 if facts.loss == "logistic" else unit / 5
+        unit = facts.target.typical
+        residual = 0.5 if facts.target.classes else unit / 5
         clip = self.clip or residual * facts.norm_bound
         if self.step_size is not None:
             sizes = self.step_size * ramp
         else:
-            first = (0.5 if facts.loss == "logistic" else 2.5) * min(1.0, 20 / steps)
+            first = (0.5 if facts.target.classes else 2.5) * min(1.0, 20 / steps)
             sizes = first * facts.n_features / (facts.curvature * facts.norm_bound**2) * ramp
             if not peel:
                 noise = 2 * clip * sizes.sum() / (u * facts.n_rows)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers.transfer import Auxiliary, KnowledgeTransfer
-from .base import centred, positive, typical_target, whole
+from .base import centred, positive, whole
 from .dp_ight import default_sparsity
 from .on_support import (
     check_mechanism,
@@ -169,7 +169,7 @@ class DPSLKT:
         G = self.clip or R * min(K, generous * typical_norm(facts, s))
         ridge = facts.n_rows * (facts.penalty.l2 + (self.ridge or 0.0))
         if ridge == 0:
-            noise = budget.kappa * facts.curvature * facts.n_rows * G * K / (typical_target(facts) * mu * s)
+            noise = budget.kappa * facts.curvature * facts.n_rows * G * K / (facts.target.typical * mu * s)
             ridge = 0.5 * K * math.sqrt(noise)
         m = self.auxiliary_rows or auxiliary_rows(facts.n_rows, s + facts.free)
         return KnowledgeTransfer(

@@ -143,7 +143,7 @@ class DPSLKTPublished:
         assert budget is not None
         s = min(self.sparsity or facts.sparsity or default_sparsity(facts, budget, peel=True), facts.cap)
         entry = facts.feature_bound
-        gamma = self.gamma or (entry if facts.loss == "logistic" else math.sqrt(s) * entry**2)
+        gamma = self.gamma or (entry if facts.target.classes else math.sqrt(s) * entry**2)
         log_d = math.log(max(facts.n_features, 2))
         # sqrt(ln(1/delta)) / epsilon, or what it tends to for small rho
         strictness = 1 / (2 * math.sqrt(budget.as_rho()))

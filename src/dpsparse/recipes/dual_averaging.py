@@ -112,7 +112,7 @@ class DualAveraging:
     def solver(self, facts: Facts, budget: Budget | None) -> Loop:
         """The loop with the rules of the docstring."""
         assert budget is not None
-        d, classes = facts.n_features, facts.loss == "logistic"
+        d, classes = facts.n_features, facts.target.classes
         few = facts.sparsity is not None and facts.sparsity < d / 4
         weighted = self.weights == "private"
         rule = weighting(facts, budget, 0.8 if classes else 1.0) if weighted else None
@@ -171,7 +171,7 @@ def intercept_weight(facts: Facts) -> float:
 
 def typical_slope(facts: Facts, part: float) -> float:
     """A clip for rows of length 1: a third of the target bound for regression, else `part` of the largest slope."""
-    if facts.loss in ("squared", "huber"):
+    if facts.target.residual:
         return min(facts.target_bound / 3, facts.slope_bound)
     return part * min(facts.target_bound, facts.slope_bound)
 
@@ -192,7 +192,7 @@ def averaging(
     :math:`2(1+\beta)/((1-\beta)\beta_0)`. Real rows spread over many directions, so that twice this is allowed to a first
     step; where the budget would buy a longer path than 400 such steps, the path is shortened to that.
     """
-    unit = clip if facts.loss in ("squared", "huber") else 1.0
+    unit = clip if facts.target.residual else 1.0
     root = budget.as_mu() * math.sqrt(share)
     length = margin_noise * unit * facts.n_rows * root / (budget.kappa * clip)
     steps = steps or min(400, max(100, math.ceil(length * facts.curvature / STABLE)))
@@ -212,7 +212,7 @@ def weighting(facts: Facts, budget: Budget, fill: float) -> Weighting:
         row_norm=facts.row_bound,
         least=least_size(facts, budget, 0.02),
         fill=fill,
-        balance_share=SIZE if facts.loss == "logistic" and facts.free else 0.0,
+        balance_share=SIZE if facts.target.classes and facts.free else 0.0,
     )
 
 

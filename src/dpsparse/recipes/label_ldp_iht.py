@@ -138,10 +138,10 @@ class LabelLDPIHT:
 
 def clear_features(facts: Facts, budget: Budget, mechanism: str) -> int:
     """Features that randomised labels can tell from noise."""
-    ratio = (0.5 if facts.loss == "logistic" else facts.target_bound / 3) / label_deviation(facts, budget, mechanism)
+    ratio = facts.target.spread / label_deviation(facts, budget, mechanism)
     return max(1, min(int(facts.n_rows * ratio**2 / (2 * math.log(max(facts.n_features, 2)))), facts.n_features))
 
 
 def largest_norm(facts: Facts) -> float | None:
     """A ball for losses whose minimum may run away on few randomised labels."""
-    return None if facts.loss == "squared" else 4 * math.sqrt(facts.dimension) / facts.norm_bound
+    return None if facts.quadratic else 4 * math.sqrt(facts.dimension) / facts.norm_bound

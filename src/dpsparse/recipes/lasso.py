@@ -9,7 +9,7 @@ from typing import ClassVar
 from ..facts import Facts, Penalty
 from ..privacy.budget import Budget
 from ..solvers.proximal import AcceleratedProximal
-from .base import centred, typical_target, whole
+from .base import centred, whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Lasso:
         """The loop, exact."""
         penalty = facts.penalty
         if not penalty.active:
-            unit = 0.5 if facts.loss == "logistic" else typical_target(facts)
+            unit = facts.target.spread
             d = facts.n_features
             column = facts.row_bound / math.sqrt(d)
             penalty = Penalty(kind="l1", alpha=0.15 * unit * column * math.sqrt(2 * math.log(max(d, 2)) / facts.n_rows))

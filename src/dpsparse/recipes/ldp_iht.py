@@ -9,7 +9,7 @@ from typing import ClassVar
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers import IHT
-from .base import centred, positive, typical_target, whole
+from .base import centred, positive, whole
 from .reports import VECTORS, check_mechanism, report_epsilon, report_error, vectors
 
 
@@ -129,7 +129,7 @@ class LDPIHT:
                 f"{steps} steps need at least as many people, since each speaks once; there are {facts.n_rows}."
             )
         clip = self.clip or self._residual(facts) * facts.norm_bound
-        times = 2 if facts.loss == "logistic" else 3
+        times = 2 if facts.target.classes else 3
         first = self.step_size or times * facts.n_features / (facts.curvature * facts.norm_bound**2)
         noise, rows = vectors(self.mechanism, self.seed)
         return IHT(
@@ -146,7 +146,7 @@ class LDPIHT:
     @staticmethod
     def _residual(facts: Facts) -> float:
         """Residuals beyond are cut."""
-        return min(typical_target(facts) / 4, facts.slope_bound)
+        return min(facts.target.typical / 4, facts.slope_bound)
 
     def clear_features(self, facts: Facts, budget: Budget, clip: float, steps: int) -> int:
         """Features whose share of a typical target stands above the noise."""

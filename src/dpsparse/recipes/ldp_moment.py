@@ -71,11 +71,11 @@ class LDPMoment:
     def solver(self, facts: Facts, budget: Budget | None) -> IHT:
         """One step from zero, as long as the known second moment says."""
         assert budget is not None
-        if facts.loss not in ("squared", "logistic"):
+        if not (facts.target.classes or facts.quadratic):
             raise ValueError(f"ldp_moment is for squared and logistic loss, got {facts.loss!r}. Use recipe='ldp_iht'.")
         if facts.start is not None:
             raise ValueError("ldp_moment takes one step from zero and no start vector. Use recipe='ldp_iht'.")
-        clip = self.clip or facts.norm_bound * (0.5 if facts.loss == "logistic" else facts.target_bound / 2)
+        clip = self.clip or facts.norm_bound * (0.5 if facts.target.classes else facts.target_bound / 2)
         noise, rows = vectors(self.mechanism, seed=0)
         rule = LDPIHT(mechanism=self.mechanism)
         step = 1 / (facts.curvature * facts.feature_bound**2)

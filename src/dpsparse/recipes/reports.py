@@ -54,11 +54,11 @@ def report_error(facts: Facts, budget: Budget, mechanism: str) -> float:
 
 def label_deviation(facts: Facts, budget: Budget, mechanism: str) -> float:
     """Largest standard deviation of a randomised label."""
-    half = 0.5 if facts.loss == "logistic" else facts.target_bound
+    half = facts.target.steepest
     if mechanism == "gaussian":
         return LocalGaussian(1, budget.as_mu(), half).sigma
     epsilon = report_epsilon(budget)
-    if facts.loss == "logistic":
+    if facts.target.classes:
         return math.sqrt(RandomisedResponse(epsilon).variance())
     kinds = {"two-point": TwoPoint, "piecewise": Piecewise}
     return math.sqrt(kinds.get(mechanism, best_scalar)(epsilon, half).worst_variance)

@@ -88,7 +88,6 @@ class SelectPolish:
     private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
     needs: ClassVar[tuple[str, ...]] = ()
-    losses: ClassVar[tuple[str, ...]] = ("squared", "huber", "logistic")
 
     rounds: int | None = None
     steps: int | None = None
@@ -117,10 +116,10 @@ class SelectPolish:
     def solver(self, facts: Facts, budget: Budget | None) -> SelectAndPolish:
         """The loop with the rule of the docstring."""
         assert budget is not None
-        if facts.loss not in self.losses:
+        if not facts.target.direct:
             raise ValueError(
-                f"recipe {self.name!r} cannot take the loss {facts.loss!r}; it takes {', '.join(self.losses)}. "
-                "Use recipe='dual_averaging', which takes any."
+                f"recipe {self.name!r} cannot take the loss {facts.loss!r}; it takes losses of classes, and of numbers without a link, "
+                "such as squared, huber and logistic. Use recipe='dual_averaging', which takes any."
             )
         if facts.start is not None:
             raise ValueError(f"recipe {self.name!r} selects from zero and cannot use a start vector; leave start=None.")

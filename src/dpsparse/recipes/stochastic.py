@@ -17,7 +17,6 @@ import numpy as np
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..privacy.plan import EveryRow, Participation, PoissonRows
-from .base import typical_target
 
 #: Noise in the margins, in typical targets, at which paths end.
 NOISE = 0.75
@@ -45,10 +44,10 @@ def walk(
     allows a path f times longer than T of the longest steps, :math:`1.2\,d/(\beta_0 K_2^2)`, that room is shared between less
     noise and a larger R: :math:`\sqrt f` times as large, up to the largest slope or target.
     """
-    unit = typical_target(facts)
+    unit = facts.target.typical
     longest = LONGEST * facts.n_features / (facts.curvature * facts.norm_bound**2)
     per_clip = NOISE * unit * facts.n_rows * budget.as_mu() / (budget.kappa * kept_norm(facts, kept))
-    tight = facts.norm_bound * (0.3 if facts.loss == "logistic" else unit / 5)
+    tight = facts.norm_bound * (0.3 if facts.target.classes else unit / 5)
     spare = math.sqrt(max(1.0, per_clip / (steps * longest * tight)))
     if clip is None:
         clip = min(facts.norm_bound * min(facts.slope_bound, max(facts.target_bound, unit)), tight * spare)

@@ -9,7 +9,7 @@ from typing import ClassVar
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers.two_stage import SelectMinimise
-from .base import centred, positive, typical_target, whole
+from .base import centred, positive, whole
 from .dp_ight import default_sparsity
 from .on_support import (
     check_mechanism,
@@ -120,7 +120,7 @@ class TwoStage:
         ridge = facts.n_rows * (facts.penalty.l2 + (self.ridge or 0.0))
         if ridge == 0:
             epsilon = budget.epsilon if budget.epsilon is not None else rho
-            balance = 0.6 * budget.kappa * L * K / (typical_target(facts) * m)
+            balance = 0.6 * budget.kappa * L * K / (facts.target.typical * m)
             ridge = max(2 * facts.curvature * K**2 / epsilon, balance)
         parts = None
         if self.stage1 == "votes":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -108,7 +108,7 @@ def best_run(
     fitting, scoring = split(data.X.shape[0], plan, randomness, holdout)
     facts = data.probe._facts(plan.validation_rows, data.n_features, sp.issparse(data.X))
     if data.classes is not None:
-        facts = facts.with_(target_bound=float(data.classes.size - 1))
+        facts = facts.with_(target=replace(facts.target, bound=float(data.classes.size - 1)))
     exact = data.probe.noise == "exact"
     validation = Validation(
         data.X[scoring],
