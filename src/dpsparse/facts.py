@@ -130,7 +130,9 @@ class Target:
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(TargetKind):
-            raise ValueError(f"the kind of a target must be one of {', '.join(get_args(TargetKind))}, got {self.kind!r}.")
+            raise ValueError(
+                f"the kind of a target must be one of {', '.join(get_args(TargetKind))}, got {self.kind!r}."
+            )
 
     @property
     def classes(self) -> bool:

@@ -166,7 +166,16 @@ def unequal(mean: float) -> tuple[Table, Table]:
     X[:, 0] = np.where(np.arange(N) < N - plus, -2.0, 2.0)
     other = X.copy()
     other[0] = -X[0]
-    facts = Facts(n_rows=N, n_features=RIVALS + 1, lower=-2.0, upper=2.0, row_norm=7.0, target=Target(kind="classes"), loss="logistic", curvature=0.25)
+    facts = Facts(
+        n_rows=N,
+        n_features=RIVALS + 1,
+        lower=-2.0,
+        upper=2.0,
+        row_norm=7.0,
+        target=Target(kind="classes"),
+        loss="logistic",
+        curvature=0.25,
+    )
     return Table(X, np.zeros(N), facts), Table(other, np.zeros(N), facts)
 
 

@@ -221,7 +221,9 @@ def test_wide_integers_near_their_midpoint_are_summed_exactly():
     """After the shift such rows are short and their factors large, while the unshifted products are enormous."""
     rng = np.random.default_rng(8)
     X = (2**14 + rng.integers(-2, 3, (1300, 2))).astype(np.int32)
-    facts = Facts(n_rows=1300, n_features=2, lower=0.0, upper=2.0**15, shift=2.0**14, row_norm=1e6, target=Target(bound=3.0))
+    facts = Facts(
+        n_rows=1300, n_features=2, lower=0.0, upper=2.0**15, shift=2.0**14, row_norm=1e6, target=Target(bound=3.0)
+    )
     given = Table(X, np.full(1300, -3.0), facts)
     clip, w = Clip(1e-9), np.zeros(2)
     parts = [rows_of(given.only(slice(i, i + 1))).gradient_sum(Squared(), w, clip) for i in range(1300)]

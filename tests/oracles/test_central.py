@@ -249,7 +249,9 @@ def test_no_sum_moves_further_between_neighbours_than_was_priced(relation, kind,
 def test_the_worst_neighbours_use_up_the_price_of_a_gradient(relation):
     """So that noise of half the scale, or a kappa of one, is seen by the test above."""
     one = Table(
-        np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([-9.0, 0.0]), Facts(n_rows=2, n_features=2, target=Target(bound=9.0))
+        np.array([[1.0, 0.0], [0.0, 0.0]]),
+        np.array([-9.0, 0.0]),
+        Facts(n_rows=2, n_features=2, target=Target(bound=9.0)),
     )
     two = Table(one.X, np.array([9.0, 0.0]), one.facts) if relation == "replace-one" else one.only(slice(1, 2))
     priced = {}

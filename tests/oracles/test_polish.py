@@ -426,7 +426,9 @@ def test_choices_have_the_law_of_the_exponential_mechanism():
     times = 20_000
     rng = np.random.default_rng(2)
     given = Table(
-        np.zeros((30, 2)), rng.standard_normal(30), Facts(n_rows=30, n_features=2, target=Target(bound=3.0), row_norm=1.0)
+        np.zeros((30, 2)),
+        rng.standard_normal(30),
+        Facts(n_rows=30, n_features=2, target=Target(bound=3.0), row_norm=1.0),
     )
     question = Quantile("slopes", NOTHING, 0.4, np.geomspace(0.1, 2.0, 8))
     oracle = oracle_of(given, {"q": question}, rho=0.08 * times, times=times)

@@ -110,7 +110,9 @@ def test_error_falls_with_people_and_rises_with_features():
 
 
 def test_defaults_follow_the_rules_of_the_docstring():
-    facts = LDPIHT().view(Facts(n_rows=100_000, n_features=50, row_norm=math.sqrt(50), target=Target(bound=4.0), sparsity=5))
+    facts = LDPIHT().view(
+        Facts(n_rows=100_000, n_features=50, row_norm=math.sqrt(50), target=Target(bound=4.0), sparsity=5)
+    )
     solver = LDPIHT().solver(facts, Budget.approx(1.0, 0.0))
     assert len(solver.step_sizes) == round(math.log(100_000 / (50 * math.log(50))))
     assert solver.clip.norm == pytest.approx(4 / 12 * math.sqrt(50))

@@ -19,7 +19,7 @@ from sklearn.base import clone
 
 from ..data.rows import PrivateRows
 from ..mechanisms import Randomness
-from ..oracle import Choice, Labels, PerturbedMinimum, PublishedLabels, Question, RidgeMinimum, Select, SupportVotes
+from ..oracle import Choice, Labels, PerturbedMinimum, Question, RidgeMinimum, Select, SupportVotes
 from ..oracles import CentralOracle, RecordingOracle
 from ..oracles.polish import choice_scores
 from ..oracles.scores import scores_of, spread
@@ -28,7 +28,7 @@ from ..statistics import ridge_minimum
 from .watch import LawBroken
 
 #: Questions whose proof is about a law and not about one number; their own audits test them.
-PROVED_ELSEWHERE = (PerturbedMinimum, PublishedLabels, SupportVotes, Labels)
+PROVED_ELSEWHERE = (PerturbedMinimum, SupportVotes, Labels)
 
 
 @dataclass(frozen=True)

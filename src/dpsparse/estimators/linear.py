@@ -40,7 +40,7 @@ from ..privacy.participation import PUBLIC_FEATURES
 from ..privacy.statement import records
 from ..privacy.versions import versions
 from .local import per_report, refuse_unanswerable, sharing, unit_of
-from .refusals import refuse_unguarded
+from .refusals import refuse_unaccepted, refuse_unguarded
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ class SparseLinear(BaseEstimator):
         recipe, reason = recipes.make(self.recipe), ""
         facts = self._facts(int(n_rows), int(n_features), sparse)
         refuse_mixing(self._loss(), facts.target)
-        if isinstance(recipe, recipes.Auto):
-            recipe, reason = recipe.pick(facts, _per_model(self._budget(int(n_rows))[0], models))
+        if recipe.private:
+            recipe, reason = recipe.resolve(facts, _per_model(self._budget(int(n_rows))[0], models))
         facts = recipe.view(facts)
         if facts.penalty.active and facts.penalty.kind not in recipe.penalties:
             raise ValueError(
@@ -128,7 +128,7 @@ class SparseLinear(BaseEstimator):
                 f"See dpsparse.recipes.describe({recipe.name!r})."
             )
         if not recipe.private:
-            solver = recipe.solver(facts, None)
+            solver = recipe.solver(facts)
             unpriced = Budget.approx(1.0, 0.5)  # a plan needs one to be written; a baseline does not look at it
             return Prepared(facts, recipe, solver, solver.plan(facts, unpriced), None, math.nan, models, reason)
         budget, delta = self._budget(int(n_rows))
@@ -139,6 +139,7 @@ class SparseLinear(BaseEstimator):
             one = per_report(plan, budget, models)
             solver = recipe.solver(facts, one)
             plan = solver.plan(facts, one)
+        refuse_unaccepted(plan, recipe.name, self.accept)
         if self.noise not in ("lattice", "exact"):
             raise ValueError(f"noise must be 'lattice' or 'exact', got {self.noise!r}.")
         if self.noise == "exact":
@@ -282,8 +283,9 @@ class SparseLinear(BaseEstimator):
     def _paying(self, prepared: Prepared) -> Any:
         """The whole cost, reserved in the ledger before rows are read; nothing where there is no ledger."""
         if self.ledger is not None:
-            refuse_unguarded(prepared.recipe, labels_only=prepared.plan.labels_only)
-        bill = None if prepared.priced is None else PlanBill.of(prepared.priced)
+            refuse_unguarded(prepared.plan, prepared.recipe.name)
+        costless = prepared.priced is None or prepared.plan.unproven
+        bill = None if costless else PlanBill.of(prepared.priced)
         return paying(self.ledger, self.dataset, bill, label=prepared.recipe.name, delta=prepared.delta)
 
     def _oracle(
@@ -304,7 +306,8 @@ class SparseLinear(BaseEstimator):
         self, prepared: Prepared, answers: list[Any], assumptions: tuple[str, ...], randomness: Randomness
     ) -> Statement:
         priced, recipe, facts = prepared.priced, prepared.recipe, prepared.facts
-        caveats = list(recipes.caveats_of(recipe, facts))
+        unproven = prepared.plan.unproven
+        caveats = [f"NOT PRIVATE: the privacy of this plan is not proven: {unproven}"] if unproven else []
         assumed = [*assumptions, *recipe.assumptions(facts)]
         adjacency = self.adjacency
         if prepared.plan.labels_only:
@@ -320,7 +323,7 @@ class SparseLinear(BaseEstimator):
             if prepared.models > 1:
                 assumed.append(sharing(prepared.plan, prepared.models))
         return Statement(
-            private=priced is not None,
+            private=priced is not None and not unproven,
             epsilon=math.inf if priced is None else priced.epsilon(prepared.delta),
             delta=1.0 if priced is None else prepared.delta,
             rho=math.inf if priced is None else priced.rho,

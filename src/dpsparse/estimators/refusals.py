@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..privacy.errors import LedgerError
-from ..recipes.base import Recipe, unproven
+from ..privacy.errors import AssumptionError, LedgerError
+from ..privacy.plan import Plan
+
+#: By which a user accepts a plan without a proof.
+UNPROVEN = "unproven"
 
 
 def refuse_fit_arguments(given: Mapping[str, Any]) -> None:
@@ -28,14 +31,32 @@ def refuse_fit_arguments(given: Mapping[str, Any]) -> None:
         raise TypeError(f"fit takes X and y only, got {', '.join(sorted(given))}. Give options to the constructor.")
 
 
-def refuse_unguarded(recipe: Recipe, *, labels_only: bool = False) -> None:
-    """Refuse to charge a ledger for what its promise would not cover."""
-    if labels_only:
-        raise LedgerError(
-            f"recipe {recipe.name!r} protects labels only, and a ledger guards whole rows. Leave ledger=None for it."
+def refuse_unaccepted(plan: Plan, recipe: str, accept: tuple[str, ...]) -> None:
+    """Refuse to fit by an unproven plan that was not accepted by name."""
+    if plan.unproven and UNPROVEN not in accept:
+        raise AssumptionError(
+            f"the privacy of recipe {recipe!r} is not proven: {plan.unproven}. To fit it nevertheless, accept that by name: "
+            f"accept=({UNPROVEN!r},). The statement will say first that there is no promise."
         )
-    if unproven(recipe):
+
+
+def refuse_unguarded(plan: Plan, recipe: str) -> None:
+    """Refuse to charge a ledger for what its promise would not cover."""
+    if plan.labels_only:
         raise LedgerError(
-            f"the privacy of recipe {recipe.name!r} is not proven, so no price covers it: it must not touch data that a ledger "
+            f"recipe {recipe!r} protects labels only, and a ledger guards whole rows. Leave ledger=None for it."
+        )
+    if plan.unproven:
+        raise LedgerError(
+            f"the privacy of recipe {recipe!r} is not proven, so no price covers it: it must not touch data that a ledger "
             "guards. Leave ledger=None for it."
+        )
+
+
+def refuse_doubtful(accept: tuple[str, ...]) -> None:
+    """Refuse to charge a ledger for a model that may be fitted by an unproven plan."""
+    if UNPROVEN in accept:
+        raise LedgerError(
+            f"the model accepts plans whose privacy is not proven (accept names {UNPROVEN!r}), so no price covers it: it must not "
+            "touch data that a ledger guards. Leave ledger=None for it."
         )

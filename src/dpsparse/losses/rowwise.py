@@ -241,7 +241,9 @@ def _single(function: Rowwise, margin: Vector, y: Vector) -> float:
         return float("nan")
 
 
-def _companies(margins: Vector, targets: Vector, size: int, rng: np.random.Generator) -> Iterator[tuple[Vector, Vector]]:
+def _companies(
+    margins: Vector, targets: Vector, size: int, rng: np.random.Generator
+) -> Iterator[tuple[Vector, Vector]]:
     """Blocks of made-up rows: all zero, all extreme, mixed, and mixed with one extreme row."""
     extreme = np.flatnonzero((np.abs(margins) == np.abs(margins).max()) & (np.abs(targets) == np.abs(targets).max()))
     for _ in range(12 if size <= 64 else 1):

@@ -12,7 +12,7 @@ from scipy.stats import chi2
 
 from ..facts import Facts
 from ..privacy.budget import Budget
-from ..recipes import Auto, DualAveraging, SelectPolish
+from ..recipes import DualAveraging, SelectPolish
 from ..recipes.base import Recipe
 from .assumed import Assumed, coefficients, counts, documents
 from .formulas import Case, beyond_hope, both_odds, constants, intercept_noise, part
@@ -96,7 +96,7 @@ class Outlook:
     """
 
     facts: Facts
-    recipe: Recipe | Auto
+    recipe: Recipe
     budget: Budget
     delta: float
     models: int = 1
@@ -115,9 +115,7 @@ class Outlook:
             budget = Budget.approx(epsilon, self.delta).under(str(budget.relation))
         if self.models > 1:
             budget = Budget.zcdp(budget.as_rho() / self.models, budget.relation)
-        recipe = self.recipe
-        if isinstance(recipe, Auto):
-            recipe, _ = recipe.pick(facts, budget)
+        recipe, _ = self.recipe.resolve(facts, budget)
         if not isinstance(recipe, SelectPolish | DualAveraging) or not facts.target.direct:
             return None
         double = 2 / budget.kappa

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from .. import recipes
 from ..estimators.linear import SparseLinear
-from ..estimators.refusals import refuse_fit_arguments, refuse_unguarded
+from ..estimators.refusals import refuse_doubtful, refuse_fit_arguments
 from ..ledger.payment import check_ledger, paying, refuse_own_ledger
 from ..privacy import Adjacency, Budget, BudgetError, PrivacyError, Statement
 from .bounds import Bounds
@@ -148,7 +148,7 @@ class PrivatePipeline(Pipeline):
         if not recipes.make(last.recipe).private:
             raise BudgetError("the model is a baseline without privacy. A private pipeline needs a private recipe.")
         if self.ledger is not None:
-            refuse_unguarded(recipes.make(last.recipe))
+            refuse_doubtful(last.accept)
         found = {name: step for name, step in self.steps if isinstance(step, PricedStep | SparseLinear)}
         for step in found.values():
             refuse_own_ledger(step, "the pipeline")

@@ -12,12 +12,13 @@ from ..privacy.plan import Noise
 from ..solvers import IHT
 from ..solvers.label import OnLabels
 from ..solvers.proximal import AcceleratedProximal
-from .base import centred, positive, whole
-from .reports import LABELS, check_mechanism, label_deviation, label_threshold
+from .base import PrivateRecipe
+from .rules.fields import positive, whole
+from .rules.reports import LABELS, check_mechanism, label_deviation, label_threshold
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelLDPIHT:
+class LabelLDPIHT(PrivateRecipe):
     r"""Hard thresholding on randomised labels (Label-LDP-IHT [WX19]_): non-interactive; **features are treated as public**.
 
     .. math:: \tilde y_i = R_\epsilon(y_i), \qquad
@@ -63,9 +64,7 @@ class LabelLDPIHT:
     """
 
     name: ClassVar[str] = "label_ldp_iht"
-    private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
-    needs: ClassVar[tuple[str, ...]] = ()
 
     steps: int | None = None
     step_size: float | None = None
@@ -105,13 +104,8 @@ class LabelLDPIHT:
             radius=1.0,
         )
 
-    def view(self, facts: Facts) -> Facts:
-        """Midpoint shift and intercept column."""
-        return centred(facts, facts.intercept > 0)
-
-    def solver(self, facts: Facts, budget: Budget | None) -> OnLabels:
+    def solver(self, facts: Facts, budget: Budget) -> OnLabels:
         """One ask, and the loop of IGHT on what it gives."""
-        assert budget is not None
         noise, randomiser = LABELS[self.mechanism]
         asked = self.sparsity or facts.sparsity
         s = min(asked or clear_features(facts, budget, self.mechanism), facts.cap)
@@ -130,10 +124,6 @@ class LabelLDPIHT:
             penalty = Penalty(kind="l1", alpha=label_threshold(facts, budget, self.mechanism))
             scout = AcceleratedProximal(steps=self.steps or 100, sparsity=facts.cap, penalty=penalty)
         return OnLabels(loop=loop, noise=noise, randomiser=randomiser, scout=scout)
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """None beyond what the caveat says."""
-        return ()
 
 
 def clear_features(facts: Facts, budget: Budget, mechanism: str) -> int:

@@ -1,4 +1,4 @@
-"""What the coordinate recipes take from public facts: mean squares of columns, and how much a budget can see."""
+"""Curvature of coordinates: mean squares of columns, steps, and how much a budget can see."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from ..facts import Facts
-from ..privacy.budget import Budget
-from ..privacy.plan import Noise
-from ..solvers.coordinates import ColumnSquares
+from ...facts import Facts
+from ...privacy.budget import Budget
+from ...privacy.plan import Noise
+from ...solvers.coordinates import ColumnSquares
 
 CURVATURES = ("auto", "average", "bounds", "private")
 #: Mean squares are taken to be at least this part of the largest possible square: beyond, columns differ too much.

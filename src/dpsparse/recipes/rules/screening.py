@@ -1,4 +1,4 @@
-r"""What recipes share that choose a support first and then work on it alone.
+r"""Choosing a support first: norms, clips and the first stage of recipes that then work on it alone.
 
 All numbers come from public facts. :math:`K_2, K_\infty` bound the norm and the entries of a row, :math:`h` is the height
 of the intercept column, :math:`T` a typical target (`Target.typical`).
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from ..facts import Clip, Facts
-from ..solvers.screening import Screening
+from ...facts import Clip, Facts
+from ...solvers.screening import Screening
 
 
 def require_convex(facts: Facts, recipe: str) -> None:

@@ -1,14 +1,14 @@
-"""What the recipes of the local model share: mechanisms by name, and how exact a mean of reports is."""
+"""Reports of the local model: mechanisms by name, and how exact a mean of reports is."""
 
 from __future__ import annotations
 
 import math
 
-from ..facts import Facts
-from ..mechanisms.local import LocalGaussian, Piecewise, PrivUnit, RandomisedResponse, TwoPoint, best_scalar
-from ..privacy.budget import Budget
-from ..privacy.participation import OncePerPerson
-from ..privacy.plan import Noise
+from ...facts import Facts
+from ...mechanisms.local import LocalGaussian, Piecewise, PrivUnit, RandomisedResponse, TwoPoint, best_scalar
+from ...privacy.budget import Budget
+from ...privacy.participation import OncePerPerson
+from ...privacy.plan import Noise
 
 #: Mechanisms of vectors and of labels: the noise that is priced, and the randomiser.
 VECTORS = {
