@@ -106,14 +106,7 @@ def test_canaries_are_found_for_every_ask_of_every_recipe(name, task):
     for one in attacks:
         reach = one.here.moved(one.there)
         assert reach > 0.1, one.ask.name
-        if name != "dpsl_kt_published":
-            assert reach <= 1 + 1e-9, one.ask.name
-
-
-def test_a_broken_theorem_is_caught():
-    """DPSL-KT as published: nothing is wrong with the code, and one record moves its labels further than the theorem says."""
-    found = audit.attack("dpsl_kt_published", runs=30, fits=0, seed=6)
-    assert found.violated
+        assert reach <= 1 + 1e-9, one.ask.name
 
 
 @dataclass(frozen=True)

@@ -284,8 +284,8 @@ class SparseLinear(BaseEstimator):
         """The whole cost, reserved in the ledger before rows are read; nothing where there is no ledger."""
         if self.ledger is not None:
             refuse_unguarded(prepared.plan, prepared.recipe.name)
-        costless = prepared.priced is None or prepared.plan.unproven
-        bill = None if costless else PlanBill.of(prepared.priced)
+        priced = None if prepared.plan.unproven else prepared.priced
+        bill = None if priced is None else PlanBill.of(priced)
         return paying(self.ledger, self.dataset, bill, label=prepared.recipe.name, delta=prepared.delta)
 
     def _oracle(
