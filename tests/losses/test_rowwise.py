@@ -199,3 +199,19 @@ def test_a_failure_about_one_row_tells_nothing_and_leaves_the_others():
     found = in_blocks(fragile, m, y)
     assert np.isnan(found[4])
     np.testing.assert_array_equal(np.delete(found, 4), np.delete(m, 4))
+
+
+@pytest.mark.parametrize("recipe", ["dp_ight", "dual_averaging", "select_polish", "dp_scsg_ht", "dp_gcd", "ldp_iht"])
+def test_a_fit_shows_a_foreign_loss_no_other_blocks_than_tested_ones(recipe):
+    sizes = []
+
+    def slope(m, y):
+        sizes.append(m.size)
+        return np.tanh(m - y)
+
+    X = np.random.default_rng(0).uniform(-1, 1, (5000, 3))
+    model = SparseRegressor(feature_bound=1.0, target_bound=2.0, recipe=recipe, loss=custom(slope), sparsity=2)
+    model.plan(5000, 3)
+    tried = len(sizes)
+    model.fit(X, X[:, 0])
+    assert set(sizes[2 * tried :]) == {BLOCK}, "after the plan, and the same test before the fit"

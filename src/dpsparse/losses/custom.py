@@ -83,5 +83,5 @@ class Custom:
         return total
 
     def slope(self, margin: Vector, y: Vector) -> Vector:
-        """What was given."""
+        """The given derivative, as numbers."""
         return np.asarray(self.derivative(margin, y), dtype=float)

@@ -200,7 +200,7 @@ def probes(target: Target) -> tuple[Vector, Vector]:
 def _compare(first: Rowwise, fresh: Rowwise, margins: Vector, targets: Vector, what: str) -> None:
     rng = np.random.default_rng(SEED)
     one = np.ones(1)
-    first(0 * one, 0 * one)  # made-up rows: what a function says against the simplest of them, its user may hear
+    first(0 * one, 0 * one)  # a function that fails on the simplest made-up row is refused in its own words
     alone = np.array([_single(first, m * one, y * one) for m, y in zip(margins, targets, strict=True)])
 
     def check(found: Vector, which: np.ndarray, why: str) -> None:

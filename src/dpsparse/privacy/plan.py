@@ -201,7 +201,9 @@ class Ask:
                 "randomised reports are given by each person once."
             )
         if isinstance(self.rows, OncePerPerson) and (self.draws > 1 or self.schedule is not None):
-            raise PrivacyError(f"ask {self.name!r}: people who speak once spend the same in every turn, in one draw.")
+            raise PrivacyError(
+                f"ask {self.name!r}: people who answer once all have the same budget and give one report: no draws, no schedule."
+            )
         if isinstance(self.rows, OncePerPerson) and self.rows.labels and self.times != self.rows.reports:
             raise PrivacyError(
                 f"ask {self.name!r}: everybody gives the label in one turn for each model, not in {self.times}."

@@ -46,7 +46,7 @@ class IGHT(Baseline):
         positive(self.radius, "radius")
 
     def solver(self, facts: Facts) -> IHT:
-        """The loop, exact."""
+        """The loop on exact gradients, with the rules of the docstring."""
         step = self.step_size or 1.0 / (facts.curvature * facts.norm_bound**2 + facts.penalty.l2)
         return IHT(
             sparsity=facts.cap,

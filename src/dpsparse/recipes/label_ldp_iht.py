@@ -24,7 +24,7 @@ class LabelLDPIHT(PrivateRecipe):
     .. math:: \tilde y_i = R_\epsilon(y_i), \qquad
               w_{t+1} = \Pi\,H_s\Bigl(w_t + \tfrac\eta n X^\top(\tilde y - f(Xw_t))\Bigr)
 
-    Everybody randomises the own label once; the rest is ordinary computation. f is the identity for squared loss and the mean
+    Everybody randomises their own label once; the rest is ordinary computation. f is the identity for squared loss and the mean
     of the loss for logistic, Poisson and known links. Error grows with :math:`\log p` only.
 
     Parameters

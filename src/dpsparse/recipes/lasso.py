@@ -46,7 +46,7 @@ class Lasso(Baseline):
         whole(self.steps, "steps")
 
     def solver(self, facts: Facts) -> AcceleratedProximal:
-        """The loop, exact."""
+        """The loop on exact gradients, with the rules of the docstring."""
         penalty = facts.penalty
         if not penalty.active:
             unit = facts.target.spread

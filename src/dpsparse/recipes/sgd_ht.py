@@ -48,7 +48,7 @@ class SGDHT(Baseline):
         check_schedule(self.batch_size, self.steps)
 
     def solver(self, facts: Facts) -> SGD:
-        """The loop, exact."""
+        """The loop on exact gradients, with the rules of the docstring."""
         step = self.step_size or 1.0 / (facts.curvature * facts.norm_bound**2 + facts.penalty.l2)
         sizes = self.batch_size
         if sizes is None:
