@@ -7,9 +7,9 @@ declares, and the real count stays inside the trusted room.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,6 +170,10 @@ class Target:
         return 0.5 if self.classes else self.bound / 3
 
 
+#: The target of facts that say nothing about it.
+UNSAID = Target()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Facts:
     """The public side of a fit.
@@ -188,6 +192,8 @@ class Facts:
         Height of the constant column that carries the intercept; 0 for none. It counts in the norm of a row.
     target : Target
         What the loss says about the targets: classes, numbers or counts, and their bound.
+    target_bound : float
+        Short for ``target=Target(bound=...)``, numbers; ``facts.target_bound`` is ``facts.target.bound``.
     loss : str
         Name of the loss; for printing only.
     convex : bool
@@ -221,7 +227,11 @@ class Facts:
     row_norm: float = 1.0
     shift: float | Vector = 0.0
     intercept: float = 0.0
-    target: Target = Target()
+    target: Target = UNSAID
+    if TYPE_CHECKING:
+        target_bound: float = 1.0
+    else:
+        target_bound: InitVar[float | None] = None
     loss: str = "squared"
     convex: bool = True
     slope_bound: float = float("inf")
@@ -233,10 +243,12 @@ class Facts:
     sparse: bool = False
     design: Any = field(default=None, repr=False, compare=False)
 
-    @property
-    def target_bound(self) -> float:
-        """Targets are clipped to this after centring."""
-        return self.target.bound
+    def __post_init__(self, target_bound: float | None) -> None:  # type: ignore[override]
+        if target_bound is None or target_bound == self.target.bound:
+            return
+        if self.target is not UNSAID:
+            raise ValueError("target and target_bound disagree; give one of them, and change either by with_().")
+        object.__setattr__(self, "target", Target(bound=target_bound))
 
     @property
     def quadratic(self) -> bool:
@@ -301,4 +313,10 @@ class Facts:
 
     def with_(self, **changes: Any) -> Facts:
         """A copy with some fields changed."""
-        return replace(self, **changes)
+        target: Target = changes.pop("target", self.target)
+        target = replace(target, bound=changes.pop("target_bound", target.bound))
+        return replace(self, target=target, target_bound=target.bound, **changes)
+
+
+#: A public number of its own name, although the constructor takes it as a short form.
+Facts.target_bound = property(lambda facts: facts.target.bound)  # type: ignore[assignment, misc]

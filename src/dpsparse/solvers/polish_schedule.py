@@ -31,7 +31,7 @@ class Rule:
     Parameters
     ----------
     rounds : int
-        Selections of several coordinates, each follow by a step; at most one for each coordinate.
+        Selections of several coordinates, each followed by a step; at most one for each coordinate.
     reach : float
         c: how bold the number of coordinates is.
     selection : float
