@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsparse.facts import Clip, Facts, Penalty
+from dpsparse.facts import Clip, Facts, Penalty, Target
 
 
 @st.composite
@@ -128,3 +128,18 @@ def test_clips_are_equal_when_every_bound_is():
 )
 def test_a_penalty_knows_its_parts(penalty, l1, l2, active):
     assert (penalty.l1, penalty.l2, penalty.active) == (l1, l2, active)
+
+
+def test_the_bound_of_the_target_is_one_number_under_two_names():
+    facts = Facts(n_rows=5, n_features=2, target_bound=3.0)
+    assert facts.target == Target(bound=3.0)
+    assert facts == Facts(n_rows=5, n_features=2, target=Target(bound=3.0))
+    classes = facts.with_(target=Target(kind="classes"))
+    assert (classes.target_bound, classes.target.kind) == (1.0, "classes")
+    wider = classes.with_(target_bound=2.0, n_rows=7)
+    assert (wider.target, wider.n_rows) == (Target(kind="classes", bound=2.0), 7)
+    assert replace(wider, n_rows=8).target == wider.target
+    with pytest.raises(ValueError, match="disagree"):
+        Facts(n_rows=5, n_features=2, target=Target(bound=3.0), target_bound=4.0)
+    with pytest.raises(ValueError, match="disagree"):
+        replace(wider, target=Target(bound=5.0))

@@ -18,7 +18,7 @@ from scipy.special import expit
 from dpsparse import recipes
 from dpsparse.accounting import price
 from dpsparse.audit import event
-from dpsparse.facts import Clip, Facts, Vector
+from dpsparse.facts import Clip, Facts, Target, Vector
 from dpsparse.losses import Logistic
 from dpsparse.oracle import Greedy
 from dpsparse.privacy import Budget
@@ -158,7 +158,14 @@ def _our_choice(n: int, rivals: int, M: Vector, claimed: Promise) -> Epsilon:
     other[0] = -X[0]
     norm = 2 * math.sqrt(rivals + 1)
     facts = Facts(
-        n_rows=n, n_features=rivals + 1, lower=-2.0, upper=2.0, row_norm=norm, loss="logistic", curvature=0.25
+        n_rows=n,
+        n_features=rivals + 1,
+        lower=-2.0,
+        upper=2.0,
+        row_norm=norm,
+        target=Target(kind="classes"),
+        loss="logistic",
+        curvature=0.25,
     )
     worlds = ((X, np.zeros(n)), (other, np.zeros(n)))
     score = Greedy("gs", M, np.zeros(rivals + 1), facts.penalty)

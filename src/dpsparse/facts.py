@@ -7,14 +7,17 @@ declares, and the real count stays inside the trusted room.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
+
+#: What targets are.
+TargetKind = Literal["numbers", "classes", "counts"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +100,75 @@ class Clip:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Target:
+    """What is public about the targets; the loss says it (`dpsparse.losses.target_of`), and rules ask it instead of the loss's name.
+
+    Parameters
+    ----------
+    kind : {"numbers", "classes", "counts"}
+        ``numbers``: real targets. ``classes``: 0 and 1, and margins are log-odds. ``counts``: non-negative targets behind a log link.
+    bound : float
+        ``|y| <= bound`` after centring; 1 for classes.
+    linked : bool
+        Whether numbers are predicted through a link, so that the size of a margin is not that of a target.
+
+    Examples
+    --------
+    >>> Target(bound=6.0).typical, Target(kind="classes").typical
+    (2.0, 1.0)
+    """
+
+    kind: TargetKind = "numbers"
+    bound: float = 1.0
+    linked: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(TargetKind):
+            raise ValueError(
+                f"the kind of a target must be one of {', '.join(get_args(TargetKind))}, got {self.kind!r}."
+            )
+
+    @property
+    def classes(self) -> bool:
+        """Whether targets are classes, coded 0 and 1."""
+        return self.kind == "classes"
+
+    @property
+    def counts(self) -> bool:
+        """Whether targets are counts."""
+        return self.kind == "counts"
+
+    @property
+    def residual(self) -> bool:
+        """Whether the loss compares a margin with a number directly, so that slopes are residuals or bounded forms of them."""
+        return self.kind == "numbers" and not self.linked
+
+    @property
+    def direct(self) -> bool:
+        """Whether margins speak of targets directly: as numbers of their size, or as log-odds of classes."""
+        return self.classes or self.residual
+
+    @property
+    def typical(self) -> float:
+        """The size of a typical margin: 1 for classes, else a third of the bound."""
+        return 1.0 if self.classes else self.bound / 3
+
+    @property
+    def steepest(self) -> float:
+        """The largest slope at margin zero: a half for classes, else the bound."""
+        return 0.5 if self.classes else self.bound
+
+    @property
+    def spread(self) -> float:
+        """How far a typical target lies from what margin zero predicts: a half for classes, else a third of the bound."""
+        return 0.5 if self.classes else self.bound / 3
+
+
+#: The target of facts that say nothing about it.
+UNSAID = Target()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Facts:
     """The public side of a fit.
 
@@ -112,10 +184,14 @@ class Facts:
         Subtracted from every row, implicitly (sparse rows stay sparse).
     intercept : float
         Height of the constant column that carries the intercept; 0 for none. It counts in the norm of a row.
+    target : Target
+        What the loss says about the targets: classes, numbers or counts, and their bound.
     target_bound : float
-        ``|y| <= target_bound`` after centring; 1 for classes.
+        Short for ``target=Target(bound=...)``, numbers; ``facts.target_bound`` is ``facts.target.bound``.
     loss : str
-        Name of the loss.
+        Name of the loss; for printing only.
+    convex : bool
+        Whether the minimiser of the loss has a stability proof (`dpsparse.losses.proven`).
     slope_bound, curvature : float
         Bounds on the first and second derivative of the loss in its margin.
     sparsity : int or None
@@ -145,8 +221,13 @@ class Facts:
     row_norm: float = 1.0
     shift: float | Vector = 0.0
     intercept: float = 0.0
-    target_bound: float = 1.0
+    target: Target = UNSAID
+    if TYPE_CHECKING:
+        target_bound: float = 1.0
+    else:
+        target_bound: InitVar[float | None] = None
     loss: str = "squared"
+    convex: bool = True
     slope_bound: float = float("inf")
     curvature: float = 1.0
     sparsity: int | None = None
@@ -155,6 +236,18 @@ class Facts:
     means: Vector | None = None
     sparse: bool = False
     design: Any = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self, target_bound: float | None) -> None:  # type: ignore[override]
+        if target_bound is None or target_bound == self.target.bound:
+            return
+        if self.target is not UNSAID:
+            raise ValueError("target and target_bound disagree; give one of them, and change either by with_().")
+        object.__setattr__(self, "target", Target(bound=target_bound))
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether slopes are whole residuals, as those of squared loss: no link, and no bound on a slope."""
+        return self.target.residual and self.slope_bound == float("inf")
 
     @cached_property
     def half_widths(self) -> Vector:
@@ -214,4 +307,10 @@ class Facts:
 
     def with_(self, **changes: Any) -> Facts:
         """A copy with some fields changed."""
-        return replace(self, **changes)
+        target: Target = changes.pop("target", self.target)
+        target = replace(target, bound=changes.pop("target_bound", target.bound))
+        return replace(self, target=target, target_bound=target.bound, **changes)
+
+
+#: A public number of its own name, although the constructor takes it as a short form.
+Facts.target_bound = property(lambda facts: facts.target.bound)  # type: ignore[assignment, misc]

@@ -11,7 +11,7 @@ from dpsparse import SparseClassifier, SparseRegressor, audit, recipes
 from dpsparse.oracles import central
 from dpsparse.oracles.local import LocalTerms
 
-PRIVATE = sorted(n for n, cls in recipes.REGISTRY.items() if cls.private and n != "dpsl_kt_published")
+PRIVATE = sorted(n for n, cls in recipes.REGISTRY.items() if cls.private)
 LOCAL = [n for n in PRIVATE if "ldp" in n]
 
 

@@ -15,7 +15,7 @@ import pytest
 from dpsparse import recipes
 from dpsparse.accounting import PricedPlan, price
 from dpsparse.data import PrivateRows
-from dpsparse.facts import Clip, Facts
+from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Squared
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracle import Vertex
@@ -30,7 +30,7 @@ CLIP = Clip(3.0, 0.5)
 
 def choices(canary: float | None, relation: Adjacency, gap: float) -> np.ndarray:
     """Which of +e1 and -e1 is chosen; `gap` entries of other rows speak for +e1."""
-    facts = Facts(n_rows=N, n_features=1, target_bound=100.0)
+    facts = Facts(n_rows=N, n_features=1, target=Target(bound=100.0))
     X, y = np.ones((N, 1)), np.zeros(N)
     y[1] = gap * CLIP.entry
     X[0] = 0.0 if canary is None else 1.0
@@ -68,7 +68,7 @@ def test_a2_catches_half_of_the_noise(relation, monkeypatch):
 def test_a_fit_adds_the_noise_of_the_formula():
     """The scale of every choice is its range, 2 kappa times the bound on an entry, over n and the priced eta."""
     rng = np.random.default_rng(0)
-    facts = Facts(n_rows=50, n_features=8, target_bound=2.0)
+    facts = Facts(n_rows=50, n_features=8, target=Target(bound=2.0))
     X, y = rng.uniform(-1, 1, (50, 8)), rng.uniform(-1, 1, 50)
     for relation in Adjacency:
         budget = Budget.approx(1.0, 1e-5, relation)

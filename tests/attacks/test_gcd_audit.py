@@ -17,7 +17,7 @@ from scipy.stats import beta
 from dpsparse import recipes
 from dpsparse.accounting import price
 from dpsparse.data import PrivateRows
-from dpsparse.facts import Facts, Penalty
+from dpsparse.facts import Facts, Penalty, Target
 from dpsparse.losses import Logistic, Squared
 from dpsparse.mechanisms import Randomness, gumbel_top_k
 from dpsparse.oracle import Greedy
@@ -49,7 +49,7 @@ def fits(given, recipe, budget, runs, noise=1.0, loss=None):
 
 def opposed(gap: float) -> tuple[Table, Table]:
     """Two columns with equal gradients, the first behind by `gap` records; one record pulls them apart, either way."""
-    facts = Facts(n_rows=60, n_features=2, target_bound=9.0, row_norm=2.0)
+    facts = Facts(n_rows=60, n_features=2, target=Target(bound=9.0), row_norm=2.0)
     x = np.tile([1.0, 1.0], (60, 1))
     x[:1, 0] = 1.0 - gap
     y = np.full(60, -9.0)  # far beyond the clip: every row contributes the bound times itself
@@ -97,7 +97,7 @@ def test_a2_permute_and_flip_shifts_the_log_probability_of_a_choice_by_at_most_i
 @pytest.mark.parametrize("noise", [1.0, 0.5], ids=["as priced", "halved"])
 def test_a_value_tells_neighbours_apart_no_better_than_its_price(name, noise):
     """One column, so that the choice says nothing: what is left is the Gaussian release of one entry."""
-    facts = Facts(n_rows=10, n_features=1, target_bound=9.0)
+    facts = Facts(n_rows=10, n_features=1, target=Target(bound=9.0))
     worlds = [Table(np.ones((10, 1)), np.r_[np.zeros(9), y], facts) for y in (9.0, -9.0)]
     recipe = recipes.get(name)(steps=1, clip=1.0)
     recipe = replace(recipe, mechanism="gaussian") if name == "dp_gcd" else recipe
@@ -166,7 +166,16 @@ def unequal(mean: float) -> tuple[Table, Table]:
     X[:, 0] = np.where(np.arange(N) < N - plus, -2.0, 2.0)
     other = X.copy()
     other[0] = -X[0]
-    facts = Facts(n_rows=N, n_features=RIVALS + 1, lower=-2.0, upper=2.0, row_norm=7.0, loss="logistic", curvature=0.25)
+    facts = Facts(
+        n_rows=N,
+        n_features=RIVALS + 1,
+        lower=-2.0,
+        upper=2.0,
+        row_norm=7.0,
+        target=Target(kind="classes"),
+        loss="logistic",
+        curvature=0.25,
+    )
     return Table(X, np.zeros(N), facts), Table(other, np.zeros(N), facts)
 
 

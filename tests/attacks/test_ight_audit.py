@@ -17,7 +17,7 @@ import pytest
 from dpsparse.accounting import price
 from dpsparse.audit import Claim, log_odds_shift, two_worlds
 from dpsparse.data import PrivateRows
-from dpsparse.facts import Clip, Facts
+from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Squared
 from dpsparse.oracle import Gradient, Magnitude, Select
 from dpsparse.oracles import CentralOracle
@@ -26,7 +26,7 @@ from dpsparse.solvers import IHT, PeeledIHT
 from truth import audit
 
 T, N, CLIP = 5, 20, 1.0
-FACTS = Facts(n_rows=N, n_features=3, target_bound=50.0)
+FACTS = Facts(n_rows=N, n_features=3, target=Target(bound=50.0))
 
 
 def world(record: tuple[list[float], float]) -> PrivateRows:

@@ -14,7 +14,7 @@ from dpsparse.accounting import PricedPlan
 from dpsparse.audit.noise import ks_p_value
 from dpsparse.data import PrivateRows
 from dpsparse.data.rows import SUM_UNITS
-from dpsparse.facts import Clip, Facts
+from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Squared
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle
@@ -28,7 +28,7 @@ LAWS = {Noise.GAUSSIAN: "norm", Noise.LAPLACE: "laplace"}
 
 def answers(noise: Noise, target: float) -> np.ndarray:
     """Answers of the oracle, in steps of the public lattice: what the sum counts, over what it is divided by."""
-    facts = Facts(n_rows=N, n_features=D, target_bound=50.0)
+    facts = Facts(n_rows=N, n_features=D, target=Target(bound=50.0))
     X = np.zeros((N, D))
     X[0, 0] = 1.0
     rows = PrivateRows(X, np.array([target, 0.0, 0.0, 0.0]), facts)

@@ -14,7 +14,7 @@ from scipy.stats import kstest, norm
 
 from dpsparse.accounting import price
 from dpsparse.data.rows import PrivateRows
-from dpsparse.facts import Clip, Facts
+from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Huber, Logistic, Squared
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracle import PerturbedMinimum
@@ -116,7 +116,7 @@ def test_the_curve_covers_the_exact_divergence_at_length(loss, kappa):
 
 
 def oracle_of(x: np.ndarray, y: np.ndarray, *, ridge: float, loss, seed: int, offset: float | None = None):
-    facts = Facts(n_rows=y.size, n_features=1, target_bound=1e7, loss=loss.name, curvature=loss.curvature)
+    facts = Facts(n_rows=y.size, n_features=1, target=Target(bound=1e7), loss=loss.name, curvature=loss.curvature)
     offset = math.log1p(loss.curvature / ridge) if offset is None else offset
     plan = Plan(asks=(Ask(name="minimum", noise=Noise.OBJECTIVE, times=1000, offset=offset),))
     rows = PrivateRows(x[:, None], y, facts)

@@ -17,7 +17,7 @@ from dpsparse.accounting import PricedPlan
 from dpsparse.accounting.pairs import dominating_pairs
 from dpsparse.accounting.pld import compose
 from dpsparse.data import PrivateRows
-from dpsparse.facts import Clip, Facts
+from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Squared
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle
@@ -38,7 +38,7 @@ def answers(canary: float, relation: Adjacency, door: str = "gradient", size: fl
     Row j has a gradient of `canary` times `size` in coordinate j and nowhere else, so every coordinate of every answer is an
     experiment of its own: its own coin, its own noise. Canary 0 is a row without a gradient.
     """
-    facts = Facts(n_rows=CANARIES, n_features=CANARIES, target_bound=100.0, row_norm=1.0)
+    facts = Facts(n_rows=CANARIES, n_features=CANARIES, target=Target(bound=100.0), row_norm=1.0)
     rows = PrivateRows(np.eye(CANARIES), np.full(CANARIES, -canary * size), facts)
     plan = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=ANSWERS, rows=PoissonRows(RATE)),))
     rho = (relation.kappa / MULTIPLIER) ** 2 / 2  # of one turn
@@ -156,7 +156,7 @@ def test_a11_catches_batches_of_a_fixed_size():
 
 def test_a11_sums_are_divided_by_the_expected_size_of_a_batch():
     """With noise of a millionth, equal rows show the size of their batch over q n: the realised size is not divided out."""
-    facts = Facts(n_rows=ROWS, n_features=1, target_bound=1.0)
+    facts = Facts(n_rows=ROWS, n_features=1, target=Target(bound=1.0))
     rows = PrivateRows(np.ones((ROWS, 1)), -np.ones(ROWS), facts)
     plan = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=500, rows=PoissonRows(RATE)),))
     priced = PricedPlan(plan=plan, budget=Budget.approx(1.0, 1e-5), rho_scale=1e15, accountant="given")
@@ -172,7 +172,7 @@ def test_a11_sums_are_divided_by_the_expected_size_of_a_batch():
 
 
 def test_a_record_that_is_not_finite_counts_for_nothing_in_a_sample_either():
-    facts = Facts(n_rows=3, n_features=1, target_bound=5.0, intercept=0.5)
+    facts = Facts(n_rows=3, n_features=1, target=Target(bound=5.0), intercept=0.5)
     X = np.array([[np.nan], [0.5], [0.25]])
     rows = PrivateRows(X, np.array([4.0, -1.0, 2.0]), facts)
     every = rows.gradient_sum(Squared(), np.zeros(2), Clip(10.0))
@@ -183,7 +183,7 @@ def test_a_record_that_is_not_finite_counts_for_nothing_in_a_sample_either():
 
 
 def test_margins_beyond_all_numbers_stay_within_the_clip_in_a_sample():
-    facts = Facts(n_rows=2, n_features=2, target_bound=5.0)
+    facts = Facts(n_rows=2, n_features=2, target=Target(bound=5.0))
     rows = PrivateRows(np.array([[1.0, -1.0], [1.0, 1.0]]), np.ones(2), facts)
     huge = np.full(2, 1.7e308)
     for which in range(2):

@@ -10,7 +10,7 @@ import pytest
 
 from dpsparse.accounting import price
 from dpsparse.data import PrivateRows
-from dpsparse.facts import Facts
+from dpsparse.facts import Facts, Target
 from dpsparse.losses import Squared
 from dpsparse.oracle import Centred, CentredGradient, Correlation, Gram, Magnitude, Quantile, Select
 from dpsparse.oracles import CentralOracle
@@ -20,7 +20,7 @@ from truth import audit
 RUNS = 1200
 NOTHING = Centred(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0), 0.0)
 FIRST = Centred(np.array([0]), np.zeros(1), np.zeros(1), 0.0)
-FACTS = Facts(n_rows=20, n_features=2, target_bound=9.0, row_norm=1.0)
+FACTS = Facts(n_rows=20, n_features=2, target=Target(bound=9.0), row_norm=1.0)
 #: Nineteen records that stay: small, middling and large targets, and no features.
 TARGETS = np.r_[-np.ones(3), np.zeros(12), np.ones(4)]
 

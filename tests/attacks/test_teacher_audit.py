@@ -11,13 +11,15 @@ import math
 
 import numpy as np
 import pytest
+from benchmarks.as_published import dpsl_kt
+from benchmarks.as_published.dpsl_kt import supports as as_printed
 from scipy.stats import beta
 
 from builders import prepared_for
 from dpsparse import SparseRegressor, recipes
 from dpsparse.accounting import price
 from dpsparse.data.rows import PrivateRows
-from dpsparse.facts import Clip, Facts
+from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Squared
 from dpsparse.mechanisms import Randomness, gumbel_top_k, lattice_gaussian
 from dpsparse.oracle import RidgeMinimum
@@ -46,7 +48,6 @@ def supports(recipe, first: int, runs: int, **options) -> np.ndarray:
         target_bound=1.0,
         fit_intercept=False,
         recipe=recipe,
-        accept=("kt-published",),
         **options,
     )
     prepared = prepared_for(est, N, D, sparse=False, models=1)
@@ -71,8 +72,7 @@ def epsilon_lower(one: np.ndarray, other: np.ndarray, delta: float = 1e-5) -> fl
 
 
 def test_published_knowledge_transfer_fails_on_the_tie():
-    recipe = recipes.DPSLKTPublished(ridge=0.1, gamma=1.0, auxiliary_rows=200, teacher_steps=12, steps=20)
-    one, other = (supports(recipe, (N + k) // 2, 250) for k in (1, -1))
+    one, other = (as_printed(dpsl_kt.Printed(ridge=0.1), N, side, 250) for side in (1, -1))
     assert one.all()
     assert not other.any()
     assert epsilon_lower(one, other) > 2.5, "claimed: 1"
@@ -80,10 +80,7 @@ def test_published_knowledge_transfer_fails_on_the_tie():
 
 def test_published_knowledge_transfer_fails_without_regularisation_too():
     """Corollary 4.7: the smallest curvature on one coordinate is 500/1001 here."""
-    recipe = recipes.DPSLKTPublished(
-        ridge=0.0, strong_convexity=0.49, gamma=1.0, auxiliary_rows=200, teacher_steps=12, steps=20
-    )
-    one, other = (supports(recipe, (N + k) // 2, 250) for k in (1, -1))
+    one, other = (as_printed(dpsl_kt.Printed(ridge=0.0, strong_convexity=0.49), N, side, 250) for side in (1, -1))
     assert epsilon_lower(one, other) > 2.5
 
 
@@ -114,7 +111,7 @@ def choices(sign: float, runs: int, monkeypatch, halved: bool) -> np.ndarray:
     """Selections between two coordinates of equal score, with one record that pulls them apart by all it can."""
     X = np.r_[np.repeat(np.eye(2), 30, axis=0), [[1.0, -1.0]]]
     y = np.r_[np.ones(60), sign]
-    facts = Facts(n_rows=61, n_features=2, row_norm=math.sqrt(2), target_bound=1.0)
+    facts = Facts(n_rows=61, n_features=2, row_norm=math.sqrt(2), target=Target(bound=1.0))
     plan = Plan(asks=(Ask(name="select", noise=Noise.GUMBEL, times=runs, share=runs),))
     priced = price(plan, Budget.zcdp(runs * ETA**2 / 8, "replace-one"))
     if halved:
@@ -136,7 +133,7 @@ def test_the_first_stage_holds_its_range_and_half_the_noise_is_caught(monkeypatc
 
 def teachers(sign: float, runs: int, monkeypatch, halved: bool, design: np.ndarray | None = None) -> np.ndarray:
     """Releases of a teacher that one record pulls with all its slope."""
-    facts = Facts(n_rows=1, n_features=1, target_bound=1e6)
+    facts = Facts(n_rows=1, n_features=1, target=Target(bound=1e6))
     plan = Plan(asks=(Ask(name="teacher", noise=Noise.GAUSSIAN, times=runs, share=runs),))
     priced = price(plan, Budget.gdp(math.sqrt(runs), "replace-one"))
     if halved:

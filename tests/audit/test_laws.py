@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from dpsparse import SparseClassifier, SparseRegressor, audit, recipes
-from dpsparse.facts import Clip, Facts
+from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Squared
 from dpsparse.privacy import Ask, Noise, Plan
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (80, 6))
 y = X[:, 0] + 0.1 * rng.standard_normal(80)
-FACTS = Facts(n_rows=80, n_features=6, row_norm=6**0.5, target_bound=2.0)
+FACTS = Facts(n_rows=80, n_features=6, row_norm=6**0.5, target=Target(bound=2.0))
 
 
 @dataclass(frozen=True)

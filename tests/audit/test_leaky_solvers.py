@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from dpsparse import SparseRegressor, audit, recipes
-from dpsparse.facts import Clip, Facts
+from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Squared
 from dpsparse.privacy import Ask, Noise, Plan
 
 rng = np.random.default_rng(0)
 table = rng.uniform(-1, 1, (60, 4))
 outcome = table[:, 0] + 0.1 * rng.standard_normal(60)
-FACTS = Facts(n_rows=60, n_features=4, row_norm=2.0, target_bound=2.0)
+FACTS = Facts(n_rows=60, n_features=4, row_norm=2.0, target=Target(bound=2.0))
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 import dpsparse
+from dpsparse import recipes
 from dpsparse.cli import main
 from dpsparse.estimators import model_file
+from truth.recipes import Doubtful
 
 BOUNDS = ["--feature-bound", "0,2"]
 CLASSES = ["--task", "classification", "--target", "y", *BOUNDS, "--sparsity", "2"]
@@ -516,13 +518,14 @@ def test_a_disk_that_fills_up_does_not_lose_what_was_paid_for(folder, tmp_path, 
         assert json.loads(result.stdout)["model"] is None
 
 
-def test_penalties_and_accepted_assumptions_reach_the_recipe(folder, tmp_path):
+def test_penalties_and_accepted_assumptions_reach_the_recipe(folder, tmp_path, monkeypatch):
     options = [folder / "numbers.csv", *NUMBERS, "--epsilon", 5, "--out", tmp_path / "m.json"]
     assert run("fit", *options, "--recipe", "dp_gcd", "--penalty", "l1", "--alpha", 0.01).exit_code == 0
     assert dpsparse.load(tmp_path / "m.json").penalty == "l1"
     assert "cannot take penalty 'l1'" in refused(
         2, "fit", *options, "--recipe", "dp_ight", "--penalty", "l1", "--alpha", 0.1
     )
-    assert "accept=('kt-published',)" in refused(2, "fit", *options, "--recipe", "dpsl_kt_published")
-    accepted = run("fit", *options, "--recipe", "dpsl_kt_published", "--accept", "kt-published")
+    monkeypatch.setitem(recipes.REGISTRY, "doubtful", Doubtful)
+    assert "accept=('unproven',)" in refused(2, "fit", *options, "--recipe", "doubtful")
+    accepted = run("fit", *options, "--recipe", "doubtful", "--accept", "unproven")
     assert accepted.stdout.startswith("CAVEAT")

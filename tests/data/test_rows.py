@@ -14,7 +14,7 @@ from dpsparse.data import PrivateRows
 from dpsparse.data import blocks as blocks_module
 from dpsparse.data import rows as rows_module
 from dpsparse.data.rows import SUM_UNITS
-from dpsparse.facts import Clip, Facts
+from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import LOSSES, Huber, Logistic, Loss, Squared
 from dpsparse.privacy import DataError
 from truth.rows import KINDS, Table, adversarial, contributions, integer_norm, table
@@ -221,7 +221,9 @@ def test_wide_integers_near_their_midpoint_are_summed_exactly():
     """After the shift such rows are short and their factors large, while the unshifted products are enormous."""
     rng = np.random.default_rng(8)
     X = (2**14 + rng.integers(-2, 3, (1300, 2))).astype(np.int32)
-    facts = Facts(n_rows=1300, n_features=2, lower=0.0, upper=2.0**15, shift=2.0**14, row_norm=1e6, target_bound=3.0)
+    facts = Facts(
+        n_rows=1300, n_features=2, lower=0.0, upper=2.0**15, shift=2.0**14, row_norm=1e6, target=Target(bound=3.0)
+    )
     given = Table(X, np.full(1300, -3.0), facts)
     clip, w = Clip(1e-9), np.zeros(2)
     parts = [rows_of(given.only(slice(i, i + 1))).gradient_sum(Squared(), w, clip) for i in range(1300)]
@@ -373,7 +375,7 @@ def test_squares_are_those_of_the_shifted_rows(kind):
 def test_integers_that_cannot_lie_within_their_bounds_still_keep_the_stated_ones(dtype, lower, upper):
     """Bounds that the type cannot hold: the stored entries must obey what `coordinate_bounds` tells the oracle."""
     shift = (lower + upper) / 2
-    facts = Facts(n_rows=1, n_features=2, lower=lower, upper=upper, shift=shift, row_norm=1e4, target_bound=1.0)
+    facts = Facts(n_rows=1, n_features=2, lower=lower, upper=upper, shift=shift, row_norm=1e4, target=Target(bound=1.0))
     rows = PrivateRows(np.array([[0, 100]], dtype=dtype), np.array([1.0]), facts)
     total, unit = rows.square_sum()
     assert np.all(total * unit <= rows.coordinate_bounds**2 * (1 + 1e-9))
@@ -438,7 +440,7 @@ def test_columns_of_a_record_without_a_finite_target_are_zero(kind):
 def test_duplicate_entries_of_a_sparse_row_are_added_before_they_are_bounded():
     X = sp.csr_matrix((np.full(6, 0.9), [0, 0, 0, 0, 1, 1], [0, 6]), shape=(1, 2))
     merged = sp.csr_matrix(np.array([[3.6, 1.8]]))
-    facts = Facts(n_rows=1, n_features=2, lower=-1.0, upper=1.0, row_norm=1.2, target_bound=1.0, sparse=True)
+    facts = Facts(n_rows=1, n_features=2, lower=-1.0, upper=1.0, row_norm=1.2, target=Target(bound=1.0), sparse=True)
     w = np.array([0.5, -0.25])
     first, second = (PrivateRows(m, np.ones(1), facts).gradient_sum(Squared(), w, Clip(9.0)) for m in (X, merged))
     np.testing.assert_array_equal(first, second)
@@ -447,7 +449,7 @@ def test_duplicate_entries_of_a_sparse_row_are_added_before_they_are_bounded():
 
 def test_duplicates_that_overflow_empty_their_record():
     X = sp.csr_matrix((np.array([1.7e308, 1.7e308, 0.5]), [0, 0, 0], [0, 2, 3]), shape=(2, 1))
-    facts = Facts(n_rows=2, n_features=1, target_bound=1.0, sparse=True)
+    facts = Facts(n_rows=2, n_features=1, target=Target(bound=1.0), sparse=True)
     total = PrivateRows(X, np.ones(2), facts).gradient_sum(Squared(), np.zeros(1), Clip(1.0))
     alone = PrivateRows(X[1:], np.ones(1), facts).gradient_sum(Squared(), np.zeros(1), Clip(1.0))
     np.testing.assert_array_equal(total, alone)
@@ -456,7 +458,7 @@ def test_duplicates_that_overflow_empty_their_record():
 def test_empty_rows_at_every_place_of_a_sparse_matrix_do_not_mix_up_their_neighbours():
     dense = np.zeros((9, 4))
     dense[[1, 4, 5], [0, 2, 3]] = [np.nan, 0.5, 0.25]
-    facts = Facts(n_rows=9, n_features=4, target_bound=1.0, sparse=True, intercept=0.5, shift=0.25)
+    facts = Facts(n_rows=9, n_features=4, target=Target(bound=1.0), sparse=True, intercept=0.5, shift=0.25)
     w = DYADIC[:5]
     found = PrivateRows(sp.csr_matrix(dense), np.ones(9), facts).gradient_sum(Squared(), w, Clip(1.0))
     keep = np.arange(9) != 1
@@ -465,7 +467,7 @@ def test_empty_rows_at_every_place_of_a_sparse_matrix_do_not_mix_up_their_neighb
 
 
 def test_negative_zero_and_subnormal_entries_count_as_zero():
-    facts = Facts(n_rows=1, n_features=3, target_bound=1.0, intercept=0.5)
+    facts = Facts(n_rows=1, n_features=3, target=Target(bound=1.0), intercept=0.5)
     for value in (-0.0, 5e-324, -5e-324, 1e-300):
         for X in (np.full((1, 3), value), sp.csr_matrix(np.full((1, 3), value))):
             found = PrivateRows(X, np.ones(1), facts).gradient_sum(Squared(), np.zeros(4), Clip(1.0))

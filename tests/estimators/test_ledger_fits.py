@@ -16,6 +16,7 @@ from dpsparse.accounting import SumBill
 from dpsparse.data.rows import PrivateRows
 from dpsparse.oracles import central
 from dpsparse.privacy import BudgetExceededError, LedgerError
+from truth.recipes import Doubtful
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (600, 12))
@@ -161,8 +162,8 @@ def test_a_baseline_must_not_touch_guarded_data(ledger, monkeypatch):
 
 def test_a_price_without_a_proof_pays_for_nothing(ledger, monkeypatch):
     monkeypatch.setattr(PrivateRows, "__init__", lambda *_, **__: pytest.fail("rows were read"))
-    with pytest.raises(LedgerError, match="'dpsl_kt_published' is not proven"):
-        regressor(ledger, recipe="dpsl_kt_published", accept=("kt-published",)).fit(X, Y)
+    with pytest.raises(LedgerError, match="'doubtful' is not proven"):
+        regressor(ledger, recipe=Doubtful(), accept=("unproven",)).fit(X, Y)
     assert ledger.entries("trial") == ()
 
 

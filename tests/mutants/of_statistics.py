@@ -38,12 +38,12 @@ MUTANTS = (
     *changed(
         "statistics/convex.py",
         MINIMISE + " " + OBJECTIVE,
+        ("minimisers of any loss are taken", "if not proven(loss):", 'if loss.name == "none":'),
         (
-            "half of the logistic curvature",
-            "return Convex(loss.slope, _logistic_bend, 0.25)",
-            "return Convex(loss.slope, _logistic_bend, 0.125)",
+            "half of every curvature",
+            "return Convex(smooth.slope, smooth.bend, smooth.curvature)",
+            "return Convex(smooth.slope, smooth.bend, smooth.curvature / 2)",
         ),
-        ("losses are trusted by their name", "if type(loss) is Logistic:", 'if loss.name == "logistic":'),
     ),
     *changed(
         "statistics/minimise.py",

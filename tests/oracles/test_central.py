@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from dpsparse.accounting import price
 from dpsparse.data import PrivateRows
-from dpsparse.facts import Clip, Facts, Penalty
+from dpsparse.facts import Clip, Facts, Penalty, Target
 from dpsparse.losses import Logistic, Squared
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracle import Greedy, Magnitude, Vertex
@@ -249,7 +249,9 @@ def test_no_sum_moves_further_between_neighbours_than_was_priced(relation, kind,
 def test_the_worst_neighbours_use_up_the_price_of_a_gradient(relation):
     """So that noise of half the scale, or a kappa of one, is seen by the test above."""
     one = Table(
-        np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([-9.0, 0.0]), Facts(n_rows=2, n_features=2, target_bound=9.0)
+        np.array([[1.0, 0.0], [0.0, 0.0]]),
+        np.array([-9.0, 0.0]),
+        Facts(n_rows=2, n_features=2, target=Target(bound=9.0)),
     )
     two = Table(one.X, np.array([9.0, 0.0]), one.facts) if relation == "replace-one" else one.only(slice(1, 2))
     priced = {}
@@ -321,7 +323,7 @@ WORST = {
 def test_the_worst_neighbours_use_up_the_price_of_a_selection(relation, noise, name):
     """One score rises while another falls, both far from zero: the stated range is reached."""
     score, clip, x = WORST[name]
-    facts = Facts(n_rows=21, n_features=2, target_bound=9.0, row_norm=2.0)
+    facts = Facts(n_rows=21, n_features=2, target=Target(bound=9.0), row_norm=2.0)
     X, y = np.vstack([np.ones((20, 2)), x]), np.full(21, -9.0)
     one = Table(X, y, facts)
     two = Table(X, np.r_[y[:-1], 9.0], facts) if relation == "replace-one" else one.only(slice(0, 20))
@@ -372,7 +374,7 @@ def test_scores_are_lipschitz_when_the_iterate_lies_outside_its_box(rule):
 )
 def test_a_coordinate_is_not_released_twice_for_the_price_of_once(support):
     """Each copy would get noise of its own. A mask of booleans is a natural slip: as numbers it is full of copies."""
-    facts = Facts(n_rows=2, n_features=3, target_bound=9.0)
+    facts = Facts(n_rows=2, n_features=3, target=Target(bound=9.0))
     row = np.eye(3)[np.bincount(np.asarray(support, dtype=int)).argmax()]
     one, two = (Table(np.array([row, 0 * row]), np.array([y, 0.0]), facts) for y in (-9.0, 9.0))
     priced = {}
@@ -514,7 +516,7 @@ def test_the_discrete_gaussian_is_drawn_at_the_priced_scale():
 def test_exact_noise_takes_sums_of_many_rows():
     """Ten thousand rows that pull the same way: the sum has 34 bits in steps of the released lattice."""
     pytest.importorskip("opendp")
-    facts = Facts(n_rows=10_000, n_features=1, target_bound=1.0)
+    facts = Facts(n_rows=10_000, n_features=1, target=Target(bound=1.0))
     given = Table(np.ones((10_000, 1)), -np.ones(10_000), facts)
     oracle = oracle_of(given, asks_for(Noise.DISCRETE_GAUSSIAN), budget=Budget.zcdp(1.0))
     assert oracle.gradient(np.zeros(1), clip=CLIP)[0] == pytest.approx(0.5, abs=0.01)
@@ -555,7 +557,7 @@ def test_excluding_is_public_and_does_not_touch_the_others():
 
 def masks(rate: float, n: int = 30, times: int = 600) -> tuple[np.ndarray, np.ndarray]:
     """Which rows answered each turn (row i pulls coordinate i alone), and the mean of the answers."""
-    facts = Facts(n_rows=n, n_features=n, target_bound=1.0)
+    facts = Facts(n_rows=n, n_features=n, target=Target(bound=1.0))
     given = Table(np.eye(n), -np.ones(n), facts)
     plan = asks_for(times=times, rows=PoissonRows(rate))
     oracle = oracle_of(given, plan, budget=Budget.approx(500.0, 1e-5), randomness=audit.Stream(4))
@@ -632,7 +634,7 @@ def test_in_a_sample_the_rounding_of_sums_counts_for_each_record(relation):
     One record then moves the rounded sum by C + h sqrt(m): for replace-one twice what half of 2C + h sqrt(m) allows.
     """
     m = next(m for m in range(900, 2000) if 0.01 < 2**20 / math.sqrt(m) % 1 < 0.05)
-    facts = Facts(n_rows=2, n_features=m, lower=-1.0, upper=1.0, row_norm=math.sqrt(m), target_bound=1e9)
+    facts = Facts(n_rows=2, n_features=m, lower=-1.0, upper=1.0, row_norm=math.sqrt(m), target=Target(bound=1e9))
     unit, clip = 2.0**-16, Clip(1.0)
     factor = clip.norm / 2**36 / unit
     base = np.full(m, unit * 1.5)  # one unit of the lattice of rows after truncation
@@ -663,7 +665,7 @@ RUNS = 4000
 @lru_cache
 def projections(sign: float, relation: str, wrong: float, steps: int = 2) -> np.ndarray:
     """Sum of the answers of many fits on which one record pulls up, down, or is absent (sign 0)."""
-    facts = Facts(n_rows=50, n_features=2, target_bound=9.0)
+    facts = Facts(n_rows=50, n_features=2, target=Target(bound=9.0))
     given = Table(np.array([[1.0, 0.0]]), np.array([-9.0 * sign]), facts)
     budget = Budget.gdp(1.0 / wrong).under(relation)
     plan = price(asks_for(times=steps), budget)
@@ -699,7 +701,7 @@ def test_control_the_audit_catches_noise_that_is_too_small(relation, wrong):
 
 def index_and_value(sign: float, wrong_select: float = 1.0, wrong_value: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     """Peeling with one of two coordinates: which was selected, and what was released there."""
-    facts = Facts(n_rows=20, n_features=2, target_bound=9.0, row_norm=2.0)
+    facts = Facts(n_rows=20, n_features=2, target=Target(bound=9.0), row_norm=2.0)
     rows = PrivateRows(np.array([[1.0, -1.0]]), np.array([-9.0 * sign]), facts)
     clip = Clip(0.5 * math.sqrt(2), 0.5)
     plan = price(
@@ -747,7 +749,7 @@ def test_control_the_audit_catches_either_half_of_the_noise(wrong):
 
 
 def test_logistic_rows_are_answered_too():
-    given = table("dense", n=30, target_bound=1.0)
+    given = table("dense", n=30, target=Target(bound=1.0))
     given = Table(given.X, (given.y > 0).astype(float), given.facts)
     oracle = oracle_of(given, asks_for(), loss=Logistic(), budget=Budget.approx(1e9, 1e-5))
     p = 1 / (1 + np.exp(-np.clip(given.X, -1, 1) @ np.zeros(12)))

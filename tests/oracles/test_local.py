@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from dpsparse.accounting import price
 from dpsparse.data.rows import PrivateRows
-from dpsparse.facts import Clip, Facts
+from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Huber, KnownLink, Logistic, Poisson, Squared
 from dpsparse.oracle import Gradient, Labels, Squares
 from dpsparse.oracles import CentralOracle, ExactOracle, LocalOracle, answering
@@ -19,7 +19,7 @@ rng = np.random.default_rng(0)
 N, P = 4000, 4
 X = rng.uniform(-1, 1, (N, P))
 Y = np.clip(X @ [1.0, -0.5, 0.0, 0.3], -1, 1)
-FACTS = Facts(n_rows=N, n_features=P, row_norm=2.0, target_bound=1.0)
+FACTS = Facts(n_rows=N, n_features=P, row_norm=2.0, target=Target(bound=1.0))
 
 
 def oracle(times=4, noise=Noise.LOCAL, epsilon=4.0, delta=0.0, loss=None, y=Y, x=X, facts=FACTS, **rows) -> LocalOracle:
@@ -104,7 +104,7 @@ def test_receipts_say_what_one_report_costs_and_how_many_people_gave_one():
 
 
 def test_one_coordinate_has_a_randomiser_of_numbers():
-    facts = Facts(n_rows=N, n_features=1, row_norm=1.0, target_bound=1.0)
+    facts = Facts(n_rows=N, n_features=1, row_norm=1.0, target=Target(bound=1.0))
     asked = oracle(times=1, x=X[:, :1], facts=facts)
     told = asked.gradient(np.zeros(1), clip=Clip(0.5))
     truth = np.clip(-Y * X[:, 0], -0.5, 0.5).mean()
@@ -211,7 +211,7 @@ def test_contributions_are_the_clipped_gradients_row_by_row(kind):
     dense = np.rint(X * 2) if kind == "integers" else X * (np.abs(X) > 0.5)
     stored = {"dense": dense, "sparse": sp.csr_matrix(dense), "integers": dense.astype(np.int8)}[kind]
     facts = Facts(
-        n_rows=N, n_features=P, lower=-2.0, upper=2.0, row_norm=4.0, shift=0.5, intercept=0.7, target_bound=1.0
+        n_rows=N, n_features=P, lower=-2.0, upper=2.0, row_norm=4.0, shift=0.5, intercept=0.7, target=Target(bound=1.0)
     )
     facts = facts.with_(sparse=kind == "sparse")
     rows = PrivateRows(stored, Y, facts)

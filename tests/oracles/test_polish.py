@@ -13,7 +13,7 @@ from scipy.stats import chi2
 
 from dpsparse.accounting import price
 from dpsparse.data import PrivateRows
-from dpsparse.facts import Facts
+from dpsparse.facts import Facts, Target
 from dpsparse.losses import Huber, Logistic, Squared
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracle import (
@@ -126,7 +126,7 @@ WORST = {
 def loss_of_worst(name: str, relation: str) -> tuple[float, float]:
     """What the worst neighbours lose, and what was paid for."""
     question, (x, y), (other_x, other_y) = WORST[name]
-    facts = Facts(n_rows=20, n_features=2, target_bound=9.0, row_norm=1.0, upper=1.0, lower=-1.0)
+    facts = Facts(n_rows=20, n_features=2, target=Target(bound=9.0), row_norm=1.0, upper=1.0, lower=-1.0)
     # targets and slopes: 3 small values, 12 in the middle, 4 large; rows are zero and count in no other question
     rest = np.zeros((19, 2)), np.r_[-np.full(3, 1.0), np.zeros(12), np.full(4, 1.0)]
     if name == "slopes":
@@ -327,7 +327,7 @@ def test_one_signed_rows_show_their_largest_entry():
 def test_a_quantile_is_one_where_noise_is_nothing():
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-1, 1, (2000, 3)), np.clip(rng.standard_normal(2000), -3, 3)
-    given = Table(X, y, Facts(n_rows=2000, n_features=3, target_bound=3.0, row_norm=2.0))
+    given = Table(X, y, Facts(n_rows=2000, n_features=3, target=Target(bound=3.0), row_norm=2.0))
     model = Centred(np.array([0, 1]), np.zeros(2), np.zeros(2), 0.0)
     grid = np.geomspace(0.01, 4, 200)
     rows = np.linalg.norm(X[:, :2], axis=1)
@@ -426,7 +426,9 @@ def test_choices_have_the_law_of_the_exponential_mechanism():
     times = 20_000
     rng = np.random.default_rng(2)
     given = Table(
-        np.zeros((30, 2)), rng.standard_normal(30), Facts(n_rows=30, n_features=2, target_bound=3.0, row_norm=1.0)
+        np.zeros((30, 2)),
+        rng.standard_normal(30),
+        Facts(n_rows=30, n_features=2, target=Target(bound=3.0), row_norm=1.0),
     )
     question = Quantile("slopes", NOTHING, 0.4, np.geomspace(0.1, 2.0, 8))
     oracle = oracle_of(given, {"q": question}, rho=0.08 * times, times=times)

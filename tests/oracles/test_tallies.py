@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from dpsparse.accounting import price
 from dpsparse.data.rows import PrivateRows
-from dpsparse.facts import Facts
+from dpsparse.facts import Facts, Target
 from dpsparse.losses import KnownLink, Logistic, Squared
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracle import Count, ValidationLoss
@@ -19,8 +19,8 @@ from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, P
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (40, 3))
 Y = RNG.uniform(-1, 1, 40)
-FACTS = Facts(n_rows=40, n_features=3, intercept=1.0, row_norm=2.0, target_bound=1.0)
-CLASSES = Facts(n_rows=40, n_features=3, intercept=1.0, row_norm=2.0, target_bound=2.0)
+FACTS = Facts(n_rows=40, n_features=3, intercept=1.0, row_norm=2.0, target=Target(bound=1.0))
+CLASSES = Facts(n_rows=40, n_features=3, intercept=1.0, row_norm=2.0, target=Target(bound=2.0))
 W = np.array([[1.0, -2.0, 0.5, 0.1]])
 SEVERAL = 5 * RNG.normal(size=(3, 4))
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from dpsparse.accounting import price
 from dpsparse.data import PrivateRows
 from dpsparse.data.rows import SUM_UNITS
-from dpsparse.facts import Facts
+from dpsparse.facts import Facts, Target
 from dpsparse.losses import Logistic, Squared
 from dpsparse.mechanisms import Randomness, lattice_gaussian
 from dpsparse.oracle import AbsoluteMeans, RowSize, WeightedGradient
@@ -74,7 +74,7 @@ def test_nothing_moves_further_between_neighbours_than_was_priced(relation, kind
 
 def worst(question: str, relation: str) -> tuple[Table, Table]:
     """Neighbours that differ by as much as the question allows."""
-    facts = Facts(n_rows=2, n_features=2, target_bound=9.0, row_norm=1.0)
+    facts = Facts(n_rows=2, n_features=2, target=Target(bound=9.0), row_norm=1.0)
     first, second = {
         "gradient": (([1.0, 0.0], -9.0), ([1.0, 0.0], 9.0)),
         "means": (([1.0, 0.0], 0.0), ([0.0, 1.0], 0.0)),
@@ -296,7 +296,7 @@ def test_weighted_questions_are_not_asked_of_a_sample():
 @pytest.mark.parametrize("kind", ["dense shifted", "sparse", "sparse shifted", "int8 midpoint"])
 def test_the_exact_oracle_answers_the_same_without_clip_and_noise(kind):
     given = table(kind, intercept=0.5)
-    given = Table(given.X, (given.y > 0).astype(float), given.facts.with_(target_bound=1.0))
+    given = Table(given.X, (given.y > 0).astype(float), given.facts.with_(target=Target(bound=1.0)))
     plan = Plan(asks=tuple(Ask(name=n, noise=Noise.NONE) for n in ("gradient", "means", "size")))
     rows = PrivateRows(given.X, given.y, given.facts, lattice=False)
     exact = ExactOracle(rows, Logistic(), plan, np.random.default_rng(0))

@@ -4,12 +4,14 @@ import math
 
 import pytest
 
-from dpsparse.facts import Facts
+from dpsparse.facts import Facts, Target
 from dpsparse.planner import Assumed
 from dpsparse.planner.assumed import coefficients, counts, documents
 
 BOX = Facts(n_rows=1000, n_features=400, lower=-1.0, upper=1.0, row_norm=20.0, sparsity=5)
-TEXT = Facts(n_rows=1000, n_features=400, lower=-1.0, upper=1.0, row_norm=1.0, loss="logistic")
+TEXT = Facts(
+    n_rows=1000, n_features=400, lower=-1.0, upper=1.0, row_norm=1.0, target=Target(kind="classes"), loss="logistic"
+)
 
 
 def test_a_known_signal_replaces_the_convention():

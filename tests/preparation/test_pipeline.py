@@ -30,6 +30,7 @@ from dpsparse import (
 from dpsparse.fits import substitute_oracles
 from dpsparse.privacy import BudgetError, BudgetExceededError, MissingBoundError, PrivacyError, PrivacyLeakError
 from dpsparse.privacy.curves import gaussian_epsilon
+from truth.recipes import Doubtful
 
 RNG = np.random.default_rng(0)
 SCALE = np.array([1.0, 1.0, 0.05, 0.05, 0.05])
@@ -48,7 +49,7 @@ def pipeline(*before, final=None, **options):
     return make_private_pipeline(*before, final or model(), **{"epsilon": 2.0, "delta": 1e-6, **options})
 
 
-UNPROVEN = model(recipe="dpsl_kt_published", accept=("kt-published",))
+UNPROVEN = model(recipe=Doubtful(), accept=("unproven",))
 GUARD = {"ledger": "sqlite:///x.db", "dataset": "trial"}
 
 

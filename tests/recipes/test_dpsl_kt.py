@@ -1,4 +1,4 @@
-"""Knowledge transfer: the rigorous form, and the published one that must be accepted by name."""
+"""Knowledge transfer from a stable teacher."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, load
 from dpsparse.data.rows import PrivateRows
 from dpsparse.oracles import ExactOracle
-from dpsparse.privacy import AssumptionError
-from dpsparse.recipes import DPSLKT, DPSLKTPublished
+from dpsparse.recipes import DPSLKT
 from dpsparse.solvers.transfer import Auxiliary, student
 
 
@@ -154,56 +153,7 @@ def test_theory_has_the_constants_of_the_paper():
     )
     assert recipe.ridge == pytest.approx(math.sqrt(math.sqrt(10 * math.log(1000) * math.log(100)) / 800))
     assert recipe.sparsity == 1000, "the condition on s is void at this n"
-    printed = DPSLKTPublished.from_theory(
-        n_rows=800, n_features=1000, epsilon=1.0, delta=0.01, true_sparsity=1, entry_bound=1.0
-    )
-    smooth = 3 + printed.ridge
-    assert printed.step_size == pytest.approx(2 * printed.ridge / smooth**2)
-    assert printed.gamma == 1.0
     big = DPSLKT.from_theory(
         n_rows=10, n_features=10**6, epsilon=0.1, delta=1e-9, true_sparsity=1, entry_bound=0.1, classification=True
     )
     assert 1 < big.sparsity < 100
-
-
-# ------------------------------------------------------------------------------------------------ as published
-
-
-def test_the_published_form_must_be_accepted_by_name():
-    X, y, _ = easy(60)
-    with pytest.raises(AssumptionError, match="kt-published"):
-        estimator("dpsl_kt_published").fit(X, y)
-
-
-@pytest.mark.parametrize("form", [{}, {"ridge": 0.0, "strong_convexity": 0.1}])
-def test_its_statement_says_first_that_the_theorem_is_false_and_why(form):
-    X, y, _ = easy(60)
-    model = estimator(DPSLKTPublished(**form), accept=("kt-published",), random_state=0).fit(X, y)
-    first = model.statement_.caveats[0]
-    assert "theorem" in first
-    assert "false" in first
-    assert "e_1 and e_2" in first
-    assert ("Corollary 4.7" in first) is bool(form)
-    assert str(model.statement_).startswith("CAVEAT: NOT PRIVATE")
-    assert ".." not in str(model.statement_)
-
-
-def test_its_noise_is_the_printed_one():
-    X, y, _ = easy(60)
-    epsilon, delta, n, m, s, gamma, lam = 1.5, 1e-5, 60, 40, 3, 0.7, 0.2
-    recipe = DPSLKTPublished(ridge=lam, gamma=gamma, auxiliary_rows=m)
-    model = estimator(recipe, epsilon=epsilon, accept=("kt-published",)).fit(X, y)
-    [ask] = model.statement_.asks
-    printed = math.sqrt(8 * m * s * gamma**2 * math.log(2.5 / delta)) / (n * epsilon * lam)
-    assert ask.scale == pytest.approx(printed, rel=1e-3)
-
-
-def test_its_teacher_reaches_the_support_on_easy_data():
-    X, y, _ = easy(3000)
-    model = estimator(DPSLKTPublished(ridge=0.01), epsilon=5.0, accept=("kt-published",), random_state=0).fit(X, y)
-    assert list(model.support_) == [2, 11, 23]
-
-
-def test_no_regularisation_needs_the_curvature_of_the_corollary():
-    with pytest.raises(ValueError, match=r"Corollary 4\.7"):
-        DPSLKTPublished(ridge=0.0)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import dpsparse
 from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, audit
-from dpsparse.facts import Facts
+from dpsparse.facts import Facts, Target
 from dpsparse.losses import Huber, KnownLink, Poisson
 from dpsparse.privacy import Budget, BudgetError, PrivacyError
 from dpsparse.recipes import LabelLDPIHT, LabelLDPLasso
@@ -124,7 +124,7 @@ def test_sparse_and_integer_features_give_the_same_model():
 
 
 def test_the_strength_of_the_lasso_has_the_order_of_the_paper_and_takes_a_constant():
-    facts = Facts(n_rows=10_000, n_features=100, row_norm=10.0, target_bound=4.0)
+    facts = Facts(n_rows=10_000, n_features=100, row_norm=10.0, target=Target(bound=4.0))
     recipe = LabelLDPLasso(constant=3.0)
     found = recipe.solver(facts, Budget.approx(0.5, 0.0)).loop.penalty.alpha
     assert found == pytest.approx(3 * math.sqrt(math.log(100) / (10_000 * 0.25)))

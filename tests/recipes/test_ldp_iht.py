@@ -7,7 +7,7 @@ import pytest
 
 import dpsparse
 from dpsparse import SparseClassifier, SparseRegressor, audit, recipes
-from dpsparse.facts import Facts
+from dpsparse.facts import Facts, Target
 from dpsparse.losses import Custom, Huber, KnownLink, Poisson
 from dpsparse.privacy import AssumptionError, Budget, BudgetError, Noise, OncePerPerson
 from dpsparse.recipes import DPIGHT, LDPIHT, LDPMoment
@@ -110,7 +110,9 @@ def test_error_falls_with_people_and_rises_with_features():
 
 
 def test_defaults_follow_the_rules_of_the_docstring():
-    facts = LDPIHT().view(Facts(n_rows=100_000, n_features=50, row_norm=math.sqrt(50), target_bound=4.0, sparsity=5))
+    facts = LDPIHT().view(
+        Facts(n_rows=100_000, n_features=50, row_norm=math.sqrt(50), target=Target(bound=4.0), sparsity=5)
+    )
     solver = LDPIHT().solver(facts, Budget.approx(1.0, 0.0))
     assert len(solver.step_sizes) == round(math.log(100_000 / (50 * math.log(50))))
     assert solver.clip.norm == pytest.approx(4 / 12 * math.sqrt(50))
@@ -122,7 +124,7 @@ def test_defaults_follow_the_rules_of_the_docstring():
 
 
 def test_hopeless_plans_take_one_step_and_look_for_one_feature():
-    facts = LDPIHT().view(Facts(n_rows=100, n_features=500, row_norm=math.sqrt(500), target_bound=4.0))
+    facts = LDPIHT().view(Facts(n_rows=100, n_features=500, row_norm=math.sqrt(500), target=Target(bound=4.0)))
     solver = LDPIHT().solver(facts, Budget.approx(0.5, 0.0))
     assert len(solver.step_sizes) == 1
     assert solver.sparsity == 1

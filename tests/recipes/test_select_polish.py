@@ -14,7 +14,7 @@ from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, recipes
 from dpsparse.accounting import price
 from dpsparse.data import PrivateRows
-from dpsparse.facts import Facts
+from dpsparse.facts import Facts, Target
 from dpsparse.losses import Huber, Poisson, Squared
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle, ExactOracle
@@ -190,12 +190,12 @@ def facts_of(**options) -> Facts:
     return Facts(**{"n_rows": 1000, "n_features": 1000, "row_norm": 20.0, "lower": -1.2, "upper": 1.2, **options})
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
 @pytest.mark.parametrize("n", [300, 1000, 5000])
 @pytest.mark.parametrize("intercept", [0.0, 1.0])
 @pytest.mark.parametrize("known", [False, True])
-def test_every_branch_spends_the_whole_budget(loss, n, intercept, known):
-    facts = recipes.SelectPolish().view(facts_of(n_rows=n, loss=loss, intercept=intercept, sparsity=10))
+def test_every_branch_spends_the_whole_budget(kind, n, intercept, known):
+    facts = recipes.SelectPolish().view(facts_of(n_rows=n, target=Target(kind=kind), intercept=intercept, sparsity=10))
     facts = facts.with_(means=np.zeros(1000) if known else None)
     solver = recipes.SelectPolish().solver(facts, Budget.approx(0.5, 1e-5))
     plan = solver.plan(facts, Budget.approx(0.5, 1e-5))
@@ -218,7 +218,7 @@ def test_the_spend_recomputed_from_drawn_noise_is_the_statement(relation, task):
 @pytest.mark.parametrize("bin", [0, 8, 16, 24])
 def test_each_answer_about_entries_has_its_branch(bin):
     """Whatever the first answer is, the solver follows the branch that was priced for it."""
-    facts = recipes.SelectPolish().view(facts_of(n_rows=400, intercept=1.0, sparsity=10, target_bound=3.0))
+    facts = recipes.SelectPolish().view(facts_of(n_rows=400, intercept=1.0, sparsity=10, target=Target(bound=3.0)))
     budget = Budget.approx(1.0, 1e-5)
     solver = recipes.SelectPolish().solver(facts, budget)
     assert len(solver.plan(facts, budget).branches) > 1

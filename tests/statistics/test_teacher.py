@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpsparse.data.rows import PrivateRows
-from dpsparse.facts import Clip, Facts
+from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Logistic, Squared
 from dpsparse.oracle import Gradient, RidgeMinimum, SupportVotes
 from dpsparse.privacy import Adjacency
@@ -22,7 +22,7 @@ def teacher(X, y, ridge, relation=Adjacency.REPLACE_ONE, loss=None, design=None,
         row_norm=1e3,
         lower=-1e3,
         upper=1e3,
-        target_bound=1e7,
+        target=Target(bound=1e7),
         intercept=0.0,
     )
     question = RidgeMinimum(np.arange(X.shape[1]), Clip(K * R, slope=R), K, ridge, design)
@@ -106,7 +106,7 @@ def test_rounding_an_estimate_adds_what_it_says():
 
 
 def ballots(X, y, seed=0, parts=8, count=3):
-    facts = Facts(n_rows=y.size, n_features=X.shape[1], row_norm=10.0, target_bound=2.0)
+    facts = Facts(n_rows=y.size, n_features=X.shape[1], row_norm=10.0, target=Target(bound=2.0))
     question = SupportVotes(Gradient(np.zeros(X.shape[1]), Clip(1.0)), count, parts)
     return votes(PrivateRows(X, y, facts), Squared(), question, np.random.default_rng(seed))
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from dpsparse.facts import Clip, Facts
+from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Loss
 
 #: Kinds of storage: dense floats, integers kept as they came, sparse; with and without a shift of the columns.
@@ -35,7 +35,7 @@ def table(kind: str, n: int = 40, d: int = 12, intercept: float = 0.0, seed: int
     """Random records of a kind, some of them outside their bounds."""
     rng = np.random.default_rng(seed)
     y = rng.normal(0, 2, n)
-    facts = {"n_rows": n, "n_features": d, "intercept": intercept, "target_bound": 3.0, **facts}
+    facts = {"n_rows": n, "n_features": d, "intercept": intercept, "target": Target(bound=3.0), **facts}
     if kind.startswith("int8") or kind == "bool":
         X = rng.integers(-1, 4, (n, d)).astype(np.int8)
         bounds = {"lower": 0.0, "upper": 2.0, "row_norm": 2.0 * math.sqrt(d)}

@@ -25,6 +25,7 @@ from dpsparse.privacy import (
     PrivacyLeakError,
 )
 from dpsparse.tuning import runs
+from truth.recipes import Doubtful
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (2000, 8))
@@ -311,7 +312,7 @@ def test_progress_is_shown_without_a_count(capsys):
         ({"space": {"recipe": ["ight"]}}, PrivacyError, "baseline without privacy"),
         ({"space": {"recipe": ["ldp_iht"]}}, PrivacyError, "randomises on devices"),
         ({"space": {"recipe": ["dp_sgd_ht"]}}, BudgetError, "prices runs in zCDP"),
-        ({"space": {"recipe": ["dpsl_kt_published"]}}, AssumptionError, "must be accepted by name"),
+        ({"space": {"recipe": [Doubtful()]}}, AssumptionError, "accept that by name"),
         ({"epsilon": 0.0}, BudgetError, "epsilon must be a positive"),
         ({"delta": 0.0}, BudgetError, "delta > 0"),
         ({"delta": 2.0}, BudgetError, "delta must lie in"),
@@ -327,7 +328,7 @@ def test_progress_is_shown_without_a_count(capsys):
         ({"ledger": "sqlite:///x.db"}, ValueError, "belong together"),
         ({"model": regressor(ledger="sqlite:///x.db", dataset="trial")}, PrivacyError, "would not be charged"),
         (
-            {"space": {"recipe": ["dp_ight", "dpsl_kt_published"]}, "accept": ("kt-published",)},
+            {"space": {"recipe": ["dp_ight", Doubtful()]}, "accept": ("unproven",)},
             PrivacyError,
             "no proof of its privacy",
         ),

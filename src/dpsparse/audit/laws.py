@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, clone
 from ..accounting import price
 from ..facts import Facts, Vector
 from ..fits import Matrix, Opened, Prepared, hold_rows, make_oracle
-from ..losses import Loss
+from ..losses import Loss, refuse_mixing, target_of
 from ..mechanisms import Randomness
 from ..oracle import Solver
 from ..oracles import CentralOracle, LocalOracle, RecordingOracle, ReplayOracle
@@ -132,13 +132,18 @@ def check_estimator_privacy(estimator: BaseEstimator, X: Frame, y: ArrayLike) ->
 
 
 def check_loss(loss: Loss, *, targets: Vector | None = None, margins: Vector | None = None) -> None:
-    """Check that a loss's slope is the derivative of its value, and that its bounds hold.
+    """Check that a loss treats every row by itself, that its slope is the derivative of its value, and that its bounds hold.
 
     Examples
     --------
     >>> from dpsparse import audit, losses
     >>> audit.check_loss(losses.Logistic())
     """
+    for bound in (1.0,) if loss.classes else (1.0, 1000.0):
+        try:
+            refuse_mixing(loss, target_of(loss, bound))
+        except PrivacyError as refusal:
+            raise LawBroken(f"loss: {refusal}") from refusal
     m = np.linspace(-8, 8, 641) if margins is None else margins
     step = 1e-5
     for target in (

@@ -19,7 +19,6 @@ from ..oracle import (
     Indices,
     Labels,
     PerturbedMinimum,
-    PublishedLabels,
     Question,
     RidgeMinimum,
     Select,
@@ -30,7 +29,7 @@ from ..oracles.local import LocalTerms
 from ..oracles.polish import choice_scores
 from ..oracles.scores import scores_of, spread
 from ..privacy import Noise
-from ..statistics import VOTE_RANGE, perturbed_minimum, published_labels, ridge_minimum, votes
+from ..statistics import VOTE_RANGE, perturbed_minimum, ridge_minimum, votes
 
 #: Events rarer than this are of no use to an attack of some thousand runs.
 RARE = 0.01
@@ -121,9 +120,6 @@ def respond(question: Question, held: Held, noise: Noise) -> Response:
         return Response(votes(rows, loss, question, np.random.default_rng(0)), VOTE_RANGE, scores=True)
     if isinstance(question, RidgeMinimum):
         estimate = ridge_minimum(rows, loss, question, relation)
-        return Response(estimate.values, estimate.sensitivity, scores=False)
-    if isinstance(question, PublishedLabels):
-        estimate = published_labels(rows, loss, question)
         return Response(estimate.values, estimate.sensitivity, scores=False)
     if isinstance(question, PerturbedMinimum):
         found = perturbed_minimum(rows, loss, question, np.zeros(question.support.size))

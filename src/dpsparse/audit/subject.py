@@ -92,7 +92,8 @@ def _of_estimator(
     }
     if "statement_" in vars(estimator):  # the recipe that a rule picked for the data, and not for made-up worlds
         known = recipes.make(estimator.recipe)
-        changes["recipe"] = estimator.statement_.recipe if isinstance(known, recipes.Auto) else known
+        ran = estimator.statement_.recipe
+        changes["recipe"] = known if known.name == ran else ran
     if isinstance(estimator, SparseClassifier):
         changes["classes"] = (0, 1)
     model = clone(estimator).set_params(**changes)

@@ -26,7 +26,6 @@ from ..oracle import (
     Gradient,
     Labels,
     PerturbedMinimum,
-    PublishedLabels,
     Question,
     RidgeMinimum,
     Select,
@@ -43,7 +42,7 @@ from .responses import Held
 from .watch import LawBroken
 
 #: Questions whose proof is about a law and not about one number; their own audits test them.
-PROVED_ELSEWHERE = (PerturbedMinimum, PublishedLabels, SupportVotes, Labels)
+PROVED_ELSEWHERE = (PerturbedMinimum, SupportVotes, Labels)
 
 
 @dataclass(frozen=True)

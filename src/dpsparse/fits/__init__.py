@@ -1,7 +1,7 @@
 """The fit itself, without scikit-learn: a request, what is prepared from it, how it is run, and what is stated about it."""
 
 from .oracle import Matrix, Opened, Watcher, hold_rows, make_oracle, open_oracle
-from .prepare import Prepared, check_chargeable, per_model, prepare, refuse_unguarded
+from .prepare import Prepared, per_model, prepare, refuse_doubtful, refuse_unaccepted, refuse_unguarded
 from .progress import ProgressBar
 from .request import (
     FitRequest,
@@ -30,7 +30,6 @@ __all__ = [
     "Shape",
     "Targets",
     "Watcher",
-    "check_chargeable",
     "check_noise",
     "coefficients_of",
     "default_delta",
@@ -44,6 +43,8 @@ __all__ = [
     "public_rows",
     "read_loss",
     "read_targets",
+    "refuse_doubtful",
+    "refuse_unaccepted",
     "refuse_unguarded",
     "run",
     "stated_budget",

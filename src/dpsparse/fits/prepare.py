@@ -10,12 +10,15 @@ import numpy as np
 from .. import recipes
 from ..accounting import PlanBill, PricedPlan, price
 from ..facts import Facts
-from ..losses import Loss
+from ..losses import Loss, refuse_mixing
 from ..oracle import Solver
-from ..privacy import Budget, DataError, LedgerError, Noise, Plan
-from ..recipes.base import unproven
+from ..privacy import AssumptionError, Budget, DataError, LedgerError, Noise, Plan
+from ..recipes.base import PrivateRecipe, has_budget, has_none
 from .local import per_report, refuse_unanswerable
 from .request import FitRequest, Shape
+
+#: By which a user accepts a plan without a proof.
+UNPROVEN = "unproven"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +67,8 @@ class Prepared:
 
     @property
     def bill(self) -> PlanBill | None:
-        """What a ledger is charged; None for what has no price."""
-        return None if self.priced is None else PlanBill.of(self.priced)
+        """What a ledger is charged; None for what has no price, or none that covers it."""
+        return None if self.priced is None or self.plan.unproven else PlanBill.of(self.priced)
 
 
 def prepare(request: FitRequest, shape: Shape) -> Prepared:
@@ -78,18 +81,21 @@ def prepare(request: FitRequest, shape: Shape) -> Prepared:
         From `FitRequest.shape` where there is data; otherwise what is asked about.
     """
     declared, recipe, reason = request.facts(shape), request.recipe, ""
-    if isinstance(recipe, recipes.Auto):
-        recipe, reason = recipe.pick(declared, per_model(request.budget_for(shape.n_rows)[0], shape.models))
+    refuse_mixing(request.loss, declared.target)
+    if recipe.private:
+        recipe, reason = recipe.resolve(declared, per_model(request.budget_for(shape.n_rows)[0], shape.models))
     facts = recipe.view(declared)
     _check_facts(recipe, facts)
     request.check_accepted(recipe)
-    if not recipe.private:
-        solver = recipe.solver(facts, None)
+    if has_none(recipe):
+        solver = recipe.solver(facts)
         unpriced = Budget.approx(1.0, 0.5)  # a plan needs one to be written; a baseline does not look at it
         plan = solver.plan(facts, unpriced)
         return Prepared(request, facts, recipe, solver, plan, None, math.nan, shape.models, reason)
+    assert has_budget(recipe)
     budget, delta = request.budget_for(shape.n_rows)
     solver, plan = _planned(recipe, facts, budget, shape.models)
+    refuse_unaccepted(plan, recipe.name, request.accept)
     if request.noise == "exact":
         if any(ask.noise is Noise.LOCAL_GAUSSIAN for ask in plan.asks):
             raise ValueError("noise='exact' is not made on devices; use noise='lattice', or a pure local mechanism.")
@@ -107,25 +113,38 @@ def per_model(budget: Budget, models: int) -> Budget:
     return budget if models == 1 else Budget.zcdp(budget.as_rho() / models, budget.relation)
 
 
-def check_chargeable(prepared: Prepared) -> None:
-    """Refuse to charge a ledger for what its promise would not cover."""
-    refuse_unguarded(prepared.recipe, labels_only=prepared.plan.labels_only)
-
-
-def refuse_unguarded(recipe: recipes.Recipe, *, labels_only: bool = False) -> None:
-    """Refuse a recipe on data that a ledger guards, where its promise would not cover whole rows, or is not proven."""
-    if labels_only:
-        raise LedgerError(
-            f"recipe {recipe.name!r} protects labels only, and a ledger guards whole rows. Leave ledger=None for it."
+def refuse_unaccepted(plan: Plan, recipe: str, accept: tuple[str, ...]) -> None:
+    """Refuse to fit by an unproven plan that was not accepted by name."""
+    if plan.unproven and UNPROVEN not in accept:
+        raise AssumptionError(
+            f"the privacy of recipe {recipe!r} is not proven: {plan.unproven}. To fit it nevertheless, accept that by name: "
+            f"accept=({UNPROVEN!r},). The statement will say first that there is no promise."
         )
-    if unproven(recipe):
+
+
+def refuse_unguarded(plan: Plan, recipe: str) -> None:
+    """Refuse to charge a ledger for what its promise would not cover: labels alone, or a plan without a proof."""
+    if plan.labels_only:
         raise LedgerError(
-            f"the privacy of recipe {recipe.name!r} is not proven, so no price covers it: it must not touch data that a ledger "
+            f"recipe {recipe!r} protects labels only, and a ledger guards whole rows. Leave ledger=None for it."
+        )
+    if plan.unproven:
+        raise LedgerError(
+            f"the privacy of recipe {recipe!r} is not proven, so no price covers it: it must not touch data that a ledger "
             "guards. Leave ledger=None for it."
         )
 
 
-def _planned(recipe: recipes.Recipe, facts: Facts, budget: Budget, models: int) -> tuple[Solver, Plan]:
+def refuse_doubtful(accept: tuple[str, ...]) -> None:
+    """Refuse to charge a ledger for a model that may be fitted by an unproven plan."""
+    if UNPROVEN in accept:
+        raise LedgerError(
+            f"the model accepts plans whose privacy is not proven (accept names {UNPROVEN!r}), so no price covers it: it must not "
+            "touch data that a ledger guards. Leave ledger=None for it."
+        )
+
+
+def _planned(recipe: PrivateRecipe, facts: Facts, budget: Budget, models: int) -> tuple[Solver, Plan]:
     """The loop and its plan, at the budget of one model."""
     one = per_model(budget, models)
     solver = recipe.solver(facts, one)

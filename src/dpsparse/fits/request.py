@@ -18,7 +18,7 @@ from ..data.bounds import read_bounds, read_center, read_target_bound
 from ..facts import Facts, Penalty, Vector
 from ..ledger import Ledger
 from ..ledger.payment import check_ledger
-from ..losses import Logistic, Loss, Squared
+from ..losses import Logistic, Loss, Squared, proven, target_of
 from ..mechanisms.exact import require_opendp
 from ..privacy import Adjacency, AssumptionError, Budget, BudgetError, PrivacyError
 
@@ -255,8 +255,9 @@ class FitRequest:
             row_norm=row_norm,
             shift=read_center(self.feature_center, shape.n_features),
             intercept=1.0 if self.fit_intercept else 0.0,
-            target_bound=self.target_bound,
+            target=target_of(self.loss, self.target_bound),
             loss=self.loss.name,
+            convex=proven(self.loss),
             slope_bound=self.loss.slope_bound,
             curvature=self.loss.curvature,
             sparsity=self.sparsity,

@@ -14,7 +14,7 @@ from ..mechanisms import Randomness
 from ..oracle import Path
 from ..privacy import Answer, PrivacyError, Statement
 from .oracle import Matrix, Opened, Watcher, open_oracle
-from .prepare import Prepared, check_chargeable
+from .prepare import Prepared, refuse_unguarded
 from .progress import ProgressBar, turns_of
 from .seed import warn_if_seeded
 from .statement import SIMULATED, complete, draft_fit
@@ -88,7 +88,7 @@ def fit(prepared: Prepared, X: Matrix, targets: Sequence[Vector], assumptions: S
     if prepared.recipe.private:
         warn_if_seeded(randomness, "fit", stacklevel=4)
     if request.ledger is not None:
-        check_chargeable(prepared)
+        refuse_unguarded(prepared.plan, prepared.recipe.name)
     said = (*assumptions, SIMULATED) if prepared.plan.local else tuple(assumptions)
     draft = draft_fit(prepared, said, secure=randomness.secure)
     name = prepared.recipe.name

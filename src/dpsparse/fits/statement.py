@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from .. import recipes
 from ..accounting import PricedPlan
 from ..accounting.random_stopping import RANDOM_STOPPING, SearchBill
 from ..ledger import Payment
@@ -41,7 +40,8 @@ def draft_fit(prepared: Prepared, assumptions: Iterable[str] = (), *, secure: bo
         False for a fit with a seed.
     """
     priced, recipe, facts = prepared.priced, prepared.recipe, prepared.facts
-    caveats = list(recipes.caveats_of(recipe, facts))
+    unproven = prepared.plan.unproven
+    caveats = [f"NOT PRIVATE: the privacy of this plan is not proven: {unproven}"] if unproven else []
     assumed = [*assumptions, *recipe.assumptions(facts)]
     adjacency = str(prepared.request.adjacency)
     if prepared.plan.labels_only:
@@ -56,7 +56,7 @@ def draft_fit(prepared: Prepared, assumptions: Iterable[str] = (), *, secure: bo
         if prepared.models > 1:
             assumed.append(sharing(prepared.plan, prepared.models))
     return Statement(
-        private=priced is not None,
+        private=priced is not None and not unproven,
         epsilon=math.inf if priced is None else priced.epsilon(prepared.delta),
         delta=1.0 if priced is None else prepared.delta,
         rho=math.inf if priced is None else priced.rho,

@@ -139,7 +139,8 @@ class Protocol:
         }
         if values.keys() != set(SHOWN) or not all(np.all(np.abs(v) <= LARGEST_BOUND) for v in values.values()):
             raise ValueError("the bounds of a protocol must be there, and finite.")
-        facts = Facts(**values)
+        target = losses.target_of(self.restored_loss(), values.pop("target_bound"))
+        facts = Facts(target=target, **values)
         each = [np.broadcast_to(v, facts.n_features) for v in (facts.lower, facts.upper, facts.shift)]
         ordered = np.all(each[0] <= each[1]) and facts.intercept >= 0
         if not (ordered and min(facts.n_rows, facts.n_features, facts.row_norm, facts.target_bound) > 0):

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from ..facts import Vector
+from ..facts import Target, Vector
 
 
 @runtime_checkable
 class Loss(Protocol):
     """A smooth loss of a linear model: a function of the margin ``<x, w>`` and the target.
 
-    The gradient of one row is ``slope(margin, y) * x``, so clipping a row's gradient needs one number per row. Every
-    privacy bound comes from that clip and not from the loss: a wrong `slope_bound` costs accuracy, never privacy.
+    The gradient of one row is ``slope(margin, y) * x``, so clipping a row's gradient needs one number per row. Privacy bounds
+    come from that clip: a wrong `slope_bound` costs accuracy and not privacy. They rest on one thing that the loss must keep:
+    entry i of `slope` and `mean` depends on entry i of the arguments alone. Losses of others are tested for it before
+    rows are read (`dpsparse.losses.refuse_mixing`).
+
+    A loss may also have ``mean(margin)``, what a margin predicts, and ``targets(bound)``, a `Target`, where `target_of` would
+    guess wrong.
 
     Attributes
     ----------
@@ -59,3 +64,18 @@ class Loss(Protocol):
 def mean_of(loss: object) -> Callable[[Vector], Vector] | None:
     """What a margin predicts under this loss, for losses behind a link; None where the margin is the prediction."""
     return getattr(loss, "mean", None)
+
+
+def target_of(loss: Loss, bound: float) -> Target:
+    """What a loss says about targets within `bound`: its own ``targets(bound)``, or else by `classes` and whether it has a link.
+
+    Examples
+    --------
+    >>> from dpsparse.losses import Logistic, Poisson
+    >>> target_of(Logistic(), 1.0).kind, target_of(Poisson(), 20.0).kind
+    ('classes', 'counts')
+    """
+    say: Callable[[float], Target] | None = getattr(loss, "targets", None)
+    if say is not None:
+        return say(bound)
+    return Target(kind="classes" if loss.classes else "numbers", bound=bound, linked=mean_of(loss) is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,8 +20,10 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
 class Custom:
     r"""A smooth loss given by its slope in the margin.
 
-    Rows' gradients are clipped whatever the slope says, so a mistake here costs accuracy and never privacy.
-    Check a loss with ``dpsparse.audit.check_loss``.
+    The functions must treat every row by itself: a scale, a mean, a rank or a memory taken over rows would let one record move
+    what all others contribute, which no clip bounds. Before rows are read they are run on made-up ones, and refused if rows
+    mix (`dpsparse.losses.refuse_mixing`). Given that, rows' gradients are clipped whatever the slope says: a wrong slope,
+    `curvature` or `slope_bound` costs accuracy and not privacy. Check a loss with ``dpsparse.audit.check_loss``.
 
     Parameters
     ----------
@@ -47,6 +50,9 @@ class Custom:
     >>> np.round(loss.value(np.array([2.0]), np.array([0.0])), 4)  # log cosh 2
     array([1.325])
     """
+
+    convex: ClassVar[bool] = False
+    rowwise: ClassVar[bool] = False
 
     derivative: Callable[[Vector, Vector], Vector]
     curvature: float
@@ -77,5 +83,5 @@ class Custom:
         return total
 
     def slope(self, margin: Vector, y: Vector) -> Vector:
-        """What was given."""
+        """The given derivative, as numbers."""
         return np.asarray(self.derivative(margin, y), dtype=float)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,9 +23,11 @@ class Huber:
     """
 
     threshold: float = 1.0
-    name: str = "huber"
-    curvature: float = 1.0
-    classes: bool = False
+    name: ClassVar[str] = "huber"
+    curvature: ClassVar[float] = 1.0
+    classes: ClassVar[bool] = False
+    convex: ClassVar[bool] = True
+    rowwise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.threshold) and self.threshold > 0):
@@ -43,3 +46,7 @@ class Huber:
     def slope(self, margin: Vector, y: Vector) -> Vector:
         """The residual, clipped."""
         return np.clip(margin - y, -self.threshold, self.threshold)
+
+    def bend(self, margin: Vector, y: Vector) -> Vector:
+        """The second derivative: 1 within the threshold, 0 beyond."""
+        return (np.abs(margin - y) <= self.threshold).astype(float)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -63,9 +64,10 @@ class KnownLink:
     slope_limit: float | None = None
     curvature_limit: float | None = None
     target: float = 1.0
-    name: str = "link"
-    classes: bool = False
-    convex: bool = False
+
+    name: ClassVar[str] = "link"
+    classes: ClassVar[bool] = False
+    convex: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.target) and self.target > 0):
@@ -81,6 +83,11 @@ class KnownLink:
         for value, what in ((self.slope_limit, "slope_limit"), (self.curvature_limit, "curvature_limit")):
             if value is None or not value > 0:
                 raise ValueError(f"a link of your own needs {what}, a positive number, got {value!r}.")
+
+    @property
+    def rowwise(self) -> bool:
+        """Whether the link is one of ours, which are functions of one margin."""
+        return isinstance(self.f, str)
 
     @property
     def slope_bound(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -22,10 +23,12 @@ class Logistic:
     array([-0.5])
     """
 
-    name: str = "logistic"
-    slope_bound: float = 1.0
-    curvature: float = 0.25
-    classes: bool = True
+    name: ClassVar[str] = "logistic"
+    slope_bound: ClassVar[float] = 1.0
+    curvature: ClassVar[float] = 0.25
+    classes: ClassVar[bool] = True
+    convex: ClassVar[bool] = True
+    rowwise: ClassVar[bool] = True
 
     def value(self, margin: Vector, y: Vector) -> Vector:
         """Negative log-likelihood."""
@@ -34,3 +37,8 @@ class Logistic:
     def slope(self, margin: Vector, y: Vector) -> Vector:
         """Predicted probability minus target."""
         return np.asarray(expit(margin) - y)
+
+    def bend(self, margin: Vector, y: Vector) -> Vector:
+        """The second derivative."""
+        p = expit(margin)
+        return np.asarray(p * (1.0 - p))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import xlogy
 
-from ..facts import Vector
+from ..facts import Target, Vector
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,10 @@ class Poisson:
     """
 
     margin_bound: float = 3.0
-    name: str = "poisson"
-    classes: bool = False
+    name: ClassVar[str] = "poisson"
+    classes: ClassVar[bool] = False
+    convex: ClassVar[bool] = True
+    rowwise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.margin_bound) and 0 < self.margin_bound <= 30):
@@ -62,6 +65,14 @@ class Poisson:
     def mean(self, margin: Vector) -> Vector:
         """The expected count."""
         return np.asarray(np.exp(np.minimum(margin, self.margin_bound)))
+
+    def bend(self, margin: Vector, y: Vector) -> Vector:
+        """The second derivative: the rate up to the bound, 0 beyond."""
+        return np.asarray(np.exp(np.minimum(margin, self.margin_bound)) * (margin <= self.margin_bound))
+
+    def targets(self, bound: float) -> Target:
+        """Counts."""
+        return Target(kind="counts", bound=bound)
 
     def _counts(self, y: Vector) -> Vector:
         return np.clip(y, 0.0, math.exp(self.margin_bound))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
 
 from ..facts import Vector
 
@@ -18,10 +21,12 @@ class Squared:
     array([1.5])
     """
 
-    name: str = "squared"
-    slope_bound: float = float("inf")
-    curvature: float = 1.0
-    classes: bool = False
+    name: ClassVar[str] = "squared"
+    slope_bound: ClassVar[float] = float("inf")
+    curvature: ClassVar[float] = 1.0
+    classes: ClassVar[bool] = False
+    convex: ClassVar[bool] = True
+    rowwise: ClassVar[bool] = True
 
     def value(self, margin: Vector, y: Vector) -> Vector:
         """Half the squared residual."""
@@ -30,3 +35,7 @@ class Squared:
     def slope(self, margin: Vector, y: Vector) -> Vector:
         """The residual."""
         return margin - y
+
+    def bend(self, margin: Vector, y: Vector) -> Vector:
+        """The second derivative."""
+        return np.ones_like(margin)

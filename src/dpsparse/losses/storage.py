@@ -6,15 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
+from .. import losses
 from ..facts import Vector
 from .base import Loss, mean_of
-from .huber import Huber
-from .link import KnownLink
-from .logistic import Logistic
-from .poisson import Poisson
-from .squared import Squared
-
-STORABLE: dict[str, Any] = {cls.__name__: cls for cls in (Squared, Huber, Logistic, Poisson, KnownLink)}
 
 
 @dataclass(frozen=True)
@@ -49,7 +43,7 @@ class Unstored:
 def stored(loss: Loss) -> dict[str, Any]:
     """A loss as plain values: its class and the fields that differ from the defaults."""
     kind = type(loss).__name__
-    if STORABLE.get(kind) is type(loss):
+    if any(type(loss) is type(own) for own in losses.LOSSES):
         changed = {f.name: getattr(loss, f.name) for f in fields(loss) if getattr(loss, f.name) != f.default}  # type: ignore[arg-type]
         if all(isinstance(v, str | int | float | bool) for v in changed.values()):
             return {"loss": kind, **changed}
@@ -60,4 +54,7 @@ def restored(values: dict[str, Any]) -> Loss:
     """The inverse of `stored`."""
     values = dict(values)
     kind = values.pop("loss")
-    return Unstored(**values) if kind == "Unstored" else STORABLE[kind](**values)  # type: ignore[no-any-return]
+    if kind == "Unstored":
+        return Unstored(**values)
+    kinds = {type(own).__name__: type(own) for own in losses.LOSSES}
+    return kinds[kind](**values)

@@ -281,19 +281,7 @@ class SupportVotes:
     parts: int
 
 
-@dataclass(frozen=True, eq=False)
-class PublishedLabels:
-    """Margins on the public rows `design` of a hard-thresholding teacher, whose sensitivity is `claimed` and unproven."""
-
-    design: Vector
-    sparsity: int
-    steps: int
-    step_size: float | None
-    ridge: float
-    claimed: float
-
-
-Minimum = PerturbedMinimum | RidgeMinimum | PublishedLabels
+Minimum = PerturbedMinimum | RidgeMinimum
 
 
 @dataclass(frozen=True, eq=False)

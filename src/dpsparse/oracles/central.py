@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from ..accounting.pricing import PricedPlan
 from ..data.rows import PrivateRows
 from ..facts import Clip, Vector
-from ..losses import Loss
+from ..losses import Loss, guard
 from ..mechanisms import (
     Randomness,
     discrete_gaussian,
@@ -45,7 +45,6 @@ from ..oracle import (
     Oracle,
     PerturbedMinimum,
     Polish,
-    PublishedLabels,
     Question,
     RidgeMinimum,
     Select,
@@ -63,7 +62,6 @@ from ..statistics import (
     output_sensitivity,
     perturbed_minimum,
     proven_offset,
-    published_labels,
     ridge_minimum,
     split,
     votes,
@@ -104,7 +102,7 @@ class CentralOracle(Oracle):
         self.passes = 0.0
         self.till = Till(priced.plan, on_charge)
         self._rows = rows
-        self._loss = loss
+        self._loss = guard(loss)
         self._randomness = randomness
 
     def answer(self, question: Question, ask: str) -> Any:
@@ -122,7 +120,7 @@ class CentralOracle(Oracle):
             _every_row(paid)
             scores, moved = choice_scores(question, self._rows, self._loss, self.priced.budget.relation)
             return self._choose(paid, turn, scores, moved, 1, np.arange(scores.size))
-        if isinstance(question, PerturbedMinimum | RidgeMinimum | PublishedLabels | SupportVotes):
+        if isinstance(question, PerturbedMinimum | RidgeMinimum | SupportVotes):
             return self._statistic(paid, turn, question)
         return self._release(paid, turn, self._measure(question, chosen))
 
@@ -206,9 +204,7 @@ class CentralOracle(Oracle):
         self.till.receipt(Answer(ask.name, ask.noise, count, cost.sampling_rate, sensitivity, scale))
         return candidates[best]
 
-    def _statistic(
-        self, ask: Ask, turn: int, question: PerturbedMinimum | RidgeMinimum | PublishedLabels | SupportVotes
-    ) -> Any:
+    def _statistic(self, ask: Ask, turn: int, question: PerturbedMinimum | RidgeMinimum | SupportVotes) -> Any:
         """A minimiser or votes, protected as its proof says."""
         _every_row(ask)
         if isinstance(question, SupportVotes):
@@ -216,10 +212,7 @@ class CentralOracle(Oracle):
             return self._choose(ask, turn, counted, VOTE_RANGE, question.count, np.arange(counted.size))
         if isinstance(question, PerturbedMinimum):
             return self._perturbed(ask, turn, question)
-        if isinstance(question, RidgeMinimum):
-            estimate = ridge_minimum(self._rows, self._loss, question, self.priced.budget.relation)
-        else:
-            estimate = published_labels(self._rows, self._loss, question)
+        estimate = ridge_minimum(self._rows, self._loss, question, self.priced.budget.relation)
         return self._publish(ask, ask.noise, estimate, self.priced.cost(ask.name, turn).strength)
 
     def _perturbed(self, ask: Ask, turn: int, question: PerturbedMinimum) -> Vector:

@@ -16,7 +16,6 @@ from ..oracle import (
     Oracle,
     PerturbedMinimum,
     Polish,
-    PublishedLabels,
     Question,
     RidgeMinimum,
     Select,
@@ -70,7 +69,7 @@ class ExactOracle(Oracle):
         self.passes += rate * share_of_columns(question, self.facts.dimension)
         self.till.receipt(Answer(ask, Noise.NONE, paid.draws, rate, 0.0, 0.0))
         chosen = self._rows.sample(rate, self._generator) if isinstance(paid.rows, PoissonRows) else None
-        if isinstance(question, PerturbedMinimum | RidgeMinimum | PublishedLabels):
+        if isinstance(question, PerturbedMinimum | RidgeMinimum):
             return exact_estimate(question, self._rows, self._loss)
         if isinstance(question, SupportVotes):
             counted = votes(self._rows, self._loss, question, self._generator, exact=True)

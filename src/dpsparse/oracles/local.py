@@ -26,7 +26,7 @@ from ..accounting.pricing import PricedPlan
 from ..data.personal import PIECE_ENTRIES
 from ..data.rows import PrivateRows
 from ..facts import Clip, Facts, Vector
-from ..losses import Loss
+from ..losses import Loss, guard
 from ..mechanisms import Randomness
 from ..mechanisms.local import LocalGaussian, Piecewise, PrivUnit, RandomisedResponse, TwoPoint, best_scalar
 from ..oracle import Gradient, Labels, Oracle, Question
@@ -180,7 +180,7 @@ class LocalOracle(Oracle):
         self.passes = 0.0
         self.till = Till(priced.plan, on_charge)
         self._rows = rows
-        self._loss = loss
+        self._loss = guard(loss)
         self._randomness = randomness
         self._entries = entries
 

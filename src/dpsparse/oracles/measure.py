@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from ..data.rows import SUM_UNITS, PrivateRows
 from ..facts import Clip, Vector
 from ..losses import Loss
-from ..oracle import Gradient, GradientChange, Minimum, PerturbedMinimum, PublishedLabels, Squares, Sum
+from ..oracle import Gradient, GradientChange, Minimum, PerturbedMinimum, Squares, Sum
 from ..privacy.adjacency import Adjacency
 from ..privacy.errors import PrivacyError
-from ..statistics import exact_minimum, published_labels
+from ..statistics import exact_minimum
 
 #: Steps of the released lattice per bound on one record's norm.
 RELEASE_UNITS = 2.0**20
@@ -140,7 +140,5 @@ def exact_mean(question: Sum, rows: PrivateRows, loss: Loss, share: float, chose
 
 def exact_estimate(question: Minimum, rows: PrivateRows, loss: Loss) -> Vector:
     """A minimiser without clip, tilt or noise, or its labels, for the exact oracle."""
-    if isinstance(question, PublishedLabels):
-        return published_labels(rows, loss, question).values
     theta = exact_minimum(rows, loss, question.support, question.ridge)
     return theta if isinstance(question, PerturbedMinimum) or question.design is None else question.design @ theta

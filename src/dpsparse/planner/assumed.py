@@ -66,7 +66,7 @@ class Assumed:
         """Typical, weak and strong signal; three times the same where it is known."""
         if self.signal is not None:
             return (float(self.signal),) * 3
-        if facts.loss == "logistic":
+        if facts.target.classes:
             return SIGNALS["documents" if documents else "classes"]
         return SIGNALS["regression" if facts.sparsity is None else "sparse regression"]
 
@@ -78,7 +78,7 @@ class Assumed:
 
     def constant(self, facts: Facts) -> float:
         """Test error of the constant predictor: mean squared error over variance, or error rate."""
-        if facts.loss != "logistic":
+        if not facts.target.classes:
             return 1.0
         return 0.5 if self.base_rate is None else float(self.base_rate)
 

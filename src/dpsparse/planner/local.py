@@ -59,7 +59,7 @@ def warnings(prepared: Prepared) -> tuple[str, ...]:
     # a Gaussian report of mu is about as telling as a pure one of that epsilon
     what = f"{'epsilon' if ask.noise is Noise.LOCAL else 'mu'} = {strength:.3g}"
     if prepared.plan.labels_only:
-        size = facts.target_bound if facts.loss != "logistic" else 0.5
+        size = facts.target.steepest
         s = _sparsity(prepared)
         floor = size**2 * s * math.log(max(facts.n_features / s, math.e)) / (facts.n_rows * strength**2)
         least = (
@@ -90,10 +90,10 @@ def people_needed(prepared: Prepared) -> float:
     facts = prepared.facts
     assert prepared.priced is not None
     [ask] = prepared.plan.asks
-    classes = facts.loss == "logistic"
+    classes = facts.target.classes
     terms = LocalTerms(prepared.priced, facts, classes)
     entry = facts.norm_bound / math.sqrt(facts.dimension)
-    typical = 0.5 if classes else facts.target_bound / 3
+    typical = facts.target.spread
     largest = math.sqrt(2 * math.log(max(facts.n_features, 2))) + 1
     if prepared.plan.labels_only:
         noise = terms.deviation(Labels(), ask.name, 0) / math.sqrt(facts.n_rows)

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from ..facts import Facts
 from ..privacy.budget import Budget
-from ..recipes import Auto, DualAveraging, SelectPolish
+from ..recipes import DualAveraging, SelectPolish
 from ..recipes.base import Recipe
 from .assumed import Assumed, coefficients, counts, documents
 from .formulas import Case, beyond_hope, both_odds, constants, intercept_noise, part
@@ -95,7 +95,7 @@ class Outlook:
     """
 
     facts: Facts
-    recipe: Recipe | Auto
+    recipe: Recipe
     budget: Budget
     delta: float
     models: int = 1
@@ -114,15 +114,13 @@ class Outlook:
             budget = Budget.approx(epsilon, self.delta).under(str(budget.relation))
         if self.models > 1:
             budget = Budget.zcdp(budget.as_rho() / self.models, budget.relation)
-        recipe = self.recipe
-        if isinstance(recipe, Auto):
-            recipe, _ = recipe.pick(facts, budget)
-        if not isinstance(recipe, SelectPolish | DualAveraging) or facts.loss not in ("squared", "huber", "logistic"):
+        recipe, _ = self.recipe.resolve(facts, budget)
+        if not isinstance(recipe, SelectPolish | DualAveraging) or not facts.target.direct:
             return None
         double = 2 / budget.kappa
         return Case(
             algorithm=recipe.name,
-            classes=facts.loss == "logistic",
+            classes=facts.target.classes,
             documents=self._documents,
             counts=counts(facts),
             free=facts.intercept > 0,
@@ -131,7 +129,7 @@ class Outlook:
             coefficients=coefficients(facts),
             rho=budget.as_rho() * double**2,
             mu=budget.as_mu() * double,
-            base_rate=self.assumed.constant(facts) if facts.loss == "logistic" else 0.5,
+            base_rate=self.assumed.constant(facts) if facts.target.classes else 0.5,
         )
 
     def error(self, n_rows: int | None = None, epsilon: float | None = None) -> ExpectedError | None:

@@ -63,7 +63,7 @@ def plot_error(outlook: Outlook, where: str | PathLike[str] | Axes, epsilon: flo
     axes.minorticks_off()
     axes.set_ylim(0, 1.25 * constant)
     axes.set_xlabel("epsilon")
-    axes.set_ylabel("error rate" if outlook.facts.loss == "logistic" else "mean squared error / variance")
+    axes.set_ylabel("error rate" if outlook.facts.target.classes else "mean squared error / variance")
     axes.set_title(f"{outlook.facts.n_rows} rows, {outlook.facts.n_features} features")
     axes.legend(frameon=False)
     if figure is not None and not isinstance(where, Axes):

@@ -49,7 +49,7 @@ def smallest_coefficient(prepared: Prepared, *, scale: float, signal: float, lef
         Part of the signal that a typical fit leaves unexplained.
     """
     facts, priced, solver = prepared.facts, prepared.priced, prepared.solver
-    if priced is None or facts.loss not in ("squared", "huber", "logistic"):
+    if priced is None or not facts.target.direct:
         return None
     residual = facts.target_bound / 3 * math.sqrt(1 - signal * (1 - left))
     if isinstance(solver, SelectAndPolish):
@@ -68,7 +68,7 @@ def _selected(
     shares = Shares(rule=solver.rule, intercept=facts.free > 0, means_known=facts.means is not None)
     schedule = Schedule.of(shares, facts, solver.rho, solver.sparsity, entry)
     strength = priced.branch(schedule.name).cost(select(schedule.rounds - 1)).strength
-    if facts.loss == "logistic":
+    if facts.target.classes:
         clip, slope, squares = 0.5, margin(signal)[1], 1.0
     else:
         clip, slope, squares = RESIDUAL * residual, INSIDE, CLIPPED
@@ -87,8 +87,8 @@ def _averaged(
     root = math.sqrt(sum(priced.cost("gradient", t).strength ** 2 for t in range(loop.steps)))
     length = 1.0 if solver.weighting is None else 1 / solver.weighting.fill
     weight = length / (scale * math.sqrt(d))
-    bend = margin(signal)[1] if facts.loss == "logistic" else facts.curvature
-    spread = 1 / math.sqrt(bend) if facts.loss == "logistic" else residual
+    bend = margin(signal)[1] if facts.target.classes else facts.curvature
+    spread = 1 / math.sqrt(bend) if facts.target.classes else residual
     path = loop.length * bend * (weight * scale) ** 2
     learned = -math.expm1(-path)
     kept = math.sqrt(-math.expm1(-2 * path) / (2 * path))

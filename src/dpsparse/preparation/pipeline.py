@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from .. import recipes
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
-from ..fits import Matrix, Prepared, Shape, models_of, prepare, public_rows, refuse_unguarded, stated_budget
+from ..fits import Matrix, Prepared, Shape, models_of, prepare, public_rows, refuse_doubtful, stated_budget
 from ..fits.statement import charged_to, state_pipeline
 from ..ledger import Ledger, check_ledger, paying, refuse_own_ledger
 from ..privacy import Adjacency, Budget, BudgetError, PrivacyError, Statement
@@ -146,7 +146,7 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
         if not recipes.make(last.recipe).private:
             raise BudgetError("the model is a baseline without privacy. A private pipeline needs a private recipe.")
         if self.ledger is not None:
-            refuse_unguarded(recipes.make(last.recipe))
+            refuse_doubtful(last.accept)
         found = {name: step for name, step in self.steps if isinstance(step, PricedStep | SparseLinear)}
         for step in found.values():
             refuse_own_ledger(step, "the pipeline")

@@ -201,7 +201,9 @@ class Ask:
                 "randomised reports are given by each person once."
             )
         if isinstance(self.rows, OncePerPerson) and (self.draws > 1 or self.schedule is not None):
-            raise PrivacyError(f"ask {self.name!r}: people who speak once spend the same in every turn, in one draw.")
+            raise PrivacyError(
+                f"ask {self.name!r}: people who answer once all have the same budget and give one report: no draws, no schedule."
+            )
         if isinstance(self.rows, OncePerPerson) and self.rows.labels and self.times != self.rows.reports:
             raise PrivacyError(
                 f"ask {self.name!r}: everybody gives the label in one turn for each model, not in {self.times}."
@@ -249,6 +251,10 @@ class Plan:
         priced: the noise is such that the dearest one keeps the budget.
     interleaved : bool
         The asks of this plan and of its branches run several times over, one model after the other.
+    unproven : str
+        Why the price of this plan does not cover what is released; empty for a plan with a proof. A plan with an unproven
+        branch is unproven. Ledgers and searches refuse such a plan, a fit needs ``accept=("unproven",)``, and its statement says so
+        first.
     """
 
     asks: tuple[Ask, ...]
@@ -256,8 +262,14 @@ class Plan:
     order: tuple[str, ...] = ()
     branches: tuple[tuple[str, Plan], ...] = ()
     interleaved: bool = False
+    unproven: str = ""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.unproven, str):
+            raise PrivacyError(f"unproven must be a text that says why, or empty, got {self.unproven!r}.")
+        if not self.unproven:
+            doubts = dict.fromkeys(branch.unproven for _, branch in self.branches if branch.unproven)
+            object.__setattr__(self, "unproven", "; ".join(doubts))
         for names in ([a.name for a in self.asks], [name for name, _ in self.branches]):
             if len(set(names)) != len(names):
                 raise PrivacyError(f"a plan must not name an ask or a branch twice, got {names}.")

@@ -51,6 +51,8 @@ def _plan(plan: Plan) -> dict[str, Any]:
     own["branches"] = [[name, _plan(branch)] for name, branch in plan.branches]
     own["order"] = list(plan.order)
     own["public"] = {name: _public(value, name) for name, value in plan.public.items()}
+    if not plan.unproven:  # earlier releases have no such field, and hold proven plans only
+        del own["unproven"]
     return own
 
 

@@ -9,13 +9,13 @@ from typing import ClassVar
 from ..facts import Facts
 from ..oracle import Solver
 from ..privacy.budget import Budget
-from .base import Recipe
+from .base import PrivateRecipe
 from .dual_averaging import DualAveraging
 from .select_polish import SelectPolish
 
 
 @dataclass(frozen=True)
-class Auto:
+class Auto(PrivateRecipe):
     r"""Pick the algorithm by public facts alone; the plan and the statement say which, and why.
 
     With :math:`K_2, K_\infty` the bounds on a row's norm and entries after dense columns were shifted to the midpoint of
@@ -43,22 +43,20 @@ class Auto:
     """
 
     name: ClassVar[str] = "auto"
-    private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = DualAveraging.penalties
-    needs: ClassVar[tuple[str, ...]] = ()
 
-    def pick(self, facts: Facts, budget: Budget) -> tuple[Recipe, str]:
+    def resolve(self, facts: Facts, budget: Budget) -> tuple[PrivateRecipe, str]:
         """The recipe for these facts, and the reason in words."""
         if facts.start is not None:
             return DualAveraging(), "auto picked dual_averaging: a start vector was given"
-        if facts.loss not in ("squared", "logistic", "huber"):
+        if not facts.target.direct:
             return DualAveraging(), f"auto picked dual_averaging: {facts.loss} loss"
         if facts.penalty.active and facts.penalty.kind not in SelectPolish.penalties:
             return DualAveraging(), f"auto picked dual_averaging: {facts.penalty.kind} penalty"
         select = SelectPolish()
-        shown = select.view(facts)
-        s = facts.sparsity or select.solver(shown, budget).sparsity
-        spread = shown.row_bound / (shown.feature_bound * math.sqrt(s))
+        view = select.view(facts)
+        s = facts.sparsity or select.solver(view, budget).sparsity
+        spread = view.row_bound / (view.feature_bound * math.sqrt(s))
         enough = spread >= 2 and s < facts.n_features / 4
         why = f"K2/(Kinf sqrt(s)) = {spread:.3g} with s = {s} of {facts.n_features} features"
         if enough and facts.sparsity is None:
@@ -71,13 +69,10 @@ class Auto:
         return DualAveraging(), f"auto picked dual_averaging: {why}, below 2 or too many coefficients to select"
 
     def view(self, facts: Facts) -> Facts:
-        """The rule needs a budget: ask `pick` first."""
-        raise TypeError("auto is a rule, not an algorithm: use auto.pick(facts, budget).")
+        """As declared: the rule looks at those, and the recipe that it resolves to has a view of its own."""
+        return facts
 
-    def solver(self, facts: Facts, budget: Budget | None) -> Solver:
-        """The rule needs facts as they were declared: ask `pick` first."""
-        raise TypeError("auto is a rule, not an algorithm: use auto.pick(facts, budget).")
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """Those of the algorithm that was picked."""
-        return ()
+    def solver(self, facts: Facts, budget: Budget) -> Solver:
+        """The loop of the recipe that the rule resolves to, on that recipe's view."""
+        found, _ = self.resolve(facts, budget)
+        return found.solver(found.view(facts), budget)

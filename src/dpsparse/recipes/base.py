@@ -1,17 +1,17 @@
-"""What a recipe is, and the view of the data that recipes share."""
+"""What a recipe is: two small bases with the defaults that most recipes share."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
-
-import numpy as np
+from abc import ABC, abstractmethod
+from typing import ClassVar, Self, TypeGuard
 
 from ..facts import Facts
 from ..oracle import Solver
 from ..privacy.budget import Budget
+from .rules.views import centre
 
 
-class Recipe(Protocol):
+class Recipe(ABC):
     """One algorithm of a paper: which loop, which noise, which constants. Fields left None come from public facts.
 
     Attributes
@@ -28,62 +28,51 @@ class Recipe(Protocol):
 
     name: ClassVar[str]
     private: ClassVar[bool]
-    penalties: ClassVar[tuple[str, ...]]
-    needs: ClassVar[tuple[str, ...]]
+    penalties: ClassVar[tuple[str, ...]] = ("l2",)
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    def resolve(self, facts: Facts, budget: Budget) -> tuple[Recipe, str]:
+        """The recipe that runs, and the reason in words where it is another one. Facts are those that were declared."""
+        return self, ""
 
     def view(self, facts: Facts) -> Facts:
-        """The facts as this recipe wants the rows shown: shifts and the height of the intercept column."""
-        ...
-
-    def solver(self, facts: Facts, budget: Budget | None) -> Solver:
-        """The loop with every constant filled in, from public facts and the budget alone."""
-        ...
+        """The facts as this recipe wants the rows shown. Here: columns from the midpoint of their bounds, and an intercept column."""
+        return centre(facts, facts.intercept > 0)
 
     def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """What the promise rests on, beyond the mechanisms."""
-        ...
-
-    # optional: def caveats(self, facts: Facts) -> tuple[str, ...]: what weakens or voids the promise; printed first
+        """What the promise rests on, beyond the mechanisms. Here: nothing."""
+        return ()
 
 
-def caveats_of(recipe: Recipe, facts: Facts) -> tuple[str, ...]:
-    """What a recipe says against itself; nothing, for those that have no `caveats`."""
-    say = getattr(recipe, "caveats", None)
-    return () if say is None else tuple(say(facts))
+class PrivateRecipe(Recipe):
+    """A recipe with a budget."""
+
+    private: ClassVar[bool] = True
+
+    @abstractmethod
+    def solver(self, facts: Facts, budget: Budget) -> Solver:
+        """The loop with every constant filled in, from the facts of `view` and the budget alone."""
 
 
-def unproven(recipe: Recipe) -> bool:
-    """Whether a recipe says against itself that its promise is not kept: its price is then a claim, and pays for nothing."""
-    return getattr(recipe, "caveats", None) is not None
+class Baseline(Recipe):
+    """A recipe without privacy, to compare with: it has no budget."""
+
+    private: ClassVar[bool] = False
+
+    @abstractmethod
+    def solver(self, facts: Facts) -> Solver:
+        """The loop with every constant filled in, from the facts of `view` alone."""
+
+    def resolve(self, facts: Facts, budget: Budget) -> tuple[Self, str]:
+        """A baseline runs as it is."""
+        return self, ""
 
 
-def centred(facts: Facts, intercept: bool) -> Facts:
-    r"""Dense columns measured from the midpoint of their bounds, and an intercept column of moderate height.
-
-    The shift is public and free: with an intercept the model is the same, and entries in ``[lo, hi]`` become entries in
-    ``[-(hi-lo)/2, (hi-lo)/2]``, which halves every sensitivity for one-signed features. Sparse columns stay unshifted,
-    and so does everything when the user gave a `feature_center` of their own, or wants no intercept. The height
-    :math:`\min(K_\infty, K_2/3)` adds at most 5.5 % to the norm of a row.
-    """
-    if not intercept:
-        return facts
-    if not facts.sparse and not np.any(facts.shift):
-        facts = facts.with_(shift=(np.asarray(facts.lower) + np.asarray(facts.upper)) / 2 * np.ones(facts.n_features))
-    return facts.with_(intercept=min(facts.feature_bound, facts.row_bound / 3))
+def has_budget(recipe: Recipe) -> TypeGuard[PrivateRecipe]:
+    """Whether a recipe spends a budget, and so takes one for its solver."""
+    return recipe.private
 
 
-def positive(value: float | None, what: str) -> None:
-    """Refuse a hyper-parameter that is not a positive finite number (None is left to the rule)."""
-    if value is not None and not (isinstance(value, int | float) and np.isfinite(value) and value > 0):
-        raise ValueError(f"{what} must be a positive number or None, got {value!r}.")
-
-
-def whole(value: int | None, what: str) -> None:
-    """Refuse a hyper-parameter that is not a positive integer (None is left to the rule)."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
-        raise ValueError(f"{what} must be a positive integer or None, got {value!r}.")
-
-
-def typical_target(facts: Facts) -> float:
-    """The size of a typical target: a third of the declared bound for regression, 1 for margins of classes."""
-    return 1.0 if facts.loss == "logistic" else facts.target_bound / 3
+def has_none(recipe: Recipe) -> TypeGuard[Baseline]:
+    """Whether a recipe is a baseline."""
+    return not recipe.private

@@ -10,12 +10,13 @@ from ..facts import Facts
 from ..privacy.budget import Budget
 from ..privacy.errors import BudgetError
 from ..solvers.cd import RandomCD
-from .base import centred, positive, typical_target, whole
-from .coordinate import CURVATURES, column_squares, residual_bound, signal
+from .base import PrivateRecipe
+from .rules.curvature import CURVATURES, column_squares, residual_bound, signal
+from .rules.fields import positive, whole
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPCD:
+class DPCD(PrivateRecipe):
     r"""Private coordinate descent in a random public order, smooth and proximal (DP-CD [M22]_, the rival of DP-GCD in [M23]_).
 
     .. math::
@@ -64,9 +65,7 @@ class DPCD:
     """
 
     name: ClassVar[str] = "dp_cd"
-    private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l2", "l1", "elasticnet", "box")
-    needs: ClassVar[tuple[str, ...]] = ()
 
     steps: int | None = None
     step_size: float = 1.0
@@ -86,21 +85,16 @@ class DPCD:
         if isinstance(self.order_seed, bool) or not isinstance(self.order_seed, int) or self.order_seed < 0:
             raise ValueError(f"order_seed must be a non-negative integer, got {self.order_seed!r}.")
 
-    def view(self, facts: Facts) -> Facts:
-        """Midpoint shift and intercept column."""
-        return centred(facts, facts.intercept > 0)
-
-    def solver(self, facts: Facts, budget: Budget | None) -> RandomCD:
+    def solver(self, facts: Facts, budget: Budget) -> RandomCD:
         """The loop with the rules of the docstring."""
-        assert budget is not None
         if budget.delta == 0:
             raise BudgetError("dp_cd protects by Gaussian noise, which needs delta > 0; dp_gcd also takes delta = 0.")
         squares = column_squares(facts, budget, self.curvature)
         d, seen = facts.dimension, signal(facts, squares, budget, budget.as_mu())
-        least = 0.25 if facts.loss == "logistic" else 0.3
+        least = 0.25 if facts.target.classes else 0.3
         residual = residual_bound(facts, seen / (200 * math.sqrt(d)), least)
         residual = self.clip / facts.norm_bound if self.clip else residual
-        reach = 0.4 * seen * typical_target(facts) / residual
+        reach = 0.4 * seen * facts.target.typical / residual
         return RandomCD(
             steps=self.steps or max(1, min(round(reach if reach < d else reach**2 / d), 10 * d, 20_000)),
             step_size=self.step_size,
@@ -109,7 +103,3 @@ class DPCD:
             order=self.order,
             order_seed=self.order_seed,
         )
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """None beyond the mechanisms."""
-        return ()

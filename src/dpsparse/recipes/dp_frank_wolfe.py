@@ -9,12 +9,13 @@ from typing import ClassVar
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers.frank_wolfe import FrankWolfe
-from .base import centred, positive, typical_target, whole
-from .dp_ight import default_sparsity
+from .base import PrivateRecipe
+from .rules.fields import positive, whole
+from .rules.sparsity import default_sparsity
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPFrankWolfe:
+class DPFrankWolfe(PrivateRecipe):
     r"""Private Frank-Wolfe on the l1 ball [TTZ15]_ (the rival of [WG19]_ and of its sequel).
 
     .. math:: w_{t+1} = (1-\gamma_t)\,w_t + \gamma_t\,r\,v_t, \qquad
@@ -63,9 +64,7 @@ class DPFrankWolfe:
     """
 
     name: ClassVar[str] = "dp_frank_wolfe"
-    private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ()
-    needs: ClassVar[tuple[str, ...]] = ()
 
     steps: int | None = None
     radius: float | None = None
@@ -76,19 +75,14 @@ class DPFrankWolfe:
         positive(self.radius, "radius")
         positive(self.clip, "clip")
 
-    def view(self, facts: Facts) -> Facts:
-        """Midpoint shift and intercept column."""
-        return centred(facts, facts.intercept > 0)
-
-    def solver(self, facts: Facts, budget: Budget | None) -> FrankWolfe:
+    def solver(self, facts: Facts, budget: Budget) -> FrankWolfe:
         """The loop with the rule of the docstring."""
-        assert budget is not None
-        n, d, unit = facts.n_rows, facts.n_features, typical_target(facts)
+        n, d, unit = facts.n_rows, facts.n_features, facts.target.typical
         s = min(facts.sparsity or max(10, default_sparsity(facts, budget, peel=True)), d)
         ratio = facts.norm_bound / min(facts.entry_bound, facts.norm_bound / 5)
         possible = 4 / 3 * budget.as_rho() * (n * ratio / (budget.kappa * math.sqrt(d * s) * math.log(2 * d))) ** 2
-        possible *= 0.4 if facts.loss == "logistic" else 1.0
-        residual = 0.25 if facts.loss == "logistic" else unit / 5
+        possible *= 0.4 if facts.target.classes else 1.0
+        residual = 0.25 if facts.target.classes else unit / 5
         spare = max(1.0, possible / 60) ** 0.25
         clip = self.clip or facts.norm_bound * min(facts.slope_bound, max(facts.target_bound, unit), residual * spare)
         entry = min(facts.row_bound / math.sqrt(d), facts.feature_bound / math.sqrt(3))
@@ -99,7 +93,3 @@ class DPFrankWolfe:
             clip=Clip(clip, clip / ratio),
             sparsity=facts.cap,
         )
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """None beyond the mechanisms."""
-        return ()

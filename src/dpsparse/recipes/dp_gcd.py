@@ -12,14 +12,15 @@ from ..privacy.budget import Budget
 from ..privacy.errors import BudgetError
 from ..privacy.plan import Noise
 from ..solvers.gcd import GreedyCD
-from .base import centred, positive, whole
-from .coordinate import CURVATURES, column_squares, relaxation, residual_bound, signal
+from .base import PrivateRecipe
+from .rules.curvature import CURVATURES, column_squares, relaxation, residual_bound, signal
+from .rules.fields import positive, whole
 
 RULES = ("gs", "gs-s", "gs-r", "gs-q")
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPGCD:
+class DPGCD(PrivateRecipe):
     r"""Private greedy coordinate descent, smooth and proximal (DP-GCD [M23]_).
 
     .. math::
@@ -86,9 +87,7 @@ class DPGCD:
     """
 
     name: ClassVar[str] = "dp_gcd"
-    private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l2", "l1", "elasticnet", "box")
-    needs: ClassVar[tuple[str, ...]] = ()
 
     steps: int | None = None
     step_size: float | None = None
@@ -155,13 +154,8 @@ class DPGCD:
                 steps = 4 / strong_convexity * math.log(max(inside, math.e))
         return cls(steps=max(1, round(constant * steps)), step_size=1.0, curvature="bounds")
 
-    def view(self, facts: Facts) -> Facts:
-        """Midpoint shift and intercept column."""
-        return centred(facts, facts.intercept > 0)
-
-    def solver(self, facts: Facts, budget: Budget | None) -> GreedyCD:
+    def solver(self, facts: Facts, budget: Budget) -> GreedyCD:
         """The loop with the rules of the docstring."""
-        assert budget is not None
         squares = column_squares(facts, budget, self.curvature)
         seen = signal(facts, squares, budget, math.sqrt(budget.as_rho())) / math.log(max(facts.dimension, 3))
         residual = self.clip / facts.norm_bound if self.clip else residual_bound(facts, seen / 200, least=0.5)
@@ -177,10 +171,6 @@ class DPGCD:
         if self.mechanism == "auto":
             return min(gaussian, pure, key=lambda s: noise_level(s, facts, budget))
         return gaussian if self.mechanism == "gaussian" else pure
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """None beyond the mechanisms."""
-        return ()
 
 
 def noise_level(solver: GreedyCD, facts: Facts, budget: Budget) -> float:

@@ -11,11 +11,13 @@ import numpy as np
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers import IHT, PeeledIHT
-from .base import centred, positive, typical_target, whole
+from .base import PrivateRecipe
+from .rules.fields import positive, whole
+from .rules.sparsity import default_sparsity
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPIGHT:
+class DPIGHT(PrivateRecipe):
     r"""Private iterative gradient hard thresholding (DP-IGHT [WG19]_; DP-IHT in [WX19]_; DP-GD-HT in [L22]_).
 
     .. math:: w_{t+1} = H_s\Bigl(w_t - \eta_t\bigl(\tfrac1n\textstyle\sum_i \mathrm{clip}_C\,g_i(w_t) + \text{noise}\bigr)\Bigr)
@@ -71,9 +73,7 @@ class DPIGHT:
     """
 
     name: ClassVar[str] = "dp_ight"
-    private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
-    needs: ClassVar[tuple[str, ...]] = ()
 
     steps: int | None = None
     step_size: float | None = None
@@ -173,13 +173,8 @@ class DPIGHT:
             sparsity=min(math.ceil((1 + 64 * condition**2) * true_sparsity), n_features),
         )
 
-    def view(self, facts: Facts) -> Facts:
-        """Midpoint shift and intercept column."""
-        return centred(facts, facts.intercept > 0)
-
-    def solver(self, facts: Facts, budget: Budget | None) -> IHT | PeeledIHT:
+    def solver(self, facts: Facts, budget: Budget) -> IHT | PeeledIHT:
         """The loop with the rule of the docstring."""
-        assert budget is not None
         ratio = facts.norm_bound / facts.entry_bound
         log_d = math.log(max(facts.n_features, 2))
         peel = self.mechanism == "peel"
@@ -195,13 +190,13 @@ class DPIGHT:
             snr, least, most = facts.n_rows * u / (2 * ratio * math.sqrt(2 * s * log_d)), 1, 16
         steps = self.steps or min(most, max(least, round(snr)))
         ramp = 1.0 - np.arange(steps) / steps if self.decay else np.ones(steps)
-        unit = typical_target(facts)
-        residual = 0.5 if facts.loss == "logistic" else unit / 5
+        unit = facts.target.typical
+        residual = 0.5 if facts.target.classes else unit / 5
         clip = self.clip or residual * facts.norm_bound
         if self.step_size is not None:
             sizes = self.step_size * ramp
         else:
-            first = (0.5 if facts.loss == "logistic" else 2.5) * min(1.0, 20 / steps)
+            first = (0.5 if facts.target.classes else 2.5) * min(1.0, 20 / steps)
             sizes = first * facts.n_features / (facts.curvature * facts.norm_bound**2) * ramp
             if not peel:
                 noise = 2 * clip * sizes.sum() / (u * facts.n_rows)
@@ -219,22 +214,3 @@ class DPIGHT:
         if peel:
             return PeeledIHT(clip=Clip(clip, clip / ratio), selection=self.selection, **shared)  # type: ignore[arg-type]
         return IHT(clip=Clip(clip), **shared)  # type: ignore[arg-type]
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """None beyond the mechanisms."""
-        return ()
-
-
-def default_sparsity(facts: Facts, budget: Budget, *, peel: bool) -> int:
-    r"""How many coefficients to look for when the user does not say.
-
-    Peeling: about as many as a selection can tell from noise, :math:`n K_2\sqrt{1.2\rho}/(2 K_\infty\sqrt d\,\ln d)`, at most
-    a quarter of the features. Dense noise: :math:`n\mu/10`. Both are at least 1.
-    """
-    n, d = facts.n_rows, facts.n_features
-    per_record = 2 / budget.kappa
-    if peel:
-        found = n * facts.row_bound * math.sqrt(1.2 * budget.as_rho()) * per_record
-        found /= 2 * facts.feature_bound * math.sqrt(d) * math.log(max(d, 2))
-        return int(min(max(1, math.ceil(found)), max(1, d // 4)))
-    return int(min(max(1, round(n * budget.as_mu() * per_record / 10)), d))

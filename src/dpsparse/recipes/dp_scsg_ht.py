@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
 
 from ..facts import Facts
 from ..privacy.budget import Budget
 from ..solvers.scsg import SCSG
-from .base import centred
-from .controlled import check_controlled, controlled, length_assumption
+from .rules.epochs import PrivateEpochs
+from .rules.walks import check_batch
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPSCSGHT:
+class DPSCSGHT(PrivateEpochs):
     r"""Private stochastically controlled stochastic gradients with hard thresholding (DP-SCSG-HT [L22]_).
 
     Each of J epochs asks for one gradient :math:`\tilde\mu` at a snapshot :math:`\tilde w` on a sample of about B rows, and then
@@ -70,23 +70,13 @@ class DPSCSGHT:
     """
 
     name: ClassVar[str] = "dp_scsg_ht"
-    private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
-    needs: ClassVar[tuple[str, ...]] = ()
 
-    epochs: int | None = None
-    step_size: float | None = None
-    clip: float | None = None
     batch_size: float | None = None
-    inner_batch_size: float | None = None
-    option: str = "II"
-    length_seed: int | None = None
-    change_clip: float | None = None
-    snapshot_share: float = 0.3
-    sparsity: int | None = None
 
     def __post_init__(self) -> None:
-        check_controlled(**asdict(self))
+        super().__post_init__()
+        check_batch(self.batch_size, "batch_size")
 
     @classmethod
     def from_theory(
@@ -138,15 +128,6 @@ class DPSCSGHT:
             sparsity=sparsity,
         )
 
-    def view(self, facts: Facts) -> Facts:
-        """Midpoint shift and intercept column."""
-        return centred(facts, facts.intercept > 0)
-
-    def solver(self, facts: Facts, budget: Budget | None) -> SCSG:
+    def solver(self, facts: Facts, budget: Budget) -> SCSG:
         """The loop with the rule of the docstring."""
-        assert budget is not None
-        return controlled(facts, budget, **asdict(self))
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """That the seed of a random length was not picked for its outcome."""
-        return length_assumption(self.option, self.length_seed)
+        return self.loop(facts, budget, self.batch_size)

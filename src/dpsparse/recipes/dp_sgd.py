@@ -8,12 +8,13 @@ from typing import ClassVar
 from ..facts import Facts
 from ..privacy.budget import Budget
 from ..solvers.sgd import SGD
-from .base import centred, positive, whole
-from .stochastic import batches, check_batch, default_rate, walk
+from .base import PrivateRecipe
+from .rules.fields import positive, whole
+from .rules.walks import Walk, batches, check_schedule, default_rate
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPSGD:
+class DPSGD(PrivateRecipe):
     r"""Private stochastic gradient descent, with proximal steps for penalties (the rival DP-SGD of [MBST23]_).
 
     .. math:: w_{t+1} = \mathrm{prox}_{\eta\psi}\Bigl(w_t - \eta\bigl(\tfrac{1}{qn}\textstyle\sum_{i \in B_t}
@@ -28,7 +29,7 @@ class DPSGD:
         Number of steps T; more cost no privacy at the same path, only time.
     step_size : float or None
         Constant step. None: the path :math:`\eta T` ends where the noise that it gathers reaches three quarters of a typical
-        target in the margin of a row (`recipes.stochastic`); at most :math:`1.2\,d/(\beta_0 K_2^2)`, and shortened where the
+        target in the margin of a row (`recipes.rules.walks`); at most :math:`1.2\,d/(\beta_0 K_2^2)`, and shortened where the
         released answers prove that the loss bends too much for it.
     clip : float or None
         l2 clip C of one row's gradient. None: :math:`R K_2` with R = 0.3 for classes and a fifth of a typical residual
@@ -57,9 +58,7 @@ class DPSGD:
     """
 
     name: ClassVar[str] = "dp_sgd"
-    private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l2", "l1", "elasticnet", "box")
-    needs: ClassVar[tuple[str, ...]] = ()
 
     steps: int = 50
     step_size: float | None = None
@@ -72,14 +71,9 @@ class DPSGD:
         positive(self.clip, "clip")
         check_schedule(self.batch_size, self.steps)
 
-    def view(self, facts: Facts) -> Facts:
-        """Midpoint shift and intercept column."""
-        return centred(facts, facts.intercept > 0)
-
-    def solver(self, facts: Facts, budget: Budget | None) -> SGD:
+    def solver(self, facts: Facts, budget: Budget) -> SGD:
         """The loop with the rule of the docstring."""
-        assert budget is not None
-        rule = walk(facts, budget, facts.cap, self.steps, self.clip, self.step_size)
+        rule = Walk.of(facts, budget, facts.cap, self.steps, self.clip, self.step_size)
         return SGD(
             step_sizes=(rule.step,) * self.steps,
             clip=rule.clip,
@@ -89,18 +83,3 @@ class DPSGD:
             penalty=facts.penalty,
             guard=self.step_size is None,
         )
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """None beyond the mechanisms."""
-        return ()
-
-
-def check_schedule(batch_size: float | tuple[float, ...] | None, steps: int | None) -> None:
-    """Refuse batch sizes that are not positive, or a schedule without one for each step."""
-    if not isinstance(batch_size, tuple):
-        check_batch(batch_size, "batch_size")
-        return
-    for size in batch_size:
-        check_batch(size, "batch_size")
-    if steps is None or len(batch_size) != steps:
-        raise ValueError(f"batch_size must hold one number for each of the steps; steps is {steps!r}.")

@@ -9,14 +9,14 @@ from typing import ClassVar
 from ..facts import Facts, Penalty
 from ..privacy.budget import Budget
 from ..solvers.sgd import SGD
-from .base import centred, positive, whole
-from .dp_ight import default_sparsity
-from .dp_sgd import check_schedule
-from .stochastic import batches, default_rate, signal, walk
+from .base import PrivateRecipe
+from .rules.fields import positive, whole
+from .rules.sparsity import kept
+from .rules.walks import Walk, batches, check_schedule, default_rate, signal
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPSGDHT:
+class DPSGDHT(PrivateRecipe):
     r"""Private stochastic gradient hard thresholding (DP-SGD-HT [L22]_).
 
     .. math:: w_{t+1} = H_s\Bigl(w_t - \eta\bigl(\tfrac{1}{qn}\textstyle\sum_{i \in B_t}
@@ -55,9 +55,7 @@ class DPSGDHT:
     """
 
     name: ClassVar[str] = "dp_sgd_ht"
-    private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
-    needs: ClassVar[tuple[str, ...]] = ()
 
     steps: int | None = None
     step_size: float | None = None
@@ -111,30 +109,16 @@ class DPSGDHT:
             sparsity=math.ceil(4 * true_sparsity * (12 * condition - 1) ** 2 + true_sparsity),
         )
 
-    def view(self, facts: Facts) -> Facts:
-        """Midpoint shift and intercept column."""
-        return centred(facts, facts.intercept > 0)
-
-    def solver(self, facts: Facts, budget: Budget | None) -> SGD:
+    def solver(self, facts: Facts, budget: Budget) -> SGD:
         """The loop with the rule of the docstring."""
-        assert budget is not None
-        kept = kept_of(self.sparsity, facts, budget)
-        steps = self.steps or min(20, max(2, round(signal(facts, budget, kept))))
-        rule = walk(facts, budget, kept, steps, self.clip, self.step_size)
+        count = kept(self.sparsity, facts, budget)
+        steps = self.steps or min(20, max(2, round(signal(facts, budget, count))))
+        rule = Walk.of(facts, budget, count, steps, self.clip, self.step_size)
         return SGD(
             step_sizes=(rule.step,) * steps,
             clip=rule.clip,
             rows=batches(self.batch_size, facts, default_rate(budget, steps)),
-            sparsity=kept,
+            sparsity=count,
             penalty=Penalty(kind="l2", alpha=facts.penalty.l2),
             guard=self.step_size is None,
         )
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """None beyond the mechanisms."""
-        return ()
-
-
-def kept_of(asked: int | None, facts: Facts, budget: Budget) -> int:
-    """Coefficients to keep: the recipe's own number, the estimator's, or a default; never more than are allowed."""
-    return min(asked or facts.sparsity or default_sparsity(facts, budget, peel=False), facts.cap)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
 
 from ..facts import Facts
 from ..privacy.budget import Budget
 from ..solvers.scsg import SCSG
-from .base import centred
-from .controlled import check_controlled, controlled, length_assumption
+from .rules.epochs import PrivateEpochs
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPSVRGHT:
+class DPSVRGHT(PrivateEpochs):
     r"""Private stochastic variance-reduced gradients with hard thresholding (DP-SVRG-HT [L22]_).
 
     `DPSCSGHT` with snapshots on every row, B = n:
@@ -50,22 +49,7 @@ class DPSVRGHT:
     """
 
     name: ClassVar[str] = "dp_svrg_ht"
-    private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
-    needs: ClassVar[tuple[str, ...]] = ()
-
-    epochs: int | None = None
-    step_size: float | None = None
-    clip: float | None = None
-    inner_batch_size: float | None = None
-    option: str = "II"
-    length_seed: int | None = None
-    change_clip: float | None = None
-    snapshot_share: float = 0.3
-    sparsity: int | None = None
-
-    def __post_init__(self) -> None:
-        check_controlled(batch_size=None, **asdict(self))
 
     @classmethod
     def from_theory(
@@ -95,15 +79,6 @@ class DPSVRGHT:
             sparsity=sparsity,
         )
 
-    def view(self, facts: Facts) -> Facts:
-        """Midpoint shift and intercept column."""
-        return centred(facts, facts.intercept > 0)
-
-    def solver(self, facts: Facts, budget: Budget | None) -> SCSG:
-        """The loop with the rule of the docstring."""
-        assert budget is not None
-        return controlled(facts, budget, batch_size=facts.n_rows, **asdict(self))
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """That the seed of a random length was not picked for its outcome."""
-        return length_assumption(self.option, self.length_seed)
+    def solver(self, facts: Facts, budget: Budget) -> SCSG:
+        """The loop with snapshots on every row."""
+        return self.loop(facts, budget, facts.n_rows)

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers.transfer import Auxiliary, KnowledgeTransfer
-from .base import centred, positive, typical_target, whole
-from .dp_ight import default_sparsity
-from .on_support import (
+from .base import PrivateRecipe
+from .rules.auxiliary import auxiliary_rows, check_auxiliary, theory
+from .rules.fields import positive, whole
+from .rules.screening import (
     check_mechanism,
     check_part,
     require_convex,
@@ -20,11 +21,11 @@ from .on_support import (
     support_norm,
     typical_norm,
 )
-from .public_rows import auxiliary_rows, check_auxiliary, theory
+from .rules.sparsity import default_sparsity
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPSLKT:
+class DPSLKT(PrivateRecipe):
     r"""Private sparse learning by knowledge transfer [WG20]_, with a teacher that is stable (KT-R).
 
     .. math:: S = \text{s features chosen privately}, \qquad
@@ -79,7 +80,7 @@ class DPSLKT:
     ----------
     Theorem 4.3 of [WG20]_ is false: its teacher minimises over all s-sparse vectors, and one record can exchange the
     support, which moves the teacher by :math:`\sqrt2/(1+2\lambda)` for any n (claimed epsilon 1, true 120 at n = 1001;
-    see ``dpsl_kt_published``). Its proof also loses a factor 2 in (B.3) and hides :math:`|y|` and :math:`\|\theta\|` in a
+    see docs/papers.md). Its proof also loses a factor 2 in (B.3) and hides :math:`|y|` and :math:`\|\theta\|` in a
     constant. Here the support is chosen privately first, slopes are clipped, the minimiser is exact, and noise fits.
     For the same :math:`\lambda` and :math:`\gamma = RK_\infty` the noise on labels is about the printed one (the factor lost there
     is about what its bound on :math:`\|\tilde X\|` gives away, and the exact curve saves another quarter): what costs is the
@@ -91,9 +92,7 @@ class DPSLKT:
     """
 
     name: ClassVar[str] = "dpsl_kt"
-    private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
-    needs: ClassVar[tuple[str, ...]] = ()
 
     release: str = "theta"
     auxiliary: Any = field(default=None, compare=False)
@@ -153,13 +152,8 @@ class DPSLKT:
         )
         return cls(ridge=ridge, sparsity=sparsity)
 
-    def view(self, facts: Facts) -> Facts:
-        """Midpoint shift and intercept column."""
-        return centred(facts, facts.intercept > 0)
-
-    def solver(self, facts: Facts, budget: Budget | None) -> KnowledgeTransfer:
+    def solver(self, facts: Facts, budget: Budget) -> KnowledgeTransfer:
         """Teacher and student with the rules of the docstring."""
-        assert budget is not None
         require_convex(facts, self.name)
         s = min(self.sparsity or facts.sparsity or default_sparsity(facts, budget, peel=True), facts.cap)
         mu = math.sqrt(2 * (1 - self.selection) * budget.as_rho())
@@ -169,7 +163,7 @@ class DPSLKT:
         G = self.clip or R * min(K, generous * typical_norm(facts, s))
         ridge = facts.n_rows * (facts.penalty.l2 + (self.ridge or 0.0))
         if ridge == 0:
-            noise = budget.kappa * facts.curvature * facts.n_rows * G * K / (typical_target(facts) * mu * s)
+            noise = budget.kappa * facts.curvature * facts.n_rows * G * K / (facts.target.typical * mu * s)
             ridge = 0.5 * K * math.sqrt(noise)
         m = self.auxiliary_rows or auxiliary_rows(facts.n_rows, s + facts.free)
         return KnowledgeTransfer(

@@ -11,20 +11,18 @@ import numpy as np
 from ..facts import Facts
 from ..privacy.adjacency import Adjacency
 from ..privacy.budget import Budget
-from ..solvers.dual_averaging import Averaging, Weighting
 from ..solvers.dual_averaging import DualAveraging as Loop
-from .base import centred, positive, whole
+from ..solvers.dual_averaging import Weighting
+from .base import PrivateRecipe
+from .rules.averaging import INTERCEPT, averaging, check_loop, intercept_weight, low_intercept, typical_slope
+from .rules.views import centre
 
-#: Part of a row's squared length that the intercept column has.
-INTERCEPT = 0.01
-#: A first step this many times the inverse curvature of rows of length 1 is stable with momentum 0.9.
-STABLE = 19.0
 #: Parts of the budget for the means of columns, and for one number: a mean length of rows, or the balance of classes.
 MEANS, SIZE = 0.06, 0.005
 
 
 @dataclass(frozen=True, kw_only=True)
-class DualAveraging:
+class DualAveraging(PrivateRecipe):
     r"""Calibrated dual averaging on privately weighted columns: every release Gaussian, made for sparse rows.
 
     .. math:: Z_{t+1} = Z_t - \eta_t\,v_t, \quad v_t = \beta v_{t-1} + (1-\beta)\tilde g_t, \quad
@@ -76,9 +74,7 @@ class DualAveraging:
     """
 
     name: ClassVar[str] = "dual_averaging"
-    private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l2", "l1", "elasticnet", "box")
-    needs: ClassVar[tuple[str, ...]] = ()
 
     steps: int | None = None
     clip: float | None = None
@@ -103,16 +99,15 @@ class DualAveraging:
         Zero as a bound mostly means absence (counts, pixels, indicators): rows are shorter as they are, and means tell
         frequent columns from rare ones.
         """
-        shown = centred(facts, facts.intercept > 0)
+        shown = centre(facts, facts.intercept > 0)
         if not np.array_equal(shown.shift, facts.shift):
             ends = (np.asarray(facts.lower) == 0) | (np.asarray(facts.upper) == 0)
             shown = shown.with_(shift=np.where(ends, 0.0, shown.shift))
         return low_intercept(shown)
 
-    def solver(self, facts: Facts, budget: Budget | None) -> Loop:
+    def solver(self, facts: Facts, budget: Budget) -> Loop:
         """The loop with the rules of the docstring."""
-        assert budget is not None
-        d, classes = facts.n_features, facts.loss == "logistic"
+        d, classes = facts.n_features, facts.target.classes
         few = facts.sparsity is not None and facts.sparsity < d / 4
         weighted = self.weights == "private"
         rule = weighting(facts, budget, 0.8 if classes else 1.0) if weighted else None
@@ -143,62 +138,6 @@ class DualAveraging:
             refit_fill=fill,
         )
 
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """None beyond the mechanisms."""
-        return ()
-
-
-def check_loop(steps: int | None, clip: float | None, momentum: float, margin_noise: float | None) -> None:
-    """Refuse constants of the loop that make no sense."""
-    whole(steps, "steps")
-    positive(clip, "clip")
-    positive(margin_noise, "margin_noise")
-    if not 0 <= momentum < 1:
-        raise ValueError(f"momentum must lie in [0, 1), got {momentum!r}.")
-
-
-def low_intercept(facts: Facts) -> Facts:
-    """An intercept column no higher than the features' bound or a tenth of a row."""
-    if facts.intercept <= 0:
-        return facts
-    return facts.with_(intercept=min(facts.feature_bound, math.sqrt(INTERCEPT) * facts.row_bound))
-
-
-def intercept_weight(facts: Facts) -> float:
-    """Weight that makes the intercept column a hundredth of a squared row of length 1."""
-    return math.sqrt(INTERCEPT) / facts.intercept if facts.free else 1.0
-
-
-def typical_slope(facts: Facts, part: float) -> float:
-    """A clip for rows of length 1: a third of the target bound for regression, else `part` of the largest slope."""
-    if facts.loss in ("squared", "huber"):
-        return min(facts.target_bound / 3, facts.slope_bound)
-    return part * min(facts.target_bound, facts.slope_bound)
-
-
-def averaging(
-    facts: Facts,
-    budget: Budget,
-    share: float,
-    clip: float,
-    margin_noise: float,
-    *,
-    steps: int | None,
-    momentum: float,
-) -> Averaging:
-    r"""The loop whose noise on the margin of a row of length 1 is `margin_noise`, with enough steps to be stable.
-
-    Rows of length 1 give a curvature of at most :math:`\beta_0`, and momentum :math:`\beta` is stable for steps below
-    :math:`2(1+\beta)/((1-\beta)\beta_0)`. Real rows spread over many directions, so that twice this is allowed to a first
-    step; where the budget would buy a longer path than 400 such steps, the path is shortened to that.
-    """
-    unit = clip if facts.loss in ("squared", "huber") else 1.0
-    root = budget.as_mu() * math.sqrt(share)
-    length = margin_noise * unit * facts.n_rows * root / (budget.kappa * clip)
-    steps = steps or min(400, max(100, math.ceil(length * facts.curvature / STABLE)))
-    length = min(length, 2 * STABLE * steps / facts.curvature)
-    return Averaging(steps=steps, length=length, clip=clip, share=share, momentum=momentum)
-
 
 def weighting(facts: Facts, budget: Budget, fill: float) -> Weighting:
     """Means count from twice the standard deviation of their noise on; classes are counted if there is an intercept."""
@@ -212,7 +151,7 @@ def weighting(facts: Facts, budget: Budget, fill: float) -> Weighting:
         row_norm=facts.row_bound,
         least=least_size(facts, budget, 0.02),
         fill=fill,
-        balance_share=SIZE if facts.loss == "logistic" and facts.free else 0.0,
+        balance_share=SIZE if facts.target.classes and facts.free else 0.0,
     )
 
 

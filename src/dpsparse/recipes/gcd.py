@@ -8,16 +8,16 @@ from typing import ClassVar
 import numpy as np
 
 from ..facts import Facts
-from ..privacy.budget import Budget
 from ..privacy.plan import Noise
 from ..solvers.coordinates import ColumnSquares
 from ..solvers.gcd import GreedyCD
-from .base import centred, positive, whole
+from .base import Baseline
 from .dp_gcd import RULES
+from .rules.fields import positive, whole
 
 
 @dataclass(frozen=True, kw_only=True)
-class GCD:
+class GCD(Baseline):
     r"""Greedy coordinate descent, **without privacy**: a baseline to compare `dp_gcd` with.
 
     .. math:: w_{t+1,j_t} = \mathrm{prox}_{\gamma\psi/H_j}\bigl(w_{t,j_t} - \tfrac{\gamma}{H_j}\nabla_{j_t}(w_t)\bigr),
@@ -38,9 +38,7 @@ class GCD:
     """
 
     name: ClassVar[str] = "gcd"
-    private: ClassVar[bool] = False
     penalties: ClassVar[tuple[str, ...]] = ("l2", "l1", "elasticnet", "box")
-    needs: ClassVar[tuple[str, ...]] = ()
 
     steps: int | None = None
     step_size: float = 1.0
@@ -52,12 +50,8 @@ class GCD:
         if self.rule not in RULES:
             raise ValueError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}.")
 
-    def view(self, facts: Facts) -> Facts:
-        """Midpoint shift and intercept column."""
-        return centred(facts, facts.intercept > 0)
-
-    def solver(self, facts: Facts, budget: Budget | None) -> GreedyCD:
-        """The loop, exact."""
+    def solver(self, facts: Facts) -> GreedyCD:
+        """The loop on exact gradients, with the rules of the docstring."""
         bounds = np.r_[facts.half_widths**2, [facts.intercept**2] * facts.free]
         return GreedyCD(
             rule=self.rule,
@@ -68,7 +62,3 @@ class GCD:
             selection_noise=Noise.NONE,
             noise=Noise.NONE,
         )
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """None: nothing is promised."""
-        return ()

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..facts import Clip, Facts
-from ..privacy.budget import Budget
 from ..privacy.plan import Noise
 from ..solvers import IHT
-from .base import centred, positive, whole
+from .base import Baseline
+from .rules.fields import positive, whole
 
 
 @dataclass(frozen=True, kw_only=True)
-class IGHT:
+class IGHT(Baseline):
     r"""Iterative gradient hard thresholding, **without privacy**: a baseline to compare with.
 
     .. math:: w_{t+1} = H_s\bigl(w_t - \eta\,\nabla L(w_t)\bigr)
@@ -34,9 +34,7 @@ class IGHT:
     """
 
     name: ClassVar[str] = "ight"
-    private: ClassVar[bool] = False
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
-    needs: ClassVar[tuple[str, ...]] = ()
 
     steps: int = 200
     step_size: float | None = None
@@ -47,12 +45,8 @@ class IGHT:
         positive(self.step_size, "step_size")
         positive(self.radius, "radius")
 
-    def view(self, facts: Facts) -> Facts:
-        """Midpoint shift and intercept column."""
-        return centred(facts, facts.intercept > 0)
-
-    def solver(self, facts: Facts, budget: Budget | None) -> IHT:
-        """The loop, exact."""
+    def solver(self, facts: Facts) -> IHT:
+        """The loop on exact gradients, with the rules of the docstring."""
         step = self.step_size or 1.0 / (facts.curvature * facts.norm_bound**2 + facts.penalty.l2)
         return IHT(
             sparsity=facts.cap,
@@ -63,7 +57,3 @@ class IGHT:
             radius=self.radius,
             noise=Noise.NONE,
         )
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """None: nothing is promised."""
-        return ()

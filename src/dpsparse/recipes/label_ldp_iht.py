@@ -12,18 +12,19 @@ from ..privacy.plan import Noise
 from ..solvers import IHT
 from ..solvers.label import OnLabels
 from ..solvers.proximal import AcceleratedProximal
-from .base import centred, positive, whole
-from .reports import LABELS, check_mechanism, label_deviation, label_threshold
+from .base import PrivateRecipe
+from .rules.fields import positive, whole
+from .rules.reports import LABELS, check_mechanism, label_deviation, label_threshold
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelLDPIHT:
+class LabelLDPIHT(PrivateRecipe):
     r"""Hard thresholding on randomised labels (Label-LDP-IHT [WX19]_): non-interactive; **features are treated as public**.
 
     .. math:: \tilde y_i = R_\epsilon(y_i), \qquad
               w_{t+1} = \Pi\,H_s\Bigl(w_t + \tfrac\eta n X^\top(\tilde y - f(Xw_t))\Bigr)
 
-    Everybody randomises the own label once; the rest is ordinary computation. f is the identity for squared loss and the mean
+    Everybody randomises their own label once; the rest is ordinary computation. f is the identity for squared loss and the mean
     of the loss for logistic, Poisson and known links. Error grows with :math:`\log p` only.
 
     Parameters
@@ -63,9 +64,7 @@ class LabelLDPIHT:
     """
 
     name: ClassVar[str] = "label_ldp_iht"
-    private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
-    needs: ClassVar[tuple[str, ...]] = ()
 
     steps: int | None = None
     step_size: float | None = None
@@ -105,13 +104,8 @@ class LabelLDPIHT:
             radius=1.0,
         )
 
-    def view(self, facts: Facts) -> Facts:
-        """Midpoint shift and intercept column."""
-        return centred(facts, facts.intercept > 0)
-
-    def solver(self, facts: Facts, budget: Budget | None) -> OnLabels:
+    def solver(self, facts: Facts, budget: Budget) -> OnLabels:
         """One ask, and the loop of IGHT on what it gives."""
-        assert budget is not None
         noise, randomiser = LABELS[self.mechanism]
         asked = self.sparsity or facts.sparsity
         s = min(asked or clear_features(facts, budget, self.mechanism), facts.cap)
@@ -131,17 +125,13 @@ class LabelLDPIHT:
             scout = AcceleratedProximal(steps=self.steps or 100, sparsity=facts.cap, penalty=penalty)
         return OnLabels(loop=loop, noise=noise, randomiser=randomiser, scout=scout)
 
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """None beyond what the caveat says."""
-        return ()
-
 
 def clear_features(facts: Facts, budget: Budget, mechanism: str) -> int:
     """Features that randomised labels can tell from noise."""
-    ratio = (0.5 if facts.loss == "logistic" else facts.target_bound / 3) / label_deviation(facts, budget, mechanism)
+    ratio = facts.target.spread / label_deviation(facts, budget, mechanism)
     return max(1, min(int(facts.n_rows * ratio**2 / (2 * math.log(max(facts.n_features, 2)))), facts.n_features))
 
 
 def largest_norm(facts: Facts) -> float | None:
     """A ball for losses whose minimum may run away on few randomised labels."""
-    return None if facts.loss == "squared" else 4 * math.sqrt(facts.dimension) / facts.norm_bound
+    return None if facts.quadratic else 4 * math.sqrt(facts.dimension) / facts.norm_bound

@@ -10,12 +10,13 @@ from ..facts import Facts, Penalty
 from ..privacy.budget import Budget
 from ..solvers.label import OnLabels
 from ..solvers.proximal import AcceleratedProximal
-from .base import centred, positive, whole
-from .reports import LABELS, check_mechanism, label_threshold, report_epsilon
+from .base import PrivateRecipe
+from .rules.fields import positive, whole
+from .rules.reports import LABELS, check_mechanism, label_threshold, report_epsilon
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelLDPLasso:
+class LabelLDPLasso(PrivateRecipe):
     r"""The lasso on randomised labels [WX19]_: non-interactive; **features are treated as public**.
 
     .. math:: \min_w \tfrac1{2n}\textstyle\sum_i (\tilde y_i - \langle x_i, w\rangle)^2 + \lambda\|w\|_1, \qquad
@@ -49,9 +50,7 @@ class LabelLDPLasso:
     """
 
     name: ClassVar[str] = "label_ldp_lasso"
-    private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l1", "elasticnet")
-    needs: ClassVar[tuple[str, ...]] = ()
 
     steps: int = 200
     constant: float | None = None
@@ -62,13 +61,8 @@ class LabelLDPLasso:
         positive(self.constant, "constant")
         check_mechanism(self.mechanism, LABELS)
 
-    def view(self, facts: Facts) -> Facts:
-        """Midpoint shift and intercept column."""
-        return centred(facts, facts.intercept > 0)
-
-    def solver(self, facts: Facts, budget: Budget | None) -> OnLabels:
+    def solver(self, facts: Facts, budget: Budget) -> OnLabels:
         """One ask, and an accelerated proximal loop on what it gives."""
-        assert budget is not None
         noise, randomiser = LABELS[self.mechanism]
         penalty = facts.penalty
         if not penalty.active:
@@ -81,7 +75,3 @@ class LabelLDPLasso:
             return 0.5 * label_threshold(facts, budget, self.mechanism)
         root = math.sqrt(math.log(max(facts.n_features, 2)) / facts.n_rows)
         return self.constant * root / report_epsilon(budget)
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """None beyond what the caveat says."""
-        return ()

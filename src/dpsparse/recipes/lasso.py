@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..facts import Facts, Penalty
-from ..privacy.budget import Budget
 from ..solvers.proximal import AcceleratedProximal
-from .base import centred, typical_target, whole
+from .base import Baseline
+from .rules.fields import whole
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lasso:
+class Lasso(Baseline):
     r"""The lasso, **without privacy**: a baseline to compare with.
 
     .. math:: \min_w \tfrac1n\textstyle\sum_i \phi(\langle x_i, w\rangle, y_i) + \alpha\|w\|_1
@@ -38,29 +38,19 @@ class Lasso:
     """
 
     name: ClassVar[str] = "lasso"
-    private: ClassVar[bool] = False
     penalties: ClassVar[tuple[str, ...]] = ("l1", "elasticnet")
-    needs: ClassVar[tuple[str, ...]] = ()
 
     steps: int = 1000
 
     def __post_init__(self) -> None:
         whole(self.steps, "steps")
 
-    def view(self, facts: Facts) -> Facts:
-        """Midpoint shift and intercept column."""
-        return centred(facts, facts.intercept > 0)
-
-    def solver(self, facts: Facts, budget: Budget | None) -> AcceleratedProximal:
-        """The loop, exact."""
+    def solver(self, facts: Facts) -> AcceleratedProximal:
+        """The loop on exact gradients, with the rules of the docstring."""
         penalty = facts.penalty
         if not penalty.active:
-            unit = 0.5 if facts.loss == "logistic" else typical_target(facts)
+            unit = facts.target.spread
             d = facts.n_features
             column = facts.row_bound / math.sqrt(d)
             penalty = Penalty(kind="l1", alpha=0.15 * unit * column * math.sqrt(2 * math.log(max(d, 2)) / facts.n_rows))
         return AcceleratedProximal(steps=self.steps, penalty=penalty, sparsity=facts.cap)
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """None: nothing is promised."""
-        return ()

@@ -9,16 +9,17 @@ from typing import ClassVar
 from ..facts import Facts
 from ..privacy.budget import Budget
 from ..solvers.dual_averaging import DualAveraging as Loop
-from .base import centred
-from .dp_ight import default_sparsity
-from .dual_averaging import INTERCEPT, averaging, check_loop, intercept_weight, low_intercept, typical_slope
+from .base import PrivateRecipe
+from .rules.averaging import INTERCEPT, averaging, check_loop, intercept_weight, low_intercept, typical_slope
+from .rules.sparsity import default_sparsity
+from .rules.views import centre
 
 #: A path of this many steps of d/beta_0, for rows of length 1 that spread over d columns, has converged.
 LONGEST = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class LazyIHT:
+class LazyIHT(PrivateRecipe):
     r"""Hard thresholding that forgets nothing: DP-IGHT with the threshold applied only where the gradient is taken.
 
     .. math:: Z_{t+1} = Z_t - \eta_t\,v_t, \quad v_t = \beta v_{t-1} + (1-\beta)\,\tilde g\bigl(H_s(Z_t)\bigr), \quad
@@ -60,9 +61,7 @@ class LazyIHT:
     """
 
     name: ClassVar[str] = "lazy_iht"
-    private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l2", "l1", "elasticnet", "box")
-    needs: ClassVar[tuple[str, ...]] = ()
 
     steps: int | None = None
     clip: float | None = None
@@ -77,11 +76,10 @@ class LazyIHT:
 
     def view(self, facts: Facts) -> Facts:
         """Midpoint shift and a low intercept column."""
-        return low_intercept(centred(facts, facts.intercept > 0))
+        return low_intercept(centre(facts, facts.intercept > 0))
 
-    def solver(self, facts: Facts, budget: Budget | None) -> Loop:
+    def solver(self, facts: Facts, budget: Budget) -> Loop:
         """The lazy loop with the rule of the docstring."""
-        assert budget is not None
         clip = self.clip or typical_slope(facts, 0.5)
         loop = averaging(facts, budget, 1.0, clip, self.margin_noise, steps=self.steps, momentum=self.momentum)
         longest = LONGEST * facts.n_features / facts.curvature
@@ -93,7 +91,3 @@ class LazyIHT:
             lazy=True,
             settled=self.settled,
         )
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """None beyond the mechanisms."""
-        return ()

@@ -9,12 +9,13 @@ from typing import ClassVar
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers import IHT
-from .base import centred, positive, typical_target, whole
-from .reports import VECTORS, check_mechanism, report_epsilon, report_error, vectors
+from .base import PrivateRecipe
+from .rules.fields import positive, whole
+from .rules.reports import VECTORS, check_mechanism, report_epsilon, report_error, vectors
 
 
 @dataclass(frozen=True, kw_only=True)
-class LDPIHT:
+class LDPIHT(PrivateRecipe):
     r"""Iterative hard thresholding in the local model (LDP-IHT [WX19]_), sequentially interactive.
 
     .. math:: w_t = \Pi\,H_s\Bigl(w_{t-1} - \eta\,\tfrac1{|S_t|}\textstyle\sum_{i\in S_t} R_\epsilon\bigl(\mathrm{clip}_r\,g_i(w_{t-1})\bigr)\Bigr)
@@ -67,9 +68,7 @@ class LDPIHT:
     """
 
     name: ClassVar[str] = "ldp_iht"
-    private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
-    needs: ClassVar[tuple[str, ...]] = ()
 
     steps: int | None = None
     step_size: float | None = None
@@ -114,13 +113,8 @@ class LDPIHT:
             radius=1.0,
         )
 
-    def view(self, facts: Facts) -> Facts:
-        """Midpoint shift and intercept column."""
-        return centred(facts, facts.intercept > 0)
-
-    def solver(self, facts: Facts, budget: Budget | None) -> IHT:
+    def solver(self, facts: Facts, budget: Budget) -> IHT:
         """The loop with the rules of the docstring."""
-        assert budget is not None
         steps = self.steps or min(
             10, facts.n_rows, theory_steps(facts.n_rows, facts.dimension, report_epsilon(budget), up=False)
         )
@@ -129,7 +123,7 @@ class LDPIHT:
                 f"{steps} steps need at least as many people, since each speaks once; there are {facts.n_rows}."
             )
         clip = self.clip or self._residual(facts) * facts.norm_bound
-        times = 2 if facts.loss == "logistic" else 3
+        times = 2 if facts.target.classes else 3
         first = self.step_size or times * facts.n_features / (facts.curvature * facts.norm_bound**2)
         noise, rows = vectors(self.mechanism, self.seed)
         return IHT(
@@ -146,17 +140,13 @@ class LDPIHT:
     @staticmethod
     def _residual(facts: Facts) -> float:
         """Residuals beyond are cut."""
-        return min(typical_target(facts) / 4, facts.slope_bound)
+        return min(facts.target.typical / 4, facts.slope_bound)
 
     def clear_features(self, facts: Facts, budget: Budget, clip: float, steps: int) -> int:
         """Features whose share of a typical target stands above the noise."""
         noise = clip * report_error(facts, budget, self.mechanism) * math.sqrt(steps / facts.n_rows)
         entry = facts.norm_bound / math.sqrt(facts.dimension)
         return max(1, min(int((self._residual(facts) * entry / (2 * noise)) ** 2), facts.n_features))
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """None beyond the mechanisms."""
-        return ()
 
 
 def theory_steps(n_rows: int, n_features: int, epsilon: float, constant: float = 1.0, *, up: bool = True) -> int:

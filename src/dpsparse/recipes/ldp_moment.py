@@ -9,13 +9,14 @@ from typing import ClassVar
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers import IHT
-from .base import positive, whole
+from .base import PrivateRecipe
 from .ldp_iht import LDPIHT
-from .reports import VECTORS, check_mechanism, vectors
+from .rules.fields import positive, whole
+from .rules.reports import VECTORS, check_mechanism, vectors
 
 
 @dataclass(frozen=True, kw_only=True)
-class LDPMoment:
+class LDPMoment(PrivateRecipe):
     r"""One randomised moment from everybody [WX19]_: non-interactive, for features uniform on :math:`\{-b, b\}^p`.
 
     .. math:: w = \Pi\,H_s\Bigl(\tfrac1{n b^2}\textstyle\sum_i R_\epsilon\bigl(\mathrm{clip}_r\,(x_i y_i)\bigr)\Bigr)
@@ -49,7 +50,6 @@ class LDPMoment:
     """
 
     name: ClassVar[str] = "ldp_moment"
-    private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[tuple[str, ...]] = ("known-design",)
 
@@ -68,14 +68,13 @@ class LDPMoment:
         """Columns as they are, which a known design has centred; the intercept column as high as a feature."""
         return facts.with_(intercept=facts.feature_bound) if facts.intercept > 0 else facts
 
-    def solver(self, facts: Facts, budget: Budget | None) -> IHT:
+    def solver(self, facts: Facts, budget: Budget) -> IHT:
         """One step from zero, as long as the known second moment says."""
-        assert budget is not None
-        if facts.loss not in ("squared", "logistic"):
+        if not (facts.target.classes or facts.quadratic):
             raise ValueError(f"ldp_moment is for squared and logistic loss, got {facts.loss!r}. Use recipe='ldp_iht'.")
         if facts.start is not None:
             raise ValueError("ldp_moment takes one step from zero and no start vector. Use recipe='ldp_iht'.")
-        clip = self.clip or facts.norm_bound * (0.5 if facts.loss == "logistic" else facts.target_bound / 2)
+        clip = self.clip or facts.norm_bound * (0.5 if facts.target.classes else facts.target_bound / 2)
         noise, rows = vectors(self.mechanism, seed=0)
         rule = LDPIHT(mechanism=self.mechanism)
         step = 1 / (facts.curvature * facts.feature_bound**2)

@@ -12,11 +12,12 @@ from ..facts import Facts
 from ..privacy.budget import Budget
 from ..solvers.polish_schedule import Rule, log_features
 from ..solvers.select_polish import SelectAndPolish
-from .base import positive, whole
+from .base import PrivateRecipe
+from .rules.fields import positive, whole
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelectPolish:
+class SelectPolish(PrivateRecipe):
     r"""Select + polish: select a few coordinates by noisy correlation, polish them by preconditioned noisy steps, and repeat.
 
     .. math::
@@ -85,10 +86,7 @@ class SelectPolish:
     """
 
     name: ClassVar[str] = "select_polish"
-    private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
-    needs: ClassVar[tuple[str, ...]] = ()
-    losses: ClassVar[tuple[str, ...]] = ("squared", "huber", "logistic")
 
     rounds: int | None = None
     steps: int | None = None
@@ -114,13 +112,12 @@ class SelectPolish:
         means = (facts.shift - shown.shift) * ones if np.any(facts.shift) else None
         return shown.with_(intercept=shown.feature_bound, means=means)
 
-    def solver(self, facts: Facts, budget: Budget | None) -> SelectAndPolish:
+    def solver(self, facts: Facts, budget: Budget) -> SelectAndPolish:
         """The loop with the rule of the docstring."""
-        assert budget is not None
-        if facts.loss not in self.losses:
+        if not facts.target.direct:
             raise ValueError(
-                f"recipe {self.name!r} cannot take the loss {facts.loss!r}; it takes {', '.join(self.losses)}. "
-                "Use recipe='dual_averaging', which takes any."
+                f"recipe {self.name!r} cannot take the loss {facts.loss!r}; it takes losses of classes, and of numbers without a link, "
+                "such as squared, huber and logistic. Use recipe='dual_averaging', which takes any."
             )
         if facts.start is not None:
             raise ValueError(f"recipe {self.name!r} selects from zero and cannot use a start vector; leave start=None.")
@@ -129,10 +126,6 @@ class SelectPolish:
         rho = budget.as_rho() * (2 / budget.kappa) ** 2
         sparsity = min(facts.sparsity or default_sparsity(facts, rho, rule), facts.n_features)
         return SelectAndPolish(sparsity=sparsity, rho=rho, rule=rule, ridge=facts.penalty.l2)
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """None beyond the mechanisms."""
-        return ()
 
 
 def default_sparsity(facts: Facts, rho: float, rule: Rule) -> int:

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..facts import Clip, Facts, Penalty
-from ..privacy.budget import Budget
 from ..privacy.plan import Noise
 from ..solvers.sgd import SGD
-from .base import centred, positive, whole
-from .dp_sgd import check_schedule
-from .stochastic import FEW, batches
+from .base import Baseline
+from .rules.fields import positive, whole
+from .rules.walks import FEW, batches, check_schedule
 
 
 @dataclass(frozen=True, kw_only=True)
-class SGDHT:
+class SGDHT(Baseline):
     r"""Stochastic gradient hard thresholding, **without privacy**: a baseline to compare with.
 
     .. math:: w_{t+1} = H_s\Bigl(w_t - \eta\,\tfrac{1}{qn}\textstyle\sum_{i \in B_t} g_i(w_t)\Bigr)
@@ -37,9 +36,7 @@ class SGDHT:
     """
 
     name: ClassVar[str] = "sgd_ht"
-    private: ClassVar[bool] = False
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
-    needs: ClassVar[tuple[str, ...]] = ()
 
     steps: int = 200
     step_size: float | None = None
@@ -50,12 +47,8 @@ class SGDHT:
         positive(self.step_size, "step_size")
         check_schedule(self.batch_size, self.steps)
 
-    def view(self, facts: Facts) -> Facts:
-        """Midpoint shift and intercept column."""
-        return centred(facts, facts.intercept > 0)
-
-    def solver(self, facts: Facts, budget: Budget | None) -> SGD:
-        """The loop, exact."""
+    def solver(self, facts: Facts) -> SGD:
+        """The loop on exact gradients, with the rules of the docstring."""
         step = self.step_size or 1.0 / (facts.curvature * facts.norm_bound**2 + facts.penalty.l2)
         sizes = self.batch_size
         if sizes is None:
@@ -70,7 +63,3 @@ class SGDHT:
             secant=self.step_size is None,
             noise=Noise.NONE,
         )
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """None: nothing is promised."""
-        return ()

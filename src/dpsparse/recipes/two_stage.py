@@ -9,9 +9,9 @@ from typing import ClassVar
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers.two_stage import SelectMinimise
-from .base import centred, positive, typical_target, whole
-from .dp_ight import default_sparsity
-from .on_support import (
+from .base import PrivateRecipe
+from .rules.fields import positive, whole
+from .rules.screening import (
     check_mechanism,
     check_part,
     require_convex,
@@ -20,10 +20,11 @@ from .on_support import (
     support_norm,
     typical_norm,
 )
+from .rules.sparsity import default_sparsity
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoStage:
+class TwoStage(PrivateRecipe):
     r"""Two-stage private regression [KST12]_: choose s features, then minimise a randomly tilted objective on them.
 
     .. math:: S = \mathrm{top}_s\,\bigl|\textstyle\sum_i \mathrm{clip}(g_{ij}(0))\bigr|, \qquad
@@ -80,9 +81,7 @@ class TwoStage:
     """
 
     name: ClassVar[str] = "two_stage"
-    private: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
-    needs: ClassVar[tuple[str, ...]] = ()
 
     stage1: str = "scores"
     mechanism: str = "auto"
@@ -102,13 +101,8 @@ class TwoStage:
         for field in ("residual", "clip", "row_clip", "ridge"):
             positive(getattr(self, field), field)
 
-    def view(self, facts: Facts) -> Facts:
-        """Midpoint shift and intercept column."""
-        return centred(facts, facts.intercept > 0)
-
-    def solver(self, facts: Facts, budget: Budget | None) -> SelectMinimise:
+    def solver(self, facts: Facts, budget: Budget) -> SelectMinimise:
         """Both stages with the rules of the docstring."""
-        assert budget is not None
         require_convex(facts, self.name)
         s = min(facts.sparsity or default_sparsity(facts, budget, peel=True), facts.n_features)
         rho = budget.as_rho()
@@ -120,7 +114,7 @@ class TwoStage:
         ridge = facts.n_rows * (facts.penalty.l2 + (self.ridge or 0.0))
         if ridge == 0:
             epsilon = budget.epsilon if budget.epsilon is not None else rho
-            balance = 0.6 * budget.kappa * L * K / (typical_target(facts) * m)
+            balance = 0.6 * budget.kappa * L * K / (facts.target.typical * m)
             ridge = max(2 * facts.curvature * K**2 / epsilon, balance)
         parts = None
         if self.stage1 == "votes":
@@ -132,7 +126,3 @@ class TwoStage:
             row_norm=K,
             ridge=ridge,
         )
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """None beyond the mechanisms."""
-        return ()

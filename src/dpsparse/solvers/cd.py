@@ -72,7 +72,7 @@ class RandomCD:
         w = at.first()
         every = -(-self.steps // KEPT)
         for turn, j in enumerate(oracle.plan.public["order"], start=1):
-            w = at.moved(w, int(j), float(oracle.gradient_at(w, np.array([j]), clip=at.clip)[0]))
+            w = at.move(w, int(j), float(oracle.gradient_at(w, np.array([j]), clip=at.clip)[0]))
             if path is not None and (turn % every == 0 or turn == self.steps):
                 path.add(w, oracle)
         scale = np.sqrt(at.curvature)

@@ -94,7 +94,7 @@ class Coordinates:
             w = proximal_step(w, 1.0, penalty, self.facts.free)
         return hard_threshold(w, self.facts.cap, self.facts.free)
 
-    def moved(self, w: Vector, j: int, gradient: float) -> Vector:
+    def move(self, w: Vector, j: int, gradient: float) -> Vector:
         """A proximal step along coordinate j; the intercept is not penalised."""
         penalty, step = self.facts.penalty, self.step_size / self.curvature[j]
         out = w.copy()

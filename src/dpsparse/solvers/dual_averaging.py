@@ -13,7 +13,7 @@ in :math:`Z` is :math:`\tau\kappa C/(n\sqrt{2\rho})` for any number of steps: th
 are free.
 
 Around the loop: `Weighting` asks for the mean absolute entry of every column and gives frequent columns less weight, so
-that rare ones are heard; `Refit` looks at the coordinates that won, where rows are short, and runs the loop once more on
+that rare ones count too; `Refit` looks at the coordinates that won, where rows are short, and runs the loop once more on
 them alone. A penalty enters through its proximal map, as in regularised dual averaging [X10]_.
 
 References
@@ -64,7 +64,7 @@ class Averaging:
 
     @property
     def sizes(self) -> tuple[float, ...]:
-        """The steps."""
+        """One step size for each gradient, falling linearly, with sum `length`."""
         ramp = 1.0 - np.arange(self.steps) / self.steps
         return tuple(float(v) for v in ramp * (self.length / ramp.sum()))
 

@@ -75,7 +75,7 @@ class GreedyCD:
         for _ in range(self.steps):
             score = Greedy(self.rule, at.curvature, w, facts.penalty)
             j = oracle.select(w, 1, score=score, clip=at.clip, excluded=beyond_cap(w, facts))
-            w = at.moved(w, int(j[0]), float(oracle.gradient_at(w, j, clip=at.clip)[0]))
+            w = at.move(w, int(j[0]), float(oracle.gradient_at(w, j, clip=at.clip)[0]))
             if path is not None:
                 path.add(w, oracle)
         return w

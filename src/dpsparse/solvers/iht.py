@@ -82,7 +82,7 @@ class IHT:
         before: tuple[Vector, Vector] | None = None
         curvature = 0.0
         for turn, step in enumerate(self.step_sizes):
-            g = oracle.gradient(w, clip=self.clip) + self.ridge * penalised(w, free)
+            g = oracle.gradient(w, clip=self.clip) + self.ridge * without_intercept(w, free)
             if self.secant and before is not None:
                 moved = w - before[0]
                 length = float(moved @ moved)
@@ -136,7 +136,7 @@ class PeeledIHT:
         facts = oracle.facts
         w = facts.first()
         for turn, step in enumerate(self.step_sizes):
-            shrunk = w - step * self.ridge * penalised(w, facts.free)
+            shrunk = w - step * self.ridge * without_intercept(w, facts.free)
             support = oracle.select(w, self.sparsity, score=Magnitude(step, shrunk), clip=self.clip)
             support = np.r_[support, np.arange(facts.n_features, facts.dimension)]
             new = np.zeros_like(w)
@@ -148,7 +148,7 @@ class PeeledIHT:
         return w
 
 
-def penalised(w: Vector, free: int) -> Vector:
+def without_intercept(w: Vector, free: int) -> Vector:
     """The coefficients that a penalty sees: all but the intercept."""
     out = w.copy()
     out[w.size - free :] = 0.0

@@ -65,7 +65,7 @@ class Rule:
     @classmethod
     def of(cls, facts: Facts) -> Rule:
         """The rule for these facts."""
-        if facts.loss != "logistic":
+        if not facts.target.classes:
             return cls(rounds=6, reach=1.0, selection=0.6, residual_quantile=0.4)
         if facts.n_rows >= 2000:
             return cls(rounds=5, reach=0.7, selection=0.6, residual_quantile=0.5, steps=2, growth=3.0)
@@ -136,7 +136,7 @@ class Schedule:
         signal = rule.reach * n * facts.row_bound / (math.sqrt(d * sparsity) * size)
         wanted = math.ceil(min((signal * math.sqrt(2 * rule.selection * budget) / (2 * log_features(d))) ** 2, 1e9))
         k = rung(max(1, min(sparsity, wanted)), sparsity)
-        classes = facts.loss == "logistic"
+        classes = facts.target.classes
         rounds = rule.rounds
         if classes and n < 2000 and wanted < 2 * sparsity:
             rounds = 1

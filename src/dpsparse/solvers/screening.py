@@ -91,9 +91,9 @@ class Screening:
 
 def intercept_of(facts: Facts, slope: float) -> float:
     """The intercept of a model without features, from the mean slope of the loss at margin 0."""
-    if facts.loss == "logistic":
+    if facts.target.classes:
         odds = min(max(0.5 - slope, 0.02), 0.98)
         return math.log(odds / (1 - odds))
-    if facts.loss == "poisson":
+    if facts.target.counts:
         return math.log(min(max(1 - slope, 0.05), facts.curvature))
     return -slope

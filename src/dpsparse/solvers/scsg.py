@@ -32,9 +32,9 @@ from ..ops import hard_threshold
 from ..oracle import Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, EveryRow, Noise, Participation, Plan, RandomTimes
-from .iht import penalised
+from .iht import without_intercept
 from .sgd import DOUBT
-from .steps import answer_spread, coordinate_steps, curvature_along, followed, sampled_curvature
+from .steps import answer_spread, coordinate_steps, curvature_along, follow, sampled_curvature
 
 #: A change is never bounded below this part of the clip.
 LEAST_CHANGE = 2.0**-20
@@ -128,14 +128,14 @@ class SCSG:
                 bound = change_bound(w, anchor, self.clip, facts, self.change_clip)
                 change = oracle.gradient_change(w, anchor, clip=self.clip, change=bound)
                 if self.secant:
-                    curvature = followed(curvature, sampled_curvature(change, w, anchor, self.sparsity))
+                    curvature = follow(curvature, sampled_curvature(change, w, anchor, self.sparsity))
                 elif self.guard:
                     doubt = DOUBT * oracle.scale("change", 0, Clip(bound))
                     curvature = max(curvature_along(change, w - anchor, doubt), curvature)
                 step = self.step_size
                 if curvature > 0:
                     step = 1.0 / curvature if self.secant else min(step, 1.0 / curvature)
-                g = centre + change + self.ridge * penalised(w, facts.free)
+                g = centre + change + self.ridge * without_intercept(w, facts.free)
                 w = hard_threshold(w - coordinate_steps(step, facts) * g, self.sparsity, facts.free)
                 thresholds += 1
                 if path is not None:

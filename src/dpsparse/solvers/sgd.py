@@ -23,7 +23,7 @@ from ..ops import hard_threshold, proximal_step
 from ..oracle import Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Participation, Plan
-from .steps import answer_spread, coordinate_steps, curvature_along, followed, sampled_curvature
+from .steps import answer_spread, coordinate_steps, curvature_along, follow, sampled_curvature
 
 #: Standard deviations by which a guard doubts what it sees.
 DOUBT = 3.0
@@ -51,7 +51,7 @@ class SGD:
         Take `step_sizes` only at the start, and then 1 over the curvature that answers about the change of the gradient
         show, as `IHT` does; for exact answers.
     guard : bool
-        Shorten steps to 1 over the curvature that successive answers *prove*: their difference along the way gone, less
+        Shorten steps to 1 over the curvature that successive answers *prove*: their difference between two iterates, less
         three standard deviations of its noise. Public arithmetic on released answers; it acts only where noise is small.
     noise : Noise
         ``Noise.NONE`` for the non-private twin.
@@ -95,7 +95,7 @@ class SGD:
             g = oracle.gradient(w, clip=self.clip, ask=names[rows])
             if before is not None and self.secant:
                 change = oracle.gradient_change(w, before[0], clip=self.clip, change=2 * self.clip.norm)
-                curvature = followed(curvature, sampled_curvature(change, w, before[0], self.sparsity))
+                curvature = follow(curvature, sampled_curvature(change, w, before[0], self.sparsity))
                 step = 1.0 / curvature if curvature > 0 else step
             elif before is not None and self.guard:
                 doubt = DOUBT * math.sqrt(2.0) * answer_spread(oracle, names[rows], self.clip, rows)

@@ -25,7 +25,7 @@ def coordinate_steps(step: float, facts: Facts) -> Vector:
 
 
 def curvature_along(change: Vector, moved: Vector, doubt: float = 0.0) -> float:
-    """How much the loss bends along a way gone, from the change of the gradient, less a doubt in its size along that way."""
+    """A lower bound on the curvature between two iterates: the change of the gradient along their difference, less `doubt` for its noise."""
     length = float(np.linalg.norm(moved))
     return (float(change @ moved) / length - doubt) / length if length > 0 else 0.0
 
@@ -41,7 +41,7 @@ def sampled_curvature(change: Vector, here: Vector, there: Vector, sparsity: int
     return float(np.sum(change[support] ** 2)) / along if along > 0 else 0.0
 
 
-def followed(old: float, seen: float) -> float:
+def follow(old: float, seen: float) -> float:
     """The curvature to go by: what was just seen, forgetting at most a tenth of the old one; the old one if nothing was."""
     return max(seen, 0.9 * old) if seen > 0 else old
 

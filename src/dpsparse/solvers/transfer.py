@@ -3,8 +3,7 @@ r"""Knowledge transfer: a private teacher, public rows, and a student that never
 .. math:: \tilde y = \tilde X\theta_{teacher} \;(+\;\text{noise}), \qquad
           w_{t+1} = H_s\bigl(w_t - \tfrac\eta m\tilde X^\top(\tilde X w_t - \tilde y)\bigr)
 
-`KnowledgeTransfer` has a stable teacher on a privately chosen support; `PublishedTransfer` is DPSL-KT as printed [WG20]_,
-whose teacher is not stable. The student solves least squares on margins also after a logistic teacher: its labels are
+The teacher is stable, on a privately chosen support; that of DPSL-KT as printed [WG20]_ is not. The student solves least squares on margins also after a logistic teacher: its labels are
 the teacher's log-odds :math:`\langle\tilde x, \theta\rangle`, so its coefficients are log-odds too.
 
 References
@@ -21,7 +20,7 @@ import numpy as np
 
 from ..facts import Clip, Facts, Vector
 from ..ops import hard_threshold
-from ..oracle import Indices, Oracle, Path, PublishedLabels, RidgeMinimum
+from ..oracle import Indices, Oracle, Path, RidgeMinimum
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Plan
 from .screening import Screening
@@ -124,38 +123,6 @@ class KnowledgeTransfer:
         w = np.zeros(facts.dimension)
         # a released teacher labels without noise, and is the student that fits its labels
         w[support] = told if design is None else student(design, told, self.screening.count, facts.free, self.steps)
-        if path is not None:
-            path.add(w, oracle, thresholds=self.steps)
-        return w
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublishedTransfer:
-    """DPSL-KT as printed; `claimed` is the sensitivity that its Theorem 4.3 states, wrongly, times a public factor.
-
-    Parameters as `KnowledgeTransfer`; `teacher_steps` and `step_size` are those of the teacher.
-    """
-
-    sparsity: int
-    teacher_steps: int
-    step_size: float | None
-    ridge: float
-    claimed: float
-    auxiliary: Auxiliary
-    steps: int = 50
-    noise: Noise = Noise.GAUSSIAN
-
-    def plan(self, facts: Facts, budget: Budget) -> Plan:
-        """One release of labels."""
-        return Plan(asks=(Ask(name="labels", noise=self.noise),))
-
-    def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
-        """Return the student."""
-        facts = oracle.facts
-        design = self.auxiliary.design(facts, np.arange(facts.dimension))
-        question = PublishedLabels(design, self.sparsity, self.teacher_steps, self.step_size, self.ridge, self.claimed)
-        labels = oracle.estimate(question, ask="labels")
-        w = student(design, labels, self.sparsity, facts.free, self.steps)
         if path is not None:
             path.add(w, oracle, thresholds=self.steps)
         return w

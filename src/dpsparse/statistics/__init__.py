@@ -3,7 +3,6 @@
 from .estimate import Estimate
 from .minimise import tolerance
 from .objective_perturbation import output_sensitivity, perturbed_minimum, proven_offset, split
-from .published import published_labels
 from .support import VOTE_RANGE, votes
 from .teacher import exact_minimum, ridge_minimum
 
@@ -14,7 +13,6 @@ __all__ = [
     "output_sensitivity",
     "perturbed_minimum",
     "proven_offset",
-    "published_labels",
     "ridge_minimum",
     "split",
     "tolerance",

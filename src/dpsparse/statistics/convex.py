@@ -1,21 +1,18 @@
 r"""Losses whose minimisers have a stability proof: convex, with a slope and a curvature that are bounded for sure.
 
 A minimiser is only as stable as its loss is convex and smooth, so here, unlike in a gradient sum, a wrong bound would
-break a promise. Hence only losses of this package are taken, by their exact type, and their curvature is stated here
-again instead of being read off an object that a caller can change.
+break a promise. Hence only losses of this package are taken, by their exact type (`dpsparse.losses.proven`): their slope, its
+derivative and the bound on that are constants of the class, which no argument changes.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import numpy as np
-from scipy.special import expit
+from typing import Protocol, cast
 
 from ..facts import Vector
-from ..losses import Huber, Logistic, Loss, Poisson, Squared
+from ..losses import Loss, proven
 from ..privacy.errors import PrivacyError
 
 
@@ -34,23 +31,20 @@ class Convex:
     curvature: float
 
 
+class Smooth(Loss, Protocol):
+    """A loss with a second derivative."""
+
+    def bend(self, margin: Vector, y: Vector) -> Vector:
+        """The second derivative in the margin, for each row."""
+        ...
+
+
 def convex(loss: Loss) -> Convex:
     """The convex parts of a loss; refuses a loss for which they are not proven."""
-    if type(loss) is Squared:
-        return Convex(loss.slope, lambda m, y: np.ones_like(m), 1.0)
-    if type(loss) is Huber:
-        return Convex(loss.slope, lambda m, y: (np.abs(m - y) <= loss.threshold).astype(float), 1.0)
-    if type(loss) is Logistic:
-        return Convex(loss.slope, _logistic_bend, 0.25)
-    if type(loss) is Poisson:
-        top = loss.margin_bound
-        return Convex(loss.slope, lambda m, y: np.exp(np.minimum(m, top)) * (m <= top), math.exp(top))
-    raise PrivacyError(
-        f"the minimiser of loss {loss.name!r} has no stability proof; this needs squared, Huber, logistic or Poisson loss. "
-        "Use a recipe that asks for clipped gradients, such as 'dp_ight'."
-    )
-
-
-def _logistic_bend(m: Vector, y: Vector) -> Vector:
-    p = expit(m)
-    return np.asarray(p * (1.0 - p))
+    if not proven(loss):
+        raise PrivacyError(
+            f"the minimiser of loss {loss.name!r} has no stability proof; this needs squared, Huber, logistic or Poisson loss. "
+            "Use a recipe that asks for clipped gradients, such as 'dp_ight'."
+        )
+    smooth = cast(Smooth, loss)
+    return Convex(smooth.slope, smooth.bend, smooth.curvature)

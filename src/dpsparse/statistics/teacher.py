@@ -22,7 +22,7 @@ since the two gradients at the same point differ by that of one record, or of tw
 
 The support is public and the same on both sides: this is what [WG20]_, Theorem 4.3, lacks. There the minimum is over the
 s-sparse vectors, which are not a convex set: one record can exchange the support, and the minimiser jumps by
-:math:`\sqrt2/(1+2\lambda)` for any number of rows (see `published`).
+:math:`\sqrt2/(1+2\lambda)` for any number of rows.
 
 Noise on :math:`\theta` is never worse than noise on labels: :math:`\tilde X(\theta + N(0, \sigma^2 I))` with more noise
 of covariance :math:`\sigma^2(\|\tilde X\|^2 I - \tilde X\tilde X^\top) \succeq 0` is the label release exactly.

@@ -91,7 +91,7 @@ def best_run(
     fitting, scoring = split(data.X.shape[0], plan, randomness, holdout)
     facts, classes = data.facts(plan.validation_rows), data.targets.classes
     if classes is not None:
-        facts = facts.with_(target_bound=float(classes.size - 1))
+        facts = facts.with_(target=replace(facts.target, bound=float(classes.size - 1)))
     exact = data.request.noise == "exact"
     validation = Validation(
         data.X[scoring],

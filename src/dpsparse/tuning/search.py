@@ -25,7 +25,6 @@ from ..fits.statement import charged_to, draft_search, state_best
 from ..ledger import Ledger, check_ledger, paying, refuse_own_ledger
 from ..mechanisms import Randomness
 from ..privacy import Budget, PrivacyError
-from ..recipes.base import unproven
 from .plan import SearchPlan
 from .runs import Data, Run, best_run, public_default
 from .scoring import Scoring
@@ -242,7 +241,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             raise kind(
                 f"the candidate {parameters!r} cannot be run in a search, which prices runs in zCDP: {error}"
             ) from None
-        if prepared.priced is None or unproven(prepared.recipe):  # then the whole search has no promise
+        if prepared.priced is None or prepared.plan.unproven:  # then the whole search has no promise
             what = "is a baseline without privacy" if prepared.priced is None else "has no proof of its privacy"
             raise PrivacyError(f"the candidate {parameters!r} {what}. A private search compares private recipes.")
         if prepared.plan.local:

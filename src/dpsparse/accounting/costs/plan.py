@@ -40,6 +40,8 @@ class PlanBill:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.rho_scale) and self.rho_scale > 0):
             raise PrivacyError(f"the scale of a bill must be positive, got {self.rho_scale!r}.")
+        if self.plan.unproven:
+            raise PrivacyError(f"no price covers a plan whose privacy is not proven: {self.plan.unproven}.")
 
     @classmethod
     def of(cls, priced: PricedPlan) -> Self:

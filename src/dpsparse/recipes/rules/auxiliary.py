@@ -1,4 +1,4 @@
-"""What the two knowledge-transfer recipes share: public rows, and the paper's constants."""
+"""Public rows for knowledge transfer, and the paper's constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the coordinate recipes take from public facts: mean squares of columns, and how much a budget can see."""
+"""Curvature of coordinates: mean squares of columns, steps, and how much a budget can see."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import math
 
 import numpy as np
 
-from ..facts import Facts
-from ..privacy.budget import Budget
-from ..privacy.plan import Noise
-from ..solvers.coordinates import ColumnSquares
-from .base import typical_target
+from ...facts import Facts
+from ...privacy.budget import Budget
+from ...privacy.plan import Noise
+from ...solvers.coordinates import ColumnSquares
 
 CURVATURES = ("auto", "average", "bounds", "private")
 #: Mean squares are taken to be at least this part of the largest possible square: beyond, columns differ too much.
@@ -56,13 +55,13 @@ def signal(facts: Facts, squares: ColumnSquares, budget: Budget, strength: float
     for classes and 1 otherwise.
     """
     part = 1.0 if squares.share else float(squares.guess[0] / squares.bounds[0])
-    q = 0.25 if facts.loss == "logistic" else 1.0
+    q = 0.25 if facts.target.classes else 1.0
     return q * facts.n_rows * strength * math.sqrt(part) / budget.kappa
 
 
 def residual_bound(facts: Facts, wanted: float, least: float) -> float:
     """R: `wanted` typical targets, at least `least`, at most three (the target bound), and no more than any slope."""
-    return min(typical_target(facts) * min(max(wanted, least), 3.0), facts.slope_bound)
+    return min(facts.target.typical * min(max(wanted, least), 3.0), facts.slope_bound)
 
 
 def relaxation(facts: Facts, residual: float) -> float:
@@ -71,6 +70,6 @@ def relaxation(facts: Facts, residual: float) -> float:
     Rows beyond the clip have no curvature. At first, residuals are of the size u of a typical target and only a part
     :math:`P(|Z| \le R/u)` of the rows curves the clipped loss; in the end nearly all do. The root lies between.
     """
-    if facts.loss == "logistic":
+    if facts.target.classes:
         return 1.0
-    return min(1.6, 1.0 / math.sqrt(math.erf(residual / typical_target(facts) / math.sqrt(2))))
+    return min(1.6, 1.0 / math.sqrt(math.erf(residual / facts.target.typical / math.sqrt(2))))

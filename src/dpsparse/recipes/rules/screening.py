@@ -1,26 +1,22 @@
-r"""What recipes share that choose a support first and then work on it alone.
+r"""Choosing a support first: norms, clips and the first stage of recipes that then work on it alone.
 
 All numbers come from public facts. :math:`K_2, K_\infty` bound the norm and the entries of a row, :math:`h` is the height
-of the intercept column, :math:`T` a typical target (`typical_target`).
+of the intercept column, :math:`T` a typical target (`Target.typical`).
 """
 
 from __future__ import annotations
 
 import math
 
-from ..facts import Clip, Facts
-from ..solvers.screening import Screening
-from .base import typical_target
-
-#: Losses whose minimisers have a stability proof; see `dpsparse.statistics.convex`.
-CONVEX = ("squared", "huber", "logistic", "poisson")
+from ...facts import Clip, Facts
+from ...solvers.screening import Screening
 
 
 def require_convex(facts: Facts, recipe: str) -> None:
     """Refuse losses without a proven minimiser, before anything is read."""
-    if facts.loss not in CONVEX:
+    if not facts.convex:
         raise ValueError(
-            f"recipe {recipe!r} needs a loss whose minimiser has a stability proof ({', '.join(CONVEX)}), got "
+            f"recipe {recipe!r} needs a loss whose minimiser has a stability proof (squared, huber, logistic, poisson), got "
             f"{facts.loss!r}. Use a recipe that asks for clipped gradients, such as 'dp_ight'."
         )
 
@@ -42,7 +38,7 @@ def typical_norm(facts: Facts, count: int) -> float:
 
 def residual_bound(facts: Facts, part: float) -> float:
     """Bound on the slope of one row: `part` of a typical target, or of the steepest slope of a class."""
-    return min(part * typical_target(facts), facts.slope_bound)
+    return min(part * facts.target.typical, facts.slope_bound)
 
 
 def screening(facts: Facts, count: int, mechanism: str, parts: int | None, share: float) -> Screening:
@@ -51,11 +47,11 @@ def screening(facts: Facts, count: int, mechanism: str, parts: int | None, share
     ``auto`` peels iff :math:`K_2/K_\infty > \sqrt{s\ln d}`, when the noise that decides is then smaller. An intercept is asked
     for first, with slopes up to the target bound (classes: 1/2) and 5 % of the budget.
     """
-    slope = min(0.5 if facts.loss == "logistic" else typical_target(facts) / 5, facts.slope_bound)
+    slope = min(0.5 if facts.target.classes else facts.target.typical / 5, facts.slope_bound)
     if mechanism == "auto":
         limit = math.sqrt(count * math.log(max(facts.n_features, 2)))
         mechanism = "peel" if facts.norm_bound / facts.entry_bound > limit else "dense"
-    widest = min(0.5 if facts.loss == "logistic" else max(facts.target_bound, slope), facts.slope_bound)
+    widest = min(0.5 if facts.target.classes else max(facts.target_bound, slope), facts.slope_bound)
     return Screening(
         count=count,
         centre=Clip(widest * facts.norm_bound, slope=widest) if facts.free else None,

@@ -1,14 +1,14 @@
-"""What the recipes of the local model share: mechanisms by name, and how exact a mean of reports is."""
+"""Reports of the local model: mechanisms by name, and how exact a mean of reports is."""
 
 from __future__ import annotations
 
 import math
 
-from ..facts import Facts
-from ..mechanisms.local import LocalGaussian, Piecewise, PrivUnit, RandomisedResponse, TwoPoint, best_scalar
-from ..privacy.budget import Budget
-from ..privacy.participation import OncePerPerson
-from ..privacy.plan import Noise
+from ...facts import Facts
+from ...mechanisms.local import LocalGaussian, Piecewise, PrivUnit, RandomisedResponse, TwoPoint, best_scalar
+from ...privacy.budget import Budget
+from ...privacy.participation import OncePerPerson
+from ...privacy.plan import Noise
 
 #: Mechanisms of vectors and of labels: the noise that is priced, and the randomiser.
 VECTORS = {
@@ -54,11 +54,11 @@ def report_error(facts: Facts, budget: Budget, mechanism: str) -> float:
 
 def label_deviation(facts: Facts, budget: Budget, mechanism: str) -> float:
     """Largest standard deviation of a randomised label."""
-    half = 0.5 if facts.loss == "logistic" else facts.target_bound
+    half = facts.target.steepest
     if mechanism == "gaussian":
         return LocalGaussian(1, budget.as_mu(), half).sigma
     epsilon = report_epsilon(budget)
-    if facts.loss == "logistic":
+    if facts.target.classes:
         return math.sqrt(RandomisedResponse(epsilon).variance())
     kinds = {"two-point": TwoPoint, "piecewise": Piecewise}
     return math.sqrt(kinds.get(mechanism, best_scalar)(epsilon, half).worst_variance)

@@ -1,4 +1,4 @@
-r"""What the recipes with dense noise on sampled rows take from public facts.
+r"""Walks along gradients with dense noise, on all rows or on samples: clips, steps, numbers of steps and batches.
 
 One rule serves them all. A loop that walks a path of length :math:`P = \sum_t \eta_t` along noisy gradients adds to every
 coefficient noise of standard deviation :math:`P\,\kappa C/(n\mu)`, whatever the number of steps: the noise of one step grows
@@ -14,10 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..facts import Clip, Facts
-from ..privacy.budget import Budget
-from ..privacy.plan import EveryRow, Participation, PoissonRows
-from .base import typical_target
+from ...facts import Clip, Facts
+from ...privacy.budget import Budget
+from ...privacy.plan import EveryRow, Participation, PoissonRows
 
 #: Noise in the margins, in typical targets, at which paths end.
 NOISE = 0.75
@@ -35,24 +34,30 @@ class Walk:
     step: float
     spare: float
 
+    @classmethod
+    def of(
+        cls,
+        facts: Facts,
+        budget: Budget,
+        kept: int,
+        steps: int,
+        clip: float | None = None,
+        step_size: float | None = None,
+    ) -> Walk:
+        r"""The rule of this module for what the user left open.
 
-def walk(
-    facts: Facts, budget: Budget, kept: int, steps: int, clip: float | None = None, step_size: float | None = None
-) -> Walk:
-    r"""The rule of this module for what the user left open.
-
-    The clip is :math:`C = R K_2` with R = 0.3 for classes and a fifth of a typical target for regression. Where the budget
-    allows a path f times longer than T of the longest steps, :math:`1.2\,d/(\beta_0 K_2^2)`, that room is shared between less
-    noise and a larger R: :math:`\sqrt f` times as large, up to the largest slope or target.
-    """
-    unit = typical_target(facts)
-    longest = LONGEST * facts.n_features / (facts.curvature * facts.norm_bound**2)
-    per_clip = NOISE * unit * facts.n_rows * budget.as_mu() / (budget.kappa * kept_norm(facts, kept))
-    tight = facts.norm_bound * (0.3 if facts.loss == "logistic" else unit / 5)
-    spare = math.sqrt(max(1.0, per_clip / (steps * longest * tight)))
-    if clip is None:
-        clip = min(facts.norm_bound * min(facts.slope_bound, max(facts.target_bound, unit)), tight * spare)
-    return Walk(Clip(clip), step_size or min(longest, per_clip / (clip * steps)), spare)
+        The clip is :math:`C = R K_2` with R = 0.3 for classes and a fifth of a typical target for regression. Where the budget
+        allows a path f times longer than T of the longest steps, :math:`1.2\,d/(\beta_0 K_2^2)`, that room is shared between less
+        noise and a larger R: :math:`\sqrt f` times as large, up to the largest slope or target.
+        """
+        unit = facts.target.typical
+        longest = LONGEST * facts.n_features / (facts.curvature * facts.norm_bound**2)
+        per_clip = NOISE * unit * facts.n_rows * budget.as_mu() / (budget.kappa * kept_norm(facts, kept))
+        tight = facts.norm_bound * (0.3 if facts.target.classes else unit / 5)
+        spare = math.sqrt(max(1.0, per_clip / (steps * longest * tight)))
+        if clip is None:
+            clip = min(facts.norm_bound * min(facts.slope_bound, max(facts.target_bound, unit)), tight * spare)
+        return cls(Clip(clip), step_size or min(longest, per_clip / (clip * steps)), spare)
 
 
 def kept_norm(facts: Facts, kept: int) -> float:
@@ -101,3 +106,14 @@ def check_batch(value: float | None, what: str) -> None:
         isinstance(value, int | float | np.number) and not isinstance(value, bool) and np.isfinite(value) and value > 0
     ):
         raise ValueError(f"{what} must be a positive number of rows or None, got {value!r}.")
+
+
+def check_schedule(batch_size: float | tuple[float, ...] | None, steps: int | None) -> None:
+    """Refuse batch sizes that are not positive, or a schedule without one for each step."""
+    if not isinstance(batch_size, tuple):
+        check_batch(batch_size, "batch_size")
+        return
+    for size in batch_size:
+        check_batch(size, "batch_size")
+    if steps is None or len(batch_size) != steps:
+        raise ValueError(f"batch_size must hold one number for each of the steps; steps is {steps!r}.")

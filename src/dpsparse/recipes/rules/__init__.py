@@ -1,0 +1,1 @@
+"""What recipes share: rules from public facts and the budget, one file for each subject."""

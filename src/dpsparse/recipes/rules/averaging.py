@@ -1,0 +1,67 @@
+"""Dual averaging on rows of about length 1: the clip, the length of the path, and a low intercept column."""
+
+from __future__ import annotations
+
+import math
+
+from ...facts import Facts
+from ...privacy.budget import Budget
+from ...solvers.dual_averaging import Averaging
+from .fields import positive, whole
+
+#: Part of a row's squared length that the intercept column has.
+INTERCEPT = 0.01
+#: A first step this many times the inverse curvature of rows of length 1 is stable with momentum 0.9.
+STABLE = 19.0
+
+
+def check_loop(steps: int | None, clip: float | None, momentum: float, margin_noise: float | None) -> None:
+    """Refuse constants of the loop that make no sense."""
+    whole(steps, "steps")
+    positive(clip, "clip")
+    positive(margin_noise, "margin_noise")
+    if not 0 <= momentum < 1:
+        raise ValueError(f"momentum must lie in [0, 1), got {momentum!r}.")
+
+
+def low_intercept(facts: Facts) -> Facts:
+    """An intercept column no higher than the features' bound or a tenth of a row."""
+    if facts.intercept <= 0:
+        return facts
+    return facts.with_(intercept=min(facts.feature_bound, math.sqrt(INTERCEPT) * facts.row_bound))
+
+
+def intercept_weight(facts: Facts) -> float:
+    """Weight that makes the intercept column a hundredth of a squared row of length 1."""
+    return math.sqrt(INTERCEPT) / facts.intercept if facts.free else 1.0
+
+
+def typical_slope(facts: Facts, part: float) -> float:
+    """A clip for rows of length 1: a third of the target bound for regression, else `part` of the largest slope."""
+    if facts.target.residual:
+        return min(facts.target_bound / 3, facts.slope_bound)
+    return part * min(facts.target_bound, facts.slope_bound)
+
+
+def averaging(
+    facts: Facts,
+    budget: Budget,
+    share: float,
+    clip: float,
+    margin_noise: float,
+    *,
+    steps: int | None,
+    momentum: float,
+) -> Averaging:
+    r"""The loop whose noise on the margin of a row of length 1 is `margin_noise`, with enough steps to be stable.
+
+    Rows of length 1 give a curvature of at most :math:`\beta_0`, and momentum :math:`\beta` is stable for steps below
+    :math:`2(1+\beta)/((1-\beta)\beta_0)`. Real rows spread over many directions, so that twice this is allowed to a first
+    step; where the budget would buy a longer path than 400 such steps, the path is shortened to that.
+    """
+    unit = clip if facts.target.residual else 1.0
+    root = budget.as_mu() * math.sqrt(share)
+    length = margin_noise * unit * facts.n_rows * root / (budget.kappa * clip)
+    steps = steps or min(400, max(100, math.ceil(length * facts.curvature / STABLE)))
+    length = min(length, 2 * STABLE * steps / facts.curvature)
+    return Averaging(steps=steps, length=length, clip=clip, share=share, momentum=momentum)

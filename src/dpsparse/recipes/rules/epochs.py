@@ -1,0 +1,89 @@
+"""Loops of snapshots and inner steps: what DP-SCSG-HT, DP-SVRG-HT and their twins without privacy share."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from dataclasses import dataclass
+
+from ...facts import Facts
+from ...privacy.budget import Budget
+from ...solvers.scsg import SCSG
+from ..base import PrivateRecipe
+from .fields import positive, whole
+from .sparsity import kept
+from .walks import Walk, check_batch, default_rate, participation, signal
+
+#: Inner steps of an epoch when the user names no batches.
+INNER = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateEpochs(PrivateRecipe):
+    """The fields of `DPSCSGHT` and `DPSVRGHT`, which describe them, and their loop."""
+
+    epochs: int | None = None
+    step_size: float | None = None
+    clip: float | None = None
+    inner_batch_size: float | None = None
+    option: str = "II"
+    length_seed: int | None = None
+    change_clip: float | None = None
+    snapshot_share: float = 0.3
+    sparsity: int | None = None
+
+    def __post_init__(self) -> None:
+        whole(self.epochs, "epochs")
+        whole(self.sparsity, "sparsity")
+        positive(self.step_size, "step_size")
+        positive(self.clip, "clip")
+        check_batch(self.inner_batch_size, "inner_batch_size")
+        check_option(self.option)
+        seed = self.length_seed
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+            raise ValueError(f"length_seed must be a non-negative integer or None, got {seed!r}.")
+        if self.change_clip is not None and not 0 < self.change_clip <= 2:
+            raise ValueError(f"change_clip must be None or lie in (0, 2], got {self.change_clip!r}.")
+        if not 0 < self.snapshot_share < 1:
+            raise ValueError(f"snapshot_share must lie strictly between 0 and 1, got {self.snapshot_share!r}.")
+
+    def loop(self, facts: Facts, budget: Budget, batch_size: float | None) -> SCSG:
+        """The loop with about `batch_size` rows in a snapshot (None: the rule), and the rules for what was left open."""
+        count = kept(self.sparsity, facts, budget)
+        epochs = self.epochs or min(8, max(2, math.isqrt(round(signal(facts, budget, count)))))
+        batch = min(batch_size or facts.n_rows * max(0.5, default_rate(budget, epochs)), facts.n_rows)
+        inner = batch / INNER if self.inner_batch_size is None else min(self.inner_batch_size, batch)
+        rule = Walk.of(facts, budget, count, max(1, round(epochs * batch / inner)), self.clip, self.step_size)
+        return SCSG(
+            sparsity=count,
+            epochs=epochs,
+            inner=batch / inner,
+            length_seed=length_seed(self.option, self.length_seed),
+            step_size=rule.step,
+            clip=rule.clip,
+            snapshot_rows=participation(batch, facts, 1.0),
+            inner_rows=participation(inner, facts, 1.0),
+            change_clip=self.change_clip or min(2.0, 0.2 * rule.spare),
+            snapshot_share=self.snapshot_share,
+            ridge=facts.penalty.l2,
+            guard=self.step_size is None,
+        )
+
+    def assumptions(self, facts: Facts) -> tuple[str, ...]:
+        """A random number of steps is priced at its law, so a seed must not have been picked for what it gives."""
+        if self.option == "II" or self.length_seed is None:
+            return ()
+        return ("the seed of the epochs' lengths was given; it was not picked for the lengths that it leads to",)
+
+
+def length_seed(option: str, seed: int | None) -> int | None:
+    """For option I the seed that was given, or one that nobody chose; None for option II."""
+    if option == "II":
+        return None
+    return secrets.randbits(63) if seed is None else seed
+
+
+def check_option(option: str) -> None:
+    """Refuse an unknown rule for the length of an epoch."""
+    if option not in ("I", "II"):
+        raise ValueError(f"option must be 'I' (random length) or 'II' (fixed length), got {option!r}.")

@@ -1,0 +1,63 @@
+"""An oracle that answers from a script: loops are tested without rows, noise or prices."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dpsparse.facts import Clip, Facts
+from dpsparse.oracle import Oracle, Question
+from dpsparse.privacy import Plan
+
+
+@dataclass
+class ScriptedOracle(Oracle):
+    """Answers each ask with the next entry of its script, and writes down every question.
+
+    Parameters
+    ----------
+    facts : Facts
+    script : mapping of str to sequence
+        Answers by the name of the ask, in order; a function is called with the question.
+    plan : Plan
+    noise : float
+        The standard deviation that every answer is said to have.
+    """
+
+    facts: Facts
+    script: Mapping[str, Sequence[Any]]
+    plan: Plan = field(default_factory=lambda: Plan(asks=()))
+    noise: float = 0.0
+    asked: list[tuple[str, Question]] = field(default_factory=list)
+    chosen: list[str] = field(default_factory=list)
+    passes: float = 0.0
+
+    def answer(self, question: Question, ask: str) -> Any:
+        turn = sum(name == ask for name, _ in self.asked)
+        self.asked.append((ask, copy.deepcopy(question)))  # a loop may go on to change its iterate in place
+        found = self.script[ask][turn]
+        return found(question) if callable(found) else np.asarray(found)
+
+    def scale(self, ask: str, turn: int, clip: Clip) -> float:
+        return self.noise
+
+    def deviation(self, question: Question, ask: str, turn: int) -> float:
+        return self.noise
+
+    def choose(self, branch: str) -> None:
+        self.chosen.append(branch)
+
+    def questions(self, ask: str) -> list[Any]:
+        """What was asked under this name, in order."""
+        return [question for name, question in self.asked if name == ask]
+
+    @classmethod
+    def of(cls, solver: Any, facts: Facts, script: Mapping[str, Sequence[Any]], **options: Any) -> ScriptedOracle:
+        """With the plan of a solver; the script must hold one answer for each turn that was planned."""
+        plan = solver.plan(facts, None)
+        assert {a.name: a.times for a in plan.asks} == {name: len(answers) for name, answers in script.items()}
+        return cls(facts, script, plan, **options)
