@@ -7,7 +7,7 @@ import pytest
 
 from builders import prepared_for
 from dpsparse import Budget, SparseClassifier, SparseRegressor, recipes
-from dpsparse.fits import FitRequest, Shape, per_model, prepare
+from dpsparse.fits import FitRequest, Shape, per_model, prepare, refuse_unguarded
 from dpsparse.privacy import DataError, LedgerError, Noise
 from dpsparse.privacy.statement import COST_NAMES
 
@@ -64,8 +64,6 @@ def test_every_noise_has_a_name_in_statements():
 
 
 def test_ledgers_are_not_charged_for_what_they_do_not_cover():
-    from dpsparse.fits import check_chargeable
-
     model = SparseRegressor(recipe="label_ldp_iht", epsilon=4.0, **BOUNDS)
     with pytest.raises(LedgerError, match="labels only"):
-        check_chargeable(prepared_for(model, 100, 4))
+        refuse_unguarded(prepared_for(model, 100, 4).plan, "label_ldp_iht")
