@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .. import recipes
 from ..accounting import PricedPlan, price
 from ..accounting.costs.plan import PlanBill
-from ..data.bounds import read_bounds, read_center
+from ..data.bounds import Bounded, declared_bounds, read_bounds, read_center
 from ..data.rows import PrivateRows
 from ..facts import Facts, Penalty, Vector
 from ..ledger.payment import check_ledger, paying
@@ -39,6 +39,7 @@ from ..privacy import (
 from ..privacy.participation import PUBLIC_FEATURES
 from ..privacy.statement import records
 from ..privacy.versions import versions
+from ..tables.carrier import carried_bounds
 from .local import per_report, refuse_unanswerable, sharing, unit_of
 from .refusals import refuse_unguarded
 
@@ -172,7 +173,7 @@ class SparseLinear(BaseEstimator):
         return budget.under(self.adjacency), delta
 
     def _facts(self, n_rows: int, n_features: int, sparse: bool) -> Facts:
-        lower, upper, row_norm = read_bounds(self.feature_bound, self.row_norm, n_features)
+        lower, upper, row_norm = read_bounds(*self._declared_bounds(n_features), n_features)
         loss = self._loss()
         return Facts(
             n_rows=n_rows,
@@ -191,6 +192,23 @@ class SparseLinear(BaseEstimator):
             start=self._start(n_features),
             sparse=sparse,
         )
+
+    def _declared_bounds(self, n_features: int) -> tuple[Any, Any]:
+        """Bounds as they were declared, for the rows of the last fit where these brought names or bounds along."""
+        names, carried = vars(self).get("_row_facts", (None, None))
+        if isinstance(self.feature_bound, Mapping) and (names is None or len(names) != n_features):
+            return self.feature_bound, self.row_norm  # a plan without data: in the order of the mapping
+        if carried is not None and carried.lower.size != n_features:
+            carried = None
+        return declared_bounds(self.feature_bound, self.row_norm, names, carried)
+
+    def _plain_bounds(self) -> dict[str, Any]:
+        """Bounds of a fitted model as numbers, where they were given by name, by an object, or by the rows."""
+        feature_bound, row_norm = self._declared_bounds(self.n_features_in_)
+        if isinstance(feature_bound, Bounded | Mapping):
+            lower, upper, row_norm = read_bounds(feature_bound, row_norm, self.n_features_in_)
+            feature_bound = (lower, upper)
+        return {"feature_bound": feature_bound, "row_norm": row_norm}
 
     def _sparsity(self) -> int | None:
         s = self.sparsity
@@ -239,7 +257,10 @@ class SparseLinear(BaseEstimator):
 
     def _checked(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
         """Shapes, types and finite values; messages name no row."""
+        carried = carried_bounds(X)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", ensure_min_samples=1, **options)
+        self._row_facts = vars(self).get("feature_names_in_"), carried
+        declared_bounds(self.feature_bound, self.row_norm, *self._row_facts)
         if np.iscomplexobj(X):
             raise ValueError("Complex data not supported.")
         return X, y

@@ -8,14 +8,18 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self
 
+import numpy as np
 import scipy.sparse as sp
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from .. import recipes
+from ..data.bounds import Bounded
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments, refuse_unguarded
 from ..ledger.payment import check_ledger, paying, refuse_own_ledger
 from ..privacy import Adjacency, Budget, BudgetError, PrivacyError, Statement
+from .behind import bounds_behind
 from .bounds import Bounds
 from .count import NoisyCount
 from .division import divided, refuse_local
@@ -170,8 +174,13 @@ class PrivatePipeline(Pipeline):
         bounds: Bounds | None = None
         known = True
         for _, step in self.steps[:-1]:
-            if isinstance(step, PerRecord | PrivateScaler):
+            if isinstance(step, PrivateScaler):
                 bounds = step._bounds_after(bounds, n_features)
+            elif isinstance(step, PerRecord):
+                bounds = step._bounds_after(bounds, n_features)
+            elif isinstance(step, Bounded | ColumnTransformer) and not self._after_ours(step):
+                bounds = bounds_behind(step, bounds, n_features)
+                n_features = n_features if bounds is None else int(np.size(bounds.lower))
             elif not isinstance(step, NoisyCount) and step not in ("passthrough", None):
                 bounds, known = None, not self._after_ours(step)
             if not known:
@@ -281,9 +290,7 @@ class PrivatePipeline(Pipeline):
         if step in ("passthrough", None):
             return X, bounds
         X = step.fit(X, y).transform(X)
-        if isinstance(step, PerRecord):
-            return X, step._bounds_after(bounds, int(X.shape[1]))
-        return X, None
+        return X, bounds_behind(step, bounds, int(X.shape[1]))
 
     def _statement(self, plan: PipelinePlan, parts: list[Statement]) -> Statement:
         """One statement for all steps."""
