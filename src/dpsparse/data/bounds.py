@@ -140,7 +140,9 @@ def read_bounds(feature_bound: Any, row_norm: Any, n_features: int) -> tuple[flo
     if isinstance(feature_bound, Bounded):
         known = feature_bound.output_bounds()
         if known is None:
-            raise MissingBoundError("feature_bound was given as an object that does not know its bounds. " + HOW_TO_CHOOSE)
+            raise MissingBoundError(
+                "feature_bound was given as an object that does not know its bounds. " + HOW_TO_CHOOSE
+            )
         feature_bound, norm = (known.lower, known.upper), min(known.row_norm, norm or known.row_norm)
     if isinstance(feature_bound, Mapping):
         feature_bound = bounds_by_name(feature_bound, list(feature_bound))

@@ -174,9 +174,7 @@ class PrivatePipeline(Pipeline):
         bounds: Bounds | None = None
         known = True
         for _, step in self.steps[:-1]:
-            if isinstance(step, PrivateScaler):
-                bounds = step._bounds_after(bounds, n_features)
-            elif isinstance(step, PerRecord):
+            if isinstance(step, PrivateScaler | PerRecord):
                 bounds = step._bounds_after(bounds, n_features)
             elif isinstance(step, Bounded | ColumnTransformer) and not self._after_ours(step):
                 bounds = bounds_behind(step, bounds, n_features)

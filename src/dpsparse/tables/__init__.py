@@ -5,6 +5,7 @@ from .column import Column
 from .dictionary import Dictionary
 from .encoder import TableEncoder
 from .errors import DictionaryError
+from .target import Target
 from .units import Effect
 
-__all__ = ["BoundedArray", "Column", "Dictionary", "DictionaryError", "Effect", "TableEncoder"]
+__all__ = ["BoundedArray", "Column", "Dictionary", "DictionaryError", "Effect", "TableEncoder", "Target"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -39,11 +39,11 @@ class BoundedArray(np.ndarray):
         self._bounds = None
 
     def __array_function__(
-        self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]
+        self, func: Callable[..., Any], types: Iterable[type], args: Iterable[Any], kwargs: Mapping[str, Any]
     ) -> Any:
-        result = super().__array_function__(func, types, args, kwargs)  # type: ignore[arg-type]
+        result = super().__array_function__(func, types, args, kwargs)
         if func in _SIDE_BY_SIDE and isinstance(result, np.ndarray) and result.ndim == 2:
-            parts = [carried_bounds(block) for block in args[0]]
+            parts = [carried_bounds(block) for block in next(iter(args))]
             known = [part for part in parts if part is not None]
             if len(known) == len(parts) and sum(part.lower.size for part in known) == result.shape[1]:
                 return BoundedArray.of(result, ColumnBounds.beside(known))

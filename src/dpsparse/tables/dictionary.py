@@ -77,7 +77,9 @@ class Dictionary:
         if len(listed) > MOST_COLUMNS:
             raise DictionaryError([f"{source} has more than {MOST_COLUMNS} columns."])
         foreign = [f"{source}: unknown field {key!r}.{suggestion(key, ('columns',))}" for key in content]
-        unknown = [line for line, key in zip(foreign, content, strict=True) if key not in ("format", "version", "columns")]
+        unknown = [
+            line for line, key in zip(foreign, content, strict=True) if key not in ("format", "version", "columns")
+        ]
         columns = []
         for place, entry in enumerate(listed, start=1):
             assert isinstance(entry, dict)

@@ -14,6 +14,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 from .errors import DictionaryError
 
@@ -77,7 +78,9 @@ def _refuse(handle: int, path: Path) -> io.BytesIO:
 def _check_depth(value: Plain, left: int) -> None:
     if isinstance(value, dict | list):
         if left == 0:
-            raise DictionaryError([f"lists and fields are nested more than {DEEPEST} deep. See the example in the docs."])
+            raise DictionaryError(
+                [f"lists and fields are nested more than {DEEPEST} deep. See the example in the docs."]
+            )
         for inner in value.values() if isinstance(value, dict) else value:
             _check_depth(inner, left - 1)
 
@@ -124,12 +127,13 @@ def _from_yaml(text: str) -> Plain:
 _FRAME = ("StreamStartEvent", "StreamEndEvent", "DocumentStartEvent", "DocumentEndEvent")
 
 
-def _yaml():  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _yaml() -> ModuleType:
     try:
         import yaml
     except ImportError:
         raise ImportError("reading and writing YAML needs PyYAML. Install it with: pip install pyyaml") from None
-    return yaml
+    found: ModuleType = yaml
+    return found
 
 
 def _value(event: object, events: Iterator[object], left: int) -> Plain:
@@ -140,8 +144,8 @@ def _value(event: object, events: Iterator[object], left: int) -> Plain:
     if kind == "AliasEvent" or getattr(event, "anchor", None) or getattr(event, "tag", None):
         raise DictionaryError(["anchors (&), aliases (*) and tags (!) are not read. Write the value out."])
     if kind == "ScalarEvent":
-        text = str(event.value)  # type: ignore[attr-defined]
-        return None if event.implicit[0] and text in ("", "~", "null", "Null", "NULL") else text  # type: ignore[attr-defined]
+        text = str(event.value)
+        return None if event.implicit[0] and text in ("", "~", "null", "Null", "NULL") else text
     if kind == "SequenceStartEvent":
         items: list[Plain] = []
         while type(inner := next(events)).__name__ != "SequenceEndEvent":
@@ -151,7 +155,7 @@ def _value(event: object, events: Iterator[object], left: int) -> Plain:
     while type(key := next(events)).__name__ != "MappingEndEvent":
         if type(key).__name__ != "ScalarEvent":
             raise DictionaryError(["names of fields must be plain words."])
-        pairs.append((str(key.value), _value(next(events), events, left - 1)))  # type: ignore[attr-defined]
+        pairs.append((str(key.value), _value(next(events), events, left - 1)))
     return _once(pairs)
 
 

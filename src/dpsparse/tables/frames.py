@@ -9,6 +9,7 @@ containers and lengths alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -46,7 +47,7 @@ class Table:
     """
 
     def __init__(self, X: object, order: Sequence[str]) -> None:
-        self._frame: nw.DataFrame[object] | None = None
+        self._frame: nw.DataFrame[Any] | None = None
         self._columns: Mapping[str, object] = {}
         if isinstance(X, Mapping):
             self._columns = X
@@ -61,7 +62,7 @@ class Table:
         self.header = [str(name) for name in header]
         self.rows = self._length()
 
-    def _from_array(self, X: NDArray[np.generic], order: Sequence[str]) -> list[object]:
+    def _from_array(self, X: NDArray[Any], order: Sequence[str]) -> list[object]:
         if X.dtype.names is not None:
             if X.ndim != 1:
                 raise DictionaryError([f"an array with named fields must have one dimension, got {X.ndim}."])
@@ -77,7 +78,7 @@ class Table:
     def _from_frame(self, X: object) -> list[object]:
         names = getattr(X, "column_names", getattr(X, "columns", None))
         try:
-            self._frame = nw.from_native(X, eager_only=True)  # type: ignore[call-overload]
+            self._frame = nw.from_native(X, eager_only=True)
         except TypeError:
             raise TypeError(f"{type(X).__name__} is not a table that can be encoded. {EXPECTED}") from None
         except Exception:  # narwhals refuses a name that occurs twice
@@ -104,4 +105,5 @@ class Table:
             return column.astype(np.float64)
         if isinstance(column, np.ndarray) and column.dtype.kind == "M":
             return list(column)
-        return column.tolist() if isinstance(column, np.ndarray) else list(column)  # type: ignore[call-overload]
+        listed: list[object] = column.tolist() if isinstance(column, np.ndarray) else list(column)  # type: ignore[call-overload]
+        return listed
