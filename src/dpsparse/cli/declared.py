@@ -41,7 +41,7 @@ def apply(path: Path | None, options: dict[str, Any]) -> Dictionary | None:
     if path is None:
         if options["task"] is None:
             raise Refusal(
-                "no task was named. Give --task classification or regression, or a --dictionary with a target."
+                "Missing option '--task': classification or regression. A --dictionary with a target says it, too."
             )
         return None
     from ..tables import DictionaryError, Target

@@ -51,7 +51,7 @@ def plan(
             raise Refusal("the dictionary says how many features there are. Leave --n-features out.")
         n_features = width = int(dictionary.output_bounds().lower.size)
     elif n_features is None:
-        raise Refusal("the number of features was not given. Declare --n-features, or a --dictionary.")
+        raise Refusal("Missing option '--n-features'. A --dictionary says it, too.")
     else:
         width = 1
     known = {"signal": signal, "feature_scale": feature_scale, "base_rate": base_rate}

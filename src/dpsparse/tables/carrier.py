@@ -38,6 +38,10 @@ class BoundedArray(np.ndarray):
     def __array_finalize__(self, source: object) -> None:
         self._bounds = None
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """What arithmetic makes of it is a plain array, or a number."""
+        return array[()] if return_scalar else np.asarray(array)
+
     def __array_function__(
         self, func: Callable[..., Any], types: Iterable[type], args: Iterable[Any], kwargs: Mapping[str, Any]
     ) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date, timedelta
 
@@ -68,7 +68,7 @@ class Column:
         changes: dict[str, object] = {"role": role, "gap_is_feature": _flag(self.gap_is_feature)}
         if isinstance(self.bounds, list | tuple):
             changes["bounds"] = tuple(_end(value, self.kind) for value in self.bounds)
-        if isinstance(self.categories, list | tuple):
+        if isinstance(self.categories, Iterable) and not isinstance(self.categories, str | Mapping):
             changes["categories"] = tuple(
                 v.strip() if isinstance(v, str) else label(v) or repr(v) for v in self.categories
             )

@@ -134,7 +134,8 @@ class Dictionary:
         header : sequence of str or None
             Names of the columns of a table. Cells are never looked at.
         """
-        return (*self._problems(), *([] if header is None else self.differences(header, ("feature", "target"))))
+        problems = tuple(self._problems()) or tuple(self._ambiguous())
+        return problems if header is None else (*problems, *self.differences(header, ("feature", "target")))
 
     def _problems(self) -> Iterator[str]:
         for column in self.columns:
@@ -148,9 +149,12 @@ class Dictionary:
             yield f"there are {len(targets)} targets: {', '.join(map(repr, targets))}. Keep one; give the others another role."
         if not self.features:
             yield "there is no feature. Give at least one column the role feature."
+
+    def _ambiguous(self) -> Iterator[str]:
+        """Names that two encoded columns would share."""
         outputs = Counter(name for column in self.features for name in column.outputs)
         for name, times in outputs.items():
-            if times > 1 and names.count(name) < 2:
+            if times > 1:
                 yield f"two features would both be called {name!r} once they are encoded. Rename a column or a category."
 
     def differences(self, header: Sequence[str], needed: tuple[str, ...] = ("feature",)) -> tuple[str, ...]:

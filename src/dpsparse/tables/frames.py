@@ -76,14 +76,13 @@ class Table:
         return list(self._columns)
 
     def _from_frame(self, X: object) -> list[object]:
-        names = getattr(X, "column_names", getattr(X, "columns", None))
         try:
             self._frame = nw.from_native(X, eager_only=True)
         except TypeError:
             raise TypeError(f"{type(X).__name__} is not a table that can be encoded. {EXPECTED}") from None
         except Exception:  # narwhals refuses a name that occurs twice
             raise DictionaryError(["a name of a column occurs twice in the table. Rename one."]) from None
-        return list(names if names is not None else self._frame.columns)
+        return list(self._frame.columns)
 
     def _length(self) -> int:
         if self._frame is not None:
