@@ -160,18 +160,38 @@ def test_no_cell_is_ever_heard_of(name, place):
     )
 )
 def test_a_row_alone_in_company_and_in_other_company_has_the_same_bytes(rows):
-    ours = encoder()
     columns = {name: [row[place] for row in rows] for place, name in enumerate(FEATURES)}
+    assert company_does_not_matter(encoder(), columns)
+    together = np.asarray(encoder().transform(columns))
+    assert np.all(np.linalg.norm(together, axis=1) <= encoder().output_bounds().row_norm * (1 + 1e-12))
+
+
+def company_does_not_matter(ours, columns):
+    """Whether rows alone, in company and in other company have the same bytes."""
     together = np.asarray(ours.transform(columns))
     backwards = np.asarray(ours.transform({name: cells[::-1] for name, cells in columns.items()}))[::-1]
-    assert together.tobytes() == backwards.tobytes()
-    norm = ours.output_bounds().row_norm
-    assert np.all(np.linalg.norm(together, axis=1) <= norm * (1 + 1e-12))
-    for place in range(len(rows)):
+    agree = together.tobytes() == backwards.tobytes()
+    for place, row in enumerate(together):
         alone = ours.transform({name: [cells[place]] for name, cells in columns.items()})
         company = {name: [*table()[name], cells[place], *table()[name]] for name, cells in columns.items()}
-        assert np.asarray(alone).tobytes() == together[place].tobytes()
-        assert np.asarray(ours.transform(company))[5].tobytes() == together[place].tobytes()
+        agree &= np.asarray(alone).tobytes() == row.tobytes()
+        agree &= np.asarray(ours.transform(company))[5].tobytes() == row.tobytes()
+    return agree
+
+
+class FillsWithTheMean(TableEncoder):
+    """What everybody does, and what must not be done."""
+
+    def transform(self, X):
+        rows = np.array(super().transform(X))
+        rows[rows[:, 1] == 1, 0] = rows[rows[:, 1] == 0, 0].mean() if np.any(rows[:, 1] == 0) else 0.0
+        return rows
+
+
+def test_an_encoder_that_looks_at_other_rows_is_found():
+    columns = table(age=[75, None, 10, "x", 3])
+    assert company_does_not_matter(encoder(), columns)
+    assert not company_does_not_matter(FillsWithTheMean(CODEBOOK).fit(columns), columns)
 
 
 def test_the_norm_of_a_row_is_bounded_and_the_bound_is_reached():
@@ -300,14 +320,14 @@ def test_what_is_no_table_is_refused():
         encoder().transform(table(age=[1]))
     with pytest.raises(DictionaryError, match="must be text"):
         TableEncoder(CODEBOOK).fit(pd.DataFrame({1: [2]}))
-    with pytest.raises(TypeError, match="must be a dpsparse.tables.Dictionary"):
+    with pytest.raises(TypeError, match=r"must be a dpsparse\.tables\.Dictionary"):
         TableEncoder({"age": 1}).fit(table())
     with pytest.raises(DictionaryError, match="bounds are missing"):
         TableEncoder(Dictionary([Column(name="age", kind="number")])).fit({"age": []})
     with pytest.raises(ValueError, match="sparse_output"):
         TableEncoder(CODEBOOK, sparse_output="maybe").fit(table())
     twice = pd.DataFrame(np.zeros((1, 6)), columns=[*FEATURES, "age"])
-    with pytest.raises(DictionaryError, match="twice|more than one"):
+    with pytest.raises(DictionaryError, match=r"twice|more than one"):
         TableEncoder(CODEBOOK).fit(twice)
 
 

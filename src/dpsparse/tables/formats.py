@@ -199,7 +199,14 @@ def render(content: dict[str, Plain], kind: str, fields: tuple[str, ...], commen
         return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     if kind == "YAML":
         head = "".join(f"# {line}\n" for line in comment.splitlines())
-        body: str = _yaml().safe_dump(content, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+        body: str = _yaml().dump(
+            content,
+            Dumper=getattr(_yaml(), "CSafeDumper", _yaml().SafeDumper),
+            sort_keys=False,
+            allow_unicode=True,
+            default_flow_style=None,
+            width=120,
+        )
         return head + body
     columns = content["columns"]
     assert isinstance(columns, list)
