@@ -45,7 +45,11 @@ def number(cell: object) -> float:
     (12.5, 1.0, nan)
     """
     try:
-        if isinstance(cell, bool | np.bool_ | int | float | np.integer | np.floating | Decimal):
+        if type(cell) is float:
+            value = cell
+        elif type(cell) is str:  # float() strips blanks, and refuses whatever means a gap
+            value = math.nan if "_" in cell or len(cell) > LONGEST_CELL else float(cell)
+        elif isinstance(cell, bool | np.bool_ | int | float | np.integer | np.floating | Decimal):
             value = float(cell)
         else:
             text = _text(cell)
@@ -142,6 +146,8 @@ class Labels:
 
     def find(self, cell: object) -> int:
         """Its place among the categories, `FOREIGN` for one that was not declared, or `GAP`."""
+        if type(cell) is str and cell in self._texts:  # nearly every cell; the rest says the same, more slowly
+            return self._texts[cell]
         text = label(cell)
         if text is None:
             return self._declared_gap(cell)
