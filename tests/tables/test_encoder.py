@@ -296,6 +296,25 @@ def test_any_data_of_the_same_header_gives_the_same_encoder():
         assert found.dictionary_ == one.dictionary_ == CODEBOOK
 
 
+class Untouchable:
+    """Cells that may be counted, and not looked at."""
+
+    def __len__(self):
+        return 3
+
+    def __iter__(self):
+        raise AssertionError("a cell was read")
+
+    __getitem__ = __array__ = __iter__
+
+
+def test_fit_reads_no_cell():
+    ours = TableEncoder(CODEBOOK).fit({name: Untouchable() for name in FEATURES})
+    assert ours.get_feature_names_out().tolist() == NAMES
+    with pytest.raises(AssertionError, match="a cell was read"):  # the stand-in works
+        ours.transform({name: Untouchable() for name in FEATURES})
+
+
 def test_columns_that_do_not_fit_are_named_all_at_once_and_without_cells():
     rows = table()
     rows["agee"] = rows.pop("age")

@@ -53,6 +53,10 @@ def header(path: str | Path) -> list[str]:
     names = _csv_header(path) if kind_of(path) == "CSV" else _parquet_header(path)
     if not names:
         raise DataError(f"{path} was expected to start with a line of column names, but is empty.")
+    if len(names) == 1 and any(mark in names[0] for mark in ";\t"):
+        raise DataError(
+            f"{path} was expected to separate its columns by commas, but it uses something else. Convert it."
+        )
     if all(_is_number(name) for name in names):
         # a record that is taken for a header would be published as names of features
         raise DataError(f"{path} was expected to start with a line of column names, but that line holds numbers.")

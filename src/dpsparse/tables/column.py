@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from datetime import date, timedelta
 
 from ..data.bounds import LARGEST_BOUND
-from .cells import EPOCH, FALSE, TRUE, day, label, number, truth
+from .cells import day, label, number
 from .errors import suggestion
 from .formats import Plain
+from .forms import either, end, fill, flag, plain, shown
 
 ROLES = ("feature", "target", "id", "ignore")
 KINDS = ("number", "category", "boolean", "date")
@@ -65,15 +65,15 @@ class Column:
 
     def __post_init__(self) -> None:
         role = "feature" if self.role is None else self.role
-        changes: dict[str, object] = {"role": role, "gap_is_feature": _flag(self.gap_is_feature)}
+        changes: dict[str, object] = {"role": role, "gap_is_feature": flag(self.gap_is_feature)}
         if isinstance(self.bounds, list | tuple):
-            changes["bounds"] = tuple(_end(value, self.kind) for value in self.bounds)
+            changes["bounds"] = tuple(end(value, self.kind) for value in self.bounds)
         if isinstance(self.categories, Iterable) and not isinstance(self.categories, str | Mapping):
             changes["categories"] = tuple(
                 v.strip() if isinstance(v, str) else label(v) or repr(v) for v in self.categories
             )
         if self.fill is not None:
-            changes["fill"] = _fill(self.fill, self.kind)
+            changes["fill"] = fill(self.fill, self.kind)
         for name, value in changes.items():
             object.__setattr__(self, name, value)
 
@@ -103,7 +103,7 @@ class Column:
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name in ("name", "role") or value not in (None, False) or field.name in self._needs():
-                content[field.name] = _plain(value)
+                content[field.name] = plain(value)
         if self.fill is False:
             content["fill"] = False
         return content
@@ -131,7 +131,7 @@ class Column:
 
     def _role_problems(self) -> Iterator[str]:
         if self.role not in ROLES:
-            yield f"role must be {_either(ROLES)}, got {self.role!r}.{suggestion(self.role, ROLES)}"
+            yield f"role must be {either(ROLES)}, got {self.role!r}.{suggestion(self.role, ROLES)}"
         if not isinstance(self.gap_is_feature, bool):
             yield f"gap_is_feature must be true or false, got {self.gap_is_feature!r}."
         elif self.gap_is_feature and self.role in ROLES and self.role != "feature":
@@ -143,10 +143,10 @@ class Column:
         used = self.role in ("feature", "target")
         if self.kind is None:
             if used:
-                yield f"kind is missing. Choose {_either(KINDS)}, or give it the role id or ignore."
+                yield f"kind is missing. Choose {either(KINDS)}, or give it the role id or ignore."
             return
         if self.kind not in KINDS:
-            yield f"kind must be {_either(KINDS)}, got {self.kind!r}.{suggestion(self.kind, KINDS)}"
+            yield f"kind must be {either(KINDS)}, got {self.kind!r}.{suggestion(self.kind, KINDS)}"
             return
         if self.role == "target" and self.kind == "date":
             yield "a date cannot be the target. Use a number, such as days since a public date."
@@ -170,13 +170,13 @@ class Column:
             return
         lower, upper = self.limits
         if math.isnan(lower) or math.isnan(upper):
-            yield f"bounds must be {form}, got {_shown(self.bounds)}."
+            yield f"bounds must be {form}, got {shown(self.bounds)}."
         elif max(abs(lower), abs(upper)) > LARGEST_BOUND:
             yield f"bounds must be below {LARGEST_BOUND:g}."
         elif not lower < upper:
-            yield f"bounds must have the lower one first, got {_shown(self.bounds)}."
+            yield f"bounds must have the lower one first, got {shown(self.bounds)}."
         elif upper - lower < NARROWEST * max(abs(lower), abs(upper)) or upper - lower < 1 / LARGEST_BOUND:
-            yield f"bounds are too close to each other, got {_shown(self.bounds)}. Use another unit or origin."
+            yield f"bounds are too close to each other, got {shown(self.bounds)}. Use another unit or origin."
 
     def _category_problems(self, used: bool) -> Iterator[str]:
         if self.kind != "category":
@@ -215,55 +215,4 @@ class Column:
             lower, upper = self.limits
             value = number(self.fill) if self.kind == "number" else day(self.fill)
             if not lower <= value <= upper:
-                yield f"fill must lie within the bounds {_shown(self.bounds)}, got {self.fill!r}."
-
-
-def _flag(value: object) -> object:
-    if value is None:
-        return False
-    word = value.strip().lower() if isinstance(value, str) else value
-    return word in TRUE if isinstance(word, str) and word in TRUE | FALSE else value
-
-
-def _end(value: object, kind: str | None) -> object:
-    """One end of bounds in its plain form, or as it was given."""
-    if kind == "date":
-        return _iso(value)
-    found = number(value)
-    return value if kind not in ("number", None) or math.isnan(found) or isinstance(value, bool) else found
-
-
-def _iso(value: object) -> object:
-    found = day(value)
-    if math.isnan(found):
-        return value
-    if found.is_integer():
-        return (date.fromordinal(EPOCH) + timedelta(days=found)).isoformat()
-    return value if isinstance(value, str) else str(value)
-
-
-def _fill(value: object, kind: str | None) -> object:
-    if kind == "date":
-        return _iso(value)
-    if kind == "boolean":
-        found = truth(value)
-        return value if math.isnan(found) else bool(found)
-    if kind == "category":
-        return value.strip() if isinstance(value, str) else label(value) or value
-    return _end(value, kind)
-
-
-def _plain(value: object) -> Plain:
-    if isinstance(value, tuple):
-        return [_plain(v) for v in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return int(value)
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
-
-
-def _shown(bounds: Sequence[object]) -> str:
-    return "[" + ", ".join(str(_plain(end)) for end in bounds) + "]"
-
-
-def _either(words: Sequence[str]) -> str:
-    return f"{', '.join(words[:-1])} or {words[-1]}"
+                yield f"fill must lie within the bounds {shown(self.bounds)}, got {self.fill!r}."

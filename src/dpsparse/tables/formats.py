@@ -21,7 +21,7 @@ from .errors import DictionaryError
 Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
 
 #: A dictionary of 50,000 columns has about this size.
-MOST_BYTES = 16_000_000
+MOST_BYTES = 8_000_000
 #: The dictionary, its columns, a column, its bounds or categories.
 DEEPEST = 4
 ENDINGS = {".yaml": "YAML", ".yml": "YAML", ".json": "JSON", ".csv": "CSV"}
@@ -113,7 +113,7 @@ def _from_yaml(text: str) -> Plain:
     yaml = _yaml()
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        events = iter([e for e in yaml.parse(text, Loader=loader) if type(e).__name__ not in _FRAME])
+        events = (e for e in yaml.parse(text, Loader=loader) if type(e).__name__ not in _FRAME)
         content = _value(next(events, None), events, DEEPEST + 1)
         if next(events, None) is not None:
             raise DictionaryError(["it holds more than one document. Keep one."])
