@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .. import recipes
 from ..accounting import PricedPlan, price
 from ..accounting.costs.plan import PlanBill
-from ..data.bounds import Bounded, declared_bounds, read_bounds, read_center
+from ..data.bounds import read_bounds, read_center
+from ..data.declared import Bounded, declared_bounds
 from ..data.rows import PrivateRows
 from ..facts import Facts, Penalty, Vector
 from ..ledger.payment import check_ledger, paying

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
-from ..data.bounds import Bounded, ColumnBounds
+from ..data.declared import Bounded, ColumnBounds
 from .bounds import Bounds
 from .per_record import PerRecord
 

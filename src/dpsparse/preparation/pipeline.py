@@ -14,7 +14,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from .. import recipes
-from ..data.bounds import Bounded
+from ..data.declared import Bounded
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments, refuse_unguarded
 from ..ledger.payment import check_ledger, paying, refuse_own_ledger

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..data.bounds import ColumnBounds
+from ..data.declared import ColumnBounds
 
 #: Functions that put blocks side by side; `ColumnTransformer` and `FeatureUnion` use the first.
 _SIDE_BY_SIDE = (np.hstack, np.concatenate, np.column_stack)

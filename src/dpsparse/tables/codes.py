@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.bounds import ColumnBounds
+from ..data.declared import ColumnBounds
 from .cells import Labels, day, number, truth
 from .column import GAP_LEVEL, Column
 from .dictionary import Dictionary

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Self
 
-from ..data.bounds import ColumnBounds
+from ..data.declared import ColumnBounds
 from .column import Column
 from .errors import DictionaryError, suggestion
 from .formats import Plain, kind_of, read_plain, render, write_text

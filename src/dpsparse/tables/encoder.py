@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..data.bounds import ColumnBounds
+from ..data.declared import ColumnBounds
 from .carrier import BoundedArray
 from .codes import Codes
 from .dictionary import Dictionary
