@@ -25,7 +25,7 @@ _NAMES = {
     "Ledger": "ledger",
     "Statement": "privacy",
 }
-_ROOMS = ("audit", "local", "losses", "planner", "preparation", "privacy", "recipes", "tuning")
+_ROOMS = ("audit", "local", "losses", "planner", "preparation", "privacy", "recipes", "tables", "tuning")
 
 
 def __getattr__(name: str) -> Any:
@@ -60,5 +60,6 @@ __all__ = [
     "preparation",
     "privacy",
     "recipes",
+    "tables",
     "tuning",
 ]

@@ -1,4 +1,4 @@
-"""Command line: ``dpsparse demo | fit | predict | plan | ledger | audit``.
+"""Command line: ``dpsparse demo | dictionary | fit | predict | plan | ledger | audit``.
 
 Commands import what is heavy when they run, so that ``--help`` is quick.
 """
@@ -8,6 +8,7 @@ import click
 from .. import __version__
 from .audit import audit
 from .demo import demo
+from .dictionary import dictionary
 from .exits import Commands
 from .fit import fit
 from .ledger import ledger
@@ -33,7 +34,7 @@ def main() -> None:
     """
 
 
-for _command in (demo, fit, predict, plan, ledger, audit):
+for _command in (demo, dictionary, fit, predict, plan, ledger, audit):
     main.add_command(_command)
 
 __all__ = ["main"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .declared import apply, dictionary_option, encode, in_units, keep
 from .exits import Refusal
 from .inputs import kind_of, read
 from .options import json_option, make_estimator, model_options
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--target", help="Column of the target; svmlight and npz files hold their own.")
+@dictionary_option
 @model_options
 @click.option("--n-rows", type=int, help="Public number of rows; required for --adjacency add-remove.")
 @click.option("--n-features", type=int, help="Public number of features; required for svmlight files.")
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 def fit(
     data: Path,
     target: str | None,
+    dictionary_file: Path | None,
     n_features: int | None,
     zero_based: bool,
     seed: int | None,
@@ -61,27 +64,40 @@ def fit(
           --epsilon 2 --sparsity 10 --feature-bound 0,2 --target-bound 4
       dpsparse fit survey.parquet --target smoker --task classification \\
           --classes no,yes --row-norm 1 --out smoker.json
+      dpsparse fit patients.csv --dictionary patients.yaml --epsilon 2
     """
     check_model_file(out, [data, *_ledger_file(options["ledger"])])
-    model = make_estimator(random_state=seed, **options)
+    dictionary = apply(dictionary_file, options)
+    if dictionary is not None and target is not None:
+        raise Refusal("the dictionary names the target. Leave --target out.")
+    width = 1 if dictionary is None else dictionary.output_bounds().lower.size
+    model = make_estimator(random_state=seed, n_features=width, **options)
     _check_ledger(options["ledger"], options["dataset"])
     _check_surroundings(model)
     with progress(as_json) as visible:
         labels = options["task"] == "classification"
-        table = _read(data, visible, target=target, n_features=n_features, labels=labels, zero_based=zero_based)
+        if dictionary is not None:
+            table = encode(data, dictionary, visible, target=True)
+        else:
+            table = _read(data, visible, target=target, n_features=n_features, labels=labels, zero_based=zero_based)
         if options["classes"] is not None:
             import numpy as np
 
             model.set_params(classes=_like(np.asarray(table.y), options["classes"]))
         run(model, table.X, table.y, table.feature_names, visible)
     del table
+    if dictionary is not None:
+        keep(model, dictionary)
     # the answers are paid for: they are printed even where they cannot be saved
     failure = _save(model, out)
     if as_json:
-        print_json({**summary(model), "model": None if failure else out})
+        units = {} if dictionary is None else {"in_units": [vars(effect) for effect in in_units(model)]}
+        print_json({**summary(model), **units, "model": None if failure else out})
     else:
         click.echo(brief(model.statement_))
         click.echo(_features(model))
+        if dictionary is not None:
+            click.echo("\n".join(["In the units of the table:", *(f"  {effect}" for effect in in_units(model))]))
         if failure is None:
             click.echo(f"Saved: {out}")
     if failure is not None:

@@ -47,7 +47,7 @@ class Names(click.ParamType):  # type: ignore[type-arg]
 
 _MODEL = (
     click.option(
-        "--task", type=click.Choice(["classification", "regression"]), required=True, help="What is predicted."
+        "--task", type=click.Choice(["classification", "regression"]), help="What is predicted; a --dictionary says it."
     ),
     click.option("--epsilon", type=float, default=1.0, show_default=True, help="Privacy budget."),
     click.option("--delta", type=float, help="Default: min(1e-6, 1/(10 n))."),
@@ -112,6 +112,7 @@ def make_estimator(
     recipe: str,
     classes: list[str] | None,
     no_intercept: bool,
+    n_features: int = 1,
     **others: Any,
 ) -> SparseLinear:
     """An estimator from options. What can be refused without data is refused here, in the words of the options."""
@@ -136,7 +137,7 @@ def make_estimator(
 
     if known.get(recipe).private:
         Budget.approx(epsilon, 1e-6 if delta is None else delta)
-    read_bounds(feature_bound, row_norm, 1)
+    read_bounds(feature_bound, row_norm, n_features)
     shared = {
         "epsilon": epsilon,
         "delta": delta,

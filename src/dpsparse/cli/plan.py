@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from .declared import apply, dictionary_option
+from .exits import Refusal
 from .options import json_option, make_estimator, model_options
 from .output import as_json as print_json
 from .output import check_file, writing
@@ -14,7 +16,8 @@ from .output import check_file, writing
 
 @click.command()
 @click.option("--n-rows", type=int, required=True, help="Public number of rows.")
-@click.option("--n-features", type=int, required=True, help="Public number of features.")
+@click.option("--n-features", type=int, help="Public number of features; a --dictionary says it.")
+@dictionary_option
 @model_options
 @click.option("--signal", type=float, help="Part of a constant predictor's error that the best linear model removes.")
 @click.option("--feature-scale", type=float, help="Standard deviation of a feature. Default: that of a uniform one.")
@@ -23,7 +26,8 @@ from .output import check_file, writing
 @json_option
 def plan(
     n_rows: int,
-    n_features: int,
+    n_features: int | None,
+    dictionary_file: Path | None,
     signal: float | None,
     feature_scale: float | None,
     base_rate: float | None,
@@ -37,11 +41,23 @@ def plan(
     Example:
       dpsparse plan --n-rows 20000 --n-features 5000 --task regression \\
           --epsilon 3 --sparsity 20 --feature-bound 0,2 --target-bound 4 --plot error.png
+      dpsparse plan --n-rows 3000 --dictionary patients.yaml --epsilon 2
     """
     if plot is not None:
         check_file(plot, option="--plot")
+    dictionary = apply(dictionary_file, options)
+    if dictionary is not None:
+        if n_features is not None:
+            raise Refusal("the dictionary says how many features there are. Leave --n-features out.")
+        n_features = width = int(dictionary.output_bounds().lower.size)
+    elif n_features is None:
+        raise Refusal("Missing option '--n-features'. A --dictionary says it, too.")
+    else:
+        width = 1
     known = {"signal": signal, "feature_scale": feature_scale, "base_rate": base_rate}
-    found = make_estimator(n_rows=n_rows, **options).plan(n_rows=n_rows, n_features=n_features, **known)
+    found = make_estimator(n_rows=n_rows, n_features=width, **options).plan(
+        n_rows=n_rows, n_features=n_features, **known
+    )
     if plot is not None:
         with writing(plot, option="--plot"):
             found.plot(plot)

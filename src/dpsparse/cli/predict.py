@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .declared import encode, read_dictionary
 from .exits import Refusal
 from .inputs import kind_of, read
 from .options import json_option
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..estimators.linear import SparseLinear
+    from ..tables import Dictionary
 
 
 @click.command()
@@ -27,9 +29,23 @@ if TYPE_CHECKING:
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--proba", is_flag=True, help="Probabilities of the classes instead of classes.")
 @click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
+@click.option(
+    "--dictionary",
+    "dictionary_file",
+    type=click.Path(path_type=Path),
+    help="Data dictionary of a model that was fitted on encoded rows; models of dpsparse fit --dictionary keep theirs.",
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Write a CSV file instead of printing.")
 @json_option
-def predict(model: Path, data: Path, proba: bool, zero_based: bool, out: Path | None, as_json: bool) -> None:
+def predict(
+    model: Path,
+    data: Path,
+    proba: bool,
+    zero_based: bool,
+    dictionary_file: Path | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
     """Predict with the saved MODEL for each row of DATA, in order.
 
     Columns of CSV and Parquet files are found by their names; others, such as the target, are ignored.
@@ -46,9 +62,15 @@ def predict(model: Path, data: Path, proba: bool, zero_based: bool, out: Path | 
         raise Refusal("--proba needs a classifier, but the model is a regressor. Leave --proba out.")
     # rows are aligned to the names here, and handed over as a plain array
     names = fitted.__dict__.pop("feature_names_in_", None)
+    dictionary = vars(fitted).get("dictionary_")
+    if dictionary_file is not None:
+        dictionary = _given(read_dictionary(dictionary_file), dictionary, fitted.n_features_in_)
     columns = names.tolist() if names is not None and kind_of(data) in ("CSV", "Parquet") else None
     with progress(as_json) as visible:
-        X = read(data, visible, n_features=fitted.n_features_in_, columns=columns, zero_based=zero_based).X
+        if dictionary is not None:
+            X = encode(data, dictionary, visible, target=False).X
+        else:
+            X = read(data, visible, n_features=fitted.n_features_in_, columns=columns, zero_based=zero_based).X
     values = fitted.predict_proba(X) if proba else fitted.predict(X)
     del X
     header = [f"probability_{c}" for c in fitted.classes_.tolist()] if proba else ["prediction"]
@@ -63,6 +85,18 @@ def predict(model: Path, data: Path, proba: bool, zero_based: bool, out: Path | 
         print_json({**classes, ("probabilities" if proba else "predictions"): values.tolist()})
     else:
         click.echo(_as_csv(header, values), nl=False)
+
+
+def _given(given: Dictionary, kept: Dictionary | None, n_features: int) -> Dictionary:
+    """A dictionary that was given for a model, if it fits."""
+    if kept not in (None, given):
+        raise Refusal(
+            "the model keeps the dictionary it was fitted with, which is not the given one. Leave --dictionary out."
+        )
+    width = given.output_bounds().lower.size
+    if width != n_features:
+        raise Refusal(f"the dictionary makes {width} columns, but the model takes {n_features} features.")
+    return given
 
 
 def _load(path: Path) -> SparseLinear:

@@ -7,6 +7,7 @@ import numpy as np
 from .. import checks
 from ..facts import Vector
 from ..privacy.errors import MissingBoundError
+from .declared import plain_bounds
 
 #: Beyond this, squares of sums would not fit a float.
 LARGEST_BOUND = 1e60
@@ -23,7 +24,9 @@ def read_bounds(
 ) -> tuple[float | Vector, float | Vector, float]:
     """Turn the estimator's bounds into (lower, upper, row_norm).
 
-    `row_norm` alone implies ``feature_bound = row_norm``; `feature_bound` alone implies the row norm of its box.
+    `row_norm` alone implies ``feature_bound = row_norm``; `feature_bound` alone implies the row norm of its box. An object
+    with `output_bounds()` brings both. A dict by column name is taken in its own order here; `declared_bounds` puts it in
+    the order of the data.
 
     Examples
     --------
@@ -35,6 +38,7 @@ def read_bounds(
     norm = None
     if row_norm is not None:
         norm = _positive(row_norm, "row_norm")
+    feature_bound, norm = plain_bounds(feature_bound, norm)
     lower: float | Vector
     upper: float | Vector
     if feature_bound is None:

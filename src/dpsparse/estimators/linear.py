@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -12,10 +13,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..data.bounds import read_bounds
+from ..data.declared import declared_bounds
 from ..facts import Vector
 from ..fits import FitRequest, Fitted, Matrix, Targets, fit, prepare, read_targets
 from ..oracle import Path
 from ..privacy import Statement
+from ..tables.carrier import carried_bounds
 from .refusals import refuse_fit_arguments
 
 if TYPE_CHECKING:
@@ -85,7 +89,7 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
 
         Sets `n_features_in_` and, for data frames, `feature_names_in_`.
         """
-        request = self.request()
+        request, carried = self.request(), carried_bounds(X)
         rows, targets = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_min_samples=1, y_numeric=not request.classifies
         )
@@ -93,7 +97,19 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
             raise ValueError("Complex data not supported.")
         if request.classifies:
             check_classification_targets(targets)
+        names = vars(self).get("feature_names_in_")
+        feature_bound, row_norm = declared_bounds(self.feature_bound, self.row_norm, names, carried)
+        self._rows_bounds = feature_bound, row_norm
+        request = replace(request, feature_bound=feature_bound, row_norm=row_norm)
         return request, rows, read_targets(request, targets)
+
+    def plain_bounds(self) -> dict[str, object]:
+        """Bounds of a fitted model as numbers, where they were given by name, by an object, or by the rows."""
+        feature_bound, row_norm = vars(self).get("_rows_bounds", (self.feature_bound, self.row_norm))
+        if feature_bound is not None and not isinstance(feature_bound, int | float | tuple | list | np.ndarray):
+            *ends, row_norm = read_bounds(feature_bound, row_norm, self.n_features_in_)
+            feature_bound = tuple(ends)
+        return {"feature_bound": feature_bound, "row_norm": row_norm}
 
     def fit(self, X: object, y: object, **unsupported: object) -> Self:
         """Fit on private rows. Arguments are checked and the plan is priced before a row is used.

@@ -12,6 +12,7 @@ import numpy as np
 from .. import losses, recipes
 from ..plain import Json, plain
 from ..privacy import Budget, DataError, Statement
+from ..tables import Dictionary
 from .linear import SparseLinear
 
 FORMAT = "dpsparse-model"
@@ -38,6 +39,7 @@ def save(model: SparseLinear, path: str | os.PathLike[str]) -> None:
         },
         "intercept": np.asarray(model.intercept_).tolist(),
         "statement": model.statement_.to_dict(),
+        "dictionary": model.dictionary_.to_dict() if "dictionary_" in vars(model) else None,
     }
     target = FilePath(path)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
@@ -106,6 +108,8 @@ def load(path: str | os.PathLike[str]) -> SparseLinear:
         if content["classes"] is not None:
             model.classes_ = np.asarray(content["classes"])
         model.statement_ = Statement.from_dict(content["statement"])
+        if content.get("dictionary") is not None:
+            model.dictionary_ = Dictionary.from_dict(content["dictionary"]).require()
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise DataError(
             f"{path} is a damaged dpsparse model ({type(error).__name__}). Save it again from the original."
@@ -115,7 +119,7 @@ def load(path: str | os.PathLike[str]) -> SparseLinear:
 
 def _params(model: SparseLinear) -> dict[str, Json]:
     params: dict[str, Json] = {}
-    for name, value in model.get_params(deep=False).items():
+    for name, value in {**model.get_params(deep=False), **model.plain_bounds()}.items():
         if name == "ledger":
             continue  # an object of the session
         if name == "loss" and value is not None:

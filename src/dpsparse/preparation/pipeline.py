@@ -7,17 +7,21 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import NoReturn, Self, TypeAlias
 
+import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from .. import recipes
+from ..data.declared import Bounded
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
 from ..fits import Matrix, Prepared, Shape, models_of, prepare, public_rows, refuse_doubtful, stated_budget
 from ..fits.statement import charged_to, state_pipeline
 from ..ledger import Ledger, check_ledger, paying, refuse_own_ledger
 from ..privacy import Adjacency, Budget, BudgetError, PrivacyError, Statement
+from .behind import bounds_behind
 from .bounds import Bounds
 from .count import NoisyCount
 from .division import divided, refuse_local
@@ -170,6 +174,9 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
         for _, step in self.steps[:-1]:
             if isinstance(step, PerRecord | PrivateScaler):
                 bounds = step.bounds_after(bounds, n_features)
+            elif isinstance(step, Bounded | ColumnTransformer) and not self._after_ours(step):
+                bounds = bounds_behind(step, bounds, n_features)
+                n_features = n_features if bounds is None else int(np.size(bounds.lower))
             elif not isinstance(step, NoisyCount) and step not in ("passthrough", None):
                 bounds, known = None, not self._after_ours(step)
             if not known:
@@ -281,9 +288,7 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
         if step in ("passthrough", None):
             return X, bounds
         X = step.fit(X, y).transform(X)
-        if isinstance(step, PerRecord):
-            return X, step.bounds_after(bounds, int(X.shape[1]))
-        return X, None
+        return X, bounds_behind(step, bounds, int(X.shape[1]))
 
 
 def make_private_pipeline(

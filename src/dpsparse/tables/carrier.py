@@ -1,0 +1,69 @@
+"""Arrays that know the public bounds of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from ..data.declared import ColumnBounds
+
+#: Functions that put blocks side by side; `ColumnTransformer` and `FeatureUnion` use the first.
+_SIDE_BY_SIDE = (np.hstack, np.concatenate, np.column_stack)
+
+
+class BoundedArray(np.ndarray):
+    """A numpy array of encoded rows with the public bounds of its columns.
+
+    It behaves as the plain array it is. Bounds are known right after encoding and after blocks with bounds were put side by
+    side (`numpy.hstack`, as `ColumnTransformer` does). Whatever else is made from it (a slice, a product) has none, so no
+    array claims bounds that it may not keep.
+
+    Guarantee
+    ---------
+    Bounds are constants of a dictionary. A private estimator clips rows to the bounds it is told, so a promise does not rest
+    on the bounds being true.
+    """
+
+    _bounds: ColumnBounds | None
+
+    @classmethod
+    def of(cls, values: np.ndarray, bounds: ColumnBounds) -> Self:
+        """Attach bounds to the rows of an array, without copying it."""
+        found = np.asarray(values).view(cls)
+        found._bounds = bounds
+        return found
+
+    def __array_finalize__(self, source: object) -> None:
+        self._bounds = None
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """What arithmetic makes of it is a plain array, or a number."""
+        return array[()] if return_scalar else np.asarray(array)
+
+    def __array_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: Iterable[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        result = super().__array_function__(func, types, args, kwargs)
+        if func in _SIDE_BY_SIDE and isinstance(result, np.ndarray) and result.ndim == 2:
+            parts = [carried_bounds(block) for block in next(iter(args))]
+            known = [part for part in parts if part is not None]
+            if len(known) == len(parts) and sum(part.lower.size for part in known) == result.shape[1]:
+                return BoundedArray.of(result, ColumnBounds.beside(known))
+        return result
+
+    def __reduce__(self) -> Any:
+        return np.asarray(self).__reduce__()  # stored and sent as a plain array
+
+    def output_bounds(self) -> ColumnBounds | None:
+        """Bounds of the columns; None where they are not known."""
+        return self._bounds
+
+
+def carried_bounds(X: object) -> ColumnBounds | None:
+    """The bounds that rows carry; None for rows without."""
+    if isinstance(X, BoundedArray):
+        return X.output_bounds()
+    found = getattr(X, "dpsparse_bounds", None)  # a CSR matrix, marked by the encoder
+    return found if isinstance(found, ColumnBounds) else None

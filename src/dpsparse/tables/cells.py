@@ -1,0 +1,171 @@
+"""Single cells: what a value says, or nothing.
+
+Guarantee
+---------
+No function here raises, warns or prints because of what a cell holds. A cell that cannot be understood is a gap. Each looks at
+one cell and at public constants, so the result of a cell depends on no other cell. How a value is stored does not matter:
+``3``, ``3.0``, ``numpy.int8(3)`` and ``" 3 "`` are the same number and the same label.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import numpy as np
+
+TRUE = frozenset(("true", "t", "yes", "y", "1"))
+FALSE = frozenset(("false", "f", "no", "n", "0"))
+#: Text that means a gap, as the readers of files have it.
+GAPS = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "NaT", "<NA>"))
+#: Characters of a cell that are looked at; no number, date or label that was declared is longer.
+LONGEST_CELL = 1000
+EPOCH = date(1970, 1, 1).toordinal()
+SECONDS_OF_A_DAY = 86_400
+
+
+def _text(cell: object) -> str | None:
+    """The text of a cell that is text; None for other cells, and for text that means a gap."""
+    if isinstance(cell, bytes):
+        cell = cell.decode("utf-8", "replace")
+    if not isinstance(cell, str) or len(cell) > LONGEST_CELL:
+        return None
+    stripped = str(cell).strip()
+    return None if stripped in GAPS else stripped
+
+
+def number(cell: object) -> float:
+    """A number; NaN for a gap. What is infinite, or too large for a float, is a gap.
+
+    Examples
+    --------
+    >>> number("12.5"), number(True), number("alice@example.org")
+    (12.5, 1.0, nan)
+    """
+    try:
+        if type(cell) is float:
+            value = cell
+        elif type(cell) is str:  # float() strips blanks, and refuses whatever means a gap
+            value = math.nan if "_" in cell or len(cell) > LONGEST_CELL else float(cell)
+        elif isinstance(cell, bool | np.bool_ | int | float | np.integer | np.floating | Decimal):
+            value = float(cell)
+        else:
+            text = _text(cell)
+            if text is None or "_" in text:  # Python's own separator of digits, which no table means
+                return math.nan
+            value = float(text)
+    except (ValueError, OverflowError, ArithmeticError, TypeError):
+        return math.nan
+    return value if math.isfinite(value) else math.nan
+
+
+def day(cell: object) -> float:
+    """Days since 1970-01-01, with the part of a day; NaN for a gap. Text is ISO 8601; a bare number is no date.
+
+    Examples
+    --------
+    >>> day("1970-01-02"), day("1970-01-02T12:00"), day("2023-99-99"), day(20230101)
+    (1.0, 1.5, nan, nan)
+    """
+    try:
+        if isinstance(cell, np.datetime64):
+            cell = cell.astype("datetime64[us]").item()
+        elif not isinstance(cell, date):
+            text = _text(cell)
+            if text is None or not text[:5].endswith("-"):  # the extended form only: 20230101 may be a number
+                return math.nan
+            cell = datetime.fromisoformat(text)
+        if isinstance(cell, datetime):
+            if cell.tzinfo is not None:
+                cell = cell.astimezone(UTC)
+            seconds = (cell.hour * 60 + cell.minute) * 60 + cell.second + cell.microsecond / 1e6
+            return cell.toordinal() - EPOCH + seconds / SECONDS_OF_A_DAY
+        if isinstance(cell, date):
+            return float(cell.toordinal() - EPOCH)
+    except (ValueError, OverflowError, TypeError, AttributeError):
+        pass
+    return math.nan
+
+
+def truth(cell: object) -> float:
+    """1 for true, 0 for false, NaN for a gap.
+
+    Examples
+    --------
+    >>> truth("Yes"), truth(0.0), truth("perhaps"), truth(2)
+    (1.0, 0.0, nan, nan)
+    """
+    value = number(cell)
+    if value in (0.0, 1.0):
+        return value
+    text = _text(cell)
+    if text is None:
+        return math.nan
+    word = text.lower()
+    return 1.0 if word in TRUE else 0.0 if word in FALSE else math.nan
+
+
+def label(value: object) -> str | None:
+    """The text of a label as a dictionary declares it: whole numbers without a point; None where there is none."""
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, int | float | np.integer | np.floating | Decimal):
+        found = number(value)
+        if math.isnan(found):
+            return None
+        return str(int(found)) if found.is_integer() else repr(found)
+    return _text(value)
+
+
+class Labels:
+    """Which of the declared categories a cell is.
+
+    Text is compared as text. Only if that finds nothing, numbers are compared as numbers (``1.0`` is the category ``1``, as a
+    column of numbers with gaps is often written), and truth values in any case of letters.
+
+    Parameters
+    ----------
+    categories : tuple of str
+    """
+
+    FOREIGN = -1
+    GAP = -2
+
+    def __init__(self, categories: tuple[str, ...]) -> None:
+        self._texts = {text: index for index, text in enumerate(categories)}
+        self._numbers: dict[float, int] = {}
+        self._truths: dict[str, int] = {}
+        for text, index in self._texts.items():
+            value = number(text)
+            if not math.isnan(value):
+                self._numbers.setdefault(value, index)
+            if text.lower() in ("true", "false"):
+                self._truths.setdefault(text.lower(), index)
+
+    def find(self, cell: object) -> int:
+        """Its place among the categories, `FOREIGN` for one that was not declared, or `GAP`."""
+        if type(cell) is str and cell in self._texts:  # nearly every cell; the rest says the same, more slowly
+            return self._texts[cell]
+        text = label(cell)
+        if text is None:
+            return self._declared_gap(cell)
+        found = _look(self._texts, text)
+        if found == self.FOREIGN:
+            found = _look(self._truths, text.lower())
+        if found == self.FOREIGN:
+            value = number(cell)
+            if not math.isnan(value):
+                found = self._numbers.get(value, self.FOREIGN)
+        return found
+
+    def _declared_gap(self, cell: object) -> int:
+        """A category may be called ``NA`` or ``None``; then that text is no gap."""
+        if isinstance(cell, str) and cell.strip() in self._texts:
+            return self._texts[cell.strip()]
+        return self.GAP
+
+
+def _look(places: Mapping[str, int], text: str) -> int:
+    return places.get(text, Labels.FOREIGN)
