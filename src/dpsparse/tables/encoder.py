@@ -24,7 +24,7 @@ from .units import Effect, effects
 SPARSE_BELOW = 0.25
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode a table of numbers, categories, truth values and dates by the public constants of a dictionary.
 
     Guarantee

@@ -15,9 +15,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from .errors import DictionaryError
 
+Event = Any  # one of a YAML parser, which has no types
 Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
 
 #: A dictionary of 50,000 columns has about this size.
@@ -136,7 +138,7 @@ def _yaml() -> ModuleType:
     return found
 
 
-def _value(event: object, events: Iterator[object], left: int) -> Plain:
+def _value(event: Event, events: Iterator[Event], left: int) -> Plain:
     """One value from the events of a parser."""
     kind = type(event).__name__
     if event is None or left == 0:
