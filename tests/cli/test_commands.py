@@ -529,3 +529,24 @@ def test_penalties_and_accepted_assumptions_reach_the_recipe(folder, tmp_path, m
     assert "accept=('unproven',)" in refused(2, "fit", *options, "--recipe", "doubtful")
     accepted = run("fit", *options, "--recipe", "doubtful", "--accept", "unproven")
     assert accepted.stdout.startswith("CAVEAT")
+
+
+# ------------------------------------------------------------------------------------------------ what is not replaced
+
+
+def test_an_output_never_replaces_an_input_or_anything_but_a_model(folder, tmp_path):
+    import shutil
+
+    data = tmp_path / "numbers.csv"
+    shutil.copy(folder / "numbers.csv", data)
+    before = data.read_bytes()
+    assert "is read by this command" in refused(4, "fit", data, *NUMBERS, "--out", data)
+    other = tmp_path / "notes.txt"
+    other.write_text("mine")
+    assert "is not a dpsparse model" in refused(4, "fit", data, *NUMBERS, "--out", other)
+    assert (data.read_bytes(), other.read_text()) == (before, "mine")
+    book = tmp_path / "b.db"
+    dpsparse.Ledger(f"sqlite:///{book}").create("d", 9.0, 1e-5)
+    options = [*NUMBERS, "--ledger", f"sqlite:///{book}", "--dataset", "d"]
+    assert "is read by this command" in refused(4, "fit", data, *options, "--out", book)
+    assert list(dpsparse.Ledger(f"sqlite:///{book}").entries("d")) == []

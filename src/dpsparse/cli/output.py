@@ -12,12 +12,13 @@ from pathlib import Path
 
 import click
 
-from ..plain import plain
 from .exits import NotWritten
 
 
 def as_json(content: Mapping[str, object]) -> None:
     """Print one JSON object; numbers that are not finite become null."""
+    from ..plain import plain
+
     click.echo(json.dumps(plain(content), indent=2, allow_nan=False))
 
 
