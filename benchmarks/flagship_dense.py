@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.settings import SYNTHETIC, Setting, synthetic
 from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.data import PrivateRows
+from dpsparse.hosts import MemoryHost
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle
 
@@ -93,17 +93,17 @@ def results(setting: Setting, epsilons: Iterable[float], delta: float, noises: i
     for epsilon in epsilons:
         model = estimator(epsilon=epsilon, delta=delta, **options)
         prepared = model._prepare(*setting.X.shape, sparse=False, models=1)
-        rows = rows or PrivateRows(setting.X, np.asarray(setting.y, dtype=float), prepared.facts)
+        rows = rows or MemoryHost(setting.X, np.asarray(setting.y, dtype=float), prepared.facts)
         out[epsilon] = []
         for v in range(noises):
             oracle = CentralOracle(rows, model._loss(), prepared.priced, Randomness(1000 * seed + v))
             w = prepared.solver.run(oracle)
-            assert not oracle.till.unused
+            assert not oracle.unused
             out[epsilon].append(_measured(w, rows, setting))
     return out
 
 
-def _measured(w: np.ndarray, rows: PrivateRows, setting: Setting) -> tuple[float, int, float]:
+def _measured(w: np.ndarray, rows: MemoryHost, setting: Setting) -> tuple[float, int, float]:
     coef = w[: rows.facts.n_features]
     constant = rows.applied_intercept * w[-1] if rows.facts.free else 0.0
     constant -= float(rows.applied_shift @ coef)

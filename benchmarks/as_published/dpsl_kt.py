@@ -16,7 +16,7 @@ import numpy as np
 
 from dpsparse import recipes
 from dpsparse.audit import event
-from dpsparse.data import PrivateRows
+from dpsparse.hosts import MemoryHost
 from dpsparse.facts import Vector
 from dpsparse.losses import Squared
 from dpsparse.mechanisms import Randomness
@@ -47,19 +47,19 @@ def exact_mu(recipe: Any, n: int) -> float:
     prepared = estimator(recipe, CLAIMED, accept=("kt-published",))._prepare(n, FEATURES, sparse=False, models=1)
     labels, scale = [], 1.0
     for side in (1, -1):
-        rows = PrivateRows(*tie(n, (n + side) // 2), prepared.facts)
+        rows = MemoryHost(*tie(n, (n + side) // 2), prepared.facts)
         oracle = RecordingOracle(CentralOracle(rows, Squared(), prepared.priced, Randomness(0)))
         prepared.solver.run(oracle)
         [question] = oracle.questions
         labels.append(published_labels(rows, Squared(), question).values)
-        scale = oracle.till.answers[0].scale
+        scale = oracle.receipts[0].scale
     return float(np.linalg.norm(labels[0] - labels[1])) / scale
 
 
 def supports(recipe: Any, n: int, side: int, runs: int) -> int:
     """How often a fit keeps coordinate 1 and no other."""
     prepared = estimator(recipe, CLAIMED, accept=("kt-published",))._prepare(n, FEATURES, sparse=False, models=1)
-    rows = PrivateRows(*tie(n, (n + side) // 2), prepared.facts)
+    rows = MemoryHost(*tie(n, (n + side) // 2), prepared.facts)
     randomness = Randomness(11 + side)
     found = (prepared.solver.run(CentralOracle(rows, Squared(), prepared.priced, randomness)) for _ in range(runs))
     return sum(np.array_equal(np.flatnonzero(w), [0]) for w in found)

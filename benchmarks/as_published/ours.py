@@ -15,13 +15,12 @@ from dpsparse import SparseClassifier, SparseRegressor
 from dpsparse.accounting import PricedPlan, price
 from dpsparse.accounting.pld import sampled_epsilon
 from dpsparse.audit import recomputed_epsilon
-from dpsparse.data import PrivateRows
 from dpsparse.facts import Clip, Facts, Vector
 from dpsparse.losses import Loss
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracle import Gradient, Oracle, Score, Select
 from dpsparse.oracles import CentralOracle, RecordingOracle
-from dpsparse.oracles.scores import scores_of
+from dpsparse.hosts import MemoryHost
 from dpsparse.privacy import Adjacency, Ask, AskRecord, Budget, Noise, Plan, Statement
 
 from .exhibit import EXACT, Epsilon, Promise
@@ -89,9 +88,9 @@ def first_choice(
     """
     laws = []
     for X, y in worlds:
-        oracle = RecordingOracle(CentralOracle(PrivateRows(X, y, facts), loss, priced, Randomness(0)))
+        oracle = RecordingOracle(CentralOracle(MemoryHost(X, y, facts), loss, priced, Randomness(0)))
         run(oracle)
-        question, scale = oracle.questions[0], oracle.till.answers[0].scale
+        question, scale = oracle.questions[0], oracle.receipts[0].scale
         values = oracle.inner._measure(question.of, None).values / facts.n_rows
         laws.append(softmax(scores_of(question.score, values, facts.free) / scale))
     return laws[0], laws[1]

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..accounting import PricedPlan
-from ..data.rows import PrivateRows
 from ..facts import Facts, Vector
+from ..hosts import MemoryHost
 from ..losses import Loss
-from ..mechanisms import Randomness
 from ..oracle import Gradient, GradientChange, Question, Select, SupportVotes, WeightedGradient
-from ..oracles import answering
 from ..privacy import Adjacency, Noise
 from .responses import Response, respond
 
@@ -105,10 +103,8 @@ class Menagerie:
             self.choices.append(None)
         _, X, y = base
         self._labels_only = priced.plan.labels_only
-        self._oracles = [
-            answering(PrivateRows(*with_record(X, y, record), facts), loss, priced, Randomness(0))
-            for record in self.choices
-        ]
+        self._loss, self._priced = loss, priced
+        self._hosts = [MemoryHost(*with_record(X, y, record), facts) for record in self.choices]
 
     def worlds(self, present: int, absent: int) -> Worlds:
         """Two of the datasets; only the second may be the one without a record."""
@@ -118,7 +114,7 @@ class Menagerie:
 
     def responses(self, question: Question, noise: Noise) -> list[Response]:
         """What each of the datasets answers."""
-        return [respond(question, oracle, noise) for oracle in self._oracles]
+        return [respond(question, host, self._loss, self._priced, noise) for host in self._hosts]
 
     def neighbours(self) -> Iterator[tuple[int, int]]:
         """Pairs of datasets that are neighbours; where features are public, those that differ in a label."""

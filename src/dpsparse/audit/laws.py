@@ -18,12 +18,12 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from ..accounting import price
-from ..data.rows import PrivateRows
 from ..facts import Facts, Vector
+from ..hosts import MemoryHost
 from ..losses import Loss
 from ..mechanisms import Randomness
 from ..oracle import Solver
-from ..oracles import RecordingOracle, ReplayOracle, answering
+from ..oracles import RecordingOracle, ReplayOracle, make_oracle
 from ..oracles.replay import Tape
 from ..privacy import Budget, Plan, PrivacyError
 from .watch import LawBroken, WatchedOracle, check_brings_no_rows
@@ -65,14 +65,14 @@ def check_solver(
     priced = price(plan, budget)
 
     def oracle(X: Any, y: Vector) -> Any:
-        return answering(PrivateRows(X, y, facts), loss, priced, Randomness())
+        return make_oracle(MemoryHost(X, y, facts), loss, priced, Randomness())
 
     recorded = RecordingOracle(oracle(X, y))
     try:
         result = solver.run(WatchedOracle(recorded))
     except PrivacyError as refusal:
         raise LawBroken(f"asks = plan: the oracle refused. {refusal} {STOPPING}") from refusal
-    _all_asked(recorded.till.unused)
+    _all_asked(recorded.unused)
     _same_result("replay", result, lambda: solver.run(WatchedOracle(ReplayOracle(recorded, recorded.tape))))
     other = _other(X, y, np.random.default_rng(0), labels_only=plan.labels_only)
     _same_result("swap", result, lambda: solver.run(WatchedOracle(ReplayOracle(oracle(*other), recorded.tape))))
@@ -177,7 +177,7 @@ def _fitted(estimator: Any, X: Any, y: Any, wrap: Callable[[Any], Any], tapes: l
     model._oracle = wrapped
     model.fit(X, y)
     for oracle in used:
-        _all_asked(oracle.till.unused)
+        _all_asked(oracle.unused)
     if tapes is not None:
         tapes.extend(oracle.tape for oracle in used)
     learned = {k: v for k, v in vars(model).items() if k.endswith("_") and not k.startswith("_")}

@@ -5,28 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtri, softmax
 
+from ..accounting.pricing import PricedPlan
+from ..answers import CHOICES, MINIMA, VOTE_RANGE, contributions, measure, scores_of, spread, votes
+from ..data.personal import targets_of
 from ..facts import Vector
-from ..oracle import (
-    Choice,
-    Indices,
-    Labels,
-    PerturbedMinimum,
-    PublishedLabels,
-    Question,
-    RidgeMinimum,
-    Select,
-    SupportVotes,
-)
-from ..oracles import LocalOracle
-from ..oracles.polish import choice_scores
-from ..oracles.scores import scores_of, spread
+from ..hosts import MemoryHost
+from ..losses import Loss
+from ..oracle import Gradient, Indices, PerturbedMinimum, Question, Select, SupportVotes
+from ..oracles.local import LocalTerms
 from ..privacy import Noise
-from ..statistics import VOTE_RANGE, perturbed_minimum, published_labels, ridge_minimum, votes
+from ..statistics import perturbed_minimum
 
 #: Events rarer than this are of no use to an attack of some thousand runs.
 RARE = 0.01
@@ -92,41 +84,39 @@ def clearest(here: Vector, there: Vector, sigmas: float = 5.0) -> tuple[float, I
     return float(sure[a, b]), order[: a + 1], order[size - b - 1 :]
 
 
-def respond(question: Question, oracle: Any, noise: Noise) -> Response:
-    """The answer of an oracle to a question, without noise. In the local model: the answer of the first person."""
-    if isinstance(oracle, LocalOracle):
-        return _own(question, oracle)
-    rows, loss, relation = oracle._rows, oracle._loss, oracle.priced.budget.relation
-    if isinstance(question, Choice):
-        return Response(*choice_scores(question, rows, loss, relation), scores=True)
+def respond(question: Question, host: MemoryHost, loss: Loss, priced: PricedPlan, noise: Noise) -> Response:
+    """The answer to a question, without noise. In the local model: the answer of the first person."""
+    if priced.plan.local:
+        return _own(question, host, loss, priced)
+    kind, relation = type(question), priced.budget.relation
+    if kind in CHOICES:
+        rule = CHOICES[kind]
+        return Response(rule.scores(question, host.total(question, loss, None)), rule.spread(question, relation), True)
     if isinstance(question, SupportVotes):
-        return Response(votes(rows, loss, question, np.random.default_rng(0)), VOTE_RANGE, scores=True)
-    if isinstance(question, RidgeMinimum):
-        estimate = ridge_minimum(rows, loss, question, relation)
-        return Response(estimate.values, estimate.sensitivity, scores=False)
-    if isinstance(question, PublishedLabels):
-        estimate = published_labels(rows, loss, question)
-        return Response(estimate.values, estimate.sensitivity, scores=False)
+        return Response(votes(host.shards, loss, question, 0), VOTE_RANGE, scores=True)
     if isinstance(question, PerturbedMinimum):
-        found = perturbed_minimum(rows, loss, question, np.zeros(question.support.size))
+        found = perturbed_minimum(host.shards, loss, question, np.zeros(question.support.size))
         return Response(found, relation.kappa * question.clip.norm / question.ridge, scores=False)
+    if kind in MINIMA:
+        estimate = MINIMA[kind].estimate(host.shards, loss, question, relation)  # type: ignore[misc]
+        return Response(estimate.values, estimate.sensitivity, scores=False)
     if isinstance(question, Select):
-        measured = oracle._measure(question.of, None)
-        share = rows.facts.n_rows
-        scores = scores_of(question.score, measured.values / share, rows.facts.free)
+        measured, divisor = measure(question.of, host.lattice), host.facts.n_rows
+        mean = np.asarray(host.total(question.of, loss, None) * measured.unit / divisor, dtype=float)
+        scores = scores_of(question.score, mean, host.facts.free)
         if question.excluded is not None:
             scores = np.delete(scores, question.excluded)
-        stated = spread(question.score, measured.reach, relation, rows.facts.free) / share
-        return Response(scores, stated, scores=True)
-    measured = oracle._measure(question, None)
+        return Response(scores, spread(question.score, measured.reach, relation, host.facts.free) / divisor, True)
+    measured = measure(question, host.lattice)
     l1 = noise is Noise.LAPLACE
-    return Response(measured.values, measured.reach.l1(relation) if l1 else measured.reach.l2(relation), False, l1)
+    values = np.asarray(host.total(question, loss, None) * measured.unit, dtype=float)
+    return Response(values, measured.reach.l1(relation) if l1 else measured.reach.l2(relation), False, l1)
 
 
-def _own(question: Any, oracle: LocalOracle) -> Response:
-    rows, stated = oracle._rows, 2 * oracle.terms.radius(question)
-    if isinstance(question, Labels):
-        return Response(rows.targets()[:1], stated, scores=False)
-    first = np.arange(rows.facts.n_rows) == 0
-    [own] = rows.contributions(oracle._loss, question.w, question.clip, first)
+def _own(question: Question, host: MemoryHost, loss: Loss, priced: PricedPlan) -> Response:
+    stated = 2 * LocalTerms(priced, host.facts, loss.classes).radius(question)
+    if not isinstance(question, Gradient):
+        return Response(targets_of(host.shards)[:1], stated, scores=False)
+    first = np.arange(host.facts.n_rows) == 0
+    [own] = contributions(question, host.shards[0], loss, first)
     return Response(own[0], stated, scores=False)

@@ -17,14 +17,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from ..data.rows import PrivateRows
-from ..mechanisms import Randomness
-from ..oracle import Choice, Labels, PerturbedMinimum, PublishedLabels, Question, RidgeMinimum, Select, SupportVotes
-from ..oracles import CentralOracle, RecordingOracle
-from ..oracles.polish import choice_scores
-from ..oracles.scores import scores_of, spread
+from ..answers import CHOICES, MINIMA, SUMS, contributions, measure, scores_of, spread
+from ..data.personal import targets_of
+from ..hosts import MemoryHost
+from ..losses import Loss
+from ..oracle import Labels, PerturbedMinimum, PublishedLabels, Question, Select, SupportVotes
+from ..oracles import RecordingOracle
 from ..privacy import Adjacency
-from ..statistics import ridge_minimum
 from .watch import LawBroken
 
 #: Questions whose proof is about a law and not about one number; their own audits test them.
@@ -67,8 +66,8 @@ def sensitivity_trace(estimator: Any, X: Any, y: Any) -> Trace:
     ordinary = model._oracle
     seen: list[Any] = []
 
-    def recording(rows: PrivateRows, loss: Any, *rest: Any) -> RecordingOracle:
-        oracle = RecordingOracle(ordinary(rows, loss, *rest))
+    def recording(host: MemoryHost, loss: Any, *rest: Any) -> RecordingOracle:
+        oracle = RecordingOracle(ordinary(host, loss, *rest))
         seen.append((oracle, loss))
         return oracle
 
@@ -83,13 +82,14 @@ def sensitivity_trace(estimator: Any, X: Any, y: Any) -> Trace:
         return _local_trace(recorded, loss, X, targets)
     # under add-remove neighbours of the data less its first record have any record in its place
     base = (X[1:], targets[1:]) if priced.budget.relation is Adjacency.ADD_REMOVE else (X, targets)
-    here = CentralOracle(PrivateRows(*base, recorded.facts), loss, priced, Randomness())
+    here = MemoryHost(*base, recorded.facts)
+    relation = priced.budget.relation
     compared, largest = 0, 0.0
     others = [here]  # under replace-one also the adversarial dataset before: both differ from X in the same record
     for A, b in _neighbours(X, targets, recorded.facts):
-        there = CentralOracle(PrivateRows(A, b, recorded.facts), loss, priced, Randomness())
+        there = MemoryHost(A, b, recorded.facts)
         for question, other in itertools.product(recorded.questions, others):
-            for moved, stated in _movements(question, other, there):
+            for moved, stated in _movements(question, other, there, loss, relation):
                 if not moved <= stated * (1 + 1e-9):
                     raise LawBroken(
                         f"sensitivity: {type(question).__name__} moved {moved / stated:.4g} times as far as its noise was made for."
@@ -105,16 +105,17 @@ def _local_trace(recorded: RecordingOracle, loss: Any, X: Any, y: Any) -> Trace:
 
     Where labels alone are private, neighbours differ in a label, and the public features must not.
     """
-    facts, terms = recorded.inner.terms.facts, recorded.inner.terms
+    terms: Any = recorded.terms
+    facts = terms.facts
     labels = terms.plan.labels_only
     everybody = np.ones(X.shape[0], dtype=bool)
 
     def own(A: Any, b: Any, question: Any) -> Any:
-        rows = PrivateRows(A, b, facts)
+        host = MemoryHost(A, b, facts)
         if labels:
-            y_own = rows.targets()
+            y_own = targets_of(host.shards)
             return (y_own == 1 if loss.classes else y_own)[:, None].astype(float)
-        return np.vstack(list(rows.contributions(loss, question.w, question.clip, everybody)))
+        return np.vstack(list(contributions(question, host.shards[0], loss, everybody)))
 
     compared, largest = 0, 0.0
     for A, b in _neighbours(X, y, facts):
@@ -130,30 +131,31 @@ def _local_trace(recorded: RecordingOracle, loss: Any, X: Any, y: Any) -> Trace:
     return Trace(compared, largest)
 
 
-def _movements(question: Question, here: CentralOracle, there: CentralOracle) -> Iterator[tuple[float, float]]:
+def _movements(
+    question: Question, here: MemoryHost, there: MemoryHost, loss: Loss, relation: Adjacency
+) -> Iterator[tuple[float, float]]:
     """How far an exact answer moves between two datasets, and how far it may."""
-    relation = here.priced.budget.relation
-    rows, other, loss = here._rows, there._rows, here._loss
+    kind, hosts = type(question), (here, there)
     if isinstance(question, PROVED_ELSEWHERE):
         return
-    if isinstance(question, Choice):
-        scores, stated = choice_scores(question, rows, loss, relation)
-        yield _range(scores - choice_scores(question, other, loss, relation)[0]), stated
-        return
-    if isinstance(question, RidgeMinimum):
-        one, two = (ridge_minimum(r, loss, question, relation) for r in (rows, other))
-        yield float(np.linalg.norm(one.values - two.values)), one.sensitivity
-        return
-    of = question.of if isinstance(question, Select) else question
-    first, second = here._measure(of, None), there._measure(of, None)
-    reach = first.reach
-    difference = (first.total - second.total) * first.unit
-    yield float(np.linalg.norm(difference)), reach.l2(relation)
-    yield float(np.max(np.abs(difference) / np.maximum(reach.linf(relation), 1e-300))), 1.0
-    if isinstance(question, Select):
-        free = here.facts.free
-        change = scores_of(question.score, first.values, free) - scores_of(question.score, second.values, free)
-        yield _range(change), spread(question.score, reach, relation, free)
+    if kind in CHOICES:
+        rule = CHOICES[kind]
+        one, two = (rule.scores(question, host.total(question, loss, None)) for host in hosts)
+        yield _range(one - two), rule.spread(question, relation)
+    elif kind in MINIMA:
+        first, second = (MINIMA[kind].estimate(h.shards, loss, question, relation) for h in hosts)  # type: ignore[misc]
+        yield float(np.linalg.norm(first.values - second.values)), first.sensitivity
+    else:
+        of = question if kind in SUMS else question.of  # type: ignore[union-attr]
+        measured = measure(of, here.lattice)
+        sums = [host.total(of, loss, None) for host in hosts]
+        difference = (sums[0] - sums[1]) * measured.unit
+        yield float(np.linalg.norm(difference)), measured.reach.l2(relation)
+        yield float(np.max(np.abs(difference) / np.maximum(measured.reach.linf(relation), 1e-300))), 1.0
+        if isinstance(question, Select):
+            free = here.facts.free
+            scores = [scores_of(question.score, np.asarray(total * measured.unit, dtype=float), free) for total in sums]
+            yield _range(scores[0] - scores[1]), spread(question.score, measured.reach, relation, free)
 
 
 def _range(change: Any) -> float:

@@ -17,14 +17,15 @@ from .. import recipes
 from ..accounting import PricedPlan, price
 from ..accounting.costs.plan import PlanBill
 from ..data.bounds import read_bounds, read_center
-from ..data.rows import PrivateRows
+from ..data.lattice import Lattice
 from ..facts import Facts, Penalty, Vector
+from ..hosts import MemoryHost
 from ..ledger.payment import check_ledger, paying
 from ..losses import Loss
 from ..mechanisms import Randomness
 from ..mechanisms.exact import require_opendp
-from ..oracle import Path, Solver
-from ..oracles import ExactOracle, answering
+from ..oracle import Oracle, Path, Solver
+from ..oracles import Payment, Watcher, make_oracle
 from ..privacy import (
     Adjacency,
     AssumptionError,
@@ -258,17 +259,17 @@ class SparseLinear(BaseEstimator):
         found, answers, paths = [], [], []
         with self._paying(prepared) as payment, _Progress(self.verbose, prepared) as progress:
             for y in targets:
-                rows = PrivateRows(X, y, prepared.facts, lattice=prepared.recipe.private)
-                oracle = self._oracle(rows, loss, prepared, randomness, payment.before(progress))
+                host = MemoryHost(X, y, prepared.facts, exact=not prepared.recipe.private)
+                oracle = self._oracle(host, loss, prepared, randomness, payment, progress)
                 path = Path() if self.keep_path else None
                 w = prepared.solver.run(oracle, path)
-                unused = oracle.till.unused
+                unused = oracle.unused
                 if unused:
                     raise PrivacyError(
                         f"the solver left priced asks unused: {unused}. A plan must ask for what it prices."
                     )
-                answers.extend(oracle.till.answers)
-                found.append(coefficients_of(w, rows))
+                answers.extend(oracle.receipts)
+                found.append(coefficients_of(w, host.lattice))
                 paths.append(path)
         if prepared.plan.local:
             assumptions += ("the protocol was simulated on one machine, which held the rows",)
@@ -286,17 +287,16 @@ class SparseLinear(BaseEstimator):
 
     def _oracle(
         self,
-        rows: PrivateRows,
+        host: MemoryHost,
         loss: Loss,
         prepared: Prepared,
         randomness: Randomness,
-        on_charge: Callable[[str], None],
-    ) -> Any:
+        payment: Payment,
+        watcher: Watcher,
+    ) -> Oracle:
         """Who answers. The laws put a recording or a replaying oracle in its place."""
-        if prepared.priced is None:
-            return ExactOracle(rows, loss, prepared.plan, randomness.generator(), on_charge)
-        one = replace(prepared.priced, plan=prepared.plan)
-        return answering(rows, loss, one, randomness, on_charge)
+        one = prepared.plan if prepared.priced is None else replace(prepared.priced, plan=prepared.plan)
+        return make_oracle(host, loss, one, randomness, payment, watcher)
 
     def _statement(
         self, prepared: Prepared, answers: list[Any], assumptions: tuple[str, ...], randomness: Randomness
@@ -360,11 +360,11 @@ def _per_model(budget: Budget, models: int) -> Budget:
     return budget if models == 1 else Budget.zcdp(budget.as_rho() / models, budget.relation)
 
 
-def coefficients_of(w: Vector, rows: PrivateRows) -> tuple[Vector, float]:
+def coefficients_of(w: Vector, lattice: Lattice) -> tuple[Vector, float]:
     """Coefficients of the features as the user knows them, and the intercept: public shift and height undone."""
-    coef = w[: rows.facts.n_features] + 0.0
-    constant = rows.applied_intercept * float(w[-1]) if rows.facts.free else 0.0
-    return coef, constant - float(rows.applied_shift @ coef)
+    coef = w[: lattice.facts.n_features] + 0.0
+    constant = lattice.applied_intercept * float(w[-1]) if lattice.facts.free else 0.0
+    return coef, constant - float(lattice.applied_shift @ coef)
 
 
 def _turns(plan: Plan) -> int:

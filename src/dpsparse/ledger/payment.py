@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -20,15 +20,10 @@ class Payment:
 
     reservation: Reservation | None = None
 
-    def before(self, charged: Callable[[str], None]) -> Callable[[str], None]:
-        """Tell the ledger of the first charge before anything is computed, then pass every charge on."""
-
-        def note(name: str) -> None:
-            if self.reservation is not None:
-                self.reservation.start()
-            charged(name)
-
-        return note
+    def start(self) -> None:
+        """Tell the ledger that answers begin: durable before the first of them is computed, and said once."""
+        if self.reservation is not None:
+            self.reservation.start()
 
     @property
     def record(self) -> dict[str, Any] | None:

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ..data.rows import PrivateRows
+from ..data.lattice import Lattice
+from ..data.personal import PublicRows
 from ..estimators.linear import coefficients_of
-from ..facts import Clip, Facts, Vector
+from ..facts import Facts, Vector
+from ..hosts import MemoryHost
 from ..mechanisms import Randomness
 from ..oracle import Gradient, Labels, Oracle, Question
+from ..oracles import Till
 from ..oracles.local import LocalTerms, Randomiser
-from ..oracles.till import Till
 from ..privacy import PrivacyError
 from ..privacy.statement import Answer
 from .messages import MessageError, Report, Task
@@ -37,22 +39,33 @@ class _Collected(Oracle):
 
     def __init__(self, facts: Facts, terms: LocalTerms, answers: list[Vector]) -> None:
         self.facts = facts
-        self.terms = terms
+        self._terms = terms
         self.plan = terms.plan
         self.passes = 0.0
-        self.till = Till(self.plan)
+        self._till = Till(self.plan)
         self._answers = list(answers)
 
     def answer(self, question: Question, ask: str) -> Any:
         """What came in, or a stop."""
-        _, turn = self.till.charge(ask)
+        _, turn = self._till.charge(ask)
         if turn >= len(self._answers):
             raise _Open(question, turn)
         return self._answers[turn].copy()
 
-    def scale(self, ask: str, turn: int, clip: Clip) -> float:
+    @property
+    def terms(self) -> LocalTerms:
         """Public."""
-        return self.terms.scale(ask, turn, clip)
+        return self._terms
+
+    @property
+    def unused(self) -> dict[str, int]:
+        """Rounds that were not asked for."""
+        return self._till.unused
+
+    @property
+    def receipts(self) -> list[Answer]:
+        """Kept by the server."""
+        return self._till.answers
 
     def deviation(self, question: Question, ask: str, turn: int) -> float:
         """Public."""
@@ -222,8 +235,8 @@ class Server:
             raise MessageError("no report has come in this round; it cannot be closed.")
         if isinstance(question, Labels):
             rows = np.array(sorted(self._labels))
-            public = PrivateRows(self._features[rows], np.zeros(rows.size), self._facts).public(self._loss)  # type: ignore[index]
-            self._facts = self._facts.with_(design=public)
+            host = MemoryHost(self._features[rows], np.zeros(rows.size), self._facts)  # type: ignore[index]
+            self._facts = self._facts.with_(design=PublicRows(host.shards, self._loss))
             told = np.array([self._labels[i] for i in rows], dtype=np.int32)
             answer = self._terms.label_values(self._randomiser, told)
         else:
@@ -244,8 +257,7 @@ class Server:
             raise MessageError(f"round {self.round} of {self.protocol.rounds} is open; close it first.")
         model = clone(self._estimator)
         model.n_features_in_ = self._facts.n_features
-        nobody = PrivateRows(np.zeros((0, self._facts.n_features)), np.zeros(0), self._prepared.facts)
-        model._keep([coefficients_of(self._found, nobody)], self.protocol.classes)
+        model._keep([coefficients_of(self._found, Lattice(self._prepared.facts))], self.protocol.classes)
         model.statement_ = model._statement(
             self._prepared,
             self._receipts,

@@ -43,6 +43,12 @@ class Randomness:
             return np.random.Generator(np.random.PCG64(self._children.spawn(1)[0]))
         return np.random.Generator(AESCounter(key=int.from_bytes(os.urandom(16), "little")))  # type: ignore[arg-type]
 
+    def key(self) -> int:
+        """A fresh key of 128 bits, for draws that are made row by row, wherever the rows are."""
+        if self._children is not None:
+            return int.from_bytes(self._children.spawn(1)[0].generate_state(4).tobytes(), "little")
+        return int.from_bytes(os.urandom(16), "little")
+
     def __repr__(self) -> str:
         return "Randomness(secure)" if self.secure else "Randomness(seeded: not private)"
 

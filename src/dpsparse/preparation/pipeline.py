@@ -223,7 +223,7 @@ class PrivatePipeline(Pipeline):
             whole = self._statement(plan, self._fit_steps(start, X, y, n_rows, bounds, plan))
         else:
             with paying(self.ledger, self.dataset, plan.bill, label="private pipeline", delta=plan.delta) as payment:
-                payment.before(lambda _: None)("private pipeline")
+                payment.start()
                 statements = self._fit_steps(start, X, y, n_rows, bounds, plan)
             whole = replace(self._statement(plan, statements), ledger=payment.record)
         self.statement_ = self.steps[-1][1].statement_ = whole

@@ -15,8 +15,8 @@ from sklearn.utils.validation import validate_data
 
 from ..accounting import PricedPlan, price
 from ..accounting.costs.plan import PlanBill
-from ..data.rows import PrivateRows
 from ..facts import Facts
+from ..hosts import MemoryHost
 from ..ledger.payment import paying
 from ..losses import Squared
 from ..mechanisms import Randomness
@@ -51,7 +51,7 @@ class Opened:
             recipe=self.what,
             loss="no",
             n_rows=n_rows,
-            asks=records(self.oracle.till.answers),
+            asks=records(self.oracle.receipts),
             accountant=priced.accountant,
             caveats=() if self.secure else ("made with a fixed seed: not private",),
             versions=versions(),
@@ -62,8 +62,9 @@ class Opened:
 class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Base of transformers with a budget; not for direct use."""
 
-    #: Name of the one ask.
+    #: Name of the one ask, and the kind of its question.
     ask = ""
+    question = ""
 
     def _checked(self, X: Any) -> Any:
         """Shapes, types and finite values; messages name no row."""
@@ -87,7 +88,7 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             require_opendp()
         noise = Noise.DISCRETE_GAUSSIAN if self.noise == "exact" else Noise.GAUSSIAN
         budget, delta = self._budget(n_rows)
-        return price(Plan(asks=(Ask(name=self.ask, noise=noise),)), budget), delta
+        return price(Plan(asks=(Ask(name=self.ask, question=self.question, noise=noise),)), budget), delta
 
     def _public_rows(self, X: Any) -> int:
         """The public number of rows."""
@@ -115,8 +116,8 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 stacklevel=4,
             )
         with paying(self.ledger, self.dataset, PlanBill.of(priced), label=what, delta=delta) as payment:
-            rows = PrivateRows(X, np.zeros(X.shape[0]), facts)
-            oracle = CentralOracle(rows, Squared(), priced, randomness, payment.before(lambda _: None))
+            host = MemoryHost(X, np.zeros(X.shape[0]), facts)
+            oracle = CentralOracle(host, Squared(), priced, randomness, payment)
             yield Opened(oracle, delta, randomness.secure, what, payment.record)
 
     def __sklearn_tags__(self) -> Any:

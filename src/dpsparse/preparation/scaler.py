@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..facts import Vector
+from ..oracle import Squares
 from .bounds import Bounds
 from .priced import PricedStep, positive
 
@@ -61,6 +62,7 @@ class PrivateScaler(PricedStep):
     """
 
     ask = "squares"
+    question = "Squares"
 
     def __init__(
         self,
@@ -102,7 +104,7 @@ class PrivateScaler(PricedStep):
         n_rows = self._public_rows(X)
         with self._asking(X, before.facts(n_rows, d, sp.issparse(X)), "private column scales") as opened:
             squares = opened.oracle.squares(ask=self.ask)
-        noise = opened.oracle.till.answers[0].scale / n_rows
+        noise = opened.oracle.deviation(Squares(), self.ask, 0)
         self.scale_ = self._scales(squares, noise, before.largest(d), floor)
         self.bounds_ = self._scaled(before, self.scale_, squares, slack)
         self.statement_ = opened.statement(n_rows)

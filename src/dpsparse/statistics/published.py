@@ -18,9 +18,12 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ..data.rows import PrivateRows
+from ..data.shard import Shard
+from ..data.slopes import exact_gradient
 from ..facts import Vector
 from ..losses import Loss
 from ..ops import hard_threshold
@@ -28,23 +31,23 @@ from ..oracle import PublishedLabels
 from .estimate import Estimate
 
 
-def published_labels(rows: PrivateRows, loss: Loss, question: PublishedLabels) -> Estimate:
+def published_labels(shards: Sequence[Shard], loss: Loss, question: PublishedLabels) -> Estimate:
     """Labels of the public rows by an iterative-hard-thresholding teacher, with the sensitivity that the paper claims.
 
     The intercept, if there is one, is neither thresholded nor penalised.
     """
     with np.errstate(all="ignore"):
-        return Estimate(question.design @ _teacher(rows, loss, question), question.claimed)
+        return Estimate(question.design @ _teacher(shards, loss, question), question.claimed)
 
 
-def _teacher(rows: PrivateRows, loss: Loss, question: PublishedLabels) -> Vector:
-    facts = rows.facts
+def _teacher(shards: Sequence[Shard], loss: Loss, question: PublishedLabels) -> Vector:
+    facts = shards[0].facts
     w = np.zeros(facts.dimension)
     curvature, before = 0.0, None
     for _ in range(question.steps):
         penalty = question.ridge * w
         penalty[facts.n_features :] = 0.0
-        g = rows.exact_gradient_sum(loss, w) / facts.n_rows + penalty
+        g = exact_gradient(w, shards, loss) / facts.n_rows + penalty
         step = question.step_size
         if (
             step is None

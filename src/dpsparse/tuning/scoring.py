@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from ..accounting import PricedPlan, price
-from ..data.rows import PrivateRows
 from ..facts import Facts, Vector
+from ..hosts import MemoryHost
 from ..losses import mean_of
 from ..mechanisms import Randomness
 from ..oracles import CentralOracle
@@ -70,7 +70,9 @@ class Scoring:
     def priced(self, rho: float, adjacency: Adjacency, exact: bool) -> PricedPlan:
         """The one ask of a score, at its price."""
         noise = Noise.DISCRETE_GAUSSIAN if exact else Noise.GAUSSIAN
-        return price(Plan(asks=(Ask(name="score", noise=noise),)), Budget.zcdp(rho, adjacency))
+        return price(
+            Plan(asks=(Ask(name="score", noise=noise, question="ValidationLoss"),)), Budget.zcdp(rho, adjacency)
+        )
 
     def deviation(self, rho: float, n_rows: int) -> float:
         """Standard deviation of the noise in a score."""
@@ -96,17 +98,17 @@ class Validation:
     """
 
     def __init__(self, X: Any, y: Vector, facts: Facts, scoring: Scoring, priced: PricedPlan) -> None:
-        self._rows = PrivateRows(X, y, facts.with_(shift=0.0, means=None, intercept=1.0, start=None))
+        self._host = MemoryHost(X, y, facts.with_(shift=0.0, means=None, intercept=1.0, start=None))
         self._scoring = scoring
         self._priced = priced
 
     def score(self, model: Any, randomness: Randomness) -> tuple[float, list[Answer]]:
         """A noisy score of a fitted model, and the answers it took."""
         loss = model._loss()
-        oracle = CentralOracle(self._rows, loss, self._priced, randomness)
-        height = self._rows.applied_intercept
+        oracle = CentralOracle(self._host, loss, self._priced, randomness)
+        height = self._host.lattice.applied_intercept
         coefficients = np.column_stack([np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_) / height])
         if not is_classifier(model) and mean_of(loss) is None:  # rows hold centred targets
             coefficients[:, -1] -= model.target_center / height
         mean = oracle.validation_loss(coefficients, kind=self._scoring.kind, bound=self._scoring.bound)
-        return self._scoring.of(mean), oracle.till.answers
+        return self._scoring.of(mean), oracle.receipts

@@ -283,7 +283,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             )
         bill, label = plan.bill, "private search"
         with paying(self.ledger, self.dataset, bill, label=label, delta=plan.delta) as payment, _Progress(self.verbose):
-            payment.before(lambda _: None)(label)  # also where no run was drawn: the ledger must not tell
+            payment.start()  # also where no run was drawn: the ledger must not tell
             models = [(parameters, self._candidate(parameters, plan)) for parameters in drawn]
             best = best_run(models, data, plan, randomness, holdout=self.holdout)
         if best is None:
