@@ -16,8 +16,8 @@ import numpy as np
 
 from dpsparse import recipes
 from dpsparse.audit import event
-from dpsparse.hosts import MemoryHost
 from dpsparse.facts import Vector
+from dpsparse.hosts import MemoryHost
 from dpsparse.losses import Squared
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle, RecordingOracle
@@ -47,11 +47,11 @@ def exact_mu(recipe: Any, n: int) -> float:
     prepared = estimator(recipe, CLAIMED, accept=("kt-published",))._prepare(n, FEATURES, sparse=False, models=1)
     labels, scale = [], 1.0
     for side in (1, -1):
-        rows = MemoryHost(*tie(n, (n + side) // 2), prepared.facts)
-        oracle = RecordingOracle(CentralOracle(rows, Squared(), prepared.priced, Randomness(0)))
+        host = MemoryHost(*tie(n, (n + side) // 2), prepared.facts)
+        oracle = RecordingOracle(CentralOracle(host, Squared(), prepared.priced, Randomness(0)))
         prepared.solver.run(oracle)
         [question] = oracle.questions
-        labels.append(published_labels(rows, Squared(), question).values)
+        labels.append(published_labels(host.shards, Squared(), question).values)
         scale = oracle.receipts[0].scale
     return float(np.linalg.norm(labels[0] - labels[1])) / scale
 
@@ -59,9 +59,9 @@ def exact_mu(recipe: Any, n: int) -> float:
 def supports(recipe: Any, n: int, side: int, runs: int) -> int:
     """How often a fit keeps coordinate 1 and no other."""
     prepared = estimator(recipe, CLAIMED, accept=("kt-published",))._prepare(n, FEATURES, sparse=False, models=1)
-    rows = MemoryHost(*tie(n, (n + side) // 2), prepared.facts)
+    host = MemoryHost(*tie(n, (n + side) // 2), prepared.facts)
     randomness = Randomness(11 + side)
-    found = (prepared.solver.run(CentralOracle(rows, Squared(), prepared.priced, randomness)) for _ in range(runs))
+    found = (prepared.solver.run(CentralOracle(host, Squared(), prepared.priced, randomness)) for _ in range(runs))
     return sum(np.array_equal(np.flatnonzero(w), [0]) for w in found)
 
 

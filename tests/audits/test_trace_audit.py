@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dpsparse.oracles.measure import Reach
 
+from builders import Rows
 from dpsparse import SparseRegressor, audit, recipes
-from dpsparse.data import PrivateRows
 from dpsparse.oracles import measure as measure_module
 from dpsparse.oracles import scores as scores_module
-from dpsparse.oracles.measure import Reach
 
 X = np.random.default_rng(0).uniform(-1, 1, (40, 4))
 Y = np.random.default_rng(1).uniform(-1, 1, 40)
@@ -34,14 +34,14 @@ def test_a_right_fit_uses_all_of_its_sensitivity_and_no_more(mechanism, relation
 
 
 def test_control_a_forgotten_clip_is_caught(monkeypatch):
-    monkeypatch.setattr(PrivateRows, "_room", lambda self, block, clip: np.full(block.y.size, 2.0**50))
+    monkeypatch.setattr(Rows, "_room", lambda self, block, clip: np.full(block.y.size, 2.0**50))
     with pytest.raises(audit.LawBroken, match="Gradient moved"):
         trace()
 
 
 def test_control_a_clip_twice_as_wide_is_caught(monkeypatch):
-    ordinary = PrivateRows._room
-    monkeypatch.setattr(PrivateRows, "_room", lambda self, block, clip: 2 * ordinary(self, block, clip))
+    ordinary = Rows._room
+    monkeypatch.setattr(Rows, "_room", lambda self, block, clip: 2 * ordinary(self, block, clip))
     with pytest.raises(audit.LawBroken, match="moved"):
         trace()
 

@@ -6,8 +6,8 @@ import pickle
 import numpy as np
 import pytest
 
+from builders import Rows
 from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.data.rows import PrivateRows
 from dpsparse.local import Device, MessageError, Protocol, Report, Server, Task
 from dpsparse.losses import Custom, KnownLink
 from dpsparse.oracles import LocalOracle
@@ -95,7 +95,7 @@ def test_a_model_of_a_server_is_saved_like_any_other(tmp_path):
 
 def test_the_server_has_no_row():
     server = Server(regressor(), n_people=10, n_features=4)
-    held = [v for v in vars(server).values() if isinstance(v, PrivateRows)]
+    held = [v for v in vars(server).values() if isinstance(v, Rows)]
     assert not held
 
 

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from builders import Rows
 from dpsparse.accounting import price
-from dpsparse.data import PrivateRows
+from dpsparse.answers.scores import scores_of, spread
 from dpsparse.facts import Clip, Facts, Penalty
 from dpsparse.losses import Logistic, Squared
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracle import Greedy, Magnitude, Vertex
 from dpsparse.oracles import CentralOracle
 from dpsparse.oracles import measure as measure_module
-from dpsparse.oracles.scores import scores_of, spread
 from dpsparse.privacy import Adjacency, Ask, Budget, Noise, NotPricedError, Plan, PoissonRows, PrivacyError
 from truth import audit
 from truth import curves as truth
@@ -49,7 +49,7 @@ def oracle_of(
     on_charge=None,
 ) -> CentralOracle:
     budget = (budget or Budget.zcdp(0.5)).under(relation)
-    rows = PrivateRows(given.X, given.y, given.facts)
+    rows = Rows(given.X, given.y, given.facts)
     return CentralOracle(rows, loss or Squared(), price(plan, budget), randomness or Randomness(0), on_charge)
 
 
@@ -102,7 +102,7 @@ def test_a_charge_stays_spent_when_computing_fails(door):
     for _ in range(2):
         with pytest.raises(RuntimeError, match="touched"):
             DOORS[door](oracle, "gradient")
-    assert oracle.till.unused == {}
+    assert oracle.unused == {}
     with pytest.raises(NotPricedError, match="all are used"):
         DOORS[door](oracle, "gradient")
 
@@ -116,13 +116,13 @@ def test_no_turn_beyond_the_priced_ones_is_answered():
     with pytest.raises(NotPricedError):
         oracle.gradient(np.zeros(12), clip=CLIP)
     assert told == ["gradient"] * 2
-    assert len(oracle.till.answers) == 2
+    assert len(oracle.receipts) == 2
 
 
 def test_unused_turns_are_known():
     oracle = oracle_of(table("dense"), plan_of(*asks_for(times=3).asks, *asks_for(name="values").asks))
     oracle.gradient(np.zeros(12), clip=CLIP)
-    assert oracle.till.unused == {"gradient": 2, "values": 1}
+    assert oracle.unused == {"gradient": 2, "values": 1}
 
 
 def test_a_plan_that_was_priced_in_an_order_is_held_to_it():
@@ -132,10 +132,10 @@ def test_a_plan_that_was_priced_in_an_order_is_held_to_it():
     oracle.gradient(np.zeros(12), clip=CLIP)
     with pytest.raises(NotPricedError, match="order"):
         oracle.gradient(np.zeros(12), clip=CLIP)
-    assert oracle.till.unused == {"gradient": 1, "values": 1}, "what was refused is not spent"
+    assert oracle.unused == {"gradient": 1, "values": 1}, "what was refused is not spent"
     oracle.gradient_at(np.zeros(12), np.array([0]), clip=CLIP)
     oracle.gradient(np.zeros(12), clip=CLIP)
-    assert oracle.till.unused == {}
+    assert oracle.unused == {}
 
 
 def test_one_branch_follows_and_only_once_everything_before_it_was_asked():
@@ -157,7 +157,7 @@ def test_one_branch_follows_and_only_once_everything_before_it_was_asked():
         oracle.choose("few")
     for _ in range(4):
         oracle.gradient(np.zeros(12), clip=CLIP, ask="many")
-    assert oracle.till.unused == {}
+    assert oracle.unused == {}
 
 
 @pytest.mark.parametrize("noise", [Noise.GUMBEL, Noise.PERMUTE_AND_FLIP])
@@ -237,7 +237,7 @@ def test_no_sum_moves_further_between_neighbours_than_was_priced(relation, kind,
 
     def run(rows: Table) -> None:
         oracle = ask_everything(rows, relation, noise, clip, W)
-        priced[:] = [oracle.priced.cost(a.ask).strength for a in oracle.till.answers]
+        priced[:] = [oracle.priced.cost(a.ask).strength for a in oracle.receipts]
 
     for one, two in neighbours(given, relation):
         losses = loss_per_scale(run, one, two)
@@ -297,7 +297,7 @@ def test_no_score_moves_further_between_neighbours_than_was_priced(relation, noi
         oracle = oracle_of(rows, plan_of(*(Ask(name=n, noise=noise) for n in scores)), relation)
         for name, score in scores.items():
             oracle.select(W, 1, score=score, clip=clip, ask=name)
-        priced[:] = [oracle.priced.cost(a.ask).strength for a in oracle.till.answers]
+        priced[:] = [oracle.priced.cost(a.ask).strength for a in oracle.receipts]
 
     for one, two in list(neighbours(given, relation))[::3]:
         losses = loss_per_scale(run, one, two)
@@ -428,7 +428,7 @@ def test_receipts_tell_what_was_drawn():
     with caught() as seen:
         for _ in range(3):
             oracle.gradient(np.zeros(12), clip=CLIP)
-    for (_, _, scale), answer in zip(seen, oracle.till.answers, strict=True):
+    for (_, _, scale), answer in zip(seen, oracle.receipts, strict=True):
         assert answer.scale == pytest.approx(scale * 0.5 / 2**20, rel=1e-12)
         assert answer.sensitivity / answer.scale == pytest.approx(oracle.priced.cost("gradient").strength, rel=1e-12)
         assert answer.sensitivity == pytest.approx(2 * 0.5, rel=1e-5)
@@ -490,7 +490,7 @@ def test_the_same_question_gets_fresh_noise_every_time(noise):
 def test_with_a_huge_budget_answers_approach_the_clipped_mean(noise):
     given = table("dense", n=30)
     budget = Budget.approx(1e9, 0.0 if noise.pure else 1e-5)
-    rows = PrivateRows(given.X, given.y, given.facts)
+    rows = Rows(given.X, given.y, given.facts)
     exact = rows.gradient_sum(Squared(), W[:12], CLIP) * (0.5 / 2**36) / 30
     if noise is Noise.GUMBEL:
         oracle = oracle_of(given, asks_for(noise, "select", draws=3), budget=budget)
@@ -667,7 +667,7 @@ def projections(sign: float, relation: str, wrong: float, steps: int = 2) -> np.
     given = Table(np.array([[1.0, 0.0]]), np.array([-9.0 * sign]), facts)
     budget = Budget.gdp(1.0 / wrong).under(relation)
     plan = price(asks_for(times=steps), budget)
-    rows = PrivateRows(given.X, given.y, facts) if sign else PrivateRows(np.zeros((0, 2)), np.zeros(0), facts)
+    rows = Rows(given.X, given.y, facts) if sign else Rows(np.zeros((0, 2)), np.zeros(0), facts)
     source = audit.Stream(int(10 * sign) + 77)
     out = np.empty(RUNS)
     for run in range(RUNS):
@@ -700,7 +700,7 @@ def test_control_the_audit_catches_noise_that_is_too_small(relation, wrong):
 def index_and_value(sign: float, wrong_select: float = 1.0, wrong_value: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     """Peeling with one of two coordinates: which was selected, and what was released there."""
     facts = Facts(n_rows=20, n_features=2, target_bound=9.0, row_norm=2.0)
-    rows = PrivateRows(np.array([[1.0, -1.0]]), np.array([-9.0 * sign]), facts)
+    rows = Rows(np.array([[1.0, -1.0]]), np.array([-9.0 * sign]), facts)
     clip = Clip(0.5 * math.sqrt(2), 0.5)
     plan = price(
         plan_of(Ask(name="select", noise=Noise.GUMBEL), Ask(name="values", noise=Noise.GAUSSIAN)), Budget.zcdp(1.0)

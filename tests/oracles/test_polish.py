@@ -9,10 +9,12 @@ from unittest import mock
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from dpsparse.oracles.measure import Reach
+from dpsparse.oracles.polish import choice_scores, exact_polish, polish_reach, polish_sum
 from scipy.stats import chi2
 
+from builders import Rows
 from dpsparse.accounting import price
-from dpsparse.data import PrivateRows
 from dpsparse.facts import Facts
 from dpsparse.losses import Huber, Logistic, Squared
 from dpsparse.mechanisms import Randomness
@@ -31,8 +33,6 @@ from dpsparse.oracle import (
 )
 from dpsparse.oracles import CentralOracle, ExactOracle, RecordingOracle, ReplayOracle, central
 from dpsparse.oracles import polish as polish_module
-from dpsparse.oracles.measure import Reach
-from dpsparse.oracles.polish import choice_scores, exact_polish, polish_reach, polish_sum
 from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError
 from dpsparse.solvers.polish_steps import symmetric
 from truth.neighbours import loss_per_scale, neighbours
@@ -71,7 +71,7 @@ def oracle_of(given: Table, questions, relation="replace-one", rho=0.5, loss=Non
         for name, q in questions.items()
     )
     priced = price(Plan(asks=tuple(asks)), Budget.zcdp(rho).under(relation))
-    return CentralOracle(PrivateRows(given.X, given.y, given.facts), loss or Squared(), priced, Randomness(seed))
+    return CentralOracle(Rows(given.X, given.y, given.facts), loss or Squared(), priced, Randomness(seed))
 
 
 def ask(oracle, questions) -> dict[str, np.ndarray]:
@@ -193,7 +193,7 @@ def test_sums_add_up_to_the_last_unit_whoever_else_is_there(kind, name):
 
     def total(which) -> np.ndarray:
         part = given.only(which)
-        return polish_sum(question, PrivateRows(part.X, part.y, part.facts), Squared()).total
+        return polish_sum(question, Rows(part.X, part.y, part.facts), Squared()).total
 
     whole, parts = total(slice(None)), total(slice(0, 13)) + total(slice(13, 37))
     if name == "gram":  # multiples of the root of two are rounded after the sum
@@ -233,8 +233,8 @@ def by_definition(question, x, y, loss) -> np.ndarray:
 def test_answers_are_what_is_asked_on_both_oracles(kind, loss):
     given = table(kind, n=60, intercept=0.5, curvature=loss.curvature, row_norm=100.0)
     questions = SUMS | {"correlation": CHOICES["select"].of}
-    exact_rows = PrivateRows(given.X, given.y, given.facts, lattice=False)
-    lattice_rows = PrivateRows(given.X, given.y, given.facts)
+    exact_rows = Rows(given.X, given.y, given.facts, lattice=False)
+    lattice_rows = Rows(given.X, given.y, given.facts)
     x = np.clip(given.dense(), given.facts.lower, given.facts.upper) - given.facts.shift
     y = np.clip(given.y, -3, 3)
     noisy = ask(oracle_of(given, SUMS, rho=1e12, loss=loss), SUMS)
@@ -257,7 +257,7 @@ def test_answers_are_what_is_asked_on_both_oracles(kind, loss):
 def test_curvature_of_a_loss_is_read_from_its_slope():
     given = table("dense", n=40)
     question = Curvature(NOTHING_ON, 1e9, 5.0)
-    rows = PrivateRows(given.X, given.y, given.facts, lattice=False)
+    rows = Rows(given.X, given.y, given.facts, lattice=False)
     inside = np.abs(np.clip(given.y, -3, 3)) < 1.0
     x = rows.columns(NOTHING_ON.support)[0].x
     found = exact_polish(question, rows, Huber(threshold=1.0), 1.0)[0]
@@ -289,7 +289,7 @@ def test_the_stated_deviation_is_that_of_the_noise(name, relation):
     given = table("dense", intercept=0.5)
     oracle = oracle_of(given, SUMS, relation)
     ask(oracle, SUMS)
-    [receipt] = [a for a in oracle.till.answers if a.ask == name]
+    [receipt] = [a for a in oracle.receipts if a.ask == name]
     assert oracle.deviation(SUMS[name], name, 0) == pytest.approx(receipt.scale / given.facts.n_rows, rel=1e-5)
 
 
@@ -299,7 +299,7 @@ def test_the_stated_deviation_is_that_of_the_noise(name, relation):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_typical_entry_is_the_median_of_what_is_there(kind):
     given = table(kind, n=50, d=30, intercept=0.5, row_norm=100.0)
-    rows = PrivateRows(given.X, given.y, given.facts)
+    rows = Rows(given.X, given.y, given.facts)
     x = np.clip(given.dense(), given.facts.lower, given.facts.upper) - rows.applied_shift
     counts, _ = choice_scores(TypicalEntry(0.5, EDGES), rows, Squared(), Adjacency.REPLACE_ONE)
     expected = np.zeros(25)
@@ -318,9 +318,7 @@ def test_one_signed_rows_show_their_largest_entry():
     given = Table(X, np.zeros(4), Facts(n_rows=4, n_features=3))
     for X_kind in (X, sp.csr_matrix(X)):
         facts = given.facts.with_(sparse=sp.issparse(X_kind))
-        found = np.concatenate(
-            [np.where(b > 0, b, 0.5 * a) for a, b in PrivateRows(X_kind, given.y, facts).typical_entries()]
-        )
+        found = np.concatenate([np.where(b > 0, b, 0.5 * a) for a, b in Rows(X_kind, given.y, facts).typical_entries()])
         assert np.allclose(found, [0.9, 0.05, 0.0, 0.5], atol=1e-4)
 
 
@@ -336,16 +334,16 @@ def test_a_quantile_is_one_where_noise_is_nothing():
         found = grid[int(ask(oracle_of(given, question, rho=1e6), question)[of][0])]
         assert found == pytest.approx(np.quantile(values, 0.6), rel=0.04)
     assert int(
-        ExactOracle(
-            PrivateRows(X, y, given.facts), Squared(), Plan(asks=(Ask(name="q", noise=Noise.NONE),)), rng
-        ).answer(Quantile("targets", NOTHING, 0.5, np.linspace(-3, 3, 401)), "q")[0]
+        ExactOracle(Rows(X, y, given.facts), Squared(), Plan(asks=(Ask(name="q", noise=Noise.NONE),)), rng).answer(
+            Quantile("targets", NOTHING, 0.5, np.linspace(-3, 3, 401)), "q"
+        )[0]
     ) == pytest.approx(200 + np.median(y) / 6 * 400, abs=1)
 
 
 def test_values_of_zero_do_not_count():
     X = np.zeros((10, 2))
     X[:4, 0] = [0.1, 0.2, 0.3, 0.4]
-    rows = PrivateRows(X, np.zeros(10), Facts(n_rows=10, n_features=2))
+    rows = Rows(X, np.zeros(10), Facts(n_rows=10, n_features=2))
     scores, _ = choice_scores(
         Quantile("rows", ONE, 0.5, np.array([0.15, 0.25, 0.5])), rows, Squared(), Adjacency.REPLACE_ONE
     )
@@ -379,7 +377,7 @@ def test_polishing_asks_every_row(name):
     plan = Plan(asks=(Ask(name=name, noise=Noise.GAUSSIAN, rows=EVERY_THIRD),))
     given = table("dense")
     oracle = CentralOracle(
-        PrivateRows(given.X, given.y, given.facts), Squared(), price(plan, Budget.approx(1.0, 1e-5)), Randomness(0)
+        Rows(given.X, given.y, given.facts), Squared(), price(plan, Budget.approx(1.0, 1e-5)), Randomness(0)
     )
     with pytest.raises(PrivacyError, match="every row"):
         oracle.answer(SUMS[name], name)
@@ -404,7 +402,7 @@ def test_a_replay_walks_through_branches_with_their_own_noise():
     few = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=2, share=0.7),))
     plan = Plan(asks=(Ask(name="rows", noise=Noise.GUMBEL, share=0.3),), branches=(("many", many), ("few", few)))
     given = table("dense")
-    rows = PrivateRows(given.X, given.y, given.facts)
+    rows = Rows(given.X, given.y, given.facts)
     recorder = RecordingOracle(CentralOracle(rows, Squared(), price(plan, Budget.zcdp(1.0)), Randomness()))
 
     def program(oracle) -> list:
@@ -432,7 +430,7 @@ def test_choices_have_the_law_of_the_exponential_mechanism():
     oracle = oracle_of(given, {"q": question}, rho=0.08 * times, times=times)
     found = np.bincount([int(oracle.answer(question, "q")[0]) for _ in range(times)], minlength=8)
     scores, moved = choice_scores(question, oracle._rows, Squared(), Adjacency.REPLACE_ONE)
-    assert oracle.till.answers[0].scale == pytest.approx(moved / math.sqrt(8 * 0.08))
+    assert oracle.receipts[0].scale == pytest.approx(moved / math.sqrt(8 * 0.08))
 
     def statistic(scale: float) -> float:
         law = np.exp((scores - scores.max()) / scale)
@@ -451,6 +449,6 @@ def test_no_rows_at_all_are_answered_like_any(name):
     question = (SUMS | CHOICES)[name]
     oracle = oracle_of(given, {name: question}, "add-remove")
     assert np.all(np.isfinite(oracle.answer(question, name)))
-    exact = PrivateRows(given.X, given.y, given.facts, lattice=False)
+    exact = Rows(given.X, given.y, given.facts, lattice=False)
     plan = Plan(asks=(Ask(name=name, noise=Noise.NONE),))
     assert np.all(np.isfinite(ExactOracle(exact, Squared(), plan, np.random.default_rng(0)).answer(question, name)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from builders import Rows
 from dpsparse.accounting import price
-from dpsparse.data import PrivateRows
 from dpsparse.facts import Clip
 from dpsparse.losses import Squared
 from dpsparse.mechanisms import Randomness
@@ -29,7 +29,7 @@ PLAN = Plan(
 
 def recording() -> RecordingOracle:
     given = table("dense", intercept=0.5)
-    rows = PrivateRows(given.X, given.y, given.facts)
+    rows = Rows(given.X, given.y, given.facts)
     return RecordingOracle(CentralOracle(rows, Squared(), price(PLAN, Budget.zcdp(1.0)), Randomness()))
 
 
@@ -55,7 +55,7 @@ def test_a_replay_repeats_every_answer_without_rows():
     replay = ReplayOracle(recorder, recorder.tape)
     assert same(program(replay), answers)
     assert not any("rows" in name for name in vars(replay)), "a replay holds no rows"
-    assert replay.till.unused == {}
+    assert replay.unused == {}
 
 
 def test_two_runs_differ_without_a_tape():
@@ -68,7 +68,7 @@ def test_a_recorder_changes_nothing_and_charges_once():
     assert recorder.facts is recorder.inner.facts
     assert recorder.plan is recorder.inner.plan
     program(recorder)
-    assert recorder.till.unused == {}
+    assert recorder.unused == {}
     assert recorder.passes == recorder.inner.passes > 0
     assert recorder.scale("gradient", 0, CLIP) == recorder.inner.scale("gradient", 0, CLIP)
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
-from dpsparse.data.rows import PrivateRows
+from builders import Rows
 from dpsparse.facts import Clip, Facts
 from dpsparse.losses import Custom, Huber, KnownLink, Logistic, Poisson, Squared
 from dpsparse.privacy import PrivacyError
@@ -25,7 +25,7 @@ def rows_of(loss, n=300, d=6, *, sparse=False, intercept=0.0, shift=0.0, scale=1
     y = X @ rng.uniform(-1, 1, d) + 0.3 * rng.standard_normal(n)
     y = (y > 0).astype(float) if loss.classes else np.rint(np.abs(y) * 2) if loss.name == "poisson" else y
     facts = Facts(n_rows=n, n_features=d, row_norm=3.0, target_bound=10.0, intercept=intercept, shift=shift)
-    return PrivateRows(sp.csr_matrix(X) if sparse else X, y, facts, lattice=lattice), X, y
+    return Rows(sp.csr_matrix(X) if sparse else X, y, facts, lattice=lattice), X, y
 
 
 def problem_of(rows, loss, support, clip, ridge=2.0, tilt=None, norm=3.0):
@@ -56,7 +56,7 @@ def test_every_record_keeps_within_its_bounds(loss):
     X = np.vstack([rng.standard_normal((20, 4)) * 10.0 ** rng.uniform(-9, 6, (20, 1)), np.zeros(4), [np.nan, 1, 1, 1]])
     y = np.r_[rng.choice([0.0, 1.0, 1e12, -1e12], 20), np.inf, 1.0]
     facts = Facts(n_rows=22, n_features=4, row_norm=5.0, lower=-4.0, upper=4.0, target_bound=1e9, intercept=1.0)
-    rows = PrivateRows(X, y, facts)
+    rows = Rows(X, y, facts)
     clip, K = Clip(0.7, slope=0.5), 1.5
     [part] = rows.support_rows(np.array([0, 3, 4]), K)
     assert np.linalg.norm(part.x, axis=1).max() <= K

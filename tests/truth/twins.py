@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from dpsparse.data import PrivateRows
+from builders import Rows
 from dpsparse.facts import Facts, Vector
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import ExactOracle
@@ -19,9 +19,9 @@ def both_runs(estimator: Any, X: Any, y: np.ndarray, seed: int = 5) -> tuple[Vec
     """Coefficients of a private fit, and of the same solver without noise and clip."""
     prepared = estimator._prepare(*X.shape, sparse=sp.issparse(X), models=1)
     loss, facts = estimator._loss(), prepared.facts
-    rows = PrivateRows(X, y.astype(float), facts)
+    rows = Rows(X, y.astype(float), facts)
     private = prepared.solver.run(estimator._oracle(rows, loss, prepared, Randomness(seed), lambda _: None))
     quiet = replace(prepared.solver, noise=Noise.NONE)
     plan = quiet.plan(facts, Budget.approx(1.0, 0.5))
-    exact = ExactOracle(PrivateRows(X, y.astype(float), facts, lattice=False), loss, plan, np.random.default_rng(seed))
+    exact = ExactOracle(Rows(X, y.astype(float), facts, lattice=False), loss, plan, np.random.default_rng(seed))
     return private, quiet.run(exact), facts

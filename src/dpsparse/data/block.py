@@ -118,10 +118,10 @@ def _norms(x: Matrix, lattice: Lattice) -> tuple[Vector, Vector]:
     kind = float if lattice.exact or lattice.exact_squares else np.int64
     if sp.issparse(x):
         owner, shift = owners(x), lattice.shift
-        away = x.data - shift[x.indices]
+        away = x.data - shift[x.indices] if lattice.shifted else x.data
         # absent entries are -shift: their squares are all of shift's less those of the columns that are present
-        change = (away**2 - shift[x.indices] ** 2).astype(kind)
-        squares = _sums_of_rows(change, x.indptr, kind) + (shift**2).astype(kind).sum()
+        change = away**2 - shift[x.indices] ** 2 if lattice.shifted else away**2
+        squares = _sums_of_rows(change.astype(kind, copy=False), x.indptr, kind) + (shift**2).astype(kind).sum()
         largest = np.full(x.shape[0], float(np.abs(shift).max(initial=0.0)))
         np.maximum.at(largest, owner, np.abs(away))
     else:

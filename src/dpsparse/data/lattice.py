@@ -219,10 +219,13 @@ class Lattice:
     def rounded(self, w: Vector) -> Iterate:
         """Coefficients on the lattice of iterates; as they are where rows are floats."""
         if self.exact:
-            return Iterate(w, 1.0, True)
-        known = not np.isnan(w).any()
-        held = np.clip(w, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT) if known else np.zeros_like(w)
-        largest = float(np.abs(held).max(initial=0.0))
-        size = self.margin_norm * largest * math.sqrt(np.count_nonzero(held))
+            return Iterate(w.copy(), 1.0, True)
+        largest = float(np.abs(w).max(initial=0.0))
+        if math.isnan(largest):
+            return Iterate(np.zeros_like(w), 1.0, False)
+        if largest > LARGEST_COEFFICIENT:
+            return self.rounded(np.clip(w, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT))
+        size = self.margin_norm * largest * math.sqrt(np.count_nonzero(w))
         exponent = max(math.frexp(size)[1] - MARGIN_BITS, -1000)
-        return Iterate(np.rint(np.ldexp(held, -exponent)), math.ldexp(1.0, exponent), known)
+        whole = w * math.ldexp(1.0, -exponent)  # exact: a power of two
+        return Iterate(np.rint(whole, out=whole), math.ldexp(1.0, exponent), True)

@@ -110,7 +110,7 @@ class Shard:
                 ]
         if products is None:
             products = [self._product(block, iterate) for block in self.blocks]
-        self._margins = (Iterate(iterate.whole.copy(), iterate.scale, iterate.known), products, mends)
+        self._margins = (iterate, products, mends)
         return [_valued(p, iterate, size) for p in products]
 
     def margin(self, block: Block, w: Vector) -> Vector:

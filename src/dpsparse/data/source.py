@@ -106,7 +106,7 @@ def _sparse_reader(X: Any) -> Callable[[int, int], Raw]:
     rows = X.tocsr()
     if rows.dtype.kind not in "biuf":
         rows = sp.csr_matrix((numbers(rows.data), rows.indices, rows.indptr), shape=rows.shape)
-    return lambda start, stop: rows[start:stop]
+    return lambda start, stop: rows if stop - start == rows.shape[0] else rows[start:stop]
 
 
 def _frame_rows(frame: Any, start: int, stop: int) -> Vector:

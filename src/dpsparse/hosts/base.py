@@ -24,6 +24,7 @@ from ..losses import Loss
 
 #: Bits of a low word.
 WORD = 32
+MASK = (1 << WORD) - 1
 
 
 class Host(Protocol):
@@ -54,21 +55,32 @@ class Total:
 
     def __init__(self, largest: int) -> None:
         self._largest = largest
-        self._high: Integers | None = None
-        self._low: Integers | None = None
+        self._only: Integers | None = None
+        self._words: tuple[Integers, Integers] | None = None
 
     def add(self, part: Integers) -> None:
         """Add the integers of one part."""
-        high, low = part >> WORD, part & ((1 << WORD) - 1)
-        if self._high is None or self._low is None:
-            self._high, self._low = high, low
-        else:
-            self._high, self._low = self._high + high, self._low + low
+        if self._only is None and self._words is None:
+            self._only = part
+            return
+        if self._words is None:
+            assert self._only is not None
+            self._words = _words(self._only)
+        high, low = _words(part)
+        self._words = (self._words[0] + high, self._words[1] + low)
 
     def value(self) -> Integers:
         """The exact sum, clamped."""
-        if self._high is None or self._low is None:
-            raise ValueError("a host holds at least one part, if an empty one.")
-        high, low = self._high + (self._low >> WORD), self._low & ((1 << WORD) - 1)
+        if self._words is None:
+            if self._only is None:
+                raise ValueError("a host holds at least one part, if an empty one.")
+            return np.clip(self._only, -self._largest, self._largest)
+        low = self._words[1] & MASK
+        high = self._words[0] + (self._words[1] >> WORD)
         held = np.clip(high, -(1 << (62 - WORD)) - 1, 1 << (62 - WORD))  # beyond +-2^62 the words tell only the side
         return np.clip((held << WORD) + low, -self._largest, self._largest)
+
+
+def _words(part: Integers) -> tuple[Integers, Integers]:
+    """High and low word of each integer; the low one is not negative."""
+    return part >> WORD, part & MASK

@@ -162,9 +162,11 @@ def absolute_sum(block: Block, lattice: Lattice) -> Sums:
 def _column_sums(block: Block, lattice: Lattice, function: Any) -> Sums:
     d, kind = lattice.facts.n_features, float if lattice.exact else np.int64
     if block.sparse:
-        shift = lattice.shift[block.x.indices]
-        change = (function(block.x.data - shift) - function(shift)) * block.alive[owners(block.x)]
-        head: Any = np.bincount(block.x.indices, weights=change, minlength=d)
+        values = function(block.x.data)
+        if lattice.shifted:
+            shift = lattice.shift[block.x.indices]
+            values = function(block.x.data - shift) - function(shift)
+        head: Any = np.bincount(block.x.indices, weights=values * block.alive[owners(block.x)], minlength=d)
         head = head + function(lattice.shift) * block.alive.sum()
     else:
         head = block.alive @ function(block.x.astype(float))
