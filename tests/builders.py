@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 from dpsparse.accounting import price
-from dpsparse.answers import contributions, measure
+from dpsparse.answers import CHOICES, Reach, contributions, measure, sum_rule
 from dpsparse.answers.weighted import squares_exact
 from dpsparse.data.draws import Draw
 from dpsparse.data.lattice import Lattice
@@ -20,8 +24,8 @@ from dpsparse.hosts import MemoryHost
 from dpsparse.losses import Loss, Squared
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracle import AbsoluteMeans, Gradient, GradientChange, Question, RowSize, Squares, WeightedGradient
-from dpsparse.oracles import CentralOracle
-from dpsparse.privacy import Ask, Budget, Noise, Plan
+from dpsparse.oracles import CentralOracle, central
+from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan
 
 #: Units of the clip of one record, for the few rows of tests.
 SUM_UNITS = 2.0**36
@@ -96,6 +100,58 @@ class Rows(MemoryHost):
 
     def public(self, loss: Loss) -> PublicRows:
         return PublicRows(self.shards, loss)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An exact sum, its units and its reach."""
+
+    total: Any
+    unit: Any
+    reach: Reach
+
+    @property
+    def values(self) -> Any:
+        """In real units."""
+        return self.total * self.unit
+
+
+def measured(question: Any, host: MemoryHost, loss: Loss) -> Measured:
+    """The exact sum that answers a question."""
+    found = measure(question, host.lattice)
+    return Measured(host.total(question, loss, None), found.unit, found.reach)
+
+
+def exact_sum(question: Any, host: MemoryHost, loss: Loss) -> Any:
+    """The sum without lattice, as the exact oracle takes it."""
+    return sum_rule(question).exact(question, host.shards, loss, None)
+
+
+def choice_scores(question: Any, host: MemoryHost, loss: Loss, relation: Adjacency) -> tuple[Any, float]:
+    """Scores of a choice, and how far the difference of two of them moves."""
+    rule = CHOICES[type(question)]
+    return rule.scores(question, host.total(question, loss, None)), rule.spread(question, relation)
+
+
+def halved(found: Reach) -> Reach:
+    """Half of every constant: what a control must catch."""
+    pair = (None if v is None else v / 2 for v in (found.pair_norm, found.pair_entry))
+    return Reach(found.norm / 2, found.entry / 2, *pair)
+
+
+@contextlib.contextmanager
+def halved_constants() -> Iterator[None]:
+    """A central oracle that believes in half of every reach and range."""
+    choices = {
+        kind: replace(rule, spread=lambda q, r, rule=rule: rule.spread(q, r) / 2) for kind, rule in CHOICES.items()
+    }
+
+    def less(question: Any, lattice: Lattice) -> Any:
+        found = measure(question, lattice)
+        return replace(found, reach=halved(found.reach))
+
+    with mock.patch.object(central, "measure", less), mock.patch.object(central, "CHOICES", choices):
+        yield
 
 
 def total_of(question: Question, host: MemoryHost, loss: Loss, draw: Draw | None = None) -> Any:

@@ -17,6 +17,8 @@ from builders import Rows
 from dpsparse.accounting import PricedPlan
 from dpsparse.accounting.pairs import dominating_pairs
 from dpsparse.accounting.pld import compose
+from dpsparse.answers import gradient as gradient_module
+from dpsparse.data.draws import Draw
 from dpsparse.facts import Clip, Facts
 from dpsparse.losses import Squared
 from dpsparse.mechanisms import Randomness
@@ -91,15 +93,15 @@ def test_a5_a_canary_shows_what_was_priced_and_no_more(relation, door):
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_a5_catches_a_sampler_that_takes_rows_twice_as_often(relation, monkeypatch):
-    ordinary = Rows.sample
-    monkeypatch.setattr(Rows, "sample", lambda self, rate, generator: ordinary(self, 2 * rate, generator))
+    ordinary = central_module.Draw
+    monkeypatch.setattr(central_module, "Draw", lambda rate, key: ordinary(2 * rate, key))
     assert excess(*worlds(relation), relation) > 2 * ALARM
 
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_a5_catches_rows_beyond_their_clip(relation, monkeypatch):
-    ordinary = Rows._room
-    monkeypatch.setattr(Rows, "_room", lambda self, block, clip: 3 * ordinary(self, block, clip))
+    ordinary = gradient_module.room
+    monkeypatch.setattr(gradient_module, "room", lambda *given: 3 * ordinary(*given))
     assert excess(*worlds(relation, size=3 * CLIP), relation) > 2 * ALARM
 
 
@@ -117,10 +119,8 @@ BATCHES, ROWS = 10_000, 60
 
 
 def masks(rate: float = RATE) -> np.ndarray:
-    facts = Facts(n_rows=ROWS, n_features=2)
-    rows = Rows(np.zeros((ROWS, 2)), np.zeros(ROWS), facts)
     randomness = Randomness()
-    return np.array([rows.sample(rate, randomness.generator()) for _ in range(BATCHES)])
+    return np.array([Draw(rate, randomness.key()).mask(0, ROWS) for _ in range(BATCHES)])
 
 
 def pair_statistic(chosen: np.ndarray) -> float:

@@ -118,7 +118,7 @@ def test_a_device_answers_once_and_no_second_round():
 def test_a_device_that_failed_after_it_was_charged_does_not_answer_again(monkeypatch):
     server = Server(regressor(), n_people=10, n_features=4)
     device = Device(X[0], Y[0], server.protocol, epsilon=4.0)
-    monkeypatch.setattr(device._rows, "contributions", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("dpsparse.local.device.contributions", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         device.answer(server.task())
     with pytest.raises(PrivacyError, match="no second one"):

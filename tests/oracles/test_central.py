@@ -7,6 +7,7 @@ import math
 import pickle
 from functools import lru_cache
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -14,13 +15,14 @@ import scipy.sparse as sp
 
 from builders import Rows
 from dpsparse.accounting import price
-from dpsparse.answers.scores import scores_of, spread
+from dpsparse.answers import RELEASE_UNITS, Reach, scores_of, spread
+from dpsparse.data.draws import Draw
+from dpsparse.data.lattice import Lattice
 from dpsparse.facts import Clip, Facts, Penalty
 from dpsparse.losses import Logistic, Squared
 from dpsparse.mechanisms import Randomness
-from dpsparse.oracle import Greedy, Magnitude, Vertex
+from dpsparse.oracle import Gradient, Greedy, Magnitude, Vertex
 from dpsparse.oracles import CentralOracle
-from dpsparse.oracles import measure as measure_module
 from dpsparse.privacy import Adjacency, Ask, Budget, Noise, NotPricedError, Plan, PoissonRows, PrivacyError
 from truth import audit
 from truth import curves as truth
@@ -46,11 +48,11 @@ def oracle_of(
     budget: Budget | None = None,
     randomness=None,
     loss=None,
-    on_charge=None,
+    **paying,
 ) -> CentralOracle:
     budget = (budget or Budget.zcdp(0.5)).under(relation)
     rows = Rows(given.X, given.y, given.facts)
-    return CentralOracle(rows, loss or Squared(), price(plan, budget), randomness or Randomness(0), on_charge)
+    return CentralOracle(rows, loss or Squared(), price(plan, budget), randomness or Randomness(0), **paying)
 
 
 def nobody(d: int, n: int = 10, **facts) -> Table:
@@ -67,9 +69,11 @@ class Untouchable:
 
     def __init__(self, facts: Facts, error: str = "touched") -> None:
         self.facts = facts
+        self.lattice = Lattice(facts)
+        self.shards = ()
         self._error = error
 
-    def __getattr__(self, name: str):
+    def total(self, *_):
         raise RuntimeError(self._error)
 
 
@@ -110,7 +114,7 @@ def test_a_charge_stays_spent_when_computing_fails(door):
 def test_no_turn_beyond_the_priced_ones_is_answered():
     given = table("dense")
     told = []
-    oracle = oracle_of(given, asks_for(times=2), on_charge=told.append)
+    oracle = oracle_of(given, asks_for(times=2), watcher=told.append)
     for _ in range(2):
         oracle.gradient(np.zeros(12), clip=CLIP)
     with pytest.raises(NotPricedError):
@@ -340,7 +344,7 @@ def test_the_worst_neighbours_use_up_the_price_of_a_selection(relation, noise, n
 def test_scores_are_lipschitz_in_their_own_coordinate(relation):
     """Random gradients, for every rule and penalty, also where the iterate lies outside its box."""
     rng = np.random.default_rng(9)
-    reach = measure_module.Reach(1.0, np.ones(13))
+    reach = Reach(1.0, np.ones(13))
     for _ in range(300):
         g = rng.normal(0, 2, 13)
         moved = g + rng.normal(0, 1, 13) * 10.0 ** rng.uniform(-6, 0)
@@ -448,24 +452,26 @@ def test_scale_is_the_standard_deviation_that_is_drawn(relation, noise, rate):
     for turn in range(2):
         drawn = oracle.gradient(np.zeros(20_000), clip=CLIP)
         error = math.sqrt((2 if noise is Noise.GAUSSIAN else 5) / 20_000) / 2
-        assert drawn.std() / oracle.scale("gradient", turn, CLIP) == pytest.approx(1.0, abs=audit.SIGMAS * error)
+        assert drawn.std() / oracle.deviation(Gradient(np.zeros(20_000), CLIP), "gradient", turn) == pytest.approx(
+            1.0, abs=audit.SIGMAS * error
+        )
         assert abs(drawn.mean()) < audit.SIGMAS * drawn.std() / math.sqrt(20_000)
-    assert oracle.scale("gradient", 0, CLIP) > 1.5 * oracle.scale("gradient", 1, CLIP), "turns differ"
+    first, second = (oracle.deviation(Gradient(np.zeros(20_000), CLIP), "gradient", turn) for turn in range(2))
+    assert first > 1.5 * second, "turns differ"
 
 
 @pytest.mark.parametrize("noise", [Noise.GUMBEL, Noise.PERMUTE_AND_FLIP])
-def test_scale_of_a_selection_is_the_one_that_is_drawn(noise):
+def test_selections_state_no_standard_deviation(noise):
     oracle = oracle_of(table("dense"), asks_for(noise, "select"))
-    with caught() as seen:
-        oracle.select(np.zeros(12), 1, score=Magnitude(), clip=Clip(0.5, 0.1))
-    assert seen[0][2] == pytest.approx(oracle.scale("select", 0, Clip(0.5, 0.1)), rel=1e-12)
+    with pytest.raises(TypeError, match="no standard deviation"):
+        oracle.deviation(Gradient(np.zeros(12), CLIP), "select", 0)
 
 
 def test_scale_is_refused_for_what_was_not_priced():
     oracle = oracle_of(table("dense"), asks_for())
     for name, turn in (("values", 0), ("gradient", 1)):
         with pytest.raises(NotPricedError):
-            oracle.scale(name, turn, CLIP)
+            oracle.deviation(Gradient(np.zeros(12), CLIP), name, turn)
 
 
 @pytest.mark.parametrize("kind", ["dense", "int8 midpoint", "sparse"])
@@ -477,7 +483,7 @@ def test_answers_are_multiples_of_a_public_step_and_of_no_coarser_one(kind):
     np.testing.assert_allclose(counts, np.rint(counts), atol=1e-6)
     np.testing.assert_array_equal(np.rint(counts) * (0.5 / 2**20 / 30), answer)
     assert np.any(np.rint(counts) % 2 == 1), "twelve even numbers have probability 2.4e-4; the seed is fixed"
-    assert measure_module.RELEASE_UNITS == 2.0**20
+    assert RELEASE_UNITS == 2.0**20
 
 
 @pytest.mark.parametrize("noise", [Noise.GAUSSIAN, Noise.LAPLACE])
@@ -593,9 +599,9 @@ def test_a_sampled_ask_never_looks_at_rows_that_were_not_drawn(door):
     """The price of a sampled ask counts on the sample; a door that cannot sample must refuse."""
     given = Table(np.ones((20, 3)), -np.ones(20), Facts(n_rows=20, n_features=3, row_norm=3.0))
     oracle = oracle_of(given, asks_for(rows=PoissonRows(0.5)), budget=Budget.approx(500.0, 1e-5))
-    oracle._rows.sample = lambda rate, generator: np.zeros(20, dtype=bool)
+    nobody_drawn = mock.patch.object(Draw, "mask", return_value=np.zeros(20, dtype=bool))
     try:
-        with caught() as seen:
+        with caught() as seen, nobody_drawn:
             DOORS[door](oracle, "gradient")
     except PrivacyError:
         return

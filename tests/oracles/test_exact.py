@@ -10,7 +10,7 @@ import pytest
 from builders import Rows
 from dpsparse.facts import Clip
 from dpsparse.losses import LOSSES, Squared
-from dpsparse.oracle import Magnitude
+from dpsparse.oracle import Gradient, Magnitude
 from dpsparse.oracles import ExactOracle
 from dpsparse.privacy import Ask, Noise, NotPricedError, Plan, PoissonRows
 from dpsparse.privacy.statement import records
@@ -96,7 +96,7 @@ def test_its_receipts_say_that_nothing_protects_the_answers():
     [record] = records(oracle.receipts)
     assert record.noise == "none"
     assert math.isinf(record.cost)
-    assert oracle.scale("gradient", 0, IGNORED) == 0.0
+    assert oracle.deviation(Gradient(np.zeros(1), IGNORED), "gradient", 0) == 0.0
 
 
 def test_samples_are_drawn_afresh_and_divided_by_their_expected_size():

@@ -11,7 +11,8 @@ from dpsparse.accounting import price
 from dpsparse.facts import Clip, Facts
 from dpsparse.losses import Huber, KnownLink, Logistic, Poisson, Squared
 from dpsparse.oracle import Gradient, Labels, Squares
-from dpsparse.oracles import CentralOracle, ExactOracle, LocalOracle, answering
+from dpsparse.oracles import CentralOracle, ExactOracle, LocalOracle, make_oracle
+from dpsparse.oracles import local as local_module
 from dpsparse.privacy import Ask, Budget, EveryRow, Noise, NotPricedError, OncePerPerson, Plan, PrivacyError
 from truth import audit
 
@@ -51,13 +52,13 @@ def test_answers_are_means_of_the_clipped_gradients_of_one_group(mechanism):
 def test_every_person_is_asked_exactly_once(monkeypatch):
     asked = oracle(times=3)
     seen = np.zeros(N)
-    ordinary = asked._rows.contributions
+    ordinary = local_module.contributions
 
-    def watch(loss, w, clip, chosen, **options):
+    def watch(question, shard, loss, chosen, entries):
         seen[:] += chosen
-        return ordinary(loss, w, clip, chosen, **options)
+        return ordinary(question, shard, loss, chosen, entries)
 
-    monkeypatch.setattr(asked._rows, "contributions", watch)
+    monkeypatch.setattr(local_module, "contributions", watch)
     for _ in range(3):
         asked.gradient(np.zeros(P), clip=Clip(1.0))
     assert np.all(seen == 1)
@@ -75,7 +76,7 @@ def test_a_plan_of_several_models_asks_everybody_once_for_each():
     for turn in range(6):
         told = asked.gradient(np.zeros(P), clip=Clip(0.7))
         error = told - clipped_mean(np.zeros(P), 0.7, turns == turn % 2)
-        assert np.all(np.abs(error) < 10 * asked.scale("gradient", turn, Clip(0.7)))
+        assert np.all(np.abs(error) < 10 * asked.deviation(Gradient(np.zeros(P), Clip(0.7)), "gradient", turn))
     assert asked.priced.cost("gradient", 5).strength == pytest.approx(10.0)
 
 
@@ -108,7 +109,7 @@ def test_one_coordinate_has_a_randomiser_of_numbers():
     asked = oracle(times=1, x=X[:, :1], facts=facts)
     told = asked.gradient(np.zeros(1), clip=Clip(0.5))
     truth = np.clip(-Y * X[:, 0], -0.5, 0.5).mean()
-    assert abs(told[0] - truth) < 6 * asked.scale("gradient", 0, Clip(0.5))
+    assert abs(told[0] - truth) < 6 * asked.deviation(Gradient(np.zeros(1), Clip(0.5)), "gradient", 0)
 
 
 # ------------------------------------------------------------------------------------------------ labels
@@ -136,7 +137,7 @@ def test_the_public_design_holds_no_target():
     other = oracle(times=1, labels=True, y=np.where(Y > 0, np.nan, -Y))
     told = rng.standard_normal(N)
     assert np.array_equal(asked.facts.design.gradient(np.ones(P), told), other.facts.design.gradient(np.ones(P), told))
-    assert all(not np.any(b.y) for b in asked.facts.design._blocks)
+    assert all(not np.any(b.y) for s in asked.facts.design._shards for b in s.blocks)
 
 
 @pytest.mark.parametrize("noise", [Noise.LOCAL, Noise.LOCAL_GAUSSIAN])
@@ -200,8 +201,8 @@ def test_who_answers_follows_from_the_plan():
     rows = Rows(X, Y, FACTS)
     local = price(Plan(asks=(Ask(name="g", noise=Noise.LOCAL, rows=OncePerPerson()),)), Budget.approx(1.0, 0.0))
     central = price(Plan(asks=(Ask(name="g", noise=Noise.GAUSSIAN, rows=EveryRow()),)), Budget.approx(1.0, 1e-5))
-    assert type(answering(rows, Squared(), local, audit.Stream(0))) is LocalOracle
-    assert type(answering(rows, Squared(), central, audit.Stream(0))) is CentralOracle
+    assert type(make_oracle(rows, Squared(), local, audit.Stream(0))) is LocalOracle
+    assert type(make_oracle(rows, Squared(), central, audit.Stream(0))) is CentralOracle
     with pytest.raises(PrivacyError, match="another one"):
         LocalOracle(rows, Squared(), central, audit.Stream(0))
 

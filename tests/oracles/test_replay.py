@@ -10,12 +10,13 @@ from dpsparse.accounting import price
 from dpsparse.facts import Clip
 from dpsparse.losses import Squared
 from dpsparse.mechanisms import Randomness
-from dpsparse.oracle import Magnitude
+from dpsparse.oracle import Gradient, Magnitude
 from dpsparse.oracles import CentralOracle, RecordingOracle, ReplayOracle
 from dpsparse.privacy import Ask, Budget, Noise, NotPricedError, Plan, PrivacyError
 from truth.rows import table
 
 CLIP = Clip(0.5)
+ASKED = Gradient(np.zeros(13), CLIP)
 PLAN = Plan(
     asks=(
         Ask(name="gradient", noise=Noise.GAUSSIAN, times=2),
@@ -70,13 +71,15 @@ def test_a_recorder_changes_nothing_and_charges_once():
     program(recorder)
     assert recorder.unused == {}
     assert recorder.passes == recorder.inner.passes > 0
-    assert recorder.scale("gradient", 0, CLIP) == recorder.inner.scale("gradient", 0, CLIP)
+    assert recorder.deviation(ASKED, "gradient", 0) == recorder.inner.deviation(ASKED, "gradient", 0) > 0
 
 
 def test_public_noise_can_be_read_from_a_replay():
     recorder = recording()
     program(recorder)
-    assert ReplayOracle(recorder, recorder.tape).scale("select", 0, CLIP) == recorder.scale("select", 0, CLIP)
+    assert ReplayOracle(recorder, recorder.tape).deviation(ASKED, "gradient", 0) == recorder.deviation(
+        ASKED, "gradient", 0
+    )
 
 
 def test_another_question_is_noticed():

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from dpsparse.oracles.measure import Reach
 
+from dpsparse.answers import Reach
 from dpsparse.answers.scores import scores_of, spread
 from dpsparse.facts import Penalty
 from dpsparse.oracle import Greedy, Magnitude

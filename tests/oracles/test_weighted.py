@@ -9,17 +9,16 @@ from unittest import mock
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from dpsparse.oracles.weighted import measure_weighted
 
-from builders import SUM_UNITS, Rows
+from builders import SUM_UNITS, Rows, halved_constants, measured
 from dpsparse.accounting import price
-from dpsparse.answers import RELEASE_UNITS, Reach
+from dpsparse.answers import RELEASE_UNITS
+from dpsparse.data.shard import Shard
 from dpsparse.facts import Facts
 from dpsparse.losses import Logistic, Squared
 from dpsparse.mechanisms import Randomness, lattice_gaussian
 from dpsparse.oracle import AbsoluteMeans, RowSize, WeightedGradient
 from dpsparse.oracles import CentralOracle, ExactOracle
-from dpsparse.oracles import weighted as weighted_module
 from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PrivacyError
 from truth import audit
 from truth.neighbours import loss_per_scale, neighbours
@@ -111,11 +110,7 @@ def test_the_worst_neighbours_use_up_the_price(question, relation):
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("question", ["gradient", "means", "size"])
 def test_control_a_halved_constant_is_caught(question, relation):
-    def halved(norm, entry, pair_norm=None, pair_entry=None):
-        half = [None if v is None else v / 2 for v in (pair_norm, pair_entry)]
-        return Reach(norm / 2, entry / 2, *half)
-
-    with mock.patch.object(weighted_module, "Reach", halved):
+    with halved_constants():
         found, allowed = loss_of_worst(question, relation)
     assert found > 1.9 * allowed
 
@@ -125,8 +120,8 @@ def test_control_caps_from_norms_without_weights_are_caught():
     given = worst("gradient", "replace-one")
     rows = Rows(given[0].X, given[0].y, given[0].facts)
     a = np.array([2.0, 1.0])
-    squares = [np.array([b.squares[0], 0.0]) for b in rows._blocks]
-    with mock.patch.object(Rows, "_weighted_squares", return_value=squares):
+    squares = [np.array([b.squares[0], 0.0]) for b in rows.only.blocks]
+    with mock.patch.object(Shard, "weighted_squares", return_value=squares):
         total, unit = rows.weighted_gradient_sum(Squared(), np.zeros(2), 0.5, a)
     assert np.linalg.norm(total * unit * a) > 0.9
 
@@ -193,8 +188,7 @@ def test_absolute_sums_and_sizes_are_their_definitions():
         np.testing.assert_allclose(means * unit, np.abs(x).sum(axis=0), atol=2e-3)
         a = np.r_[WEIGHTS["mixed"][:D], 0.0]
         lengths = np.minimum(np.linalg.norm(x * a[:D], axis=1), 0.7)
-        measured = measure_weighted(RowSize(a, 0.7), rows, Squared())
-        assert measured.values[0] == pytest.approx(lengths.sum(), rel=1e-3)
+        assert measured(RowSize(a, 0.7), rows, Squared()).values[0] == pytest.approx(lengths.sum(), rel=1e-3)
 
 
 def test_records_with_non_finite_values_count_for_nothing():
@@ -205,7 +199,7 @@ def test_records_with_non_finite_values_count_for_nothing():
             shown = facts.with_(sparse=sp.issparse(bad))
             for question in (WeightedGradient(np.ones(3), np.ones(3), 1.0), AbsoluteMeans(), RowSize(np.ones(3), 1.0)):
                 both, one = (
-                    measure_weighted(question, Rows(rows, np.ones(rows.shape[0]), shown), Squared()).total
+                    measured(question, Rows(rows, np.ones(rows.shape[0]), shown), Squared()).total
                     for rows in (bad, good)
                 )
                 assert both.tolist() == one.tolist()
@@ -217,8 +211,8 @@ def test_records_without_a_finite_target_count_for_nothing(sparse):
     facts = Facts(n_rows=2, n_features=2, shift=np.array([0.5, 0.0]), intercept=0.5, sparse=sparse)
     given = sp.csr_matrix(X) if sparse else X
     for question in (WeightedGradient(np.ones(3), np.ones(3), 1.0), AbsoluteMeans(), RowSize(np.ones(3), 1.0)):
-        both = measure_weighted(question, Rows(given, np.array([np.nan, 1.0]), facts), Squared()).total
-        one = measure_weighted(question, Rows(given[1:], np.ones(1), facts), Squared()).total
+        both = measured(question, Rows(given, np.array([np.nan, 1.0]), facts), Squared()).total
+        one = measured(question, Rows(given[1:], np.ones(1), facts), Squared()).total
         assert both.tolist() == one.tolist()
 
 
@@ -282,14 +276,14 @@ def test_weights_and_supports_that_the_proof_does_not_cover_are_refused(weights,
     given = table("dense", intercept=0.5)
     rows = Rows(given.X, given.y, given.facts)
     with pytest.raises(PrivacyError):
-        measure_weighted(WeightedGradient(W, weights, 0.5, support), rows, Squared())
+        measured(WeightedGradient(W, weights, 0.5, support), rows, Squared())
 
 
 def test_weighted_questions_are_not_asked_of_a_sample():
     given = table("dense", intercept=0.5)
     rows = Rows(given.X, given.y, given.facts)
     with pytest.raises(PrivacyError, match="every row"):
-        measure_weighted(AbsoluteMeans(), rows, Squared(), np.ones(40, dtype=bool))
+        measured(AbsoluteMeans(), rows, Squared(), np.ones(40, dtype=bool))
 
 
 @pytest.mark.parametrize("kind", ["dense shifted", "sparse", "sparse shifted", "int8 midpoint"])
@@ -306,7 +300,7 @@ def test_the_exact_oracle_answers_the_same_without_clip_and_noise(kind):
         (exact.absolute_means(), AbsoluteMeans()),
         (np.array([exact.row_size(a, top=0.7)]), RowSize(a, 0.7)),
     ):
-        np.testing.assert_allclose(answer, measure_weighted(question, noisy, Logistic()).values / 40, atol=5e-4)
+        np.testing.assert_allclose(answer, measured(question, noisy, Logistic()).values / 40, atol=5e-4)
 
 
 def test_both_relations_are_named():

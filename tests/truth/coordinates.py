@@ -36,7 +36,7 @@ def central_and_exact(estimator: Any, X: np.ndarray, y: np.ndarray) -> tuple[Vec
     prepared = estimator._prepare(*X.shape, sparse=False, models=1)
     loss, facts = estimator._loss(), prepared.facts
     rows = Rows(X, y.astype(float), facts)
-    private = prepared.solver.run(estimator._oracle(rows, loss, prepared, Randomness(5), lambda _: None))
+    private = prepared.solver.run(estimator._oracle(rows, loss, prepared, Randomness(5), None, None))
     names = [n for n in ("noise", "selection_noise") if hasattr(prepared.solver, n)]
     quiet = replace(
         prepared.solver,

@@ -20,7 +20,7 @@ def both_runs(estimator: Any, X: Any, y: np.ndarray, seed: int = 5) -> tuple[Vec
     prepared = estimator._prepare(*X.shape, sparse=sp.issparse(X), models=1)
     loss, facts = estimator._loss(), prepared.facts
     rows = Rows(X, y.astype(float), facts)
-    private = prepared.solver.run(estimator._oracle(rows, loss, prepared, Randomness(seed), lambda _: None))
+    private = prepared.solver.run(estimator._oracle(rows, loss, prepared, Randomness(seed), None, None))
     quiet = replace(prepared.solver, noise=Noise.NONE)
     plan = quiet.plan(facts, Budget.approx(1.0, 0.5))
     exact = ExactOracle(Rows(X, y.astype(float), facts, lattice=False), loss, plan, np.random.default_rng(seed))

@@ -11,6 +11,8 @@ from ..privacy.errors import MissingBoundError
 
 #: Beyond this, squares of sums would not fit a float.
 LARGEST_BOUND = 1e60
+#: Below this, squares of the lattice's unit would vanish.
+SMALLEST_BOUND = 1e-60
 
 HOW_TO_CHOOSE = (
     "Declare row_norm (rows are clipped to this l2 norm) or feature_bound (entries are clipped to [-b, b] or (lo, hi)). "
@@ -68,6 +70,8 @@ def read_bounds(feature_bound: Any, row_norm: Any, n_features: int) -> tuple[flo
     largest = np.maximum(np.abs(lower), np.abs(upper)) * np.ones(n_features)
     if largest.max(initial=0.0) > LARGEST_BOUND:
         raise MissingBoundError(f"feature_bound must be below {LARGEST_BOUND:g}; noise grows with it.")
+    if largest.max(initial=0.0) < SMALLEST_BOUND:
+        raise MissingBoundError(f"feature_bound must be above {SMALLEST_BOUND:g}; give the feature in other units.")
     box = float(np.linalg.norm(largest))
     return lower, upper, box if norm is None else min(norm, box)
 
@@ -93,4 +97,6 @@ def _one_positive(value: Any, what: str) -> float:
         raise MissingBoundError(f"{what} must be one positive finite number, got {value!r}.")
     if float(value) > LARGEST_BOUND:
         raise MissingBoundError(f"{what} must be below {LARGEST_BOUND:g}; noise grows with it.")
+    if float(value) < SMALLEST_BOUND:
+        raise MissingBoundError(f"{what} must be above {SMALLEST_BOUND:g}; give the data in other units.")
     return float(value)

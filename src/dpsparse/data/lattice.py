@@ -169,7 +169,7 @@ class Lattice:
         """Bound on the norm of a row in units, and on those of its unshifted part, its shift and its height together."""
         if not self.holds_zero:  # such rows are stored shifted
             return self.norm_bound / self.unit * (1 + 1e-9)
-        row = self.facts.row_norm * (1 + 1e-9) / self.unit
+        row = min(self.facts.row_norm, float(np.linalg.norm(self._largest))) * (1 + 1e-9) / self.unit
         return (row + float(np.linalg.norm(self.shift)) + self.height) * (1 + 1e-9)
 
     @cached_property
