@@ -22,7 +22,8 @@ import numpy as np
 from benchmarks.prepared import prepared_for
 from benchmarks.settings import SYNTHETIC, Setting, synthetic
 from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.data import PrivateRows
+from dpsparse.data import Lattice
+from dpsparse.hosts import MemoryHost
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle
 
@@ -90,24 +91,24 @@ def results(setting: Setting, epsilons: Iterable[float], delta: float, noises: i
     """Relative error, features found and excess for each epsilon and noise seed. Rows are prepared once."""
     estimator = SparseRegressor if setting.task == "regression" else SparseClassifier
     options = {"recipe": "select_polish", "fit_intercept": intercept, "sparsity": setting.sparsity, **setting.bounds}
-    rows, out = None, {}
+    host, out = None, {}
     for epsilon in epsilons:
         model = estimator(epsilon=epsilon, delta=delta, **options)
         prepared = prepared_for(model, *setting.X.shape, sparse=False, models=1)
-        rows = rows or PrivateRows(setting.X, np.asarray(setting.y, dtype=float), prepared.facts)
+        host = host or MemoryHost(setting.X, np.asarray(setting.y, dtype=float), prepared.facts)
         out[epsilon] = []
         for v in range(noises):
-            oracle = CentralOracle(rows, model.request().loss, prepared.priced, Randomness(1000 * seed + v))
+            oracle = CentralOracle(host, model.request().loss, prepared.priced, Randomness(1000 * seed + v))
             w = prepared.solver.run(oracle)
-            assert not oracle.till.unused
-            out[epsilon].append(_measured(w, rows, setting))
+            assert not oracle.unused
+            out[epsilon].append(_measured(w, host.lattice, setting))
     return out
 
 
-def _measured(w: np.ndarray, rows: PrivateRows, setting: Setting) -> tuple[float, int, float]:
-    coef = w[: rows.facts.n_features]
-    constant = rows.applied_intercept * w[-1] if rows.facts.free else 0.0
-    constant -= float(rows.applied_shift @ coef)
+def _measured(w: np.ndarray, lattice: Lattice, setting: Setting) -> tuple[float, int, float]:
+    coef = w[: lattice.facts.n_features]
+    constant = lattice.applied_intercept * w[-1] if lattice.facts.free else 0.0
+    constant -= float(lattice.applied_shift @ coef)
     assert setting.truth is not None
     error = float(np.linalg.norm(coef - setting.truth) / np.linalg.norm(setting.truth))
     found = int(np.count_nonzero(coef[setting.truth != 0]))

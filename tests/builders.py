@@ -1,10 +1,186 @@
-"""Small builders that many tests share."""
+"""What tests build again and again: hosts, oracles, and sums by their old-fashioned arguments."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from dpsparse.accounting import price
+from dpsparse.answers import CHOICES, Reach, contributions, measure, sum_rule
+from dpsparse.answers.weighted import squares_exact
+from dpsparse.data.draws import Draw
+from dpsparse.data.lattice import Lattice
+from dpsparse.data.personal import PIECE_ENTRIES, PublicRows, targets_of
+from dpsparse.data.restricted import RestrictedRows, restricted
+from dpsparse.data.shard import Shard
+from dpsparse.data.slopes import exact_gradient
 from dpsparse.estimators.linear import SparseLinear
-from dpsparse.facts import Facts
+from dpsparse.facts import Clip, Facts
 from dpsparse.fits import Prepared, Shape, prepare
+from dpsparse.hosts import MemoryHost
+from dpsparse.losses import Loss, Squared
+from dpsparse.mechanisms import Randomness
+from dpsparse.oracle import AbsoluteMeans, Gradient, GradientChange, Question, RowSize, Squares, WeightedGradient
+from dpsparse.oracles import CentralOracle, central
+from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan
+
+#: Units of the clip of one record, for the few rows of tests.
+SUM_UNITS = 2.0**36
+
+
+class Chosen:
+    """A draw of given rows, whatever their coins."""
+
+    def __init__(self, rows: Any) -> None:
+        self._rows = np.asarray(rows)
+
+    def mask(self, first_row: int, count: int) -> Any:
+        return self._rows[first_row : first_row + count]
+
+
+def _drawn(chosen: Any) -> Any:
+    return None if chosen is None else Chosen(chosen)
+
+
+class Rows(MemoryHost):
+    """A host in memory whose sums can be asked for one by one."""
+
+    def __init__(self, X: Any, y: Any, facts: Facts, *, lattice: bool = True, parts: int = 1) -> None:
+        super().__init__(X, y, facts, exact=not lattice, parts=parts)
+        self.coordinate_bounds = self.lattice.coordinate_bounds
+        self.norm_bound = self.lattice.norm_bound
+        self.applied_intercept = self.lattice.applied_intercept
+        self.applied_shift = self.lattice.applied_shift
+        self.unit = self.lattice.unit
+
+    @property
+    def only(self) -> Shard:
+        """The one shard."""
+        [shard] = self.shards
+        return shard
+
+    def gradient_sum(self, loss: Loss, w: Any, clip: Clip, *, support: Any = None, chosen: Any = None) -> Any:
+        return self.total(Gradient(np.asarray(w), clip, support), loss, _drawn(chosen))
+
+    def change_sum(self, loss: Loss, w: Any, anchor: Any, clip: Clip, change: float, *, chosen: Any = None) -> Any:
+        return self.total(GradientChange(w, anchor, clip, change), loss, _drawn(chosen))
+
+    def square_sum(self) -> tuple[Any, float]:
+        return self.total(Squares(), Squared(), None), self.unit**2
+
+    def weighted_gradient_sum(self, loss: Loss, w: Any, norm: float, weights: Any, *, support: Any = None) -> Any:
+        question = WeightedGradient(w, weights, norm, support)
+        return self.total(question, loss, None), float(np.max(measure(question, self.lattice).unit / weights))
+
+    def absolute_sum(self) -> tuple[Any, float]:
+        return self.total(AbsoluteMeans(), Squared(), None), self.unit
+
+    def size_sum(self, weights: Any, top: float, support: Any = None) -> int:
+        return int(self.total(RowSize(weights, top, support), Squared(), None)[0])
+
+    def exact_gradient_sum(self, loss: Loss, w: Any, *, support: Any = None, chosen: Any = None) -> Any:
+        return exact_gradient(w, self.shards, loss, _drawn(chosen), support)
+
+    def exact_square_sum(self) -> Any:
+        return squares_exact(Squares(), self.shards, Squared(), None)
+
+    def support_rows(self, support: Any, norm: float) -> list[RestrictedRows]:
+        return [restricted(self.shards, support, norm)]
+
+    def contributions(self, loss: Loss, w: Any, clip: Clip, chosen: Any, *, entries: int = PIECE_ENTRIES) -> Any:
+        for shard in self.shards:
+            here = chosen[shard.first_row : shard.first_row + shard.rows]
+            yield from contributions(Gradient(w, clip), shard, loss, here, entries)
+
+    def targets(self) -> Any:
+        return targets_of(self.shards)
+
+    def public(self, loss: Loss) -> PublicRows:
+        return PublicRows(self.shards, loss)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An exact sum, its units and its reach."""
+
+    total: Any
+    unit: Any
+    reach: Reach
+
+    @property
+    def values(self) -> Any:
+        """In real units."""
+        return self.total * self.unit
+
+
+def measured(question: Any, host: MemoryHost, loss: Loss) -> Measured:
+    """The exact sum that answers a question."""
+    found = measure(question, host.lattice)
+    return Measured(host.total(question, loss, None), found.unit, found.reach)
+
+
+def exact_sum(question: Any, host: MemoryHost, loss: Loss) -> Any:
+    """The sum without lattice, as the exact oracle takes it."""
+    return sum_rule(question).exact(question, host.shards, loss, None)
+
+
+def choice_scores(question: Any, host: MemoryHost, loss: Loss, relation: Adjacency) -> tuple[Any, float]:
+    """Scores of a choice, and how far the difference of two of them moves."""
+    rule = CHOICES[type(question)]
+    return rule.scores(question, host.total(question, loss, None)), rule.spread(question, relation)
+
+
+def halved(found: Reach) -> Reach:
+    """Half of every constant: what a control must catch."""
+    pair = (None if v is None else v / 2 for v in (found.pair_norm, found.pair_entry))
+    return Reach(found.norm / 2, found.entry / 2, *pair)
+
+
+@contextlib.contextmanager
+def halved_constants() -> Iterator[None]:
+    """A central oracle that believes in half of every reach and range."""
+    choices = {
+        kind: replace(rule, spread=lambda q, r, rule=rule: rule.spread(q, r) / 2) for kind, rule in CHOICES.items()
+    }
+
+    def less(question: Any, lattice: Lattice) -> Any:
+        found = measure(question, lattice)
+        return replace(found, reach=halved(found.reach))
+
+    with mock.patch.object(central, "measure", less), mock.patch.object(central, "CHOICES", choices):
+        yield
+
+
+def total_of(question: Question, host: MemoryHost, loss: Loss, draw: Draw | None = None) -> Any:
+    """The exact sum that answers a question, in real units."""
+    return host.total(question, loss, draw) * measure(question, host.lattice).unit  # type: ignore[arg-type]
+
+
+def host_of(given: Any, parts: int = 1, **options: Any) -> Rows:
+    """The rows of a table."""
+    return Rows(given.X, given.y, given.facts, parts=parts, **options)
+
+
+def lattice_of(**facts: Any) -> Lattice:
+    """The lattice of some facts."""
+    return Lattice(Facts(**facts))
+
+
+def oracle_of(
+    host: MemoryHost,
+    loss: Loss,
+    *asks: Ask,
+    budget: Budget | None = None,
+    seed: int | None = 0,
+) -> CentralOracle:
+    """A central oracle for some asks, or for one Gaussian ask called 'ask' with many turns."""
+    plan = Plan(asks=asks or (Ask(name="ask", noise=Noise.GAUSSIAN, times=100),))
+    return CentralOracle(host, loss, price(plan, budget or Budget.zcdp(1.0)), Randomness(seed))
 
 
 def prepared_for(

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.prepared import prepared_for
 from dpsparse import recipes
 from dpsparse.audit import event
 from dpsparse.facts import Facts, Vector
@@ -113,7 +114,8 @@ def seen_epsilon(printed: Printed, n: int, runs: int) -> Epsilon:
 
 def _ours(n: int) -> Epsilon:
     """The support that our recipe chooses on the same records: what the published support is compared with."""
-    prepared = estimator(recipes.DPSLKT(mechanism="peel"), CLAIMED)._prepare(n, FEATURES, sparse=False, models=1)
+    ours = estimator(recipes.DPSLKT(mechanism="peel"), CLAIMED)
+    prepared = prepared_for(ours, n, FEATURES, sparse=False, models=1)
     worlds = [tie(n, (n + side) // 2) for side in (1, -1)]
     law = first_choice(prepared.solver.run, worlds, prepared.facts, Squared(), prepared.priced)
     return Epsilon(epsilon_of(*law, CLAIMED.delta), EXACT, "exact law of the support that ours chooses")

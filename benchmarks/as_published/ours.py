@@ -14,15 +14,14 @@ from scipy.special import softmax
 from dpsparse import SparseClassifier, SparseRegressor
 from dpsparse.accounting import PricedPlan, price
 from dpsparse.accounting.pld import sampled_epsilon
+from dpsparse.answers import measure, scores_of
 from dpsparse.audit import recomputed_epsilon
-from dpsparse.data import PrivateRows
 from dpsparse.facts import Clip, Facts, Vector
+from dpsparse.hosts import MemoryHost
 from dpsparse.losses import Loss
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracle import Gradient, Oracle, Score, Select
 from dpsparse.oracles import CentralOracle, RecordingOracle
-from dpsparse.oracles.central import measure_any
-from dpsparse.oracles.scores import scores_of
 from dpsparse.privacy import Adjacency, Ask, AskRecord, Budget, Noise, Plan, Statement
 
 from .exhibit import EXACT, Epsilon, Promise
@@ -90,11 +89,12 @@ def first_choice(
     """
     laws = []
     for X, y in worlds:
-        rows = PrivateRows(X, y, facts)
-        oracle = RecordingOracle(CentralOracle(rows, loss, priced, Randomness(0)))
+        host = MemoryHost(X, y, facts)
+        oracle = RecordingOracle(CentralOracle(host, loss, priced, Randomness(0)))
         run(oracle)
-        question, scale = oracle.questions[0], oracle.till.answers[0].scale
-        values = measure_any(question.of, rows, loss).values / facts.n_rows
+        question, scale = oracle.questions[0], oracle.receipts[0].scale
+        unit = measure(question.of, host.lattice).unit
+        values = host.total(question.of, loss, None) * unit / facts.n_rows
         laws.append(softmax(scores_of(question.score, values, facts.free) / scale))
     return laws[0], laws[1]
 

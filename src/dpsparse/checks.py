@@ -43,10 +43,14 @@ def number(value: object, name: str, *, error: Refusal = ValueError) -> float:
     return float(value)
 
 
-def positive(value: object, name: str, *, most: float = math.inf, error: Refusal = ValueError) -> float:
-    """A positive finite number, at most `most`."""
+def positive(
+    value: object, name: str, *, least: float = 0.0, most: float = math.inf, error: Refusal = ValueError
+) -> float:
+    """A positive finite number, at least `least` and at most `most`."""
     if not is_number(value) or not value > 0:
         raise refusal(name, "one positive finite number", value, error)
+    if float(value) < least:
+        raise error(f"{name} must be at least {least:g}, got {value!r}. Give the data in other units.")
     if float(value) > most:
         raise error(f"{name} must be at most {most:g}, got {value!r}.")
     return float(value)

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from builders import Rows
 from dpsparse.accounting import price
-from dpsparse.data import PrivateRows
-from dpsparse.facts import Facts, Target
+from dpsparse.facts import Facts
 from dpsparse.losses import Squared
 from dpsparse.oracles import CentralOracle
 from dpsparse.privacy import Budget
@@ -24,8 +24,8 @@ LOOP = DualAveraging(
 
 def projections(y: float, wrong: float, seed: int) -> np.ndarray:
     """Where the canary moved the first coefficient, over many runs; `wrong` shrinks the noise."""
-    facts = Facts(n_rows=2, n_features=2, target=Target(bound=9.0))
-    rows = PrivateRows(np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([y, 0.0]), facts)
+    facts = Facts(n_rows=2, n_features=2, target_bound=9.0)
+    rows = Rows(np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([y, 0.0]), facts)
     priced = price(LOOP.plan(facts, Budget.gdp(1.0)), Budget.gdp(1.0))
     priced = replace(priced, rho_scale=priced.rho_scale / wrong**2)
     stream = audit.Stream(seed)

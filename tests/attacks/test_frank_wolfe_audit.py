@@ -12,9 +12,9 @@ import math
 import numpy as np
 import pytest
 
+from builders import Rows
 from dpsparse import recipes
 from dpsparse.accounting import PricedPlan, price
-from dpsparse.data import PrivateRows
 from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Squared
 from dpsparse.mechanisms import Randomness
@@ -39,7 +39,7 @@ def choices(canary: float | None, relation: Adjacency, gap: float) -> np.ndarray
     priced = PricedPlan(
         plan=plan, budget=Budget.approx(1.0, 1e-5, relation), rho_scale=ETA**2 / 8 * RUNS, accountant="given"
     )
-    oracle = CentralOracle(PrivateRows(X, y, facts), Squared(), priced, Randomness(3 if canary == 1.0 else 4))
+    oracle = CentralOracle(Rows(X, y, facts), Squared(), priced, Randomness(3 if canary == 1.0 else 4))
     found = [oracle.select(np.zeros(1), 1, score=Vertex(), clip=CLIP, ask="vertex")[0] for _ in range(RUNS)]
     return np.array(found) == 0
 
@@ -74,9 +74,9 @@ def test_a_fit_adds_the_noise_of_the_formula():
         budget = Budget.approx(1.0, 1e-5, relation)
         solver = recipes.DPFrankWolfe(steps=6).solver(facts, budget)
         priced = price(solver.plan(facts, budget), budget)
-        oracle = RecordingOracle(CentralOracle(PrivateRows(X, y, facts), Squared(), priced, Randomness(0)))
+        oracle = RecordingOracle(CentralOracle(Rows(X, y, facts), Squared(), priced, Randomness(0)))
         solver.run(oracle)
-        for answer in oracle.till.answers:
+        for answer in oracle.receipts:
             assert answer.sensitivity == pytest.approx(2 * relation.kappa * solver.clip.entry / 50)
             assert answer.scale == pytest.approx(answer.sensitivity / priced.cost("vertex").strength)
 

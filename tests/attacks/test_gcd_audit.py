@@ -14,9 +14,9 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import beta
 
+from builders import Rows
 from dpsparse import recipes
 from dpsparse.accounting import price
-from dpsparse.data import PrivateRows
 from dpsparse.facts import Facts, Penalty, Target
 from dpsparse.losses import Logistic, Squared
 from dpsparse.mechanisms import Randomness, gumbel_top_k
@@ -40,7 +40,7 @@ def fits(given, recipe, budget, runs, noise=1.0, loss=None):
     """Coefficients of many fits of one dataset, and the priced plan."""
     solver = recipe.solver(given.facts, budget)
     priced = price(solver.plan(given.facts, budget), budget)
-    rows = PrivateRows(given.X, given.y, given.facts)
+    rows = Rows(given.X, given.y, given.facts)
     tilted = loosened(priced, 1 / noise)
     randomness = Randomness(17)
     found = [solver.run(CentralOracle(rows, loss or Squared(), tilted, randomness)) for _ in range(runs)]
@@ -128,9 +128,7 @@ def test_a6_no_query_of_a_fit_moves_further_between_neighbours_than_was_priced(r
     budget = Budget.approx(2.0, 1e-3, relation)
     solver = recipe.solver(given.facts, budget)
     priced = price(solver.plan(given.facts, budget), budget)
-    recorded = RecordingOracle(
-        CentralOracle(PrivateRows(given.X, given.y, given.facts), Squared(), priced, Randomness(3))
-    )
+    recorded = RecordingOracle(CentralOracle(Rows(given.X, given.y, given.facts), Squared(), priced, Randomness(3)))
     solver.run(recorded)
     asked = [(question, ask) for question, (_, ask, _) in zip(recorded.questions, recorded.tape, strict=True)]
     turns = {}
@@ -140,7 +138,7 @@ def test_a6_no_query_of_a_fit_moves_further_between_neighbours_than_was_priced(r
         turns[ask] += 1
 
     def again(world: Table) -> None:
-        oracle = CentralOracle(PrivateRows(world.X, world.y, world.facts), Squared(), priced, Randomness(4))
+        oracle = CentralOracle(Rows(world.X, world.y, world.facts), Squared(), priced, Randomness(4))
         for question, ask in asked:
             oracle.answer(question, ask)
 
@@ -215,7 +213,7 @@ def queries(columns: bool) -> tuple[list[np.ndarray], float, float]:
     w = np.zeros(RIVALS + 1)
     seen = []
     for world in (one, two):
-        oracle = CentralOracle(PrivateRows(world.X, world.y, world.facts), Logistic(), priced, Randomness(0))
+        oracle = CentralOracle(Rows(world.X, world.y, world.facts), Logistic(), priced, Randomness(0))
         with caught() as queries_seen:
             oracle.select(w, 1, score=Greedy("gs-r", at.curvature, w, one.facts.penalty), clip=at.clip)
         seen.extend(queries_seen)

@@ -14,9 +14,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from builders import Rows
 from dpsparse.accounting import price
 from dpsparse.audit import Claim, log_odds_shift, two_worlds
-from dpsparse.data import PrivateRows
 from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Squared
 from dpsparse.oracle import Gradient, Magnitude, Select
@@ -29,11 +29,11 @@ T, N, CLIP = 5, 20, 1.0
 FACTS = Facts(n_rows=N, n_features=3, target=Target(bound=50.0))
 
 
-def world(record: tuple[list[float], float]) -> PrivateRows:
+def world(record: tuple[list[float], float]) -> Rows:
     """Rows of zeros and one canary, whose target is far beyond the clip: its gradient is the same at every step."""
     X = np.zeros((N, 3))
     X[-1] = record[0]
-    return PrivateRows(X, np.append(np.zeros(N - 1), record[1]), FACTS)
+    return Rows(X, np.append(np.zeros(N - 1), record[1]), FACTS)
 
 
 LOOP = IHT(sparsity=3, step_sizes=(0.5,) * T, schedule=(1.0,) * T, clip=Clip(CLIP), ridge=0.0)
@@ -113,7 +113,7 @@ def index_and_value(target: float, value_noise: float, select_noise: float, seed
     priced = replace(priced, plan=replace(plan, asks=asks))
     X = np.zeros((N, 3))
     X[-1] = CANARY
-    rows = PrivateRows(X, np.append(np.zeros(N - 1), target), facts)
+    rows = Rows(X, np.append(np.zeros(N - 1), target), facts)
     stream = audit.Stream(seed)
     return np.array([loop.run(CentralOracle(rows, Squared(), priced, stream)) for _ in range(runs)])
 

@@ -9,17 +9,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from builders import SUM_UNITS, Rows
 from dpsparse import audit
 from dpsparse.accounting import PricedPlan
+from dpsparse.answers import RELEASE_UNITS
 from dpsparse.audit.noise import ks_p_value
-from dpsparse.data import PrivateRows
-from dpsparse.data.rows import SUM_UNITS
 from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Squared
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle
 from dpsparse.oracles import central as central_module
-from dpsparse.oracles.measure import RELEASE_UNITS
 from dpsparse.privacy import Ask, Budget, Noise, Plan
 
 RUNS, N, D, CLIP = 60, 4, 200, 1.5
@@ -31,7 +30,7 @@ def answers(noise: Noise, target: float) -> np.ndarray:
     facts = Facts(n_rows=N, n_features=D, target=Target(bound=50.0))
     X = np.zeros((N, D))
     X[0, 0] = 1.0
-    rows = PrivateRows(X, np.array([target, 0.0, 0.0, 0.0]), facts)
+    rows = Rows(X, np.array([target, 0.0, 0.0, 0.0]), facts)
     plan = Plan(asks=(Ask(name="q", noise=noise, times=RUNS),))
     priced = PricedPlan(
         plan=plan, budget=Budget.approx(1.0, 1e-5, "replace-one"), rho_scale=RUNS / 2, accountant="given"

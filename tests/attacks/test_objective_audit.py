@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
+from builders import Rows
 from dpsparse.accounting import price
-from dpsparse.data.rows import PrivateRows
 from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Huber, Logistic, Squared
 from dpsparse.mechanisms import Randomness
@@ -119,7 +119,7 @@ def oracle_of(x: np.ndarray, y: np.ndarray, *, ridge: float, loss, seed: int, of
     facts = Facts(n_rows=y.size, n_features=1, target=Target(bound=1e7), loss=loss.name, curvature=loss.curvature)
     offset = math.log1p(loss.curvature / ridge) if offset is None else offset
     plan = Plan(asks=(Ask(name="minimum", noise=Noise.OBJECTIVE, times=1000, offset=offset),))
-    rows = PrivateRows(x[:, None], y, facts)
+    rows = Rows(x[:, None], y, facts)
     budget = Budget.zcdp(1000 * (offset + 0.5), "replace-one")
     return CentralOracle(rows, loss, price(plan, budget), Randomness(seed))
 

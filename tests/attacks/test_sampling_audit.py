@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from builders import Rows
 from dpsparse.accounting import PricedPlan
 from dpsparse.accounting.pairs import dominating_pairs
 from dpsparse.accounting.pld import compose
-from dpsparse.data import PrivateRows
+from dpsparse.answers import gradient as gradient_module
+from dpsparse.data.draws import Draw
 from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Squared
 from dpsparse.mechanisms import Randomness
@@ -38,8 +40,8 @@ def answers(canary: float, relation: Adjacency, door: str = "gradient", size: fl
     Row j has a gradient of `canary` times `size` in coordinate j and nowhere else, so every coordinate of every answer is an
     experiment of its own: its own coin, its own noise. Canary 0 is a row without a gradient.
     """
-    facts = Facts(n_rows=CANARIES, n_features=CANARIES, target=Target(bound=100.0), row_norm=1.0)
-    rows = PrivateRows(np.eye(CANARIES), np.full(CANARIES, -canary * size), facts)
+    facts = Facts(n_rows=CANARIES, n_features=CANARIES, target_bound=100.0, row_norm=1.0)
+    rows = Rows(np.eye(CANARIES), np.full(CANARIES, -canary * size), facts)
     plan = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=ANSWERS, rows=PoissonRows(RATE)),))
     rho = (relation.kappa / MULTIPLIER) ** 2 / 2  # of one turn
     priced = PricedPlan(
@@ -91,15 +93,15 @@ def test_a5_a_canary_shows_what_was_priced_and_no_more(relation, door):
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_a5_catches_a_sampler_that_takes_rows_twice_as_often(relation, monkeypatch):
-    ordinary = PrivateRows.sample
-    monkeypatch.setattr(PrivateRows, "sample", lambda self, rate, generator: ordinary(self, 2 * rate, generator))
+    ordinary = central_module.Draw
+    monkeypatch.setattr(central_module, "Draw", lambda rate, key: ordinary(2 * rate, key))
     assert excess(*worlds(relation), relation) > 2 * ALARM
 
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_a5_catches_rows_beyond_their_clip(relation, monkeypatch):
-    ordinary = PrivateRows._room
-    monkeypatch.setattr(PrivateRows, "_room", lambda self, block, clip: 3 * ordinary(self, block, clip))
+    ordinary = gradient_module.room
+    monkeypatch.setattr(gradient_module, "room", lambda *given: 3 * ordinary(*given))
     assert excess(*worlds(relation, size=3 * CLIP), relation) > 2 * ALARM
 
 
@@ -117,10 +119,8 @@ BATCHES, ROWS = 10_000, 60
 
 
 def masks(rate: float = RATE) -> np.ndarray:
-    facts = Facts(n_rows=ROWS, n_features=2)
-    rows = PrivateRows(np.zeros((ROWS, 2)), np.zeros(ROWS), facts)
     randomness = Randomness()
-    return np.array([rows.sample(rate, randomness.generator()) for _ in range(BATCHES)])
+    return np.array([Draw(rate, randomness.key()).mask(0, ROWS) for _ in range(BATCHES)])
 
 
 def pair_statistic(chosen: np.ndarray) -> float:
@@ -156,8 +156,8 @@ def test_a11_catches_batches_of_a_fixed_size():
 
 def test_a11_sums_are_divided_by_the_expected_size_of_a_batch():
     """With noise of a millionth, equal rows show the size of their batch over q n: the realised size is not divided out."""
-    facts = Facts(n_rows=ROWS, n_features=1, target=Target(bound=1.0))
-    rows = PrivateRows(np.ones((ROWS, 1)), -np.ones(ROWS), facts)
+    facts = Facts(n_rows=ROWS, n_features=1, target_bound=1.0)
+    rows = Rows(np.ones((ROWS, 1)), -np.ones(ROWS), facts)
     plan = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=500, rows=PoissonRows(RATE)),))
     priced = PricedPlan(plan=plan, budget=Budget.approx(1.0, 1e-5), rho_scale=1e15, accountant="given")
     oracle = CentralOracle(rows, Squared(), priced, Randomness(0))
@@ -174,7 +174,7 @@ def test_a11_sums_are_divided_by_the_expected_size_of_a_batch():
 def test_a_record_that_is_not_finite_counts_for_nothing_in_a_sample_either():
     facts = Facts(n_rows=3, n_features=1, target=Target(bound=5.0), intercept=0.5)
     X = np.array([[np.nan], [0.5], [0.25]])
-    rows = PrivateRows(X, np.array([4.0, -1.0, 2.0]), facts)
+    rows = Rows(X, np.array([4.0, -1.0, 2.0]), facts)
     every = rows.gradient_sum(Squared(), np.zeros(2), Clip(10.0))
     chosen = rows.gradient_sum(Squared(), np.zeros(2), Clip(10.0), chosen=np.ones(3, dtype=bool))
     np.testing.assert_array_equal(every, chosen)
@@ -183,8 +183,8 @@ def test_a_record_that_is_not_finite_counts_for_nothing_in_a_sample_either():
 
 
 def test_margins_beyond_all_numbers_stay_within_the_clip_in_a_sample():
-    facts = Facts(n_rows=2, n_features=2, target=Target(bound=5.0))
-    rows = PrivateRows(np.array([[1.0, -1.0], [1.0, 1.0]]), np.ones(2), facts)
+    facts = Facts(n_rows=2, n_features=2, target_bound=5.0)
+    rows = Rows(np.array([[1.0, -1.0], [1.0, 1.0]]), np.ones(2), facts)
     huge = np.full(2, 1.7e308)
     for which in range(2):
         total = rows.gradient_sum(Squared(), huge, Clip(1.0), chosen=np.arange(2) == which)
@@ -193,7 +193,7 @@ def test_margins_beyond_all_numbers_stay_within_the_clip_in_a_sample():
 
 def test_squares_are_not_asked_of_a_sample():
     facts = Facts(n_rows=4, n_features=2)
-    rows = PrivateRows(np.ones((4, 2)), np.zeros(4), facts)
+    rows = Rows(np.ones((4, 2)), np.zeros(4), facts)
     plan = Plan(asks=(Ask(name="squares", noise=Noise.GAUSSIAN, rows=PoissonRows(0.5)),))
     priced = PricedPlan(plan=plan, budget=Budget.approx(1.0, 1e-5), rho_scale=1.0, accountant="given")
     with pytest.raises(PrivacyError, match="every row"):
@@ -203,12 +203,12 @@ def test_squares_are_not_asked_of_a_sample():
 def test_the_rounding_of_a_sampled_sum_is_counted_for_each_record():
     """Two records under replace-one, one under add-remove, each with half a millionth of its norm per coordinate's root."""
     facts = Facts(n_rows=4, n_features=100)
-    rows = PrivateRows(np.zeros((4, 100)), np.zeros(4), facts)
+    rows = Rows(np.zeros((4, 100)), np.zeros(4), facts)
     for relation, sampled, terms in ((REPLACE, True, 2), (REPLACE, False, 1), (ADD, True, 1)):
         options = {"rows": PoissonRows(0.5)} if sampled else {}
         plan = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, **options),))
         priced = PricedPlan(plan=plan, budget=Budget.approx(1.0, 1e-5, relation), rho_scale=1.0, accountant="given")
         oracle = CentralOracle(rows, Squared(), priced, Randomness(0))
         oracle.gradient(np.zeros(100), clip=Clip(1.0))
-        (answer,) = oracle.till.answers
+        (answer,) = oracle.receipts
         assert answer.sensitivity == pytest.approx(relation.kappa + terms * 2.0**-20 * 10, rel=1e-12)

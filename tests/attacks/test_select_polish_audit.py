@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from builders import Rows
 from dpsparse.accounting import price
-from dpsparse.data import PrivateRows
 from dpsparse.facts import Facts, Target
 from dpsparse.losses import Squared
 from dpsparse.oracle import Centred, CentredGradient, Correlation, Gram, Magnitude, Quantile, Select
@@ -32,7 +32,7 @@ def answers(question, record, noise: Noise, per_draw: float, wrong: float, seed:
     plan = Plan(asks=(Ask(name="q", noise=noise, times=RUNS),))
     priced = price(plan, Budget.zcdp(per_draw * RUNS))
     priced = replace(priced, rho_scale=priced.rho_scale / wrong**2)
-    oracle = CentralOracle(PrivateRows(X, targets, FACTS), Squared(), priced, audit.Stream(seed))
+    oracle = CentralOracle(Rows(X, targets, FACTS), Squared(), priced, audit.Stream(seed))
     return np.array([np.ravel(oracle.answer(question, "q")) for _ in range(RUNS)])
 
 

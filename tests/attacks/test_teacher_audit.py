@@ -15,10 +15,9 @@ from benchmarks.as_published import dpsl_kt
 from benchmarks.as_published.dpsl_kt import supports as as_printed
 from scipy.stats import beta
 
-from builders import prepared_for
+from builders import Rows, prepared_for
 from dpsparse import SparseRegressor, recipes
 from dpsparse.accounting import price
-from dpsparse.data.rows import PrivateRows
 from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Squared
 from dpsparse.mechanisms import Randomness, gumbel_top_k, lattice_gaussian
@@ -51,7 +50,7 @@ def supports(recipe, first: int, runs: int, **options) -> np.ndarray:
         **options,
     )
     prepared = prepared_for(est, N, D, sparse=False, models=1)
-    rows = PrivateRows(*tie(first), prepared.facts)
+    rows = Rows(*tie(first), prepared.facts)
     randomness = Randomness(first)
     found = np.zeros(runs, dtype=bool)
     for i in range(runs):
@@ -118,7 +117,7 @@ def choices(sign: float, runs: int, monkeypatch, halved: bool) -> np.ndarray:
         monkeypatch.setattr(
             "dpsparse.oracles.central.gumbel_top_k", lambda u, k, scale, r: gumbel_top_k(u, k, scale / 2, r)
         )
-    oracle = CentralOracle(PrivateRows(X, y, facts), Squared(), priced, Randomness(int(10 + sign)))
+    oracle = CentralOracle(Rows(X, y, facts), Squared(), priced, Randomness(int(10 + sign)))
     screening = Screening(count=1, clip=Clip(math.sqrt(2), 1.0))
     return np.array([screening.support(oracle)[0] == 0 for _ in range(runs)])
 
@@ -140,7 +139,7 @@ def teachers(sign: float, runs: int, monkeypatch, halved: bool, design: np.ndarr
         monkeypatch.setattr(
             "dpsparse.oracles.central.lattice_gaussian", lambda q, scale, r: lattice_gaussian(q, scale / 2, r)
         )
-    rows = PrivateRows(np.ones((1, 1)), np.array([sign * 1e6]), facts)
+    rows = Rows(np.ones((1, 1)), np.array([sign * 1e6]), facts)
     oracle = CentralOracle(rows, Squared(), priced, Randomness(int(5 + sign)))
     question = RidgeMinimum(np.array([0]), Clip(1.0, slope=1.0), 1.0, 0.1, design)
     return np.array([oracle.estimate(question, ask="teacher").sum() for _ in range(runs)])

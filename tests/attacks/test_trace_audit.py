@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from dpsparse import SparseRegressor, audit, recipes
-from dpsparse.data import PrivateRows
-from dpsparse.oracles import measure as measure_module
+from dpsparse.answers import Reach
+from dpsparse.answers import gradient as gradient_module
 from dpsparse.oracles import scores as scores_module
-from dpsparse.oracles.measure import Reach
 
 X = np.random.default_rng(0).uniform(-1, 1, (40, 4))
 Y = np.random.default_rng(1).uniform(-1, 1, 40)
@@ -34,14 +33,14 @@ def test_a_right_fit_uses_all_of_its_sensitivity_and_no_more(mechanism, relation
 
 
 def test_control_a_forgotten_clip_is_caught(monkeypatch):
-    monkeypatch.setattr(PrivateRows, "_room", lambda self, block, clip: np.full(block.y.size, 2.0**50))
+    monkeypatch.setattr(gradient_module, "room", lambda block, lattice, clip: np.full(block.y.size, 2.0**50))
     with pytest.raises(audit.LawBroken, match="Gradient moved"):
         trace()
 
 
 def test_control_a_clip_twice_as_wide_is_caught(monkeypatch):
-    ordinary = PrivateRows._room
-    monkeypatch.setattr(PrivateRows, "_room", lambda self, block, clip: 2 * ordinary(self, block, clip))
+    ordinary = gradient_module.room
+    monkeypatch.setattr(gradient_module, "room", lambda *given: 2 * ordinary(*given))
     with pytest.raises(audit.LawBroken, match="moved"):
         trace()
 
@@ -63,12 +62,12 @@ def test_control_half_of_the_range_of_scores_is_caught(monkeypatch):
 
 
 def test_control_entries_twice_as_large_as_stated_are_caught(monkeypatch):
-    ordinary = measure_module.gradient_reach
+    ordinary = gradient_module.gradient_reach
 
     def smaller(clip, rows, support=None):
         found = ordinary(clip, rows, support)
         return Reach(found.norm, found.entry / 2)
 
-    monkeypatch.setattr(measure_module, "gradient_reach", smaller)
+    monkeypatch.setattr(gradient_module, "gradient_reach", smaller)
     with pytest.raises(audit.LawBroken, match="moved"):
         trace("peel")

@@ -35,8 +35,8 @@ class Steps:
 class Peeks(Steps):
     def run(self, oracle, path=None):
         w = super().run(oracle)
-        rows = getattr(oracle, "_rows", None) or getattr(getattr(oracle, "inner", None), "_rows", None)
-        return w if rows is None else w + 1e-6 * rows._blocks[0].y.mean()
+        rows = getattr(oracle, "_host", None) or getattr(getattr(oracle, "inner", None), "_host", None)
+        return w if rows is None else w + 1e-6 * rows.shards[0].blocks[0].y.mean()
 
 
 class StopsOnTheLoss(Steps):
@@ -70,7 +70,7 @@ def test_an_honest_solver_passes():
 @pytest.mark.parametrize(
     ("solver", "law"),
     [
-        (Peeks(), "peeks: the solver reads oracle._rows"),
+        (Peeks(), "peeks: the solver reads oracle._host"),
         (StopsOnTheLoss(), "asks = plan"),
         (AsksLess(), "asks = plan"),
         (AsksForSomethingElse(), "asks = plan"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 from fractions import Fraction
 
@@ -10,10 +11,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from dpsparse.data import PrivateRows
-from dpsparse.data import blocks as blocks_module
-from dpsparse.data import rows as rows_module
-from dpsparse.data.rows import SUM_UNITS
+from builders import SUM_UNITS, Rows
+from dpsparse.data import lattice as lattice_module
+from dpsparse.data import shard as shard_module
+from dpsparse.data import source as source_module
+from dpsparse.data.draws import Deal, Draw
+from dpsparse.data.kernels import plain
+from dpsparse.data.lattice import Lattice
 from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import LOSSES, Huber, Logistic, Loss, Squared
 from dpsparse.privacy import DataError
@@ -36,8 +40,8 @@ def clips(d: int) -> dict[str, Clip]:
     }
 
 
-def rows_of(given: Table, **options) -> PrivateRows:
-    return PrivateRows(given.X, given.y, given.facts, **options)
+def rows_of(given: Table, **options) -> Rows:
+    return Rows(given.X, given.y, given.facts, **options)
 
 
 def weights(given: Table) -> np.ndarray:
@@ -166,53 +170,66 @@ def test_blocks_of_any_size_give_the_same_sums(monkeypatch, kind, size):
 
     before = sums()
     for name, value in (("BLOCK_ROWS", size), ("BLOCK_ENTRIES", size * D)):
-        monkeypatch.setattr(blocks_module, name, value)
+        monkeypatch.setattr(source_module, name, value)
     assert sums() == before
-
-
-def test_shifted_blocks_of_any_size_give_the_same_sums(monkeypatch):
-    """The limit on factors depends on the length of shifted blocks, so only shorter blocks are comparable."""
-    for kind in ("sparse shifted", "int8 midpoint"):
-        given = table(kind, intercept=0.5)
-        w = weights(given)
-        before = rows_of(given).gradient_sum(Squared(), w, Clip(0.5))
-        monkeypatch.setattr(blocks_module, "SHIFTED_BLOCK_ROWS", 4)
-        np.testing.assert_array_equal(rows_of(given).gradient_sum(Squared(), w, Clip(0.5)), before)
-        monkeypatch.undo()
 
 
 def test_the_constants_of_the_lattice_leave_room_for_exact_sums():
     """Pinned: each of them halved or doubled changes either the resolution or the room below 2^53."""
-    assert SUM_UNITS == 2.0**36
-    assert blocks_module.ROW_UNITS == 2.0**16
-    assert SUM_UNITS * blocks_module.BLOCK_ROWS == 2.0**52
-    assert blocks_module.SHIFTED_BLOCK_ROWS == 2**10
-    assert blocks_module.BLOCK_ENTRIES == 2**22
-    assert rows_module.MENDS == 4096
+    assert SUM_UNITS == lattice_module.RECORD_UNITS == 2.0**36
+    assert lattice_module.RECORD_UNITS * lattice_module.BLOCK_ROWS == 2.0**52
+    assert lattice_module.RECORD_UNITS * lattice_module.SHARD_ROWS == 2.0**62
+    assert lattice_module.LARGEST_ENTRY + 1.5 <= 2**15 - 1
+    assert lattice_module.LARGEST_ROWS == 2**31
+    assert lattice_module.MARGIN_BITS == 51
+    assert Lattice(Facts(n_rows=1, n_features=1)).total_bits == 61
+    assert source_module.BLOCK_ENTRIES == 2**22
+    assert shard_module.MENDS == 4096
+
+
+@pytest.mark.parametrize("bits", range(32))
+def test_rows_times_units_never_exceed_the_largest_total(bits):
+    for n_rows in (2**bits - 1, 2**bits, 2**bits + 1):
+        if not 1 <= n_rows <= 2**31:
+            continue
+        lattice = Lattice(Facts(n_rows=n_rows, n_features=3, intercept=1.0))
+        assert 2**30 <= lattice.record_units <= 2**36
+        assert lattice.record_units * n_rows <= 2**61
+        assert lattice.square_units**2 <= lattice.record_units
+        for entry in (1e-9, 0.3, 1.0, 1e9):
+            limit, units = lattice.clipped_lattice(entry)
+            assert limit * units <= lattice.record_units
+            assert units >= 2.0**15
+
+
+def test_more_than_two_billion_rows_are_refused():
+    with pytest.raises(DataError, match="at most"):
+        Lattice(Facts(n_rows=2**31 + 1, n_features=3))
 
 
 def test_in_the_worst_case_every_float_stays_below_two_to_the_53(monkeypatch):
     """A full block of records that all hit their clip in the same direction, with the products watched."""
     largest = 0.0
-    plain = blocks_module.Storage.weighted
+    ordinary = plain._scatter
 
-    def watched(self, block, factor, support=None):
+    def watched(block, lattice, factor, support, kind):
         nonlocal largest
         x = abs(block.x).astype(float) if sp.issparse(block.x) else np.abs(block.x.astype(float))
-        parts = [self.repeat * np.max(x.T @ np.abs(factor)), np.abs(self.shift).max() * np.abs(factor).sum()]
-        largest = max(largest, *parts, self.height * np.abs(factor).sum())
-        return plain(self, block, factor, support)
+        shift = np.abs(lattice.shift).max() if block.sparse else 0.0
+        parts = [np.max(x.T @ np.abs(factor)), shift * np.abs(factor).sum(), lattice.height * np.abs(factor).sum()]
+        largest = max(largest, *parts)
+        return ordinary(block, lattice, factor, support, kind)
 
-    monkeypatch.setattr(blocks_module.Storage, "weighted", watched)
+    monkeypatch.setattr(plain, "_scatter", watched)
     for kind in KINDS:
         given = table(kind, n=1, d=1, intercept=1e-4)
         at_the_shift = float(np.ravel(given.facts.shift)[0])
         for entry in (1.0, 1e-4, at_the_shift):  # short rows, also after the shift, have large factors
-            x = np.full((blocks_module.BLOCK_ROWS, 1), entry)
+            x = np.full((lattice_module.BLOCK_ROWS, 1), entry)
             X = sp.csr_matrix(x) if kind.startswith("sparse") else x.astype(given.X.dtype)
             for intercept in (0.0, 1e-4):
                 facts = given.facts.with_(n_rows=x.shape[0], intercept=intercept)
-                rows = PrivateRows(X, np.full(x.shape[0], -1e9), facts)
+                rows = Rows(X, np.full(x.shape[0], -1e9), facts)
                 rows.gradient_sum(Squared(), np.zeros(facts.dimension), Clip(1e-9))
     assert 2.0**51 < largest <= 2.0**53
 
@@ -246,7 +263,7 @@ def single(kind: str, x: np.ndarray, y: float, intercept: float) -> Table:
     return Table(X, np.array([y]), given.facts)
 
 
-def allowed(rows: PrivateRows, clip: Clip) -> list[Fraction]:
+def allowed(rows: Rows, clip: Clip) -> list[Fraction]:
     """What a clip allows in each coordinate, in units of the sum, as an exact number."""
     out = []
     for j in range(rows.facts.dimension):
@@ -346,13 +363,13 @@ def test_a_shift_that_is_rounded_to_the_lattice_is_within_the_stated_bounds():
     facts = Facts(
         n_rows=1,
         n_features=2,
-        lower=np.array([-65536.0, -10.0]),
-        upper=np.array([65536.0, 0.0]),
+        lower=np.array([-32765.0, -10.0]),
+        upper=np.array([32765.0, 0.0]),
         row_norm=1e9,
         shift=np.array([0.0, 5.5]),
         sparse=True,
     )
-    rows = PrivateRows(sp.csr_matrix([[0.0, -10.0]]), np.zeros(1), facts)
+    rows = Rows(sp.csr_matrix([[0.0, -10.0]]), np.zeros(1), facts)
     total, unit = rows.square_sum()
     assert unit == 1.0
     assert total[1] == 16**2
@@ -375,8 +392,8 @@ def test_squares_are_those_of_the_shifted_rows(kind):
 def test_integers_that_cannot_lie_within_their_bounds_still_keep_the_stated_ones(dtype, lower, upper):
     """Bounds that the type cannot hold: the stored entries must obey what `coordinate_bounds` tells the oracle."""
     shift = (lower + upper) / 2
-    facts = Facts(n_rows=1, n_features=2, lower=lower, upper=upper, shift=shift, row_norm=1e4, target=Target(bound=1.0))
-    rows = PrivateRows(np.array([[0, 100]], dtype=dtype), np.array([1.0]), facts)
+    facts = Facts(n_rows=1, n_features=2, lower=lower, upper=upper, shift=shift, row_norm=1e4, target_bound=1.0)
+    rows = Rows(np.array([[0, 100]], dtype=dtype), np.array([1.0]), facts)
     total, unit = rows.square_sum()
     assert np.all(total * unit <= rows.coordinate_bounds**2 * (1 + 1e-9))
 
@@ -431,10 +448,11 @@ def test_columns_of_a_record_without_a_finite_target_are_zero(kind):
     given = table(kind)
     y = np.asarray(given.y, dtype=float).copy()
     y[0] = np.nan
-    [part] = PrivateRows(given.X, y, given.facts).columns(np.arange(3))
-    assert not part.x[0].any()
-    assert not part.alive[0]
-    assert part.x[1:].any()
+    shard = Rows(given.X, y, given.facts).only
+    [columns] = shard.columns(np.arange(3))
+    assert not columns[0].any()
+    assert not shard.blocks[0].alive[0]
+    assert columns[1:].any()
 
 
 def test_duplicate_entries_of_a_sparse_row_are_added_before_they_are_bounded():
@@ -442,16 +460,16 @@ def test_duplicate_entries_of_a_sparse_row_are_added_before_they_are_bounded():
     merged = sp.csr_matrix(np.array([[3.6, 1.8]]))
     facts = Facts(n_rows=1, n_features=2, lower=-1.0, upper=1.0, row_norm=1.2, target=Target(bound=1.0), sparse=True)
     w = np.array([0.5, -0.25])
-    first, second = (PrivateRows(m, np.ones(1), facts).gradient_sum(Squared(), w, Clip(9.0)) for m in (X, merged))
+    first, second = (Rows(m, np.ones(1), facts).gradient_sum(Squared(), w, Clip(9.0)) for m in (X, merged))
     np.testing.assert_array_equal(first, second)
     assert X.nnz == 6, "the caller's matrix keeps its duplicates"
 
 
 def test_duplicates_that_overflow_empty_their_record():
     X = sp.csr_matrix((np.array([1.7e308, 1.7e308, 0.5]), [0, 0, 0], [0, 2, 3]), shape=(2, 1))
-    facts = Facts(n_rows=2, n_features=1, target=Target(bound=1.0), sparse=True)
-    total = PrivateRows(X, np.ones(2), facts).gradient_sum(Squared(), np.zeros(1), Clip(1.0))
-    alone = PrivateRows(X[1:], np.ones(1), facts).gradient_sum(Squared(), np.zeros(1), Clip(1.0))
+    facts = Facts(n_rows=2, n_features=1, target_bound=1.0, sparse=True)
+    total = Rows(X, np.ones(2), facts).gradient_sum(Squared(), np.zeros(1), Clip(1.0))
+    alone = Rows(X[1:], np.ones(1), facts).gradient_sum(Squared(), np.zeros(1), Clip(1.0))
     np.testing.assert_array_equal(total, alone)
 
 
@@ -460,9 +478,9 @@ def test_empty_rows_at_every_place_of_a_sparse_matrix_do_not_mix_up_their_neighb
     dense[[1, 4, 5], [0, 2, 3]] = [np.nan, 0.5, 0.25]
     facts = Facts(n_rows=9, n_features=4, target=Target(bound=1.0), sparse=True, intercept=0.5, shift=0.25)
     w = DYADIC[:5]
-    found = PrivateRows(sp.csr_matrix(dense), np.ones(9), facts).gradient_sum(Squared(), w, Clip(1.0))
+    found = Rows(sp.csr_matrix(dense), np.ones(9), facts).gradient_sum(Squared(), w, Clip(1.0))
     keep = np.arange(9) != 1
-    expected = PrivateRows(sp.csr_matrix(dense[keep]), np.ones(8), facts).gradient_sum(Squared(), w, Clip(1.0))
+    expected = Rows(sp.csr_matrix(dense[keep]), np.ones(8), facts).gradient_sum(Squared(), w, Clip(1.0))
     np.testing.assert_array_equal(found, expected)
 
 
@@ -470,7 +488,7 @@ def test_negative_zero_and_subnormal_entries_count_as_zero():
     facts = Facts(n_rows=1, n_features=3, target=Target(bound=1.0), intercept=0.5)
     for value in (-0.0, 5e-324, -5e-324, 1e-300):
         for X in (np.full((1, 3), value), sp.csr_matrix(np.full((1, 3), value))):
-            found = PrivateRows(X, np.ones(1), facts).gradient_sum(Squared(), np.zeros(4), Clip(1.0))
+            found = Rows(X, np.ones(1), facts).gradient_sum(Squared(), np.zeros(4), Clip(1.0))
             assert found[:3].tolist() == [0, 0, 0]
             assert found[3] != 0
 
@@ -496,7 +514,7 @@ def test_wild_iterates_raise_no_warning_and_no_bound(kind, iterate):
 
 @EVERY_KIND
 def test_what_rows_remember_does_not_change_what_they_answer(kind):
-    """Sums and margins are mended from step to step: the answer is that of fresh rows up to one unit of a factor."""
+    """Sums and margins are mended from step to step: the answer is that of fresh rows, to the last unit."""
     given = table(kind, n=60, d=24, intercept=0.5)
     rng = np.random.default_rng(3)
     rows, w = rows_of(given), np.zeros(25)
@@ -510,7 +528,7 @@ def test_what_rows_remember_does_not_change_what_they_answer(kind):
         support = None if turn % 4 else np.array([1, 24])
         found = rows.gradient_sum(loss, w, clip, support=support)
         fresh = rows_of(given).gradient_sum(loss, w, clip, support=support)
-        assert np.max(np.abs(found - fresh)) <= 60 * 2.0**17
+        np.testing.assert_array_equal(found, fresh)
 
 
 def test_changing_an_answer_does_not_change_the_next_one():
@@ -590,7 +608,7 @@ def test_sparse_rows_are_never_made_dense(monkeypatch, kind, intercept):
 def test_bounds_of_sparse_rows_must_contain_zero(lower, upper):
     facts = Facts(n_rows=1, n_features=2, lower=lower, upper=upper, sparse=True)
     with pytest.raises(DataError, match="zero"):
-        PrivateRows(sp.csr_matrix((1, 2)), np.zeros(1), facts)
+        Rows(sp.csr_matrix((1, 2)), np.zeros(1), facts)
 
 
 def test_clips_of_columns_and_shifted_sparse_rows_are_refused_together():
@@ -636,7 +654,7 @@ def test_the_callers_arrays_are_left_alone_and_not_kept(kind):
 def test_shapes_must_agree(shape):
     facts = Facts(n_rows=3, n_features=3)
     with pytest.raises(DataError, match="3 features"):
-        PrivateRows(np.zeros(shape), np.zeros(3), facts)
+        Rows(np.zeros(shape), np.zeros(3), facts)
 
 
 def test_rows_without_a_lattice_answer_the_exact_oracle_only():
@@ -669,9 +687,7 @@ def test_exact_sums_are_unclipped_gradients(kind, intercept):
 
 def test_a_sample_has_one_independent_coin_per_row():
     """Inclusion frequencies: false alarm 40 x 5.7e-7 would be too much, so the limit is 6 standard errors (8e-8)."""
-    rows = rows_of(table("dense"))
-    generator = np.random.default_rng(0)
-    draws = np.array([rows.sample(0.3, generator) for _ in range(4000)])
+    draws = np.array([Draw(0.3, key).mask(0, 40) for key in range(4000)])
     assert draws.shape == (4000, 40)
     error = np.sqrt(0.3 * 0.7 / 4000)
     assert np.max(np.abs(draws.mean(axis=0) - 0.3)) < 6 * error
@@ -683,20 +699,36 @@ def test_a_sample_has_one_independent_coin_per_row():
 
 def test_parts_are_dealt_by_one_independent_coin_per_row():
     """Every row is in one part; parts have the sizes of a binomial law, not equal ones. Six standard errors."""
-    rows = rows_of(table("dense"))
-    generator = np.random.default_rng(0)
-    dealt = np.array([list(rows.deal(4, generator)) for _ in range(1000)])
+    dealt = np.array([[Deal(4, key).owners(0, 40) == part for part in range(4)] for key in range(1000)])
     assert np.all(dealt.sum(axis=1) == 1)
     assert np.max(np.abs(dealt.mean(axis=0) - 0.25)) < 6 * np.sqrt(0.25 * 0.75 / 1000)
     assert dealt[:, 0].sum(axis=1).var() == pytest.approx(40 * 0.25 * 0.75, rel=6 * np.sqrt(2 / 1000))
 
 
-def test_more_rows_than_a_sum_of_integers_holds_are_refused(monkeypatch):
-    """The limit leaves a bit to spare in 64; twice as many records of the largest norm would still fit, four times not."""
-    from dpsparse.data import rows as module
+def test_draws_follow_the_number_of_a_row_and_nothing_else():
+    for draw in (lambda first, count: Draw(0.3, 77).mask(first, count), lambda f, c: Deal(5, 77).owners(f, c)):
+        whole = draw(0, 100)
+        for edges in ([0, 1, 50, 100], [0, 33, 34, 99, 100]):
+            parts = [draw(a, b - a) for a, b in itertools.pairwise(edges)]
+            np.testing.assert_array_equal(np.concatenate(parts), whole)
 
-    assert module.SUM_UNITS * module.LARGEST_ROWS == 2.0**62
-    monkeypatch.setattr(module, "LARGEST_ROWS", 3)
-    facts = Facts(n_rows=4, n_features=2, row_norm=1.0)
-    with pytest.raises(ValueError, match="at most 3 rows"):
-        PrivateRows(np.zeros((4, 2)), np.zeros(4), facts)
+
+@pytest.mark.parametrize("rate", [1e-30, 0.1, 1 / 3, 0.5, 1 - 2.0**-53])
+def test_a_row_is_never_drawn_more_often_than_its_rate(monkeypatch, rate):
+    """The largest word that is drawn, plus one, over 2^64 is at most the rate, and within 2^-64 of it."""
+    from dpsparse.data import draws as module
+
+    below = int(Fraction(rate) * 2**64)
+    words = np.array([0, max(below - 1, 0), min(below, 2**64 - 1), 2**64 - 1], dtype=np.uint64)
+    monkeypatch.setattr(module, "_words", lambda *_: words)
+    drawn = Draw(rate, 0).mask(0, 4)
+    assert drawn.tolist() == [below > 0, below > 0, False, False]
+    assert 0 <= Fraction(rate) - Fraction(below, 2**64) < Fraction(1, 2**64)
+
+
+def test_more_rows_than_a_sum_of_integers_holds_are_not_put_into_one_part(monkeypatch):
+    monkeypatch.setattr(shard_module, "SHARD_ROWS", 3)
+    facts = Facts(n_rows=7, n_features=2, row_norm=1.0)
+    assert [s.rows for s in Rows(np.zeros((7, 2)), np.zeros(7), facts).shards] == [2, 2, 3]
+    with pytest.raises(DataError, match="at most 3 rows"):
+        shard_module.Shard(Lattice(facts), [(np.zeros((4, 2)), np.zeros(4))])

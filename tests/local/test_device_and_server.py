@@ -6,9 +6,10 @@ import pickle
 import numpy as np
 import pytest
 
+from builders import Rows
 from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.data.rows import PrivateRows
-from dpsparse.fits import Opened, hold_rows, substitute_oracles
+from dpsparse.fits import Opened, substitute_oracles
+from dpsparse.hosts import MemoryHost
 from dpsparse.local import Device, MessageError, Protocol, Report, Server, Task
 from dpsparse.losses import Custom, KnownLink
 from dpsparse.oracles import LocalOracle
@@ -45,9 +46,9 @@ def test_with_the_same_randomness_devices_give_the_model_of_the_simulated_fit(me
     stream = audit.Stream(3)
 
     def one_by_one(prepared, X, y, *_):
-        rows = hold_rows(X, y, prepared.facts)
-        oracle = LocalOracle(rows, prepared.loss, prepared.of_one_model, stream, entries=1)
-        return Opened(oracle, oracle.till, rows.applied_shift, rows.applied_intercept)
+        host = MemoryHost(X, y, prepared.facts)
+        oracle = LocalOracle(host, prepared.loss, prepared.of_one_model, stream, entries=1)
+        return Opened(oracle, host.lattice.applied_shift, host.lattice.applied_intercept)
 
     with substitute_oracles(one_by_one):
         simulated = model.fit(X, Y)
@@ -96,7 +97,7 @@ def test_a_model_of_a_server_is_saved_like_any_other(tmp_path):
 
 def test_the_server_has_no_row():
     server = Server(regressor(), n_people=10, n_features=4)
-    held = [v for v in vars(server).values() if isinstance(v, PrivateRows)]
+    held = [v for v in vars(server).values() if isinstance(v, Rows)]
     assert not held
 
 
@@ -119,7 +120,7 @@ def test_a_device_answers_once_and_no_second_round():
 def test_a_device_that_failed_after_it_was_charged_does_not_answer_again(monkeypatch):
     server = Server(regressor(), n_people=10, n_features=4)
     device = Device(X[0], Y[0], server.protocol, epsilon=4.0)
-    monkeypatch.setattr(device._rows, "contributions", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("dpsparse.local.device.contributions", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         device.answer(server.task())
     with pytest.raises(PrivacyError, match="no second one"):

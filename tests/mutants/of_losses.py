@@ -44,9 +44,9 @@ MUTANTS = (
         ("one number may stand for all rows", "if found.shape != columns[0].shape:", "if found.ndim > 1:"),
     ),
     *changed(
-        "estimators/linear.py",
+        "fits/prepare.py",
         ROWWISE,
-        ("losses are not tried before a fit", "        refuse_mixing(self._loss(), facts.target)\n", ""),
+        ("losses are not tried before a fit", "    refuse_mixing(request.loss, declared.target)\n", ""),
     ),
     *changed(
         "oracles/central.py",

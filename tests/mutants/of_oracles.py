@@ -1,4 +1,4 @@
-"""Oracles: what is charged, how far a record can move an answer, and what leaves the room."""
+"""Oracles, hosts and answers: what is charged, how far a record can move an answer, and what leaves the room."""
 
 from .mutant import changed
 
@@ -12,9 +12,8 @@ MUTANTS = (
         CENTRAL,
         (
             "rows are looked at before the charge",
-            "        paid, turn = self.till.charge(ask)\n        chosen = None",
-            "        self._measure(question, None) if isinstance(question, Gradient) else None\n"
-            "        paid, turn = self.till.charge(ask)\n        chosen = None",
+            "        self.till.charge(ask)\n",
+            "        self._host.total(question, self._loss, None) if ask == 'gradient' else None\n        self.till.charge(ask)\n",
         ),
         (
             "half of the noise of a sum",
@@ -26,21 +25,6 @@ MUTANTS = (
             "scale = sensitivity / cost.strength\n        if ask.noise",
             "scale = sensitivity / cost.strength / 2\n        if ask.noise",
         ),
-        (
-            "the rounding of sums is not counted",
-            "return reach.l2(relation) + records * float(np.linalg.norm(steps))",
-            "return reach.l2(relation)",
-        ),
-        (
-            "the rounding of sums with Laplace noise is not counted",
-            "return reach.l1(relation) + float(steps.sum())",
-            "return reach.l1(relation)",
-        ),
-        (
-            "Laplace noise for the l2 sensitivity",
-            "return reach.l1(relation) + float(steps.sum())",
-            "return reach.l2(relation) + float(steps.sum())",
-        ),
         ("more is selected than was priced", "if count != ask.draws:", "if False:"),
         ("excluded candidates are selected", "keep[question.excluded] = False", "keep[question.excluded] = True"),
         (
@@ -50,12 +34,31 @@ MUTANTS = (
         ),
         (
             "vectors are released without noise",
-            "            return lattice_gaussian(total, scale, self._randomness)",
-            "            return total.astype(float)",
+            "        return lattice_gaussian(total, scale, self._randomness)",
+            "        return total.astype(float)",
         ),
     ),
     *changed(
-        "oracles/central.py",
+        "oracles/terms.py",
+        CENTRAL,
+        (
+            "the rounding of sums is not counted",
+            "return measured.reach.l2(relation) + records * float(np.linalg.norm(steps))",
+            "return measured.reach.l2(relation)",
+        ),
+        (
+            "the rounding of sums with Laplace noise is not counted",
+            "return measured.reach.l1(relation) + float(steps.sum())",
+            "return measured.reach.l1(relation)",
+        ),
+        (
+            "Laplace noise for the l2 sensitivity",
+            "return measured.reach.l1(relation) + float(steps.sum())",
+            "return measured.reach.l2(relation) + float(steps.sum())",
+        ),
+    ),
+    *changed(
+        "oracles/terms.py",
         "attacks/test_sampling_audit.py oracles/test_central.py",
         (
             "the rounding of a sampled sum is counted for one record",
@@ -63,20 +66,44 @@ MUTANTS = (
             "records = 1",
         ),
         (
-            "sums are divided by the rows that are there",
-            "(unit / (cost.sampling_rate * self.facts.n_rows))",
-            "(unit / (cost.sampling_rate * sum(b.y.size for b in self._rows._blocks)))",
-        ),
-        (
             "sums of a sample are divided by all rows",
-            "(unit / (cost.sampling_rate * self.facts.n_rows))",
-            "(unit / (self.facts.n_rows))",
+            "return self.priced.cost(ask, turn).sampling_rate * self.lattice.facts.n_rows",
+            "return float(self.lattice.facts.n_rows)",
+        ),
+    ),
+    *changed(
+        "oracles/central.py",
+        "attacks/test_sampling_audit.py oracles/test_central.py",
+        (
+            "sums are divided by the rows that are there",
+            "(measured.step / self.terms.divisor(ask.name, turn))",
+            "(measured.step / (cost.sampling_rate * sum(shard.rows for shard in self._shards)))",
         ),
         (
             "half of a sampled step's rate is taken for its price",
-            "self._rows.sample(paid.rows.rate, self._randomness",
-            "self._rows.sample(2 * paid.rows.rate, self._randomness",
+            "Draw(ask.rows.rate, self._randomness.key())",
+            "Draw(2 * ask.rows.rate, self._randomness.key())",
         ),
+    ),
+    *changed(
+        "oracles/central.py",
+        "oracles/test_scores.py",
+        (
+            "the rounding of scores is not counted",
+            "sensitivity = moved + rounding(question.score, largest)",
+            "sensitivity = moved",
+        ),
+    ),
+    *changed(
+        "oracles/base.py",
+        CENTRAL,
+        (
+            "an ask answers any question",
+            "if ask.question is not None and type(question).__name__ != ask.question:",
+            "if False:",
+        ),
+        ("everything is asked of a sample", "if isinstance(ask.rows, PoissonRows) and not sampled:", "if False:"),
+        ("statistics of rows that are apart", "if kind in STATISTICS and host.shards is None:", "if False:"),
     ),
     *changed(
         "oracles/central.py",
@@ -103,10 +130,11 @@ MUTANTS = (
         ("one turn too many", "if turn >= ask.times:", "if turn > ask.times:"),
         ("turns are not counted", "self._used[name] = turn + 1", "self._used[name] = turn"),
         ("the order of a plan is not enforced", "if self.plan.order and self.plan.order[step] != name:", "if False:"),
+        ("answers begin before they are paid for", "            self._payment.start()\n", "            pass\n"),
         ("a branch is taken early", "if any(self._used[a.name] < a.times for a in self.plan.asks):", "if False:"),
     ),
     *changed(
-        "oracles/measure.py",
+        "answers/reach.py",
         CENTRAL,
         (
             "a sum's norm forgets kappa",
@@ -119,19 +147,18 @@ MUTANTS = (
             "return self.entry if self.pair_entry is None else self.pair_entry",
         ),
         (
-            "two rows of squares move like one",
-            "pair_norm=math.sqrt(2) * norm, pair_entry=entry)",
-            "pair_norm=math.sqrt(0.5) * norm, pair_entry=entry)",
+            "a coordinate is released twice",
+            'if support.ndim != 1 or support.dtype.kind != "i" or np.unique(support).size != support.size:',
+            "if False:",
         ),
-        (
-            "half of a row of squares",
-            "norm = float(rows.coordinate_bounds.max()) * rows.norm_bound",
-            "norm = 0.5 * float(rows.coordinate_bounds.max()) * rows.norm_bound",
-        ),
+    ),
+    *changed(
+        "answers/gradient.py",
+        "oracles/test_central.py data/test_rows.py",
         (
             "half of the bound of entries by slopes",
-            "entry = np.minimum(entry, clip.slope * rows.coordinate_bounds)",
-            "entry = np.minimum(entry, 0.5 * clip.slope * rows.coordinate_bounds)",
+            "entry = np.minimum(entry, clip.slope * lattice.coordinate_bounds)",
+            "entry = np.minimum(entry, 0.5 * clip.slope * lattice.coordinate_bounds)",
         ),
         (
             "half of the bound of entries by columns",
@@ -145,39 +172,74 @@ MUTANTS = (
         ),
         (
             "half of the norm of a change",
-            "reach = Reach(question.change, np.full(facts.dimension, question.change))",
-            "reach = Reach(0.5 * question.change, np.full(facts.dimension, question.change))",
+            "reach = Reach(question.change, np.full(lattice.facts.dimension, question.change))",
+            "reach = Reach(0.5 * question.change, np.full(lattice.facts.dimension, question.change))",
         ),
         (
-            "a coordinate is released twice",
-            "            _each_once(question.support, facts.dimension)\n",
-            "            pass\n",
+            "gradients are not clipped",
+            "return np.clip(np.trunc(slope / step(lattice, clip)), -cap, cap)",
+            "return np.trunc(slope / step(lattice, clip))",
         ),
         (
-            "squares are asked of a sample",
-            "if chosen is not None:  # its tighter bound",
-            "if False:  # its tighter bound",
+            "gradients are clipped at twice their norm",
+            "most = np.minimum(units / np.sqrt(np.maximum(block.squares, 1.0)),",
+            "most = np.minimum(2 * units / np.sqrt(np.maximum(block.squares, 1.0)),",
+        ),
+        (
+            "entries are clipped at twice their bound",
+            "entry / np.maximum(block.largest, 1.0))",
+            "2 * entry / np.maximum(block.largest, 1.0))",
+        ),
+        (
+            "slopes are clipped at twice their bound",
+            "most = np.minimum(most, clip.slope / step(lattice, clip))",
+            "most = np.minimum(most, 2 * clip.slope / step(lattice, clip))",
+        ),
+        (
+            "columns are clipped at twice their bound",
+            "limits = np.floor(clip.columns / (clip.norm / lattice.record_units))",
+            "limits = np.floor(2 * clip.columns / (clip.norm / lattice.record_units))",
+        ),
+        (
+            "changes are clipped at twice their norm",
+            "lattice, limit = shard.lattice, Clip(question.change)",
+            "lattice, limit = shard.lattice, Clip(2 * question.change)",
+        ),
+        (
+            "a sum of another clip is remembered",
+            "if memory is None or memory.clip != clip or memory.loss != repr(loss):",
+            "if memory is None:",
+        ),
+        (
+            "a mended sum keeps the old rows",
+            "                total -= _contribution(changed, lattice, old[rows], clip, None)\n",
+            "",
+        ),
+        (
+            "factors are rounded away from zero",
+            "return np.clip(np.trunc(slope / step(lattice, clip)), -cap, cap)",
+            "return np.clip(np.rint(slope / step(lattice, clip)), -cap - 1, cap + 1)",
         ),
     ),
     *changed(
-        "oracles/scores.py",
+        "answers/scores.py",
         "oracles/test_scores.py oracles/test_central.py attacks/test_frank_wolfe_audit.py",
         (
             "half of the range of magnitudes",
-            "min(2 * float(head.max()), math.sqrt(2) * reach.l2(relation))",
-            "min(float(head.max()), math.sqrt(2) * reach.l2(relation))",
+            "min(2 * float(head.max()), math.sqrt(2) * norm)",
+            "min(float(head.max()), math.sqrt(2) * norm)",
         ),
         (
             "the norm bound of magnitudes without its root of two",
-            "min(2 * float(head.max()), math.sqrt(2) * reach.l2(relation))",
-            "min(2 * float(head.max()), reach.l2(relation))",
+            "min(2 * float(head.max()), math.sqrt(2) * norm)",
+            "min(2 * float(head.max()), norm)",
         ),
         (
             "the step of magnitudes is forgotten",
             "return abs(score.step) * min(",
             "return min(1.0, abs(score.step)) * min(",
         ),
-        ("half of the range of vertices", "return 2 * float(coordinates.max())", "return float(coordinates.max())"),
+        ("half of the range of vertices", "return 2 * float(moves.max())", "return float(moves.max())"),
         (
             "one of two greedy candidates",
             "return min(_two_largest(moves), norm * math.sqrt(_two_largest(steepest)))",
@@ -196,77 +258,89 @@ MUTANTS = (
         ),
         (
             "an iterate outside its box",
-            'w = proximal_step(score.w, 1.0, penalty, free) if penalty.kind == "box" else score.w',
-            "w = score.w.copy()",
+            'w = proximal_step(start, 1.0, penalty, free) if penalty.kind == "box" else start',
+            "w = start",
         ),
     ),
     *changed(
-        "oracles/polish.py",
+        "answers/scores.py",
+        "oracles/test_scores.py",
+        (
+            "a large base is not in the rounding of scores",
+            "return base + abs(score.step) * largest",
+            "return abs(score.step) * largest",
+        ),
+    ),
+    *changed(
+        "answers/polish.py",
         POLISH,
         (
             "half of the bound of a residual",
-            "return Reach(_bound(question.bound), np.array([question.bound]))",
-            "return Reach(0.5 * _bound(question.bound), np.array([question.bound]))",
+            "return Reach(positive(question.bound), np.array([question.bound]))",
+            "return Reach(0.5 * positive(question.bound), np.array([question.bound]))",
         ),
         (
             "half of the bound of column means",
-            "return Reach(min(rows.norm_bound,",
-            "return Reach(0.5 * min(rows.norm_bound,",
+            "return Reach(min(lattice.norm_bound,",
+            "return Reach(0.5 * min(lattice.norm_bound,",
         ),
         (
             "half of the clip of a centred gradient",
-            "return Reach(_bound(question.clip), np.full(",
-            "return Reach(0.5 * _bound(question.clip), np.full(",
+            "return Reach(positive(question.clip), np.full(",
+            "return Reach(0.5 * positive(question.clip), np.full(",
         ),
         (
             "half of a curvature",
-            "np.array([rows.facts.curvature * _bound(question.norm) ** 2 / question.model.support.size])",
-            "np.array([0.5 * rows.facts.curvature * _bound(question.norm) ** 2 / question.model.support.size])",
+            "np.array([lattice.facts.curvature * positive(question.norm) ** 2 / question.model.support.size])",
+            "np.array([0.5 * lattice.facts.curvature * positive(question.norm) ** 2 / question.model.support.size])",
         ),
-        ("two Gram matrices move like one", "pair_norm=math.sqrt(2) * norm + more,", "pair_norm=norm + more,"),
-        (
-            "half of a correlation",
-            "return Reach(slope * min(rows.norm_bound,",
-            "return Reach(0.5 * slope * min(rows.norm_bound,",
-        ),
-        (
-            "half of the entries of a correlation",
-            "bounds = np.minimum(rows.coordinate_bounds, applied) * slope",
-            "bounds = 0.5 * np.minimum(rows.coordinate_bounds, applied) * slope",
-        ),
-        (
-            "half of the range of a quantile",
-            "moved = 2.0 if relation is Adjacency.REPLACE_ONE else 2 *",
-            "moved = 1.0 if relation is Adjacency.REPLACE_ONE else 1 *",
-        ),
-        (
-            "half of the range of bins",
-            "return counts, 2.0 if relation is Adjacency.REPLACE_ONE else 1.0",
-            "return counts, 1.0",
-        ),
+        ("two Gram matrices move like one", "pair_norm=math.sqrt(2) * square,", "pair_norm=square,"),
         (
             "a centred gradient is not clipped",
-            "yield np.clip(seen.slopes, -cap, cap)[:, None] * seen.away",
-            "yield seen.slopes[:, None] * seen.away",
+            "yield np.clip(view.slopes, -cap, cap)[:, None] * view.away",
+            "yield view.slopes[:, None] * view.away",
         ),
         (
             "a residual is not clipped",
-            "yield np.clip(seen.slopes, -question.bound, question.bound)[:, None]",
-            "yield seen.slopes[:, None]",
+            "yield np.clip(view.slopes, -question.bound, question.bound)[:, None]",
+            "yield view.slopes[:, None]",
         ),
         (
             "rows of a Gram matrix are not clipped",
-            "held = away * (limit / np.maximum(norms, limit))[:, None]",
-            "held = away",
-        ),
-        (
-            "a feature is released twice",
-            'if support.dtype.kind != "i" or np.unique(support).size != support.size:',
-            "if False:",
+            "yield centred * (limit / np.maximum(norms, limit))[:, None]",
+            "yield centred",
         ),
     ),
     *changed(
-        "oracles/weighted.py",
+        "answers/correlation.py",
+        POLISH,
+        (
+            "half of a correlation",
+            "reach = Reach(slope * min(lattice.norm_bound,",
+            "reach = Reach(0.5 * slope * min(lattice.norm_bound,",
+        ),
+        (
+            "half of the entries of a correlation",
+            "bounds = np.minimum(lattice.coordinate_bounds, applied) * slope",
+            "bounds = 0.5 * np.minimum(lattice.coordinate_bounds, applied) * slope",
+        ),
+    ),
+    *changed(
+        "answers/choices.py",
+        POLISH,
+        (
+            "half of the range of a quantile",
+            "return 2.0 if relation is Adjacency.REPLACE_ONE else 2 * max(",
+            "return 1.0 if relation is Adjacency.REPLACE_ONE else 1 * max(",
+        ),
+        (
+            "half of the range of bins",
+            "return 2.0 if relation is Adjacency.REPLACE_ONE else 1.0",
+            "return 1.0",
+        ),
+    ),
+    *changed(
+        "answers/weighted.py",
         WEIGHTED,
         (
             "half of the norm of a weighted gradient",
@@ -274,19 +348,52 @@ MUTANTS = (
             "reach = Reach(0.5 * question.norm, np.full(weights.size, question.norm))",
         ),
         (
-            "two rows of absolute entries move like one",
-            "pair_norm=math.sqrt(2) * norm, pair_entry=entry)",
-            "pair_norm=math.sqrt(0.5) * norm, pair_entry=entry)",
+            "half of a row's size",
+            "return Measure(Reach(question.top, top, pair_norm=question.top, pair_entry=top),",
+            "return Measure(Reach(question.top / 2, top, pair_norm=question.top / 2, pair_entry=top),",
         ),
         (
-            "half of a row's size",
-            "Reach(question.top, top, pair_norm=question.top, pair_entry=top)",
-            "Reach(question.top / 2, top, pair_norm=question.top / 2, pair_entry=top)",
+            "weighted gradients are clipped at twice their norm",
+            "room = norm / (unit * np.sqrt(square))",
+            "room = 2 * norm / (unit * np.sqrt(square))",
         ),
+        (
+            "sizes are not held",
+            "np.minimum(unit * np.sqrt(square), question.top) * block.alive",
+            "unit * np.sqrt(square) * block.alive",
+        ),
+        (
+            "two rows of absolute entries move like one",
+            "entry = lattice.norm_bound, lattice.coordinate_bounds[: lattice.facts.n_features]\n    reach = Reach(norm, entry, pair_norm=math.sqrt(2) * norm,",
+            "entry = lattice.norm_bound, lattice.coordinate_bounds[: lattice.facts.n_features]\n    reach = Reach(norm, entry, pair_norm=math.sqrt(0.5) * norm,",
+        ),
+    ),
+    *changed(
+        "answers/weighted.py",
+        CENTRAL,
+        (
+            "two rows of squares move like one",
+            "norm = float(lattice.coordinate_bounds.max()) * lattice.norm_bound\n    reach = Reach(norm, entry, pair_norm=math.sqrt(2) * norm,",
+            "norm = float(lattice.coordinate_bounds.max()) * lattice.norm_bound\n    reach = Reach(norm, entry, pair_norm=math.sqrt(0.5) * norm,",
+        ),
+        (
+            "half of a row of squares",
+            "norm = float(lattice.coordinate_bounds.max()) * lattice.norm_bound",
+            "norm = 0.5 * float(lattice.coordinate_bounds.max()) * lattice.norm_bound",
+        ),
+        (
+            "squares are asked of a sample",
+            "SUMS[Squares] = SumRule(squares_measure, squares_part, squares_exact)",
+            "SUMS[Squares] = SumRule(squares_measure, squares_part, squares_exact, sampled=True)",
+        ),
+    ),
+    *changed(
+        "answers/weighted.py",
+        "laws/test_row_laws.py oracles/test_weighted.py",
         (
             "weighted questions are asked of a sample",
-            "if chosen is not None:  # bounds on pairs",
-            "if False:  # bounds on pairs",
+            "SUMS[WeightedGradient] = SumRule(weighted_measure, weighted_part, weighted_exact)",
+            "SUMS[WeightedGradient] = SumRule(weighted_measure, weighted_part, weighted_exact, sampled=True)",
         ),
     ),
 )

@@ -1,83 +1,63 @@
-"""Rows: bounds that are not enforced, records that are not finite, sums that remember."""
+"""Rows: bounds that are not enforced, records that are not finite, lattices that follow the data, draws that do not."""
 
 from .mutant import changed
 
 ROWS = "data/test_rows.py"
+LAWS = "laws/test_row_laws.py"
 BOTH = "data/test_rows.py oracles/test_central.py estimators/test_estimators.py"
 
 MUTANTS = (
     *changed(
-        "data/rows.py",
+        "data/shard.py",
         ROWS,
-        (
-            "gradients are not clipped",
-            "return np.clip(np.trunc(slope / self._step(clip)), -cap, cap)",
-            "return np.trunc(slope / self._step(clip))",
-        ),
-        (
-            "gradients are clipped at twice their norm",
-            "room = np.minimum(SUM_UNITS / np.sqrt(np.maximum(block.squares, 1.0)),",
-            "room = np.minimum(2 * SUM_UNITS / np.sqrt(np.maximum(block.squares, 1.0)),",
-        ),
-        (
-            "entries are clipped at twice their bound",
-            "entry / np.maximum(block.largest, 1.0))",
-            "2 * entry / np.maximum(block.largest, 1.0))",
-        ),
-        (
-            "slopes are clipped at twice their bound",
-            "room = np.minimum(room, clip.slope / self._step(clip))",
-            "room = np.minimum(room, 2 * clip.slope / self._step(clip))",
-        ),
-        (
-            "columns are clipped at twice their bound",
-            "limits = np.floor(clip.columns / (clip.norm / SUM_UNITS))",
-            "limits = np.floor(2 * clip.columns / (clip.norm / SUM_UNITS))",
-        ),
-        ("changes are clipped at twice their norm", "limit = Clip(change)", "limit = Clip(2 * change)"),
-        ("half of the rows of a sample", "self._blocks)) < rate)", "self._blocks)) < rate / 2)"),
-        (
-            "a sum of another clip is remembered",
-            "if memory is None or memory[0] != clip or memory[1] != repr(loss):",
-            "if memory is None:",
-        ),
-        (
-            "a mended sum keeps the old rows",
-            "                    total -= self._contribution(part, old[rows], clip, None)\n",
-            "",
-        ),
-        (
-            "factors are rounded away from zero",
-            "return np.clip(np.trunc(slope / self._step(clip)), -cap, cap)",
-            "return np.clip(np.rint(slope / self._step(clip)), -cap - 1, cap + 1)",
-        ),
-        ("too many rows are summed", "if X.shape[0] > LARGEST_ROWS:", "if False:"),
         (
             "rows can be stored",
             '        raise TypeError("private rows are not copied or stored.")',
             "        return object.__reduce_ex__(self, 2)",
         ),
+        ("too many rows are in one part", "if self.rows > SHARD_ROWS:", "if False:"),
     ),
     *changed(
-        "data/rows.py",
-        "oracles/test_weighted.py",
+        "data/shard.py",
+        LAWS,
         (
-            "weighted gradients are clipped at twice their norm",
-            "room = np.minimum(norm / (unit * np.sqrt(square))",
-            "room = np.minimum(2 * norm / (unit * np.sqrt(square))",
+            "margins of another lattice are mended",
+            "if memory is not None and memory[0].scale == iterate.scale:",
+            "if memory is not None:",
         ),
+        (
+            "a draw starts anew in every part",
+            "return list(self.chosen(draw.mask(self.first_row, self.rows)))",
+            "return list(self.chosen(draw.mask(0, self.rows)))",
+        ),
+        ("absent records are in columns", "x[:, i] = away[:, i] * unit * block.alive", "x[:, i] = away[:, i] * unit"),
     ),
     *changed(
-        "data/rows.py",
+        "data/draws.py",
+        "data/test_rows.py attacks/test_sampling_audit.py",
+        (
+            "half of the rows of a sample",
+            "below = int(Fraction(self.rate) * 2**64)",
+            "below = int(Fraction(self.rate) * 2**63)",
+        ),
+        (
+            "rows are drawn a little too often",
+            "below = int(Fraction(self.rate) * 2**64)",
+            "below = int(Fraction(self.rate) * 2**64) + 1",
+        ),
+        ("every part has the same coins", "        stream.advance(first_row)\n", "        pass\n"),
+    ),
+    *changed(
+        "data/draws.py",
         "data/test_rows.py statistics/test_teacher.py",
         (
             "rows are dealt by their place",
-            "owner = generator.integers(0, parts, sum(b.y.size for b in self._blocks))",
-            "owner = np.arange(sum(b.y.size for b in self._blocks)) % parts",
+            "high = _words(self.key, first_row, count) >> np.uint64(32)",
+            "high = np.arange(first_row, first_row + count, dtype=np.uint64) << np.uint64(28)",
         ),
     ),
     *changed(
-        "data/rows.py",
+        "data/slopes.py",
         ROWS,
         (
             "records that count as absent have a gradient",
@@ -86,49 +66,87 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/blocks.py",
+        "data/block.py",
         BOTH,
         (
             "dense records that are not finite are kept",
-            "finite = np.isfinite(x).all(axis=1)",
-            "finite = np.ones(x.shape[0], dtype=bool)",
+            "    finite = np.isfinite(x).all(axis=1)\n",
+            "    finite = np.ones(x.shape[0], dtype=bool)\n",
         ),
-        ("sparse records that are not finite are kept", "        x.data[bad[owner]] = 0.0\n", ""),
-        ("records without a finite target are kept", "finite &= np.isfinite(y[part])", "finite &= True"),
+        ("sparse records that are not finite are kept", "    x.data[bad[owner]] = 0.0\n", ""),
+        ("records without a finite target are kept", "finite &= np.isfinite(y)", "finite &= True"),
         (
             "targets are not clipped",
-            "np.clip(np.where(finite, y[part], 0.0), -self.facts.target_bound, self.facts.target_bound)",
-            "np.where(finite, y[part], 0.0)",
+            "np.clip(np.where(finite, y, 0.0), -facts.target_bound, facts.target_bound)",
+            "np.where(finite, y, 0.0)",
         ),
         (
             "dense entries are not clipped",
-            "np.clip(x, self.facts.lower, self.facts.upper, out=x)",
+            "np.clip(x, facts.lower, facts.upper, out=x)",
             "np.clip(x, -1e300, 1e300, out=x)",
         ),
-        ("sparse entries are not clipped", "        np.clip(x.data, lower, upper, out=x.data)\n", ""),
-        (
-            "integers are not clipped",
-            "clipped = np.clip(kept, np.asarray(low, kept.dtype), np.asarray(high, kept.dtype))",
-            "clipped = kept",
-        ),
+        ("sparse entries are not clipped", "    np.clip(x.data, lower, upper, out=x.data)\n", ""),
         (
             "dense rows are not clipped",
-            "x *= _shrink(np.linalg.norm(x, axis=1), self.facts.row_norm)[:, None]",
+            "x *= _shrink(_norm_of_rows(x), facts.row_norm)[:, None]",
             "x *= 1.0",
         ),
-        ("sparse rows are not clipped", "x.data *= _shrink(norms, self.facts.row_norm)[owner]", "x.data *= 1.0"),
-        ("duplicates of a sparse row are bounded one by one", "        x.sum_duplicates()\n", ""),
+        ("sparse rows are not clipped", "x.data *= _shrink(norms, facts.row_norm)[owner]", "x.data *= 1.0"),
+        ("duplicates of a sparse row are bounded one by one", "    x.sum_duplicates()\n", ""),
         (
             "the intercept is not in the norm",
-            "return np.maximum(squares, 0.0) + self.height**2, np.maximum(largest, self.height)",
-            "return np.maximum(squares, 0.0), np.maximum(largest, self.height)",
+            "squares = np.maximum(squares.astype(float), 0.0) + lattice.height**2",
+            "squares = np.maximum(squares.astype(float), 0.0)",
         ),
-        ("a rounded shift is not in the bounds", "(0.5 if self.shifted else 0.0)) * self.unit", "0.0) * self.unit"),
-        ("absent records have squares", "head = block.alive @ away**2", "head = (away**2).sum(axis=0)"),
+        ("dense entries are rounded", "    np.trunc(x, out=x)\n", "    np.rint(x, out=x)\n"),
         (
-            "entries are rounded up",
-            "return np.trunc(x / self.unit).astype(np.float32), finite",
-            "return (np.sign(x) * np.ceil(np.abs(x) / self.unit)).astype(np.float32), finite",
+            "sparse entries are rounded",
+            "        np.trunc(x.data, out=x.data)\n",
+            "        np.rint(x.data, out=x.data)\n",
+        ),
+    ),
+    *changed(
+        "data/block.py",
+        LAWS,
+        (
+            "norms of wide rows in floats",
+            "kind = float if lattice.exact or lattice.exact_squares else np.int64",
+            "kind = np.float32",
+        ),
+    ),
+    *changed(
+        "data/lattice.py",
+        "data/test_rows.py laws/test_row_laws.py",
+        (
+            "a rounded shift is not in the bounds",
+            "bounds = np.maximum(np.abs(high - self.shift), np.abs(low - self.shift))",
+            "bounds = self.facts.half_widths / self.unit // 1",
+        ),
+        (
+            "zero is not within the bounds of clipped rows",
+            "low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)",
+            "low, high = low + 0.0, high + 0.0",
+        ),
+        (
+            "sums have units for half of the rows",
+            "bits = max(self.total_bits - (max(self.facts.n_rows, 1) - 1).bit_length(), 1)",
+            "bits = max(self.total_bits + 1 - (max(self.facts.n_rows, 1) - 1).bit_length(), 1)",
+        ),
+        ("sums that do not fit are taken", "if not most <= self.record_units:", "if False:"),
+        (
+            "correlations have units for half of the rows",
+            "return limit, min(2.0**20, math.ldexp(1.0, exponent - 1))",
+            "return limit, min(2.0**20, math.ldexp(1.0, exponent))",
+        ),
+        (
+            "iterates have too fine a lattice",
+            "exponent = max(math.frexp(size)[1] - MARGIN_BITS, -1000)",
+            "exponent = max(math.frexp(size)[1] - MARGIN_BITS - 8, -1000)",
+        ),
+        (
+            "the lattice follows the storage",
+            "        if self.exact or self.facts.entry_bound == 0:\n",
+            "        if self.exact or self.facts.sparse:\n",
         ),
     ),
     *changed(
@@ -142,32 +160,53 @@ MUTANTS = (
         ("absent records are in statistics", "shrink = block.alive * (", "shrink = (1.0 + 0.0 * block.alive) * ("),
     ),
     *changed(
-        "data/weighted.py",
-        "oracles/test_weighted.py",
+        "data/kernels/plain.py",
+        "oracles/test_weighted.py laws/test_row_laws.py",
         (
             "norms of weighted rows are halved",
             "return np.asarray(total * (1 + rounding))",
             "return np.asarray(total * 0.25)",
         ),
         (
-            "sizes are not held",
-            "np.minimum(unit * np.sqrt(squares), top) * block.alive",
-            "unit * np.sqrt(squares) * block.alive",
+            "absent records have squares",
+            "head = block.alive @ function(block.x.astype(float))",
+            "head = np.ones(block.y.size) @ function(block.x.astype(float))",
         ),
         (
-            "absent records have absolute entries",
-            "total = block.alive @ np.abs(",
-            "total = np.ones(block.y.size) @ np.abs(",
+            "entries of correlations are not clipped",
+            "return np.asarray(factor @ np.clip(block.x, -limit, limit).astype(float, copy=False)).astype(kind)",
+            "return np.asarray(factor @ block.x.astype(float, copy=False)).astype(kind)",
+        ),
+        (
+            "large factors of shifted rows are not split",
+            "if float(np.abs(factor).max(initial=0.0)) * raw * block.y.size >= 2.0**53:",
+            "if False:",
         ),
     ),
     *changed(
-        "data/columns.py",
-        "oracles/test_polish.py data/test_rows.py",
-        ("absent records are in columns", "* store.unit * block.alive\n", "* store.unit\n"),
+        "data/source.py",
+        "data/test_source.py",
         (
-            "entries of correlations are not clipped",
-            "x = np.clip(block.x, -limit, limit).astype(float, copy=False)",
-            "x = block.x.astype(float, copy=False)",
+            "messages about cells pass",
+            "    except Exception:  # any object may stand in a table, and its message is its own\n",
+            "    except KeyError:\n",
+        ),
+        ("a foreign label is a class", "return codes.get(_key(label), math.nan)", "return codes.get(_key(label), 0.0)"),
+        ("warnings pass", '        warnings.simplefilter("ignore")\n', ""),
+        ("missing cells are not seen", "        if not np.all(np.isfinite(targets)):\n            return True\n", ""),
+    ),
+    *changed(
+        "hosts/base.py",
+        LAWS,
+        (
+            "totals wrap around",
+            "held = np.clip(high, -(1 << (62 - WORD)) - 1, 1 << (62 - WORD))",
+            "held = high + 0",
+        ),
+        (
+            "totals are not clamped",
+            "return np.clip(self._only, -self._largest, self._largest)",
+            "return self._only",
         ),
     ),
 )

@@ -42,18 +42,22 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "oracles/tallies.py",
+        "answers/tallies.py",
         TALLIES,
         (
             "half of a bounded loss",
-            "Reach(top, each, pair_norm=top, pair_entry=each))",
-            "Reach(top / 2, each / 2, pair_norm=top / 2, pair_entry=each / 2))",
+            "Reach(top, each, pair_norm=top, pair_entry=each),",
+            "Reach(top / 2, each / 2, pair_norm=top / 2, pair_entry=each / 2),",
         ),
-        ("losses are not bounded", "np.trunc(np.minimum(part / unit, RELEASE_UNITS))", "np.trunc(2 * part / unit)"),
+        (
+            "losses are not bounded",
+            "np.trunc(np.minimum(added / found.unit, found.record))",
+            "np.trunc(2 * added / found.unit)",
+        ),
         (
             "records without a target have a loss",
-            "yield np.where(alive, np.clip(",
-            "yield np.where(alive >= 0, np.clip(",
+            "yield np.where(block.alive > 0, np.clip(",
+            "yield np.where(block.alive >= 0, np.clip(",
         ),
     ),
     *changed(
@@ -79,7 +83,7 @@ MUTANTS = (
     *changed(
         "tuning/scoring.py",
         "tuning/test_search.py oracles/test_tallies.py",
-        ("a score at twice its price", "Budget.zcdp(rho, adjacency))", "Budget.zcdp(4 * rho, adjacency))"),
+        ("a score at twice its price", "Budget.zcdp(rho, adjacency)", "Budget.zcdp(4 * rho, adjacency)"),
     ),
     *changed(
         "preparation/division.py",

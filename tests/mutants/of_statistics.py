@@ -85,7 +85,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "statistics/support.py",
+        "answers/votes.py",
         TEACHER,
         ("half of the range of votes", "VOTE_RANGE = 2.0", "VOTE_RANGE = 1.0"),
         (

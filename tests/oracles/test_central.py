@@ -7,20 +7,22 @@ import math
 import pickle
 from functools import lru_cache
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from builders import Rows
 from dpsparse.accounting import price
-from dpsparse.data import PrivateRows
+from dpsparse.answers import RELEASE_UNITS, Reach, scores_of, spread
+from dpsparse.data.draws import Draw
+from dpsparse.data.lattice import Lattice
 from dpsparse.facts import Clip, Facts, Penalty, Target
 from dpsparse.losses import Logistic, Squared
 from dpsparse.mechanisms import Randomness
-from dpsparse.oracle import Greedy, Magnitude, Vertex
+from dpsparse.oracle import Gradient, Greedy, Magnitude, Vertex
 from dpsparse.oracles import CentralOracle
-from dpsparse.oracles import measure as measure_module
-from dpsparse.oracles.scores import scores_of, spread
 from dpsparse.privacy import Adjacency, Ask, Budget, Noise, NotPricedError, Plan, PoissonRows, PrivacyError
 from truth import audit
 from truth import curves as truth
@@ -46,11 +48,11 @@ def oracle_of(
     budget: Budget | None = None,
     randomness=None,
     loss=None,
-    on_charge=None,
+    **paying,
 ) -> CentralOracle:
     budget = (budget or Budget.zcdp(0.5)).under(relation)
-    rows = PrivateRows(given.X, given.y, given.facts)
-    return CentralOracle(rows, loss or Squared(), price(plan, budget), randomness or Randomness(0), on_charge)
+    rows = Rows(given.X, given.y, given.facts)
+    return CentralOracle(rows, loss or Squared(), price(plan, budget), randomness or Randomness(0), **paying)
 
 
 def nobody(d: int, n: int = 10, **facts) -> Table:
@@ -67,9 +69,11 @@ class Untouchable:
 
     def __init__(self, facts: Facts, error: str = "touched") -> None:
         self.facts = facts
+        self.lattice = Lattice(facts)
+        self.shards = ()
         self._error = error
 
-    def __getattr__(self, name: str):
+    def total(self, *_):
         raise RuntimeError(self._error)
 
 
@@ -102,7 +106,7 @@ def test_a_charge_stays_spent_when_computing_fails(door):
     for _ in range(2):
         with pytest.raises(RuntimeError, match="touched"):
             DOORS[door](oracle, "gradient")
-    assert oracle.till.unused == {}
+    assert oracle.unused == {}
     with pytest.raises(NotPricedError, match="all are used"):
         DOORS[door](oracle, "gradient")
 
@@ -110,19 +114,19 @@ def test_a_charge_stays_spent_when_computing_fails(door):
 def test_no_turn_beyond_the_priced_ones_is_answered():
     given = table("dense")
     told = []
-    oracle = oracle_of(given, asks_for(times=2), on_charge=told.append)
+    oracle = oracle_of(given, asks_for(times=2), watcher=told.append)
     for _ in range(2):
         oracle.gradient(np.zeros(12), clip=CLIP)
     with pytest.raises(NotPricedError):
         oracle.gradient(np.zeros(12), clip=CLIP)
     assert told == ["gradient"] * 2
-    assert len(oracle.till.answers) == 2
+    assert len(oracle.receipts) == 2
 
 
 def test_unused_turns_are_known():
     oracle = oracle_of(table("dense"), plan_of(*asks_for(times=3).asks, *asks_for(name="values").asks))
     oracle.gradient(np.zeros(12), clip=CLIP)
-    assert oracle.till.unused == {"gradient": 2, "values": 1}
+    assert oracle.unused == {"gradient": 2, "values": 1}
 
 
 def test_a_plan_that_was_priced_in_an_order_is_held_to_it():
@@ -132,10 +136,10 @@ def test_a_plan_that_was_priced_in_an_order_is_held_to_it():
     oracle.gradient(np.zeros(12), clip=CLIP)
     with pytest.raises(NotPricedError, match="order"):
         oracle.gradient(np.zeros(12), clip=CLIP)
-    assert oracle.till.unused == {"gradient": 1, "values": 1}, "what was refused is not spent"
+    assert oracle.unused == {"gradient": 1, "values": 1}, "what was refused is not spent"
     oracle.gradient_at(np.zeros(12), np.array([0]), clip=CLIP)
     oracle.gradient(np.zeros(12), clip=CLIP)
-    assert oracle.till.unused == {}
+    assert oracle.unused == {}
 
 
 def test_one_branch_follows_and_only_once_everything_before_it_was_asked():
@@ -157,7 +161,7 @@ def test_one_branch_follows_and_only_once_everything_before_it_was_asked():
         oracle.choose("few")
     for _ in range(4):
         oracle.gradient(np.zeros(12), clip=CLIP, ask="many")
-    assert oracle.till.unused == {}
+    assert oracle.unused == {}
 
 
 @pytest.mark.parametrize("noise", [Noise.GUMBEL, Noise.PERMUTE_AND_FLIP])
@@ -237,7 +241,7 @@ def test_no_sum_moves_further_between_neighbours_than_was_priced(relation, kind,
 
     def run(rows: Table) -> None:
         oracle = ask_everything(rows, relation, noise, clip, W)
-        priced[:] = [oracle.priced.cost(a.ask).strength for a in oracle.till.answers]
+        priced[:] = [oracle.priced.cost(a.ask).strength for a in oracle.receipts]
 
     for one, two in neighbours(given, relation):
         losses = loss_per_scale(run, one, two)
@@ -299,7 +303,7 @@ def test_no_score_moves_further_between_neighbours_than_was_priced(relation, noi
         oracle = oracle_of(rows, plan_of(*(Ask(name=n, noise=noise) for n in scores)), relation)
         for name, score in scores.items():
             oracle.select(W, 1, score=score, clip=clip, ask=name)
-        priced[:] = [oracle.priced.cost(a.ask).strength for a in oracle.till.answers]
+        priced[:] = [oracle.priced.cost(a.ask).strength for a in oracle.receipts]
 
     for one, two in list(neighbours(given, relation))[::3]:
         losses = loss_per_scale(run, one, two)
@@ -342,7 +346,7 @@ def test_the_worst_neighbours_use_up_the_price_of_a_selection(relation, noise, n
 def test_scores_are_lipschitz_in_their_own_coordinate(relation):
     """Random gradients, for every rule and penalty, also where the iterate lies outside its box."""
     rng = np.random.default_rng(9)
-    reach = measure_module.Reach(1.0, np.ones(13))
+    reach = Reach(1.0, np.ones(13))
     for _ in range(300):
         g = rng.normal(0, 2, 13)
         moved = g + rng.normal(0, 1, 13) * 10.0 ** rng.uniform(-6, 0)
@@ -430,7 +434,7 @@ def test_receipts_tell_what_was_drawn():
     with caught() as seen:
         for _ in range(3):
             oracle.gradient(np.zeros(12), clip=CLIP)
-    for (_, _, scale), answer in zip(seen, oracle.till.answers, strict=True):
+    for (_, _, scale), answer in zip(seen, oracle.receipts, strict=True):
         assert answer.scale == pytest.approx(scale * 0.5 / 2**20, rel=1e-12)
         assert answer.sensitivity / answer.scale == pytest.approx(oracle.priced.cost("gradient").strength, rel=1e-12)
         assert answer.sensitivity == pytest.approx(2 * 0.5, rel=1e-5)
@@ -450,24 +454,26 @@ def test_scale_is_the_standard_deviation_that_is_drawn(relation, noise, rate):
     for turn in range(2):
         drawn = oracle.gradient(np.zeros(20_000), clip=CLIP)
         error = math.sqrt((2 if noise is Noise.GAUSSIAN else 5) / 20_000) / 2
-        assert drawn.std() / oracle.scale("gradient", turn, CLIP) == pytest.approx(1.0, abs=audit.SIGMAS * error)
+        assert drawn.std() / oracle.deviation(Gradient(np.zeros(20_000), CLIP), "gradient", turn) == pytest.approx(
+            1.0, abs=audit.SIGMAS * error
+        )
         assert abs(drawn.mean()) < audit.SIGMAS * drawn.std() / math.sqrt(20_000)
-    assert oracle.scale("gradient", 0, CLIP) > 1.5 * oracle.scale("gradient", 1, CLIP), "turns differ"
+    first, second = (oracle.deviation(Gradient(np.zeros(20_000), CLIP), "gradient", turn) for turn in range(2))
+    assert first > 1.5 * second, "turns differ"
 
 
 @pytest.mark.parametrize("noise", [Noise.GUMBEL, Noise.PERMUTE_AND_FLIP])
-def test_scale_of_a_selection_is_the_one_that_is_drawn(noise):
+def test_selections_state_no_standard_deviation(noise):
     oracle = oracle_of(table("dense"), asks_for(noise, "select"))
-    with caught() as seen:
-        oracle.select(np.zeros(12), 1, score=Magnitude(), clip=Clip(0.5, 0.1))
-    assert seen[0][2] == pytest.approx(oracle.scale("select", 0, Clip(0.5, 0.1)), rel=1e-12)
+    with pytest.raises(TypeError, match="no standard deviation"):
+        oracle.deviation(Gradient(np.zeros(12), CLIP), "select", 0)
 
 
 def test_scale_is_refused_for_what_was_not_priced():
     oracle = oracle_of(table("dense"), asks_for())
     for name, turn in (("values", 0), ("gradient", 1)):
         with pytest.raises(NotPricedError):
-            oracle.scale(name, turn, CLIP)
+            oracle.deviation(Gradient(np.zeros(12), CLIP), name, turn)
 
 
 @pytest.mark.parametrize("kind", ["dense", "int8 midpoint", "sparse"])
@@ -479,7 +485,7 @@ def test_answers_are_multiples_of_a_public_step_and_of_no_coarser_one(kind):
     np.testing.assert_allclose(counts, np.rint(counts), atol=1e-6)
     np.testing.assert_array_equal(np.rint(counts) * (0.5 / 2**20 / 30), answer)
     assert np.any(np.rint(counts) % 2 == 1), "twelve even numbers have probability 2.4e-4; the seed is fixed"
-    assert measure_module.RELEASE_UNITS == 2.0**20
+    assert RELEASE_UNITS == 2.0**20
 
 
 @pytest.mark.parametrize("noise", [Noise.GAUSSIAN, Noise.LAPLACE])
@@ -492,7 +498,7 @@ def test_the_same_question_gets_fresh_noise_every_time(noise):
 def test_with_a_huge_budget_answers_approach_the_clipped_mean(noise):
     given = table("dense", n=30)
     budget = Budget.approx(1e9, 0.0 if noise.pure else 1e-5)
-    rows = PrivateRows(given.X, given.y, given.facts)
+    rows = Rows(given.X, given.y, given.facts)
     exact = rows.gradient_sum(Squared(), W[:12], CLIP) * (0.5 / 2**36) / 30
     if noise is Noise.GUMBEL:
         oracle = oracle_of(given, asks_for(noise, "select", draws=3), budget=budget)
@@ -595,9 +601,9 @@ def test_a_sampled_ask_never_looks_at_rows_that_were_not_drawn(door):
     """The price of a sampled ask counts on the sample; a door that cannot sample must refuse."""
     given = Table(np.ones((20, 3)), -np.ones(20), Facts(n_rows=20, n_features=3, row_norm=3.0))
     oracle = oracle_of(given, asks_for(rows=PoissonRows(0.5)), budget=Budget.approx(500.0, 1e-5))
-    oracle._rows.sample = lambda rate, generator: np.zeros(20, dtype=bool)
+    nobody_drawn = mock.patch.object(Draw, "mask", return_value=np.zeros(20, dtype=bool))
     try:
-        with caught() as seen:
+        with caught() as seen, nobody_drawn:
             DOORS[door](oracle, "gradient")
     except PrivacyError:
         return
@@ -669,7 +675,7 @@ def projections(sign: float, relation: str, wrong: float, steps: int = 2) -> np.
     given = Table(np.array([[1.0, 0.0]]), np.array([-9.0 * sign]), facts)
     budget = Budget.gdp(1.0 / wrong).under(relation)
     plan = price(asks_for(times=steps), budget)
-    rows = PrivateRows(given.X, given.y, facts) if sign else PrivateRows(np.zeros((0, 2)), np.zeros(0), facts)
+    rows = Rows(given.X, given.y, facts) if sign else Rows(np.zeros((0, 2)), np.zeros(0), facts)
     source = audit.Stream(int(10 * sign) + 77)
     out = np.empty(RUNS)
     for run in range(RUNS):
@@ -701,8 +707,8 @@ def test_control_the_audit_catches_noise_that_is_too_small(relation, wrong):
 
 def index_and_value(sign: float, wrong_select: float = 1.0, wrong_value: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     """Peeling with one of two coordinates: which was selected, and what was released there."""
-    facts = Facts(n_rows=20, n_features=2, target=Target(bound=9.0), row_norm=2.0)
-    rows = PrivateRows(np.array([[1.0, -1.0]]), np.array([-9.0 * sign]), facts)
+    facts = Facts(n_rows=20, n_features=2, target_bound=9.0, row_norm=2.0)
+    rows = Rows(np.array([[1.0, -1.0]]), np.array([-9.0 * sign]), facts)
     clip = Clip(0.5 * math.sqrt(2), 0.5)
     plan = price(
         plan_of(Ask(name="select", noise=Noise.GUMBEL), Ask(name="values", noise=Noise.GAUSSIAN)), Budget.zcdp(1.0)

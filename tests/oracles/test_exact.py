@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from dpsparse.data import PrivateRows
+from builders import Rows
 from dpsparse.facts import Clip
 from dpsparse.losses import LOSSES, Squared
-from dpsparse.oracle import Magnitude
+from dpsparse.oracle import Gradient, Magnitude
 from dpsparse.oracles import ExactOracle
 from dpsparse.privacy import Ask, Noise, NotPricedError, Plan, PoissonRows
 from dpsparse.privacy.statement import records
@@ -21,7 +21,7 @@ IGNORED = Clip(1e-6)
 
 
 def oracle_of(given: Table, *asks: Ask, loss=None, seed: int = 0) -> ExactOracle:
-    rows = PrivateRows(given.X, given.y, given.facts, lattice=False)
+    rows = Rows(given.X, given.y, given.facts, lattice=False)
     return ExactOracle(rows, loss or Squared(), Plan(asks=asks), np.random.default_rng(seed))
 
 
@@ -79,10 +79,10 @@ def test_neither_excluded_nor_intercept_is_selected_even_when_few_are_left():
 def test_it_charges_like_a_private_oracle():
     given = table("dense")
     told = []
-    rows = PrivateRows(given.X, given.y, given.facts, lattice=False)
+    rows = Rows(given.X, given.y, given.facts, lattice=False)
     oracle = ExactOracle(rows, Squared(), Plan(asks=(ask(times=2),)), np.random.default_rng(0), told.append)
     oracle.gradient(W[:12], clip=IGNORED)
-    assert oracle.till.unused == {"gradient": 1}
+    assert oracle.unused == {"gradient": 1}
     oracle.gradient(W[:12], clip=IGNORED)
     for name in ("gradient", "values"):
         with pytest.raises(NotPricedError):
@@ -93,10 +93,10 @@ def test_it_charges_like_a_private_oracle():
 def test_its_receipts_say_that_nothing_protects_the_answers():
     oracle = oracle_of(table("dense"), ask())
     oracle.gradient(W[:12], clip=IGNORED)
-    [record] = records(oracle.till.answers)
+    [record] = records(oracle.receipts)
     assert record.noise == "none"
     assert math.isinf(record.cost)
-    assert oracle.scale("gradient", 0, IGNORED) == 0.0
+    assert oracle.deviation(Gradient(np.zeros(1), IGNORED), "gradient", 0) == 0.0
 
 
 def test_samples_are_drawn_afresh_and_divided_by_their_expected_size():

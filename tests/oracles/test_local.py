@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from builders import Rows
 from dpsparse.accounting import price
-from dpsparse.data.rows import PrivateRows
 from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Huber, KnownLink, Logistic, Poisson, Squared
 from dpsparse.oracle import Gradient, Labels, Squares
-from dpsparse.oracles import CentralOracle, ExactOracle, LocalOracle, answering
+from dpsparse.oracles import CentralOracle, ExactOracle, LocalOracle, make_oracle
+from dpsparse.oracles import local as local_module
 from dpsparse.privacy import Ask, Budget, EveryRow, Noise, NotPricedError, OncePerPerson, Plan, PrivacyError
 from truth import audit
 
@@ -26,7 +27,7 @@ def oracle(times=4, noise=Noise.LOCAL, epsilon=4.0, delta=0.0, loss=None, y=Y, x
     name = "labels" if rows.get("labels") else "gradient"
     plan = Plan(asks=(Ask(name=name, noise=noise, times=times, rows=OncePerPerson(**rows)),))
     priced = price(plan, Budget.approx(epsilon, delta))
-    return LocalOracle(PrivateRows(x, y, facts), loss or Squared(), priced, audit.Stream(1))
+    return LocalOracle(Rows(x, y, facts), loss or Squared(), priced, audit.Stream(1))
 
 
 def clipped_mean(w: np.ndarray, clip: float, rows: np.ndarray) -> np.ndarray:
@@ -51,13 +52,13 @@ def test_answers_are_means_of_the_clipped_gradients_of_one_group(mechanism):
 def test_every_person_is_asked_exactly_once(monkeypatch):
     asked = oracle(times=3)
     seen = np.zeros(N)
-    ordinary = asked._rows.contributions
+    ordinary = local_module.contributions
 
-    def watch(loss, w, clip, chosen, **options):
+    def watch(question, shard, loss, chosen, entries):
         seen[:] += chosen
-        return ordinary(loss, w, clip, chosen, **options)
+        return ordinary(question, shard, loss, chosen, entries)
 
-    monkeypatch.setattr(asked._rows, "contributions", watch)
+    monkeypatch.setattr(local_module, "contributions", watch)
     for _ in range(3):
         asked.gradient(np.zeros(P), clip=Clip(1.0))
     assert np.all(seen == 1)
@@ -69,13 +70,13 @@ def test_every_person_is_asked_exactly_once(monkeypatch):
 
 def test_a_plan_of_several_models_asks_everybody_once_for_each():
     plan = Plan(asks=(Ask(name="gradient", noise=Noise.LOCAL, times=2, rows=OncePerPerson()),)).repeated(3)
-    rows = PrivateRows(X, Y, FACTS)
+    rows = Rows(X, Y, FACTS)
     asked = LocalOracle(rows, Squared(), price(plan, Budget.approx(30.0, 0.0)), audit.Stream(1))
     turns = OncePerPerson().deal(N, 2)
     for turn in range(6):
         told = asked.gradient(np.zeros(P), clip=Clip(0.7))
         error = told - clipped_mean(np.zeros(P), 0.7, turns == turn % 2)
-        assert np.all(np.abs(error) < 10 * asked.scale("gradient", turn, Clip(0.7)))
+        assert np.all(np.abs(error) < 10 * asked.deviation(Gradient(np.zeros(P), Clip(0.7)), "gradient", turn))
     assert asked.priced.cost("gradient", 5).strength == pytest.approx(10.0)
 
 
@@ -96,7 +97,7 @@ def test_pieces_of_any_size_give_reports_of_the_same_people():
 def test_receipts_say_what_one_report_costs_and_how_many_people_gave_one():
     asked = oracle(times=4, epsilon=2.0)
     asked.gradient(np.zeros(P), clip=Clip(0.5))
-    [receipt] = asked.till.answers
+    [receipt] = asked.receipts
     assert receipt.noise is Noise.LOCAL
     assert receipt.rate == 0.25
     assert receipt.sensitivity == 1.0
@@ -108,7 +109,7 @@ def test_one_coordinate_has_a_randomiser_of_numbers():
     asked = oracle(times=1, x=X[:, :1], facts=facts)
     told = asked.gradient(np.zeros(1), clip=Clip(0.5))
     truth = np.clip(-Y * X[:, 0], -0.5, 0.5).mean()
-    assert abs(told[0] - truth) < 6 * asked.scale("gradient", 0, Clip(0.5))
+    assert abs(told[0] - truth) < 6 * asked.deviation(Gradient(np.zeros(1), Clip(0.5)), "gradient", 0)
 
 
 # ------------------------------------------------------------------------------------------------ labels
@@ -136,7 +137,7 @@ def test_the_public_design_holds_no_target():
     other = oracle(times=1, labels=True, y=np.where(Y > 0, np.nan, -Y))
     told = rng.standard_normal(N)
     assert np.array_equal(asked.facts.design.gradient(np.ones(P), told), other.facts.design.gradient(np.ones(P), told))
-    assert all(not np.any(b.y) for b in asked.facts.design._blocks)
+    assert all(not np.any(b.y) for s in asked.facts.design._shards for b in s.blocks)
 
 
 @pytest.mark.parametrize("noise", [Noise.LOCAL, Noise.LOCAL_GAUSSIAN])
@@ -184,7 +185,7 @@ def test_questions_that_were_not_priced_are_refused():
 
 def test_curators_do_not_ask_for_labels():
     priced = price(Plan(asks=(Ask(name="labels", noise=Noise.GAUSSIAN),)), Budget.approx(1.0, 1e-5))
-    rows = PrivateRows(X, Y, FACTS)
+    rows = Rows(X, Y, FACTS)
     with pytest.raises(PrivacyError, match="OncePerPerson"):
         CentralOracle(rows, Squared(), priced, audit.Stream(0)).labels()
     with pytest.raises(PrivacyError, match="OncePerPerson"):
@@ -197,11 +198,11 @@ def test_the_number_of_people_must_be_the_declared_one():
 
 
 def test_who_answers_follows_from_the_plan():
-    rows = PrivateRows(X, Y, FACTS)
+    rows = Rows(X, Y, FACTS)
     local = price(Plan(asks=(Ask(name="g", noise=Noise.LOCAL, rows=OncePerPerson()),)), Budget.approx(1.0, 0.0))
     central = price(Plan(asks=(Ask(name="g", noise=Noise.GAUSSIAN, rows=EveryRow()),)), Budget.approx(1.0, 1e-5))
-    assert type(answering(rows, Squared(), local, audit.Stream(0))) is LocalOracle
-    assert type(answering(rows, Squared(), central, audit.Stream(0))) is CentralOracle
+    assert type(make_oracle(rows, Squared(), local, audit.Stream(0))) is LocalOracle
+    assert type(make_oracle(rows, Squared(), central, audit.Stream(0))) is CentralOracle
     with pytest.raises(PrivacyError, match="another one"):
         LocalOracle(rows, Squared(), central, audit.Stream(0))
 
@@ -214,7 +215,7 @@ def test_contributions_are_the_clipped_gradients_row_by_row(kind):
         n_rows=N, n_features=P, lower=-2.0, upper=2.0, row_norm=4.0, shift=0.5, intercept=0.7, target=Target(bound=1.0)
     )
     facts = facts.with_(sparse=kind == "sparse")
-    rows = PrivateRows(stored, Y, facts)
+    rows = Rows(stored, Y, facts)
     w = np.array([0.3, -0.2, 0.0, 0.5, 0.1])
     shown = np.column_stack([dense - 0.5, np.full(N, rows.applied_intercept)])
     g = (shown @ w - Y)[:, None] * shown

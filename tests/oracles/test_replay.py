@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from builders import Rows
 from dpsparse.accounting import price
-from dpsparse.data import PrivateRows
 from dpsparse.facts import Clip
 from dpsparse.losses import Squared
 from dpsparse.mechanisms import Randomness
-from dpsparse.oracle import Magnitude
+from dpsparse.oracle import Gradient, Magnitude
 from dpsparse.oracles import CentralOracle, RecordingOracle, ReplayOracle
 from dpsparse.privacy import Ask, Budget, Noise, NotPricedError, Plan, PrivacyError
 from truth.rows import table
 
 CLIP = Clip(0.5)
+ASKED = Gradient(np.zeros(13), CLIP)
 PLAN = Plan(
     asks=(
         Ask(name="gradient", noise=Noise.GAUSSIAN, times=2),
@@ -29,7 +30,7 @@ PLAN = Plan(
 
 def recording() -> RecordingOracle:
     given = table("dense", intercept=0.5)
-    rows = PrivateRows(given.X, given.y, given.facts)
+    rows = Rows(given.X, given.y, given.facts)
     return RecordingOracle(CentralOracle(rows, Squared(), price(PLAN, Budget.zcdp(1.0)), Randomness()))
 
 
@@ -55,7 +56,7 @@ def test_a_replay_repeats_every_answer_without_rows():
     replay = ReplayOracle(recorder, recorder.tape)
     assert same(program(replay), answers)
     assert not any("rows" in name for name in vars(replay)), "a replay holds no rows"
-    assert replay.till.unused == {}
+    assert replay.unused == {}
 
 
 def test_two_runs_differ_without_a_tape():
@@ -68,15 +69,17 @@ def test_a_recorder_changes_nothing_and_charges_once():
     assert recorder.facts is recorder.inner.facts
     assert recorder.plan is recorder.inner.plan
     program(recorder)
-    assert recorder.till.unused == {}
+    assert recorder.unused == {}
     assert recorder.passes == recorder.inner.passes > 0
-    assert recorder.scale("gradient", 0, CLIP) == recorder.inner.scale("gradient", 0, CLIP)
+    assert recorder.deviation(ASKED, "gradient", 0) == recorder.inner.deviation(ASKED, "gradient", 0) > 0
 
 
 def test_public_noise_can_be_read_from_a_replay():
     recorder = recording()
     program(recorder)
-    assert ReplayOracle(recorder, recorder.tape).scale("select", 0, CLIP) == recorder.scale("select", 0, CLIP)
+    assert ReplayOracle(recorder, recorder.tape).deviation(ASKED, "gradient", 0) == recorder.deviation(
+        ASKED, "gradient", 0
+    )
 
 
 def test_another_question_is_noticed():

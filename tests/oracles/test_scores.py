@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from dpsparse.answers import Reach
+from dpsparse.answers.scores import scores_of, spread
 from dpsparse.facts import Penalty
 from dpsparse.oracle import Greedy, Magnitude
-from dpsparse.oracles.measure import Reach
-from dpsparse.oracles.scores import scores_of, spread
 from dpsparse.privacy import Adjacency, PrivacyError
 
 RULES = ("gs", "gs-s", "gs-r", "gs-q")

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from builders import Rows, exact_sum, measured
 from dpsparse.accounting import price
-from dpsparse.data.rows import PrivateRows
 from dpsparse.facts import Facts, Target
 from dpsparse.losses import KnownLink, Logistic, Squared
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracle import Count, ValidationLoss
 from dpsparse.oracles import CentralOracle, ExactOracle
-from dpsparse.oracles.tallies import exact_tally, tally
 from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError
 
 RNG = np.random.default_rng(0)
@@ -69,11 +68,11 @@ def slow_truth(question, x, y, loss):
 def test_a_tally_is_the_sum_of_bounded_losses(name, stored):
     question, y, facts, loss = QUESTIONS[name]
     truth = sum(slow_truth(question, x, t, loss) for x, t in zip(X, y, strict=True))
-    rows = PrivateRows(stored(X), y, facts.with_(sparse=stored is not np.asarray))
-    measured = tally(question, rows, loss)
-    assert measured.values[0] == pytest.approx(truth, abs=40 * 1e-4)
-    assert exact_tally(question, rows, loss)[0] == pytest.approx(truth, abs=40 * 1e-4)
-    assert measured.values[0] <= exact_tally(question, rows, loss)[0] + 1e-9  # truncation only shrinks
+    rows = Rows(stored(X), y, facts.with_(sparse=stored is not np.asarray))
+    found = measured(question, rows, loss)
+    assert found.values[0] == pytest.approx(truth, abs=40 * 1e-4)
+    assert exact_sum(question, rows, loss)[0] == pytest.approx(truth, abs=40 * 1e-4)
+    assert found.values[0] <= exact_sum(question, rows, loss)[0] + 1e-9  # truncation only shrinks
 
 
 @pytest.mark.parametrize("relation", list(Adjacency), ids=str)
@@ -82,13 +81,13 @@ def test_no_record_moves_a_tally_by_more_than_stated_and_half_of_it_would_be_too
     question, y, facts, loss = QUESTIONS[name]
 
     def value(x, t):
-        rows = PrivateRows(np.vstack([x[None], X[1:]]), np.r_[t, y[1:]], facts)
-        return tally(question, rows, loss)
+        rows = Rows(np.vstack([x[None], X[1:]]), np.r_[t, y[1:]], facts)
+        return measured(question, rows, loss)
 
     records = [value(x, t) for x, t in ADVERSARIAL]
     stated = records[0].reach.l2(relation)
     if relation is Adjacency.ADD_REMOVE:
-        without = tally(question, PrivateRows(X[1:], y[1:], facts), loss).values[0]
+        without = measured(question, Rows(X[1:], y[1:], facts), loss).values[0]
         moved = max(abs(r.values[0] - without) for r in records)
     else:
         moved = max(a.values[0] for a in records) - min(a.values[0] for a in records)
@@ -99,24 +98,24 @@ def test_no_record_moves_a_tally_by_more_than_stated_and_half_of_it_would_be_too
 
 def test_a_wild_model_counts_as_the_worst_and_says_nothing():
     wild = ValidationLoss(np.array([[1e300, -1e300, 1e300, 0.0]]) * 1e8, "squared", 0.7)
-    rows = PrivateRows(X, Y, FACTS)
-    assert tally(wild, rows, Squared()).values[0] == pytest.approx(40 * 0.7, rel=1e-6)
+    rows = Rows(X, Y, FACTS)
+    assert measured(wild, rows, Squared()).values[0] == pytest.approx(40 * 0.7, rel=1e-6)
 
 
 def test_unknown_classes_count_as_nothing():
     question = ValidationLoss(W, "error", 1.0)
-    rows = PrivateRows(X, np.full(40, np.nan), FACTS)
-    assert tally(question, rows, Logistic()).values[0] == 0.0
+    rows = Rows(X, np.full(40, np.nan), FACTS)
+    assert measured(question, rows, Logistic()).values[0] == 0.0
 
 
 def test_the_noise_of_a_score_is_the_priced_one():
     priced = price(Plan(asks=(Ask(name="score", noise=Noise.GAUSSIAN, times=4000),)), Budget.gdp(60.0))
-    oracle = CentralOracle(PrivateRows(X, Y, FACTS), Squared(), priced, Randomness(0))
+    oracle = CentralOracle(Rows(X, Y, FACTS), Squared(), priced, Randomness(0))
     answers = np.array([oracle.validation_loss(W, kind="squared", bound=0.7) for _ in range(4000)])
-    each = oracle.till.answers[0]
+    each = oracle.receipts[0]
     assert each.sensitivity == pytest.approx(0.7, rel=1e-5)
     assert each.scale == pytest.approx(0.7 * math.sqrt(4000) / 60.0, rel=1e-5)
-    exact = tally(ValidationLoss(W, "squared", 0.7), PrivateRows(X, Y, FACTS), Squared()).values[0] / 40
+    exact = measured(ValidationLoss(W, "squared", 0.7), Rows(X, Y, FACTS), Squared()).values[0] / 40
     spread = each.scale / 40
     assert abs(answers.mean() - exact) < 6 * spread / math.sqrt(4000)  # false alarm 2e-9
     assert abs(answers.std() / spread - 1) < 6 / math.sqrt(2 * 4000)
@@ -124,13 +123,13 @@ def test_the_noise_of_a_score_is_the_priced_one():
 
 def test_a_count_is_divided_by_the_public_number():
     priced = price(Plan(asks=(Ask(name="count", noise=Noise.GAUSSIAN),)), Budget.gdp(1e6, "add-remove"))
-    oracle = CentralOracle(PrivateRows(X, Y, FACTS.with_(n_rows=10)), Squared(), priced, Randomness(0))
+    oracle = CentralOracle(Rows(X, Y, FACTS.with_(n_rows=10)), Squared(), priced, Randomness(0))
     assert oracle.count() == pytest.approx(4.0, abs=1e-3)
 
 
 def test_the_exact_oracle_answers_too():
     plan = Plan(asks=(Ask(name="score", noise=Noise.NONE), Ask(name="count", noise=Noise.NONE)))
-    oracle = ExactOracle(PrivateRows(X, Y, FACTS), Squared(), plan, np.random.default_rng(0))
+    oracle = ExactOracle(Rows(X, Y, FACTS), Squared(), plan, np.random.default_rng(0))
     assert oracle.count() == 1.0
     assert 0 < oracle.validation_loss(W, kind="squared", bound=0.7) <= 0.7
 
@@ -147,12 +146,12 @@ def test_the_exact_oracle_answers_too():
 )
 def test_bad_questions_are_refused(question, message):
     with pytest.raises(PrivacyError, match=message):
-        tally(question, PrivateRows(X, Y, FACTS), Squared())
+        measured(question, Rows(X, Y, FACTS), Squared())
 
 
 def test_tallies_are_not_taken_over_samples():
     sampled = Plan(asks=(Ask(name="score", noise=Noise.GAUSSIAN, rows=PoissonRows(0.5)),))
     priced = price(sampled, Budget.approx(1.0, 1e-5))
-    oracle = CentralOracle(PrivateRows(X, Y, FACTS), Squared(), priced, Randomness(0))
+    oracle = CentralOracle(Rows(X, Y, FACTS), Squared(), priced, Randomness(0))
     with pytest.raises(PrivacyError, match=r"EveryRow\(\)"):
         oracle.validation_loss(W, kind="squared", bound=0.7)

@@ -10,17 +10,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from builders import SUM_UNITS, Rows, halved_constants, measured
 from dpsparse.accounting import price
-from dpsparse.data import PrivateRows
-from dpsparse.data.rows import SUM_UNITS
+from dpsparse.answers import RELEASE_UNITS
+from dpsparse.data.shard import Shard
 from dpsparse.facts import Facts, Target
 from dpsparse.losses import Logistic, Squared
 from dpsparse.mechanisms import Randomness, lattice_gaussian
 from dpsparse.oracle import AbsoluteMeans, RowSize, WeightedGradient
 from dpsparse.oracles import CentralOracle, ExactOracle
-from dpsparse.oracles import weighted as weighted_module
-from dpsparse.oracles.measure import RELEASE_UNITS, Reach
-from dpsparse.oracles.weighted import measure_weighted
 from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PrivacyError
 from truth import audit
 from truth.neighbours import loss_per_scale, neighbours
@@ -36,7 +34,7 @@ SUPPORT = np.array([7, 2, 12])
 
 def oracle_of(given: Table, *asks: str, relation: str = "replace-one", rho: float = 0.5, **options) -> CentralOracle:
     plan = Plan(asks=tuple(Ask(name=a, noise=Noise.GAUSSIAN, **options) for a in asks))
-    rows = PrivateRows(given.X, given.y, given.facts)
+    rows = Rows(given.X, given.y, given.facts)
     return CentralOracle(rows, Squared(), price(plan, Budget.zcdp(rho).under(relation)), Randomness(0))
 
 
@@ -64,7 +62,7 @@ def test_nothing_moves_further_between_neighbours_than_was_priced(relation, kind
 
     def run(rows: Table) -> None:
         oracle = ask_everything(rows, relation, WEIGHTS[name])
-        priced[:] = [oracle.priced.cost(a.ask).strength for a in oracle.till.answers]
+        priced[:] = [oracle.priced.cost(a.ask).strength for a in oracle.receipts]
 
     for one, two in neighbours(given, relation):
         losses = loss_per_scale(run, one, two)
@@ -112,11 +110,7 @@ def test_the_worst_neighbours_use_up_the_price(question, relation):
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("question", ["gradient", "means", "size"])
 def test_control_a_halved_constant_is_caught(question, relation):
-    def halved(norm, entry, pair_norm=None, pair_entry=None):
-        half = [None if v is None else v / 2 for v in (pair_norm, pair_entry)]
-        return Reach(norm / 2, entry / 2, *half)
-
-    with mock.patch.object(weighted_module, "Reach", halved):
+    with halved_constants():
         found, allowed = loss_of_worst(question, relation)
     assert found > 1.9 * allowed
 
@@ -124,10 +118,10 @@ def test_control_a_halved_constant_is_caught(question, relation):
 def test_control_caps_from_norms_without_weights_are_caught():
     """If rows were capped by their own norm, a heavy column would carry twice what was priced."""
     given = worst("gradient", "replace-one")
-    rows = PrivateRows(given[0].X, given[0].y, given[0].facts)
+    rows = Rows(given[0].X, given[0].y, given[0].facts)
     a = np.array([2.0, 1.0])
-    squares = [np.array([b.squares[0], 0.0]) for b in rows._blocks]
-    with mock.patch.object(PrivateRows, "_weighted_squares", return_value=squares):
+    squares = [np.array([b.squares[0], 0.0]) for b in rows.only.blocks]
+    with mock.patch.object(Shard, "weighted_squares", return_value=squares):
         total, unit = rows.weighted_gradient_sum(Squared(), np.zeros(2), 0.5, a)
     assert np.linalg.norm(total * unit * a) > 0.9
 
@@ -149,7 +143,7 @@ def test_a_sum_is_exactly_the_sum_of_its_records_and_each_is_within_its_norm(kin
     a = WEIGHTS[name] if support is None else WEIGHTS[name][support]
 
     def total(part: Table) -> tuple[np.ndarray, float]:
-        rows = PrivateRows(part.X, part.y, part.facts)
+        rows = Rows(part.X, part.y, part.facts)
         return rows.weighted_gradient_sum(Squared(), W, 0.5, a, support=support)
 
     whole, unit = total(given)
@@ -168,7 +162,7 @@ def test_a_weighted_gradient_is_its_definition(kind):
     """The clipped factor of each row times the weighted row, up to the lattice of rows."""
     given = table(kind, intercept=0.5)
     a = WEIGHTS["mixed"]
-    rows = PrivateRows(given.X, given.y, given.facts)
+    rows = Rows(given.X, given.y, given.facts)
     x = np.clip(given.dense(), given.facts.lower, given.facts.upper)
     x *= np.minimum(1, given.facts.row_norm / np.maximum(np.linalg.norm(x, axis=1), 1e-300))[:, None]
     x = np.c_[x - rows.applied_shift, np.full(len(x), rows.applied_intercept)]
@@ -186,7 +180,7 @@ def test_a_weighted_gradient_is_its_definition(kind):
 def test_absolute_sums_and_sizes_are_their_definitions():
     for kind in KINDS:
         given = table(kind, intercept=0.5)
-        rows = PrivateRows(given.X, given.y, given.facts)
+        rows = Rows(given.X, given.y, given.facts)
         x = np.clip(given.dense(), given.facts.lower, given.facts.upper)
         x *= np.minimum(1, given.facts.row_norm / np.maximum(np.linalg.norm(x, axis=1), 1e-300))[:, None]
         x = x - rows.applied_shift
@@ -194,8 +188,7 @@ def test_absolute_sums_and_sizes_are_their_definitions():
         np.testing.assert_allclose(means * unit, np.abs(x).sum(axis=0), atol=2e-3)
         a = np.r_[WEIGHTS["mixed"][:D], 0.0]
         lengths = np.minimum(np.linalg.norm(x * a[:D], axis=1), 0.7)
-        measured = measure_weighted(RowSize(a, 0.7), rows, Squared())
-        assert measured.values[0] == pytest.approx(lengths.sum(), rel=1e-3)
+        assert measured(RowSize(a, 0.7), rows, Squared()).values[0] == pytest.approx(lengths.sum(), rel=1e-3)
 
 
 def test_records_with_non_finite_values_count_for_nothing():
@@ -206,7 +199,7 @@ def test_records_with_non_finite_values_count_for_nothing():
             shown = facts.with_(sparse=sp.issparse(bad))
             for question in (WeightedGradient(np.ones(3), np.ones(3), 1.0), AbsoluteMeans(), RowSize(np.ones(3), 1.0)):
                 both, one = (
-                    measure_weighted(question, PrivateRows(rows, np.ones(rows.shape[0]), shown), Squared()).total
+                    measured(question, Rows(rows, np.ones(rows.shape[0]), shown), Squared()).total
                     for rows in (bad, good)
                 )
                 assert both.tolist() == one.tolist()
@@ -218,8 +211,8 @@ def test_records_without_a_finite_target_count_for_nothing(sparse):
     facts = Facts(n_rows=2, n_features=2, shift=np.array([0.5, 0.0]), intercept=0.5, sparse=sparse)
     given = sp.csr_matrix(X) if sparse else X
     for question in (WeightedGradient(np.ones(3), np.ones(3), 1.0), AbsoluteMeans(), RowSize(np.ones(3), 1.0)):
-        both = measure_weighted(question, PrivateRows(given, np.array([np.nan, 1.0]), facts), Squared()).total
-        one = measure_weighted(question, PrivateRows(given[1:], np.ones(1), facts), Squared()).total
+        both = measured(question, Rows(given, np.array([np.nan, 1.0]), facts), Squared()).total
+        one = measured(question, Rows(given[1:], np.ones(1), facts), Squared()).total
         assert both.tolist() == one.tolist()
 
 
@@ -235,7 +228,7 @@ def test_the_noise_is_alike_in_every_weighted_coordinate_and_as_large_as_stated(
         oracle = oracle_of(given, "gradient", times=times)
         w = np.zeros(D + 1)
         answers = np.array([oracle.weighted_gradient(w, a, norm=0.5) for _ in range(times)])
-        stated = oracle.till.answers[0].scale / facts.n_rows
+        stated = oracle.receipts[0].scale / facts.n_rows
         error = audit.SIGMAS / math.sqrt(2 * times)
         assert np.all(np.abs(answers.std(axis=0) / stated - 1) < error)
         assert np.all(np.abs(answers.std(axis=0) / (2 * stated) - 1) > error), "control"
@@ -247,7 +240,7 @@ def test_the_stated_sensitivity_holds_the_rounding():
     given = table("dense", intercept=0.5)
     for name, a in WEIGHTS.items():
         oracle = ask_everything(given, "replace-one", a)
-        stated = oracle.till.answers[0].sensitivity
+        stated = oracle.receipts[0].sensitivity
         assert stated > 2 * 0.5
         # weights over six orders leave one unit of the sum above a millionth of the bound in the heaviest columns
         assert stated < 2 * 0.5 * (1 + {"wild": 1e-3}.get(name, 1e-5))
@@ -281,16 +274,16 @@ def test_lattice_noise_takes_a_scale_for_each_number():
 )
 def test_weights_and_supports_that_the_proof_does_not_cover_are_refused(weights, support):
     given = table("dense", intercept=0.5)
-    rows = PrivateRows(given.X, given.y, given.facts)
+    rows = Rows(given.X, given.y, given.facts)
     with pytest.raises(PrivacyError):
-        measure_weighted(WeightedGradient(W, weights, 0.5, support), rows, Squared())
+        measured(WeightedGradient(W, weights, 0.5, support), rows, Squared())
 
 
 def test_weighted_questions_are_not_asked_of_a_sample():
     given = table("dense", intercept=0.5)
-    rows = PrivateRows(given.X, given.y, given.facts)
+    rows = Rows(given.X, given.y, given.facts)
     with pytest.raises(PrivacyError, match="every row"):
-        measure_weighted(AbsoluteMeans(), rows, Squared(), np.ones(40, dtype=bool))
+        measured(AbsoluteMeans(), rows, Squared(), np.ones(40, dtype=bool))
 
 
 @pytest.mark.parametrize("kind", ["dense shifted", "sparse", "sparse shifted", "int8 midpoint"])
@@ -298,16 +291,16 @@ def test_the_exact_oracle_answers_the_same_without_clip_and_noise(kind):
     given = table(kind, intercept=0.5)
     given = Table(given.X, (given.y > 0).astype(float), given.facts.with_(target=Target(bound=1.0)))
     plan = Plan(asks=tuple(Ask(name=n, noise=Noise.NONE) for n in ("gradient", "means", "size")))
-    rows = PrivateRows(given.X, given.y, given.facts, lattice=False)
+    rows = Rows(given.X, given.y, given.facts, lattice=False)
     exact = ExactOracle(rows, Logistic(), plan, np.random.default_rng(0))
     a = WEIGHTS["mixed"]
-    noisy = PrivateRows(given.X, given.y, given.facts)
+    noisy = Rows(given.X, given.y, given.facts)
     for answer, question in (
         (exact.weighted_gradient(W, a, norm=1e-3), WeightedGradient(W, a, 20.0)),
         (exact.absolute_means(), AbsoluteMeans()),
         (np.array([exact.row_size(a, top=0.7)]), RowSize(a, 0.7)),
     ):
-        np.testing.assert_allclose(answer, measure_weighted(question, noisy, Logistic()).values / 40, atol=5e-4)
+        np.testing.assert_allclose(answer, measured(question, noisy, Logistic()).values / 40, atol=5e-4)
 
 
 def test_both_relations_are_named():

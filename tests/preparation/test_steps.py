@@ -9,11 +9,10 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from builders import Rows, measured
 from dpsparse import Budget, Ledger, NoisyCount, PrivateScaler, PublicScaler, RowNormalizer
-from dpsparse.data.rows import PrivateRows
 from dpsparse.losses import Squared
 from dpsparse.oracle import Squares
-from dpsparse.oracles.measure import measure
 from dpsparse.preparation import Bounds
 from dpsparse.privacy import Adjacency, BudgetError, MissingBoundError, PrivacyError
 
@@ -123,7 +122,7 @@ def test_squares_move_as_far_as_stated_and_half_of_it_would_be_too_little(relati
 
     def squares(first):
         records = np.array([*first, [0.1, 0.2], [0.3, 0.4]])
-        return measure(Squares(), PrivateRows(records, np.zeros(len(records)), facts), Squared())
+        return measured(Squares(), Rows(records, np.zeros(len(records)), facts), Squared())
 
     a, b = squares([[2.0, 0.0]]), squares([[0.0, 2.0]] if relation is Adjacency.REPLACE_ONE else [])
     moved = float(np.linalg.norm(a.values - b.values))

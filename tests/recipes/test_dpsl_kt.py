@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from builders import prepared_for
+from builders import Rows, prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, load
-from dpsparse.data.rows import PrivateRows
 from dpsparse.oracles import ExactOracle
 from dpsparse.recipes import DPSLKT
 from dpsparse.solvers.transfer import Auxiliary, student
@@ -34,7 +33,7 @@ def estimator(recipe, task="regression", **options):
 def twin(est, X, y):
     """The same solver on the exact oracle."""
     prepared = prepared_for(est, *X.shape, sparse=sp.issparse(X), models=1)
-    rows = PrivateRows(X, np.asarray(y, float), prepared.facts, lattice=False)
+    rows = Rows(X, np.asarray(y, float), prepared.facts, lattice=False)
     w = prepared.solver.run(ExactOracle(rows, est.request().loss, prepared.plan, np.random.default_rng(0)))
     return w[: X.shape[1]]
 

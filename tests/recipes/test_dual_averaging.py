@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from builders import prepared_for
+from builders import Rows, prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, recipes
-from dpsparse.data import PrivateRows
 from dpsparse.losses import Logistic, Squared
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle, ExactOracle
@@ -43,7 +42,7 @@ def twin(estimator, X, y):
     """The same solver on exact answers: coefficients and intercept."""
     prepared = prepared_for(estimator, *X.shape, sparse=False, models=1)
     solver = replace(prepared.solver, noise=Noise.NONE)
-    rows = PrivateRows(X, y, prepared.facts, lattice=False)
+    rows = Rows(X, y, prepared.facts, lattice=False)
     plan = solver.plan(prepared.facts, Budget.approx(1.0, 0.5))
     w = solver.run(ExactOracle(rows, estimator.request().loss, plan, np.random.default_rng(0)))
     shift, d = rows.applied_shift, X.shape[1]
@@ -211,7 +210,7 @@ def test_a_rare_class_holds_the_weights_back(share, expected):
         sparse=False,
         models=1,
     )
-    oracle = CentralOracle(PrivateRows(X, y, prepared.facts), Logistic(), prepared.priced, Randomness(0))
+    oracle = CentralOracle(Rows(X, y, prepared.facts), Logistic(), prepared.priced, Randomness(0))
     rule = prepared.solver.weighting
     a = column_weights(oracle, rule)
     assert (a[0] / a[1]) ** 2 == pytest.approx(expected * rule.floor / 0.5, rel=0.05)

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from builders import prepared_for
+from builders import Rows, prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, recipes
 from dpsparse.accounting import price
-from dpsparse.data import PrivateRows
 from dpsparse.facts import Facts, Target
 from dpsparse.losses import Huber, Poisson, Squared
 from dpsparse.mechanisms import Randomness
@@ -52,10 +51,10 @@ def twin(estimator, X, y) -> tuple[np.ndarray, float]:
     """The same solver on exact answers: coefficients and intercept."""
     prepared = prepared_for(estimator, *X.shape, sparse=sp.issparse(X), models=1)
     solver = replace(prepared.solver, noise=Noise.NONE, selection_noise=Noise.NONE)
-    rows = PrivateRows(X, y.astype(float), prepared.facts, lattice=False)
+    rows = Rows(X, y.astype(float), prepared.facts, lattice=False)
     oracle = ExactOracle(rows, estimator.request().loss, solver.plan(prepared.facts, None), np.random.default_rng(0))
     w = solver.run(oracle)
-    assert oracle.till.unused == {}
+    assert oracle.unused == {}
     constant = float(w[-1]) * rows.applied_intercept if prepared.facts.free else 0.0
     return w[: X.shape[1]], constant - float(rows.applied_shift @ w[: X.shape[1]])
 
@@ -225,11 +224,9 @@ def test_each_answer_about_entries_has_its_branch(bin):
     X = np.random.default_rng(0).uniform(-1, 1, (400, 1000))
     size = entry_edges(facts)[bin] * 1.05 / 0.5
     X *= np.minimum(size, 1.19) / np.abs(X)
-    oracle = CentralOracle(
-        PrivateRows(X, X[:, 0], facts), Squared(), price(solver.plan(facts, budget), budget), Randomness(0)
-    )
+    oracle = CentralOracle(Rows(X, X[:, 0], facts), Squared(), price(solver.plan(facts, budget), budget), Randomness(0))
     assert np.all(np.isfinite(solver.run(oracle)))
-    assert oracle.till.unused == {}
+    assert oracle.unused == {}
 
 
 def test_many_coordinates_are_rungs_of_a_ladder():

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from builders import prepared_for
+from builders import Rows, prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, load, recipes
 from dpsparse.accounting import price
-from dpsparse.data.rows import PrivateRows
 from dpsparse.losses import Custom, Huber, KnownLink, Poisson
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle, ExactOracle
@@ -37,7 +36,7 @@ def estimator(task="regression", **options):
 def twin(est, X, y):
     """The same solver on the exact oracle."""
     prepared = prepared_for(est, *X.shape, sparse=sp.issparse(X), models=1)
-    rows = PrivateRows(X, np.asarray(y, float), prepared.facts, lattice=False)
+    rows = Rows(X, np.asarray(y, float), prepared.facts, lattice=False)
     w = prepared.solver.run(ExactOracle(rows, est.request().loss, prepared.plan, np.random.default_rng(0)))
     return w[: X.shape[1]], prepared
 
@@ -211,7 +210,7 @@ def test_a_perturbed_minimum_counts_the_rows_that_are_there_and_nothing_else():
     errors = []
     for n in (1000, 8000):
         prepared = prepared_for(est, n, 30, sparse=False, models=1)
-        rows = PrivateRows(X[:n], y[:n], prepared.facts)
+        rows = Rows(X[:n], y[:n], prepared.facts)
         found = [
             prepared.solver.run(CentralOracle(rows, est.request().loss, prepared.priced, Randomness(s)))[:30]
             for s in range(10)

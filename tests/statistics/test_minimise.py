@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
-from dpsparse.data.rows import PrivateRows
-from dpsparse.facts import Clip, Facts, Target
+from builders import Rows
+from dpsparse.facts import Clip, Facts
 from dpsparse.losses import Custom, Huber, KnownLink, Logistic, Poisson, Squared
 from dpsparse.privacy import PrivacyError
 from dpsparse.statistics import minimise
@@ -24,8 +24,8 @@ def rows_of(loss, n=300, d=6, *, sparse=False, intercept=0.0, shift=0.0, scale=1
     X = rng.uniform(-1, 1, (n, d)) * (rng.random((n, d)) < 0.6) * scale
     y = X @ rng.uniform(-1, 1, d) + 0.3 * rng.standard_normal(n)
     y = (y > 0).astype(float) if loss.classes else np.rint(np.abs(y) * 2) if loss.name == "poisson" else y
-    facts = Facts(n_rows=n, n_features=d, row_norm=3.0, target=Target(bound=10.0), intercept=intercept, shift=shift)
-    return PrivateRows(sp.csr_matrix(X) if sparse else X, y, facts, lattice=lattice), X, y
+    facts = Facts(n_rows=n, n_features=d, row_norm=3.0, target_bound=10.0, intercept=intercept, shift=shift)
+    return Rows(sp.csr_matrix(X) if sparse else X, y, facts, lattice=lattice), X, y
 
 
 def problem_of(rows, loss, support, clip, ridge=2.0, tilt=None, norm=3.0):
@@ -55,8 +55,8 @@ def test_every_record_keeps_within_its_bounds(loss):
     rng = np.random.default_rng(0)
     X = np.vstack([rng.standard_normal((20, 4)) * 10.0 ** rng.uniform(-9, 6, (20, 1)), np.zeros(4), [np.nan, 1, 1, 1]])
     y = np.r_[rng.choice([0.0, 1.0, 1e12, -1e12], 20), np.inf, 1.0]
-    facts = Facts(n_rows=22, n_features=4, row_norm=5.0, lower=-4.0, upper=4.0, target=Target(bound=1e9), intercept=1.0)
-    rows = PrivateRows(X, y, facts)
+    facts = Facts(n_rows=22, n_features=4, row_norm=5.0, lower=-4.0, upper=4.0, target_bound=1e9, intercept=1.0)
+    rows = Rows(X, y, facts)
     clip, K = Clip(0.7, slope=0.5), 1.5
     [part] = rows.support_rows(np.array([0, 3, 4]), K)
     assert np.linalg.norm(part.x, axis=1).max() <= K

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from dpsparse.data import PrivateRows
-from dpsparse.facts import Clip, Facts, Target
+from builders import Rows
+from dpsparse.facts import Clip, Facts
 from dpsparse.losses import Logistic, Squared
 from dpsparse.oracle import PerturbedMinimum, RidgeMinimum
 from dpsparse.privacy import Adjacency
@@ -40,6 +40,6 @@ def test_the_offset_is_the_log_determinant_of_one_row_of_the_largest_curvature()
 
 @pytest.mark.parametrize("relation", list(Adjacency))
 def test_a_teacher_counts_its_records_and_its_tolerance_on_both_sides(relation):
-    rows = PrivateRows(np.ones((4, 1)), np.zeros(4), Facts(n_rows=4, n_features=1, target=Target(bound=1.0)))
-    found = ridge_minimum(rows, Squared(), RidgeMinimum(np.array([0]), CLIP, 1.0, 0.1), relation)
+    rows = Rows(np.ones((4, 1)), np.zeros(4), Facts(n_rows=4, n_features=1, target_bound=1.0))
+    found = ridge_minimum(rows.shards, Squared(), RidgeMinimum(np.array([0]), CLIP, 1.0, 0.1), relation)
     assert found.sensitivity == pytest.approx((relation.kappa * 2.0 + 2 * tolerance(CLIP, 4)) / 0.1, rel=1e-12)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsparse.data.rows import PrivateRows
+from builders import Rows
+from dpsparse.answers import VOTE_RANGE, votes
 from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Logistic, Squared
 from dpsparse.oracle import Gradient, RidgeMinimum, SupportVotes
 from dpsparse.privacy import Adjacency
-from dpsparse.statistics import VOTE_RANGE, Estimate, ridge_minimum, votes
+from dpsparse.statistics import Estimate, ridge_minimum
 
 K, R = 1.0, 0.5
 
@@ -26,7 +27,7 @@ def teacher(X, y, ridge, relation=Adjacency.REPLACE_ONE, loss=None, design=None,
         intercept=0.0,
     )
     question = RidgeMinimum(np.arange(X.shape[1]), Clip(K * R, slope=R), K, ridge, design)
-    return ridge_minimum(PrivateRows(X, y, facts), loss or Squared(), question, relation)
+    return ridge_minimum(Rows(X, y, facts).shards, loss or Squared(), question, relation)
 
 
 def base(rng, n=150, s=4):
@@ -108,7 +109,7 @@ def test_rounding_an_estimate_adds_what_it_says():
 def ballots(X, y, seed=0, parts=8, count=3):
     facts = Facts(n_rows=y.size, n_features=X.shape[1], row_norm=10.0, target=Target(bound=2.0))
     question = SupportVotes(Gradient(np.zeros(X.shape[1]), Clip(1.0)), count, parts)
-    return votes(PrivateRows(X, y, facts), Squared(), question, np.random.default_rng(seed))
+    return votes(Rows(X, y, facts).shards, Squared(), question, seed)
 
 
 def test_one_record_moves_every_number_of_votes_by_at_most_one():

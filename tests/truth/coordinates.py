@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from builders import prepared_for
-from dpsparse.data import PrivateRows
+from builders import Rows, prepared_for
 from dpsparse.facts import Facts, Penalty, Vector
 from dpsparse.fits import make_oracle
 from dpsparse.mechanisms import Randomness
@@ -37,7 +36,7 @@ def central_and_exact(estimator: Any, X: np.ndarray, y: np.ndarray) -> tuple[Vec
     """Coefficients of a private fit, and of the same solver, with the same constants, on the exact oracle."""
     prepared = prepared_for(estimator, *X.shape, sparse=False, models=1)
     loss, facts = estimator.request().loss, prepared.facts
-    rows = PrivateRows(X, y.astype(float), facts)
+    rows = Rows(X, y.astype(float), facts)
     private = prepared.solver.run(make_oracle(rows, loss, prepared.of_one_model, Randomness(5)))
     names = [n for n in ("noise", "selection_noise") if hasattr(prepared.solver, n)]
     quiet = replace(
@@ -46,5 +45,5 @@ def central_and_exact(estimator: Any, X: np.ndarray, y: np.ndarray) -> tuple[Vec
         **dict.fromkeys(names, Noise.NONE),
     )
     plan = quiet.plan(facts, Budget.approx(1.0, 0.5))
-    oracle = ExactOracle(PrivateRows(X, y.astype(float), facts, lattice=False), loss, plan, np.random.default_rng(0))
+    oracle = ExactOracle(Rows(X, y.astype(float), facts, lattice=False), loss, plan, np.random.default_rng(0))
     return private, quiet.run(oracle), facts

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from builders import prepared_for
-from dpsparse.data import PrivateRows
+from builders import Rows, prepared_for
 from dpsparse.facts import Facts, Vector
 from dpsparse.fits import make_oracle
 from dpsparse.mechanisms import Randomness
@@ -21,9 +20,9 @@ def both_runs(estimator: Any, X: Any, y: np.ndarray, seed: int = 5) -> tuple[Vec
     """Coefficients of a private fit, and of the same solver without noise and clip."""
     prepared = prepared_for(estimator, *X.shape, sparse=sp.issparse(X), models=1)
     loss, facts = estimator.request().loss, prepared.facts
-    rows = PrivateRows(X, y.astype(float), facts)
+    rows = Rows(X, y.astype(float), facts)
     private = prepared.solver.run(make_oracle(rows, loss, prepared.of_one_model, Randomness(seed)))
     quiet = replace(prepared.solver, noise=Noise.NONE)
     plan = quiet.plan(facts, Budget.approx(1.0, 0.5))
-    exact = ExactOracle(PrivateRows(X, y.astype(float), facts, lattice=False), loss, plan, np.random.default_rng(seed))
+    exact = ExactOracle(Rows(X, y.astype(float), facts, lattice=False), loss, plan, np.random.default_rng(seed))
     return private, quiet.run(exact), facts

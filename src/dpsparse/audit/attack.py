@@ -16,11 +16,11 @@ import numpy as np
 
 from ..checks import whole as whole_number
 from ..facts import Facts, Vector
-from ..fits import hold_rows, make_oracle
+from ..hosts import MemoryHost
 from ..losses import Loss
 from ..mechanisms import Randomness
 from ..oracle import Question
-from ..oracles import RecordingOracle
+from ..oracles import RecordingOracle, make_oracle
 from ..privacy import Answer, Ask, EveryRow, Participation, PoissonRows
 from .canaries import QUIET, Base, Menagerie, Worlds, bases, directions_of, records
 from .judge import AskAttack, judge_ask, judge_fit, strength_of
@@ -194,8 +194,8 @@ def _seen_by(subject: Subject, base: Base) -> Base:
 def _recorded(subject: Subject, base: Base) -> RecordingOracle:
     """What a fit of these rows asks; the last row once more, so that there are as many as is public."""
     _, X, y = base
-    rows = hold_rows(np.vstack([X, X[-1:]]), np.append(y, y[-1:]), subject.facts)
-    oracle = RecordingOracle(make_oracle(rows, subject.loss, subject.priced, Randomness(0)))
+    host = MemoryHost(np.vstack([X, X[-1:]]), np.append(y, y[-1:]), subject.facts)
+    oracle = RecordingOracle(make_oracle(host, subject.loss, subject.priced, Randomness(0)))
     subject.solver.run(oracle)
     return oracle
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..accounting import PricedPlan
 from ..facts import Facts, Vector
-from ..fits import hold_rows
+from ..hosts import MemoryHost
 from ..losses import Loss
 from ..oracle import Gradient, GradientChange, Question, Select, SupportVotes, WeightedGradient
 from ..privacy import Adjacency, Noise
@@ -103,7 +103,7 @@ class Menagerie:
             self.choices.append(None)
         _, X, y = base
         self._labels_only = priced.plan.labels_only
-        self._held = [Held(hold_rows(*with_record(X, y, record), facts), loss, priced) for record in self.choices]
+        self._held = [Held(MemoryHost(*with_record(X, y, record), facts), loss, priced) for record in self.choices]
 
     def worlds(self, present: int, absent: int) -> Worlds:
         """Two of the datasets; only the second may be the one without a record."""

@@ -19,11 +19,12 @@ from sklearn.base import BaseEstimator, clone
 
 from ..accounting import price
 from ..facts import Facts, Vector
-from ..fits import Matrix, Opened, Prepared, hold_rows, make_oracle
+from ..fits import Matrix, Opened, Prepared
+from ..hosts import MemoryHost
 from ..losses import Loss, refuse_mixing, target_of
 from ..mechanisms import Randomness
-from ..oracle import Solver
-from ..oracles import CentralOracle, LocalOracle, RecordingOracle, ReplayOracle
+from ..oracle import Oracle, Solver
+from ..oracles import RecordingOracle, ReplayOracle, make_oracle
 from ..oracles.replay import Tape
 from ..privacy import Budget, PrivacyError
 from .recording import wrap_oracles
@@ -79,15 +80,15 @@ def check_solver(
         )
     priced = price(plan, budget)
 
-    def oracle(X: Matrix, y: Vector) -> CentralOracle | LocalOracle:
-        return make_oracle(hold_rows(X, y, facts), loss, priced, Randomness())
+    def oracle(X: Matrix, y: Vector) -> Oracle:
+        return make_oracle(MemoryHost(X, y, facts), loss, priced, Randomness())
 
     recorded = RecordingOracle(oracle(X, y))
     try:
         result = solver.run(WatchedOracle(recorded))
     except PrivacyError as refusal:
         raise LawBroken(f"asks = plan: the oracle refused. {refusal} {STOPPING}") from refusal
-    _all_asked(recorded.till.unused)
+    _all_asked(recorded.unused)
     _same_result("replay", result, lambda: solver.run(WatchedOracle(ReplayOracle(recorded, recorded.tape))))
     other = _other(X, y, np.random.default_rng(0), labels_only=plan.labels_only)
     _same_result("swap", result, lambda: solver.run(WatchedOracle(ReplayOracle(oracle(*other), recorded.tape))))
@@ -117,7 +118,7 @@ def check_estimator_privacy(estimator: BaseEstimator, X: Frame, y: ArrayLike) ->
 
     recorded = _fitted(estimator, X, y, record)
     for oracle in oracles:
-        _all_asked(oracle.till.unused)
+        _all_asked(oracle.unused)
     other = _other(X, y, np.random.default_rng(0), labels_only=oracles[0].plan.labels_only)
     for law, (A, b) in (("replay", (X, y)), ("swap", other)):
         try:
@@ -185,7 +186,7 @@ def _replay(tapes: Iterator[Tape]) -> Callable[[Prepared, Opened], Opened]:
 
     def wrap(_: Prepared, opened: Opened) -> Opened:
         oracle = ReplayOracle(opened.oracle, next(tapes))
-        return replace(opened, oracle=WatchedOracle(oracle), till=oracle.till)
+        return replace(opened, oracle=WatchedOracle(oracle))
 
     return wrap
 

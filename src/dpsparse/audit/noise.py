@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom, chi2, kstest, laplace, norm
 
-from ..data.rows import PrivateRows
-from ..facts import Facts, Vector
+from ..data import draws
+from ..facts import Vector
 from ..mechanisms import Randomness, lattice_gaussian, lattice_laplace
 from .lower_bounds import ALARM, SIGMAS
 from .result import LawCheck
@@ -136,11 +136,10 @@ def check_sampler(
     False
     """
     if sample is None:
-        table = PrivateRows(np.zeros((rows, 1)), np.zeros(rows), Facts(n_rows=rows, n_features=1))
         randomness = Randomness()
 
         def sample() -> ArrayLike:
-            return table.sample(rate, randomness.generator())
+            return draws.Draw(rate, randomness.key()).mask(0, rows)
 
     masks = np.array([sample() for _ in range(batches)], dtype=bool)
     often = masks.sum(axis=0)

@@ -10,26 +10,15 @@ import numpy as np
 from scipy.special import ndtri, softmax
 
 from ..accounting import PricedPlan
-from ..data import PrivateRows
+from ..answers import CHOICES, MINIMA, VOTE_RANGE, contributions, measure, scores_of, spread, votes
+from ..data.personal import targets_of
 from ..facts import Vector
+from ..hosts import MemoryHost
 from ..losses import Loss
-from ..oracle import (
-    Choice,
-    Gradient,
-    Indices,
-    Labels,
-    PerturbedMinimum,
-    Question,
-    RidgeMinimum,
-    Select,
-    SupportVotes,
-)
-from ..oracles.central import measure_any
+from ..oracle import Gradient, Indices, PerturbedMinimum, Question, Select, SupportVotes
 from ..oracles.local import LocalTerms
-from ..oracles.polish import choice_scores
-from ..oracles.scores import scores_of, spread
 from ..privacy import Noise
-from ..statistics import VOTE_RANGE, perturbed_minimum, ridge_minimum, votes
+from ..statistics import perturbed_minimum
 
 #: Events rarer than this are of no use to an attack of some thousand runs.
 RARE = 0.01
@@ -75,14 +64,14 @@ class Response:
 class Held:
     """Rows of a made-up world with the loss and the price of what is asked about them. Audits look at it without noise."""
 
-    rows: PrivateRows
+    host: MemoryHost
     loss: Loss
     priced: PricedPlan
 
     @property
     def terms(self) -> LocalTerms:
         """Randomisers, in the local model."""
-        return LocalTerms(self.priced, self.rows.facts, self.loss.classes)
+        return LocalTerms(self.priced, self.host.facts, self.loss.classes)
 
 
 @lru_cache(maxsize=256)
@@ -113,35 +102,36 @@ def respond(question: Question, held: Held, noise: Noise) -> Response:
     """The answer to a question, without noise. In the local model: the answer of the first person."""
     if held.priced.plan.local:
         return _own(question, held)
-    rows, loss, relation = held.rows, held.loss, held.priced.budget.relation
-    if isinstance(question, Choice):
-        return Response(*choice_scores(question, rows, loss, relation), scores=True)
+    host, loss, relation = held.host, held.loss, held.priced.budget.relation
+    kind = type(question)
+    if kind in CHOICES:
+        rule = CHOICES[kind]
+        return Response(rule.scores(question, host.total(question, loss, None)), rule.spread(question, relation), True)
     if isinstance(question, SupportVotes):
-        return Response(votes(rows, loss, question, np.random.default_rng(0)), VOTE_RANGE, scores=True)
-    if isinstance(question, RidgeMinimum):
-        estimate = ridge_minimum(rows, loss, question, relation)
-        return Response(estimate.values, estimate.sensitivity, scores=False)
+        return Response(votes(host.shards, loss, question, 0), VOTE_RANGE, scores=True)
     if isinstance(question, PerturbedMinimum):
-        found = perturbed_minimum(rows, loss, question, np.zeros(question.support.size))
+        found = perturbed_minimum(host.shards, loss, question, np.zeros(question.support.size))
         return Response(found, relation.kappa * question.clip.norm / question.ridge, scores=False)
+    if kind in MINIMA:
+        estimate = MINIMA[kind].estimate(host.shards, loss, question, relation)  # type: ignore[misc]
+        return Response(estimate.values, estimate.sensitivity, scores=False)
     if isinstance(question, Select):
-        measured = measure_any(question.of, rows, loss)
-        share = rows.facts.n_rows
-        scores = scores_of(question.score, measured.values / share, rows.facts.free)
+        measured, divisor = measure(question.of, host.lattice), host.facts.n_rows
+        mean = np.asarray(host.total(question.of, loss, None) * measured.unit / divisor, dtype=float)
+        scores = scores_of(question.score, mean, host.facts.free)
         if question.excluded is not None:
             scores = np.delete(scores, question.excluded)
-        stated = spread(question.score, measured.reach, relation, rows.facts.free) / share
-        return Response(scores, stated, scores=True)
-    measured = measure_any(question, rows, loss)  # type: ignore[arg-type]
+        return Response(scores, spread(question.score, measured.reach, relation, host.facts.free) / divisor, True)
+    measured = measure(question, host.lattice)
     l1 = noise is Noise.LAPLACE
-    return Response(measured.values, measured.reach.l1(relation) if l1 else measured.reach.l2(relation), False, l1)
+    values = np.asarray(host.total(question, loss, None) * measured.unit, dtype=float)
+    return Response(values, measured.reach.l1(relation) if l1 else measured.reach.l2(relation), False, l1)
 
 
 def _own(question: Question, held: Held) -> Response:
-    rows, stated = held.rows, 2 * held.terms.radius(question)
-    if isinstance(question, Labels):
-        return Response(rows.targets()[:1], stated, scores=False)
-    first = np.arange(rows.facts.n_rows) == 0
-    assert isinstance(question, Gradient)  # all that a local plan asks beside labels
-    [own] = rows.contributions(held.loss, question.w, question.clip, first)
+    host, stated = held.host, 2 * held.terms.radius(question)
+    if not isinstance(question, Gradient):  # labels are all that a local plan asks beside gradients
+        return Response(targets_of(host.shards)[:1], stated, scores=False)
+    first = np.arange(host.facts.n_rows) == 0
+    [own] = contributions(question, host.shards[0], held.loss, first)
     return Response(own[0], stated, scores=False)

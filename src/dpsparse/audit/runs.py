@@ -15,7 +15,7 @@ import numpy as np
 
 from ..accounting import PricedPlan
 from ..facts import Facts, Vector
-from ..fits import hold_rows, make_oracle
+from ..hosts import MemoryHost
 from ..losses import Loss
 from ..mechanisms import Randomness
 from ..oracle import (
@@ -29,7 +29,7 @@ from ..oracle import (
     RidgeMinimum,
     WeightedGradient,
 )
-from ..oracles import RecordingOracle
+from ..oracles import RecordingOracle, make_oracle
 from ..privacy import Answer, Ask, Budget, Noise, Plan
 from .recording import record_fits
 from .subject import Subject
@@ -68,13 +68,13 @@ class AskRuns:
 
     def run(self) -> Vector:
         """Answers, one to a line."""
-        rows, randomness = hold_rows(self.X, self.y, self.facts), Randomness(self.seed)
+        host, randomness = MemoryHost(self.X, self.y, self.facts), Randomness(self.seed)
         if self.ask.noise.local:  # a person speaks once: every run is another protocol
             once = priced_alone(self.ask, self.strength, self.budget, 1)
-            oracles: Iterable[Oracle] = (make_oracle(rows, self.loss, once, randomness) for _ in range(self.runs))
+            oracles: Iterable[Oracle] = (make_oracle(host, self.loss, once, randomness) for _ in range(self.runs))
         else:
             priced = priced_alone(self.ask, self.strength, self.budget, self.runs)
-            oracles = itertools.repeat(make_oracle(rows, self.loss, priced, randomness), self.runs)
+            oracles = itertools.repeat(make_oracle(host, self.loss, priced, randomness), self.runs)
         found = [np.ravel(oracle.answer(self.question, self.ask.name)) for oracle in oracles]
         return np.asarray(found, dtype=float)
 
@@ -105,12 +105,12 @@ class FitRuns:
         """Features of each fit: first `model_width` numbers of the model, then the answers."""
         if self.subject.own_fit:
             return np.array([self._fitted(seed) for seed in self._seeds()])
-        rows = hold_rows(self.X, self.y, self.subject.facts)
+        host = MemoryHost(self.X, self.y, self.subject.facts)
         randomness = Randomness(self.seed)
         found = []
         for _ in range(self.runs):
             priced = self.subject.priced
-            oracle = RecordingOracle(make_oracle(rows, self.subject.loss, priced, randomness))
+            oracle = RecordingOracle(make_oracle(host, self.subject.loss, priced, randomness))
             w = self.subject.solver.run(oracle)
             found.append(np.concatenate([w, w != 0, self._answers([oracle])]))
         return np.array(found)
@@ -183,7 +183,7 @@ def support_of(question: Question) -> Indices | None:
 def receipts(oracle: RecordingOracle) -> list[Answer]:
     """What was drawn for each answer: the first receipt of each (a perturbed minimum also has one for its rounding)."""
     names = {ask for _, ask, _ in oracle.tape}
-    return [answer for answer in oracle.till.answers if answer.ask in names]
+    return [answer for answer in oracle.receipts if answer.ask in names]
 
 
 # ------------------------------------------------------------------------------------------------ carrying out

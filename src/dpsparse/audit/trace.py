@@ -17,26 +17,16 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from ..answers import CHOICES, MINIMA, SUMS, contributions, measure, scores_of, spread
+from ..data.personal import targets_of
 from ..estimators.linear import SparseLinear
 from ..facts import Facts, Vector
-from ..fits import Matrix, hold_rows
+from ..fits import Matrix
+from ..hosts import MemoryHost
 from ..losses import Loss
-from ..oracle import (
-    Choice,
-    Gradient,
-    Labels,
-    PerturbedMinimum,
-    Question,
-    RidgeMinimum,
-    Select,
-    SupportVotes,
-)
-from ..oracles.central import measure_any
+from ..oracle import Gradient, Labels, PerturbedMinimum, Question, Select, SupportVotes
 from ..oracles.local import LocalTerms
-from ..oracles.polish import choice_scores
-from ..oracles.scores import scores_of, spread
 from ..privacy import Adjacency, PrivacyError
-from ..statistics import ridge_minimum
 from .recording import record_fits
 from .responses import Held
 from .watch import LawBroken
@@ -94,11 +84,11 @@ def sensitivity_trace(estimator: SparseLinear, X: Matrix, y: ArrayLike) -> Trace
         return _local_trace(questions, LocalTerms(priced, prepared.facts, loss.classes), loss, X, targets)
     # under add-remove neighbours of the data less its first record have any record in its place
     base = (X[1:], targets[1:]) if priced.budget.relation is Adjacency.ADD_REMOVE else (X, targets)
-    here = Held(hold_rows(*base, facts), loss, priced)
+    here = Held(MemoryHost(*base, facts), loss, priced)
     compared, largest = 0, 0.0
     others = [here]  # under replace-one also the adversarial dataset before: both differ from X in the same record
     for A, b in _neighbours(X, targets, facts):
-        there = Held(hold_rows(A, b, facts), loss, priced)
+        there = Held(MemoryHost(A, b, facts), loss, priced)
         for question, other in itertools.product(questions, others):
             for moved, stated in _movements(question, other, there):
                 if not moved <= stated * (1 + 1e-9):
@@ -120,12 +110,12 @@ def _local_trace(questions: list[Question], terms: LocalTerms, loss: Loss, X: Ma
     everybody = np.ones(X.shape[0], dtype=bool)
 
     def own(A: Matrix, b: Vector, question: Question) -> Vector:
-        rows = hold_rows(A, b, facts)
+        host = MemoryHost(A, b, facts)
         if labels:
-            y_own = rows.targets()
+            y_own = targets_of(host.shards)
             return (y_own == 1 if loss.classes else y_own)[:, None].astype(float)
         assert isinstance(question, Gradient)  # all that a local plan asks beside labels
-        return np.vstack(list(rows.contributions(loss, question.w, question.clip, everybody)))
+        return np.vstack(list(contributions(question, host.shards[0], loss, everybody)))
 
     compared, largest = 0, 0.0
     for A, b in _neighbours(X, y, facts):
@@ -143,28 +133,28 @@ def _local_trace(questions: list[Question], terms: LocalTerms, loss: Loss, X: Ma
 
 def _movements(question: Question, here: Held, there: Held) -> Iterator[tuple[float, float]]:
     """How far an exact answer moves between two datasets, and how far it may."""
-    relation = here.priced.budget.relation
-    rows, other, loss = here.rows, there.rows, here.loss
+    relation, loss = here.priced.budget.relation, here.loss
+    kind, hosts = type(question), (here.host, there.host)
     if isinstance(question, PROVED_ELSEWHERE):
         return
-    if isinstance(question, Choice):
-        scores, stated = choice_scores(question, rows, loss, relation)
-        yield _range(scores - choice_scores(question, other, loss, relation)[0]), stated
-        return
-    if isinstance(question, RidgeMinimum):
-        one, two = (ridge_minimum(r, loss, question, relation) for r in (rows, other))
-        yield float(np.linalg.norm(one.values - two.values)), one.sensitivity
-        return
-    of = question.of if isinstance(question, Select) else question
-    first, second = measure_any(of, rows, loss), measure_any(of, other, loss)
-    reach = first.reach
-    difference = (first.total - second.total) * first.unit
-    yield float(np.linalg.norm(difference)), reach.l2(relation)
-    yield float(np.max(np.abs(difference) / np.maximum(reach.linf(relation), 1e-300))), 1.0
-    if isinstance(question, Select):
-        free = rows.facts.free
-        change = scores_of(question.score, first.values, free) - scores_of(question.score, second.values, free)
-        yield _range(change), spread(question.score, reach, relation, free)
+    if kind in CHOICES:
+        rule = CHOICES[kind]
+        one, two = (rule.scores(question, host.total(question, loss, None)) for host in hosts)
+        yield _range(one - two), rule.spread(question, relation)
+    elif kind in MINIMA:
+        first, second = (MINIMA[kind].estimate(h.shards, loss, question, relation) for h in hosts)  # type: ignore[misc]
+        yield float(np.linalg.norm(first.values - second.values)), first.sensitivity
+    else:
+        of = question if kind in SUMS else question.of  # type: ignore[union-attr]
+        measured = measure(of, here.host.lattice)
+        sums = [host.total(of, loss, None) for host in hosts]
+        difference = (sums[0] - sums[1]) * measured.unit
+        yield float(np.linalg.norm(difference)), measured.reach.l2(relation)
+        yield float(np.max(np.abs(difference) / np.maximum(measured.reach.linf(relation), 1e-300))), 1.0
+        if isinstance(question, Select):
+            free = here.host.facts.free
+            scores = [scores_of(question.score, np.asarray(total * measured.unit, dtype=float), free) for total in sums]
+            yield _range(scores[0] - scores[1]), spread(question.score, measured.reach, relation, free)
 
 
 def _range(change: Vector) -> float:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import dis
 from collections.abc import Iterator
 from types import CodeType, FunctionType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..facts import Clip
-from ..oracle import Oracle, Question
-from ..oracles import CentralOracle, LocalOracle, RecordingOracle, ReplayOracle
-from ..privacy import Plan
+from ..oracle import Oracle, Question, Terms, Told
+from ..privacy import Answer, Plan
 
 #: Sparse matrices of both kinds.
 Sparse = (sp.spmatrix, sp.sparray)
@@ -29,10 +27,8 @@ class LawBroken(AssertionError):
 class WatchedOracle(Oracle):
     """The doors of another oracle, and nothing behind them: reading anything else names the leak."""
 
-    def __init__(self, inner: RecordingOracle | ReplayOracle | CentralOracle | LocalOracle) -> None:
+    def __init__(self, inner: Oracle) -> None:
         self.facts = inner.facts
-        self.till = inner.till
-        self.terms = inner.terms
         self.__inner = inner
 
     @property
@@ -45,13 +41,24 @@ class WatchedOracle(Oracle):
         """How often the data has been read."""
         return float(self.__inner.passes)
 
-    def answer(self, question: Question, ask: str) -> Any:
+    def answer(self, question: Question, ask: str) -> Told:
         """Pass on."""
         return self.__inner.answer(question, ask)
 
-    def scale(self, ask: str, turn: int, clip: Clip) -> float:
+    @property
+    def terms(self) -> Terms:
+        """Public numbers."""
+        return self.__inner.terms
+
+    @property
+    def unused(self) -> dict[str, int]:
         """Pass on."""
-        return float(self.__inner.scale(ask, turn, clip))
+        return self.__inner.unused
+
+    @property
+    def receipts(self) -> list[Answer]:
+        """Pass on."""
+        return self.__inner.receipts
 
     def deviation(self, question: Question, ask: str, turn: int) -> float:
         """Pass on."""

@@ -1,6 +1,9 @@
-"""Rows, bounds and files: the room that holds what must not leak."""
+"""Rows: what a user brings, the public lattice, and the private parts that hold what must not leak."""
 
 from .bounds import read_bounds
-from .rows import PrivateRows
+from .draws import Deal, Draw
+from .lattice import Lattice
+from .shard import Shard
+from .source import Source
 
-__all__ = ["PrivateRows", "read_bounds"]
+__all__ = ["Deal", "Draw", "Lattice", "Shard", "Source", "read_bounds"]

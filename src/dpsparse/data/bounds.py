@@ -11,6 +11,8 @@ from .declared import plain_bounds
 
 #: Beyond this, squares of sums would not fit a float.
 LARGEST_BOUND = 1e60
+#: Below this, squares of the lattice's unit would vanish.
+SMALLEST_BOUND = 1e-60
 
 HOW_TO_CHOOSE = (
     "Declare row_norm (rows are clipped to this l2 norm) or feature_bound (entries are clipped to [-b, b] or (lo, hi)). "
@@ -57,6 +59,8 @@ def read_bounds(
     largest = np.maximum(np.abs(lower), np.abs(upper)) * np.ones(n_features)
     if largest.max(initial=0.0) > LARGEST_BOUND:
         raise MissingBoundError(f"feature_bound must be below {LARGEST_BOUND:g}; noise grows with it.")
+    if largest.max(initial=0.0) < SMALLEST_BOUND:
+        raise MissingBoundError(f"feature_bound must be above {SMALLEST_BOUND:g}; give the feature in other units.")
     box = float(np.linalg.norm(largest))
     return lower, upper, box if norm is None else min(norm, box)
 
@@ -79,4 +83,4 @@ def read_target_bound(target_bound: object) -> float:
 
 
 def _positive(value: object, name: str) -> float:
-    return checks.positive(value, name, most=LARGEST_BOUND, error=MissingBoundError)
+    return checks.positive(value, name, least=SMALLEST_BOUND, most=LARGEST_BOUND, error=MissingBoundError)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..facts import Facts, Vector
 from ..losses import Loss
 from ..privacy.errors import PrivacyError
-from .blocks import Block, Storage
+from .block import Block
+from .kernels import plain
+from .lattice import Lattice
+from .shard import Shard
 
 #: Rows are shown to randomisers in pieces of about this many entries.
 PIECE_ENTRIES = 2**21
@@ -27,15 +29,17 @@ def pieces(block: Block, dimension: int, entries: int) -> Iterator[Block]:
         yield block.rows(np.arange(start, min(start + count, block.y.size)))
 
 
-def whole_rows(store: Storage, block: Block) -> Vector:
+def whole_rows(block: Block, lattice: Lattice) -> Vector:
     """The rows of a block as they are shown, shifted and with the intercept column, in units of the lattice."""
-    dense = block.x.toarray() if sp.issparse(block.x) else block.x
-    out = np.empty((block.y.size, store.facts.dimension))
-    np.multiply(dense, store.repeat, out=out[:, : store.facts.n_features])
-    if store.shifted:
-        out[:, : store.facts.n_features] -= store.shift
-    out[:, store.facts.n_features :] = store.height
+    out = np.empty((block.y.size, lattice.facts.dimension))
+    out[:, : lattice.facts.n_features] = plain.shifted_columns(block, lattice, np.arange(lattice.facts.n_features))
+    out[:, lattice.facts.n_features :] = lattice.height
     return out
+
+
+def targets_of(shards: Sequence[Shard]) -> Vector:
+    """Targets within their bound, zero for records that do not count: **private**, for local randomisers."""
+    return np.concatenate([np.zeros(0), *(b.y for shard in shards for b in shard.blocks)])
 
 
 class PublicRows:
@@ -47,14 +51,12 @@ class PublicRows:
     mark of records whose target was unusable.
     """
 
-    def __init__(self, store: Storage, blocks: list[Block], loss: Loss) -> None:
-        self._store = store
-        self._blocks = [
-            Block(b.x, np.zeros(b.y.size), np.ones(b.y.size), b.squares, b.largest, whole=b.whole) for b in blocks
-        ]
+    def __init__(self, shards: Sequence[Shard], loss: Loss) -> None:
+        self._shards = [_public(shard) for shard in shards]
+        self._lattice = shards[0].lattice
         self._loss = loss
-        self._anchors = affine_anchors(loss, store.facts)
-        self.n_rows = sum(b.y.size for b in blocks)
+        self._anchors = affine_anchors(loss, self._lattice.facts)
+        self.n_rows = sum(shard.rows for shard in shards)
 
     def gradient(self, w: Vector, labels: Vector) -> Vector:
         r"""Mean gradient at `w` with these labels, each an unbiased estimate of a target: unbiased for the mean gradient.
@@ -63,27 +65,31 @@ class PublicRows:
         can occur, where estimates lie.
         """
         low, high = self._anchors
-        total = np.zeros(self._store.facts.dimension)
+        lattice = self._lattice
+        total = np.zeros(lattice.facts.dimension)
         start = 0
-        for block in self._blocks:
-            y = labels[start : start + block.y.size]
-            start += block.y.size
-            margin = self._margin(block, w)
-            with np.errstate(over="ignore", invalid="ignore"):
-                at_low, at_high = (self._loss.slope(margin, np.full_like(margin, v)) for v in (low, high))
-                slope = at_low + (y - low) / (high - low) * (at_high - at_low)
-            total += self._store.unit * self._store.weighted(block, np.nan_to_num(slope))
+        for shard in self._shards:
+            for block, margin in shard.drawn_margins(w, None):
+                y = labels[start : start + block.y.size]
+                start += block.y.size
+                with np.errstate(all="ignore"):
+                    at_low, at_high = (self._loss.slope(margin, np.full_like(margin, v)) for v in (low, high))
+                    slope = at_low + (y - low) / (high - low) * (at_high - at_low)
+                total += lattice.unit * plain.real_scatter(block, lattice, np.nan_to_num(slope))
         return total / self.n_rows
 
-    def _margin(self, block: Block, w: Vector) -> Vector:
-        """Through the few columns that a sparse model uses."""
-        nonzero = np.flatnonzero(w)
-        if nonzero.size * 8 <= w.size and block.whole:
-            return self._store.margin_change(block, nonzero, w[nonzero])
-        return self._store.margin(block, w)
-
     def __repr__(self) -> str:
-        return f"PublicRows({self.n_rows} rows, {self._store.facts.n_features} features)"
+        return f"PublicRows({self.n_rows} rows, {self._lattice.facts.n_features} features)"
+
+
+def _public(shard: Shard) -> Shard:
+    """The features of a part, without its targets."""
+    public = Shard(shard.lattice, (), shard.first_row)
+    public.blocks = [
+        Block(b.x, np.zeros(b.y.size), np.ones(b.y.size), b.squares, b.largest, whole=b.whole) for b in shard.blocks
+    ]
+    public.rows = shard.rows
+    return public
 
 
 def affine_anchors(loss: Loss, facts: Facts) -> tuple[float, float]:

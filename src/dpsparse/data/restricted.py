@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..facts import Vector
-from .blocks import Block, Indices, Storage
+from .block import Block, Indices
+from .kernels import plain
+from .lattice import Lattice
+from .shard import Shard
 
+#: Coordinates up to which sparse rows are written out, so that sparse and dense rows add up alike.
+WRITTEN_OUT = 256
 #: Rows are scaled to a little less than their bound and norms are stated a little larger, by far more than a sum of
 #: squares over many coordinates can be rounded.
 ROUNDING = 1e-9
@@ -31,22 +37,35 @@ class RestrictedRows:
     norms: Vector
 
 
-def restrict(store: Storage, block: Block, support: Indices, norm: float) -> RestrictedRows:
+def restricted(shards: Iterable[Shard], support: Indices, norm: float) -> RestrictedRows:
+    """All rows on some coordinates, each held within l2 norm `norm`: **private**, for statistics only.
+
+    A statistic is a function of the trusted room with a written stability proof; what it makes of the rows leaves the
+    room only with the noise of that proof. Rows of all parts stand together, so that no sum shows how they were cut.
+    """
+    parts = [restrict(b, shard.lattice, support, norm) for shard in shards for b in shard.blocks if b.y.size]
+    if not parts:
+        return RestrictedRows(np.zeros((0, support.size)), np.zeros(0), np.zeros(0))
+    stack = sp.vstack if sp.issparse(parts[0].x) else np.vstack
+    return RestrictedRows(
+        stack([p.x for p in parts]), np.concatenate([p.y for p in parts]), np.concatenate([p.norms for p in parts])
+    )
+
+
+def restrict(block: Block, lattice: Lattice, support: Indices, norm: float) -> RestrictedRows:
     """The rows of a block on `support`, each scaled down to l2 norm `norm` where it is longer."""
-    features = support < store.facts.n_features
+    features = support < lattice.facts.n_features
     picked = support[features]
-    columns: Any = block.columns(picked)
-    if store.sparse and not store.shifted:
-        x = sp.csr_matrix(columns, dtype=float) * (store.unit * store.repeat)
+    if block.sparse and not lattice.shifted and support.size > WRITTEN_OUT:
+        x = sp.csr_matrix(plain.columns(block, picked), dtype=float) * lattice.unit
         if not features.all():
-            heights = np.full((block.y.size, int((~features).sum())), store.height * store.unit)
+            heights = np.full((block.y.size, int((~features).sum())), lattice.applied_intercept)
             x = sp.hstack([x, heights], format="csr")[:, np.argsort(np.argsort(~features, kind="stable"))]
         norms = np.sqrt(np.asarray(x.multiply(x).sum(axis=1), dtype=float).ravel())
     else:
         x = np.empty((block.y.size, support.size))
-        dense = columns.toarray() if sp.issparse(columns) else columns
-        x[:, features] = (store.repeat * dense - store.shift[picked]) * store.unit
-        x[:, ~features] = store.height * store.unit
+        x[:, features] = plain.shifted_columns(block, lattice, picked) * lattice.unit
+        x[:, ~features] = lattice.applied_intercept
         norms = np.sqrt(np.einsum("ij,ij->i", x, x))
     limit = norm * (1 - ROUNDING)
     shrink = block.alive * (limit / np.maximum(norms, limit) if np.isfinite(norm) else 1.0)

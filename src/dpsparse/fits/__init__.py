@@ -1,6 +1,6 @@
 """The fit itself, without scikit-learn: a request, what is prepared from it, how it is run, and what is stated about it."""
 
-from .oracle import Matrix, Opened, Watcher, hold_rows, make_oracle, open_oracle
+from .oracle import Matrix, Opened, Watcher, open_oracle
 from .prepare import Prepared, per_model, prepare, refuse_doubtful, refuse_unaccepted, refuse_unguarded
 from .progress import ProgressBar
 from .request import (
@@ -34,8 +34,6 @@ __all__ = [
     "coefficients_of",
     "default_delta",
     "fit",
-    "hold_rows",
-    "make_oracle",
     "models_of",
     "open_oracle",
     "per_model",

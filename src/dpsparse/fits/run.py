@@ -134,11 +134,11 @@ def run(
         opened = opener(prepared, X, y, randomness, payment, watcher)
         path = Path() if prepared.request.keep_path else None
         w = prepared.solver.run(opened.oracle, path)
-        if opened.till.unused:
+        if opened.oracle.unused:
             raise PrivacyError(
-                f"the solver left priced asks unused: {opened.till.unused}. A plan must ask for what it prices."
+                f"the solver left priced asks unused: {opened.oracle.unused}. A plan must ask for what it prices."
             )
-        answers.extend(opened.till.answers)
+        answers.extend(opened.oracle.receipts)
         models.append(coefficients_of(w, opened.shift, opened.height))
         paths.extend([] if path is None else [path])
     return Fitted(tuple(models), complete(draft, answers, payment), tuple(paths))

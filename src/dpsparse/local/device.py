@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..data.rows import PrivateRows
+from ..answers import contributions
+from ..data.personal import targets_of
 from ..facts import Clip
+from ..hosts import MemoryHost
 from ..mechanisms import Randomness
 from ..oracle import Gradient, Labels
 from ..privacy import PrivacyError
@@ -80,7 +82,7 @@ class Device:
         row = np.asarray(x, dtype=float).reshape(1, -1)
         if row.shape[1] != self._terms.facts.n_features:
             raise ValueError(f"a row of this protocol has {self._terms.facts.n_features} features.")
-        self._rows = PrivateRows(row, np.array([self._coded(y)]), self._terms.facts)
+        self._host = MemoryHost(row, np.array([self._coded(y)]), self._terms.facts)
         self._number = number
         self._randomness = randomness or Randomness()
         self._lock = threading.Lock()
@@ -120,12 +122,13 @@ class Device:
         name = self._terms.plan.asks[0].name
         if self.protocol.labels:
             randomiser = self._terms.randomiser(Labels(), name)
-            values = self._terms.label_reports(randomiser, self._rows.targets(), self._randomness)
+            values = self._terms.label_reports(randomiser, targets_of(self._host.shards), self._randomness)
             identifier = int(self._number or 0).to_bytes(16, "little")
         else:
             clip = Clip(asked.radius)
-            randomiser = self._terms.randomiser(Gradient(asked.w, clip), name)
-            [own] = self._rows.contributions(self._loss, asked.w, clip, np.ones(1, dtype=bool))
+            question = Gradient(asked.w, clip)
+            randomiser = self._terms.randomiser(question, name)
+            [own] = contributions(question, self._host.shards[0], self._loss, np.ones(1, dtype=bool))
             values = randomiser.reports(own, self._randomness)
             identifier = os.urandom(16)
         return Report(self.protocol.identity, asked.round, identifier, values.ravel()).to_bytes()

@@ -160,7 +160,8 @@ class Protocol:
             raise ValueError("the price or the rounds of a protocol are no numbers.")
         rows = OncePerPerson(labels=self.labels, randomiser=self.randomiser)
         name = "labels" if self.labels else "gradient"
-        plan = Plan(asks=(Ask(name=name, noise=Noise(self.noise), times=self.rounds, rows=rows),))
+        kind = "Labels" if self.labels else "Gradient"
+        plan = Plan(asks=(Ask(name=name, question=kind, noise=Noise(self.noise), times=self.rounds, rows=rows),))
         # an ask of share 1 costs rho = rate, and its strength is sqrt(2 rho)
         priced = replace(price(plan, Budget.zcdp(1.0)), rho_scale=self.strength**2 / 2)
         facts, loss = self.restored_facts(), self.restored_loss()

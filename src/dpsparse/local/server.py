@@ -6,13 +6,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from ..data.lattice import Lattice
+from ..data.personal import PublicRows
 from ..estimators.linear import SparseLinear
-from ..facts import Clip, Facts, Vector
-from ..fits import FitRequest, Fitted, Shape, coefficients_of, hold_rows, prepare
+from ..facts import Facts, Vector
+from ..fits import FitRequest, Fitted, Shape, coefficients_of, prepare
 from ..fits.statement import DEVICES, complete, draft_fit
+from ..hosts import MemoryHost
 from ..oracle import Gradient, Labels, Oracle, Question
+from ..oracles import Till
 from ..oracles.local import LocalTerms, Randomiser
-from ..oracles.till import Till
 from ..privacy import PrivacyError
 from ..privacy.statement import Answer
 from .messages import MessageError, Report, Task
@@ -36,22 +39,33 @@ class _Collected(Oracle):
 
     def __init__(self, facts: Facts, terms: LocalTerms, answers: list[Vector]) -> None:
         self.facts = facts
-        self.terms = terms
+        self._terms = terms
         self.plan = terms.plan
         self.passes = 0.0
-        self.till = Till(self.plan)
+        self._till = Till(self.plan)
         self._answers = list(answers)
 
     def answer(self, question: Question, ask: str) -> Vector:
         """What came in, or a stop."""
-        _, turn = self.till.charge(ask)
+        _, turn = self._till.charge(ask)
         if turn >= len(self._answers):
             raise _Open(question, turn)
         return self._answers[turn].copy()
 
-    def scale(self, ask: str, turn: int, clip: Clip) -> float:
+    @property
+    def terms(self) -> LocalTerms:
         """Public."""
-        return self.terms.scale(ask, turn, clip)
+        return self._terms
+
+    @property
+    def unused(self) -> dict[str, int]:
+        """Rounds that were not asked for."""
+        return self._till.unused
+
+    @property
+    def receipts(self) -> list[Answer]:
+        """Kept by the server."""
+        return self._till.answers
 
     def deviation(self, question: Question, ask: str, turn: int) -> float:
         """Public."""
@@ -225,8 +239,8 @@ class Server:
             raise MessageError("no report has come in this round; it cannot be closed.")
         if isinstance(question, Labels):
             rows = np.array(sorted(self._labels))
-            public = hold_rows(self._features[rows], np.zeros(rows.size), self._facts).public(self._loss)
-            self._facts = self._facts.with_(design=public)
+            host = MemoryHost(self._features[rows], np.zeros(rows.size), self._facts)
+            self._facts = self._facts.with_(design=PublicRows(host.shards, self._loss))
             told = np.array([self._labels[i] for i in rows], dtype=np.int32)
             answer = self._terms.label_values(self._randomiser, told)
         else:
@@ -247,8 +261,8 @@ class Server:
             raise MessageError(f"round {self.round} of {self.protocol.rounds} is open; close it first.")
         model: SparseLinear = clone(self._estimator)
         model.n_features_in_ = self._facts.n_features
-        nobody = hold_rows(np.zeros((0, self._facts.n_features)), np.zeros(0), self._prepared.facts)
-        found = coefficients_of(self._found, nobody.applied_shift, nobody.applied_intercept)
+        lattice = Lattice(self._prepared.facts)
+        found = coefficients_of(self._found, lattice.applied_shift, lattice.applied_intercept)
         statement = complete(draft_fit(self._prepared, (DEVICES,), secure=True), self._receipts)
         return model.keep(Fitted((found,), statement), self._prepared.request.classes)
 

@@ -39,9 +39,20 @@ class Randomness:
 
     def generator(self) -> np.random.Generator:
         """A generator for one release."""
-        if self._children is not None:
-            return np.random.Generator(np.random.PCG64(self._children.spawn(1)[0]))
-        return np.random.Generator(AESCounter(key=int.from_bytes(os.urandom(16), "little")))  # type: ignore[arg-type]
+        child = self._child()
+        if child is not None:
+            return np.random.Generator(np.random.PCG64(child))
+        return np.random.Generator(AESCounter(key=self.key()))  # type: ignore[arg-type]
+
+    def key(self) -> int:
+        """A fresh key of 128 bits, for draws that are made row by row, wherever the rows are."""
+        child = self._child()
+        fresh = os.urandom(16) if child is None else child.generate_state(4).tobytes()
+        return int.from_bytes(fresh, "little")
+
+    def _child(self) -> np.random.SeedSequence | None:
+        """A seed of its own for one release, where there is a seed."""
+        return None if self._children is None else self._children.spawn(1)[0]
 
     def __repr__(self) -> str:
         return "Randomness(secure)" if self.secure else "Randomness(seeded: not private)"

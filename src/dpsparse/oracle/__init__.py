@@ -6,7 +6,7 @@ of scores that such a sum gives. Every door takes a question and the name of an 
 returns something that may be published. Nothing here assumes where the rows are: sums add up over parts.
 """
 
-from .protocol import Oracle, Path, Solver
+from .protocol import Oracle, Path, Solver, Terms, Told
 from .questions import (
     AbsoluteMeans,
     Centred,
@@ -74,6 +74,8 @@ __all__ = [
     "Sum",
     "SupportVotes",
     "Tally",
+    "Terms",
+    "Told",
     "TypicalEntry",
     "ValidationLoss",
     "Vertex",

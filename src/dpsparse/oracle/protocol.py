@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..facts import Clip, Facts, Vector
 from ..privacy.budget import Budget
 from ..privacy.plan import Plan
+from ..privacy.statement import Answer
 from .questions import (
     AbsoluteMeans,
     Count,
@@ -29,6 +31,26 @@ from .questions import (
     WeightedGradient,
 )
 from .scores import Score
+
+#: An answer: numbers, or the positions that were selected.
+Told = NDArray[Any]
+
+
+class Terms(Protocol):
+    """What is known beforehand about the answers of a plan: public numbers, and no rows."""
+
+    @property
+    def plan(self) -> Plan:
+        """What may be asked."""
+        ...
+
+    def branch(self, name: str) -> Terms:
+        """The terms once a branch of the plan is taken."""
+        ...
+
+    def deviation(self, question: Question, ask: str, turn: int) -> float:
+        """Standard deviation of the noise in every number of an answer."""
+        ...
 
 
 class Oracle(ABC):
@@ -49,16 +71,27 @@ class Oracle(ABC):
     passes: float
 
     @abstractmethod
-    def answer(self, question: Question, ask: str) -> Any:
-        """Charge the ask, then answer. Refuses what was not priced."""
-
-    @abstractmethod
-    def scale(self, ask: str, turn: int, clip: Clip) -> float:
-        """Noise of an answer in the units of a mean gradient: its standard deviation, or the scale of a selection."""
+    def answer(self, question: Question, ask: str) -> Told:
+        """Charge the ask, then answer. Refuses, before anything is charged, what was not priced or cannot be answered."""
 
     @abstractmethod
     def deviation(self, question: Question, ask: str, turn: int) -> float:
-        """Standard deviation of the noise in every number of an answer to this question, in the units of the answer."""
+        """Standard deviation of the noise in every number of the answer to a sum, in the units of the answer."""
+
+    @property
+    @abstractmethod
+    def terms(self) -> Terms:
+        """How much noise answers get from here on: public numbers."""
+
+    @property
+    @abstractmethod
+    def unused(self) -> dict[str, int]:
+        """Turns that were priced and not asked for."""
+
+    @property
+    @abstractmethod
+    def receipts(self) -> list[Answer]:
+        """What was drawn so far, for the statement."""
 
     @abstractmethod
     def choose(self, branch: str) -> None:

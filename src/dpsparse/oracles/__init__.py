@@ -2,7 +2,19 @@
 
 from .central import CentralOracle
 from .exact import ExactOracle
-from .local import LocalOracle, answering
+from .local import LocalOracle
+from .make import make_oracle
 from .replay import RecordingOracle, ReplayOracle
+from .till import Payment, Till, Watcher
 
-__all__ = ["CentralOracle", "ExactOracle", "LocalOracle", "RecordingOracle", "ReplayOracle", "answering"]
+__all__ = [
+    "CentralOracle",
+    "ExactOracle",
+    "LocalOracle",
+    "Payment",
+    "RecordingOracle",
+    "ReplayOracle",
+    "Till",
+    "Watcher",
+    "make_oracle",
+]

@@ -1,32 +1,30 @@
 r"""The central oracle: a trusted curator holds the rows and answers with noise.
 
-An answer is told in five lines: charge; take the exact integer sum; know how far neighbours can move it; add noise of
-the priced multiple of that; divide by the public number of rows.
+An answer is told in five lines: charge; add up the exact integers of all shards; know how far neighbours can move them; add noise
+of the priced multiple of that; divide by the public number of rows.
 
 Guarantee
 ---------
-`measure` bounds what one record contributes, `Reach` turns that into a sensitivity for the adjacency, and `PricedPlan`
-says which multiple of it the noise must be. Before Gaussian or Laplace noise the fine integer sum is rounded to a coarser
-lattice of step :math:`h`, so that a bin of it holds many floats of the sampler. Rounding moves each coordinate by at most
-h/2, so two sums that differed by :math:`\Delta` differ by less than :math:`\Delta + h` per coordinate afterwards: l2
-sensitivities grow by :math:`h\sqrt m` and l1 sensitivities by :math:`hm` for an answer of m coordinates; by the l2 and l1
-norms of the steps where each coordinate has its own (`weighted`). That term is
-part of the stated sensitivity; h is a millionth of one record's bound. Where rows are sampled the price counts in norms of
-one record, which is present or not, so the term is counted once for each of the :math:`\kappa` records. Selections release
-an index only and use the fine sum. Minimisers and votes come from `statistics`, with the sensitivity that is proved there.
+`answers` bounds what one record contributes, `Reach` turns that into a sensitivity for the adjacency, `PricedTerms` adds the rounding
+of the released lattice, and `PricedPlan` says which multiple of it the noise must be. Selections release an index only and use the
+fine sum. Minimisers come from `statistics`, with the sensitivity that is proved there. Everything that is public about a question is
+checked before it is charged, and nothing private is looked at before that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..accounting.pricing import PricedPlan
-from ..data.rows import PrivateRows
-from ..facts import Clip, Vector
+from ..answers import CHOICES, MINIMA, SUMS, VOTE_RANGE, Measure, measure, rounding, scores_of, spread, votes
+from ..data.draws import Draw
+from ..data.shard import Shard
+from ..facts import Vector
+from ..hosts import Host
 from ..losses import Loss, guard
 from ..mechanisms import (
     Randomness,
@@ -37,102 +35,72 @@ from ..mechanisms import (
     lattice_laplace,
     permute_and_flip,
 )
-from ..oracle import (
-    Choice,
-    Gradient,
-    Indices,
-    Labels,
-    Oracle,
-    PerturbedMinimum,
-    Polish,
-    Question,
-    RidgeMinimum,
-    Select,
-    Sum,
-    SupportVotes,
-    Tally,
-    Weighted,
-)
+from ..oracle import Choice, Indices, Minimum, PerturbedMinimum, Question, Select, Sum, SupportVotes, Told
 from ..privacy.errors import PrivacyError
 from ..privacy.plan import Ask, Noise, PoissonRows
 from ..privacy.statement import Answer
-from ..statistics import (
-    VOTE_RANGE,
-    Estimate,
-    output_sensitivity,
-    perturbed_minimum,
-    proven_offset,
-    ridge_minimum,
-    split,
-    votes,
-)
-from .measure import Measurement, Reach, measure
-from .polish import choice_scores, polish_sum
-from .scores import scores_of, spread
-from .tallies import tally
+from ..statistics import Estimate, output_sensitivity, perturbed_minimum, proven_offset, split
+from .base import ChargedOracle, check_answerable, check_kind, check_plan, share_of_columns, share_of_rows
 from .terms import PricedTerms
-from .till import Till
-from .weighted import measure_weighted
+from .till import Payment, Watcher
+
+Computation = Callable[[], Told]
 
 
-class CentralOracle(Oracle):
-    """Rows, loss, priced plan and randomness; its public methods are noisy answers.
+class CentralOracle(ChargedOracle):
+    """Rows on a host, loss, priced plan and randomness; its public methods are noisy answers.
 
     Parameters
     ----------
-    rows : PrivateRows
+    host : Host
     loss : Loss
     priced : PricedPlan
     randomness : Randomness
-    on_charge : callable, optional
-        Told the name of every ask that is charged (for progress bars).
+    payment : Payment, optional
+        Started before the first answer.
+    watcher : callable, optional
+        Told the name of every ask that is charged.
     """
 
     def __init__(
         self,
-        rows: PrivateRows,
+        host: Host,
         loss: Loss,
         priced: PricedPlan,
         randomness: Randomness,
-        on_charge: Callable[[str], None] | None = None,
+        payment: Payment | None = None,
+        watcher: Watcher | None = None,
     ) -> None:
-        self.facts = rows.facts
+        check_plan(priced.plan, host)
+        super().__init__(host.facts, priced.plan, payment, watcher)
         self.priced = priced
-        self.plan = priced.plan
-        self.passes = 0.0
-        self.till = Till(priced.plan, on_charge)
-        self._rows = rows
+        self._host = host
         self._loss = guard(loss)
         self._randomness = randomness
+        self._ways: dict[type, Callable[..., Computation]] = {
+            Select: self._selection,
+            SupportVotes: self._vote,
+            **dict.fromkeys(SUMS, self._sum),
+            **dict.fromkeys(CHOICES, self._choice),
+            **dict.fromkeys(MINIMA, self._estimate),
+            PerturbedMinimum: self._perturbed,
+        }
 
-    def answer(self, question: Question, ask: str) -> Any:
-        """Charge, measure, protect."""
-        if isinstance(question, Labels):
-            raise PrivacyError("labels are randomised by the people they are about; plan them with OncePerPerson().")
-        paid, turn = self.till.charge(ask)
-        chosen = None
-        if isinstance(paid.rows, PoissonRows):
-            chosen = self._rows.sample(paid.rows.rate, self._randomness.generator())
+    def answer(self, question: Question, ask: str) -> Told:
+        """Check what is public, charge, compute, protect."""
+        paid, turn = self.till.next(ask)
+        check_kind(question, paid)
+        check_answerable(type(question), paid, self._host)
+        compute = self._ways[type(question)](question, paid, turn)
+        self.till.charge(ask)
         self.passes += share_of_rows(paid) * share_of_columns(question, self.facts.dimension)
-        if isinstance(question, Select):
-            return self._select(paid, turn, question, self._measure(question.of, chosen))
-        if isinstance(question, Choice):
-            _every_row(paid)
-            scores, moved = choice_scores(question, self._rows, self._loss, self.priced.budget.relation)
-            return self._choose(paid, turn, scores, moved, 1, np.arange(scores.size))
-        if isinstance(question, PerturbedMinimum | RidgeMinimum | SupportVotes):
-            return self._statistic(paid, turn, question)
-        return self._release(paid, turn, self._measure(question, chosen))
+        return compute()
 
     def choose(self, branch: str) -> None:
         """Go on with a branch of the plan, at its price."""
         self.till.choose(branch)
         self.priced = self.priced.branch(branch)
         self.plan = self.priced.plan
-
-    def scale(self, ask: str, turn: int, clip: Clip) -> float:
-        """Noise of a gradient within `clip`: its standard deviation, or the scale of a selection by unit steps."""
-        return self.terms.scale(ask, turn, clip)
 
     def deviation(self, question: Question, ask: str, turn: int) -> float:
         """Noise of an answer to a question."""
@@ -141,81 +109,113 @@ class CentralOracle(Oracle):
     @property
     def terms(self) -> PricedTerms:
         """How much noise answers get from here on: public."""
-        return PricedTerms(self.priced, self._rows)
+        return PricedTerms(self.priced, self._host.lattice)
 
-    # ---------------------------------------------------------------------------------------------- inside
+    # ---------------------------------------------------------------------------------------------- sums
 
-    def _measure(self, question: Sum, chosen: NDArray[np.bool_] | None) -> Measurement:
-        return measure_any(question, self._rows, self._loss, chosen)
+    def _sum(self, question: Sum, ask: Ask, turn: int) -> Computation:
+        """A noisy sum, divided by what is public."""
+        if ask.noise not in (Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN, Noise.LAPLACE):
+            raise PrivacyError(f"{str(ask.noise)!r} noise cannot protect a vector.")
+        return partial(self._release, question, ask, turn, measure(question, self._host.lattice))
 
-    def _release(self, ask: Ask, turn: int, measured: Measurement) -> Vector:
+    def _release(self, question: Sum, ask: Ask, turn: int, measured: Measure) -> Vector:
         """Round to the released lattice, add the priced noise, divide by what is public."""
-        unit: Any = measured.unit * measured.coarse
-        coarse = (measured.total + measured.coarse // 2) // measured.coarse
+        total = self._total(question, ask)
+        coarse = (total + measured.coarse // 2) // measured.coarse
         cost = self.priced.cost(ask.name, turn)
-        sensitivity = self._sensitivity(ask, measured.reach, unit)
+        sensitivity = self.terms.sensitivity(measured, ask)
         scale = sensitivity / cost.strength
-        noisy = self._add(ask.noise, coarse, scale / unit)
+        noisy = self._add(ask.noise, coarse, scale / measured.step)
         self.till.receipt(Answer(ask.name, ask.noise, 1, cost.sampling_rate, sensitivity, scale))
-        return np.asarray(noisy * (unit / (cost.sampling_rate * self.facts.n_rows)))
+        return np.asarray(noisy * (measured.step / self.terms.divisor(ask.name, turn)))
 
-    def _sensitivity(self, ask: Ask, reach: Reach, unit: float | Vector) -> float:
-        relation = self.priced.budget.relation
-        steps = unit * np.ones(reach.entry.size)
-        if ask.noise is Noise.LAPLACE:
-            return reach.l1(relation) + float(steps.sum())
-        records = relation.kappa if isinstance(ask.rows, PoissonRows) else 1
-        return reach.l2(relation) + records * float(np.linalg.norm(steps))
+    def _total(self, question: Sum | Choice, ask: Ask) -> NDArray[np.int64]:
+        """The exact integers of all rows, or of a sample."""
+        draw = Draw(ask.rows.rate, self._randomness.key()) if isinstance(ask.rows, PoissonRows) else None
+        return self._host.total(question, self._loss, draw)
 
     def _add(self, noise: Noise, total: NDArray[np.int64], scale: float | Vector) -> Vector:
-        if noise is Noise.GAUSSIAN:
-            return lattice_gaussian(total, scale, self._randomness)
-        if noise is Noise.DISCRETE_GAUSSIAN:
-            return discrete_gaussian(total, scale)
         if noise is Noise.LAPLACE:
             return lattice_laplace(total, scale, self._randomness)
-        raise PrivacyError(f"{str(noise)!r} noise cannot protect a vector.")
+        if noise is Noise.DISCRETE_GAUSSIAN:
+            return discrete_gaussian(total, scale)
+        return lattice_gaussian(total, scale, self._randomness)
 
-    def _select(self, ask: Ask, turn: int, question: Select, measured: Measurement) -> Indices:
-        """Score, then let the priced noise choose among the candidates."""
-        cost = self.priced.cost(ask.name, turn)
-        divisor = cost.sampling_rate * self.facts.n_rows
-        scores = scores_of(question.score, measured.values / divisor, self.facts.free)
-        sensitivity = spread(question.score, measured.reach, self.priced.budget.relation, self.facts.free) / divisor
-        keep = np.ones(scores.size, dtype=bool)
-        if question.excluded is not None:
-            keep[question.excluded] = False
-        return self._choose(ask, turn, scores, sensitivity, question.count, np.flatnonzero(keep))
+    # ---------------------------------------------------------------------------------------------- selections
+
+    def _selection(self, question: Select, ask: Ask, turn: int) -> Computation:
+        """The candidates with the largest scores of a sum."""
+        measured, lattice = measure(question.of, self._host.lattice), self._host.lattice
+        divisor = self.terms.divisor(ask.name, turn)
+        moved = spread(question.score, measured.reach, self.priced.budget.relation, self.facts.free) / divisor
+        largest = lattice.largest_total * float(np.max(measured.unit)) / divisor
+        sensitivity = moved + rounding(question.score, largest)
+        _check_count(question.count, ask)
+
+        def compute() -> Indices:
+            mean = np.asarray(self._total(question.of, ask) * measured.unit / divisor, dtype=float)
+            scores = scores_of(question.score, mean, self.facts.free)
+            keep = np.ones(scores.size, dtype=bool)
+            if question.excluded is not None:
+                keep[question.excluded] = False
+            return self._choose(ask, turn, scores, sensitivity, question.count, np.flatnonzero(keep))
+
+        return compute
+
+    def _choice(self, question: Choice, ask: Ask, turn: int) -> Computation:
+        """The candidate with the best score of counts."""
+        rule = CHOICES[type(question)]
+        moved = rule.spread(question, self.priced.budget.relation)
+        _check_count(1, ask)
+
+        def compute() -> Indices:
+            scores = rule.scores(question, self._total(question, ask))
+            return self._choose(ask, turn, scores, moved, 1, np.arange(scores.size))
+
+        return compute
+
+    def _vote(self, question: SupportVotes, ask: Ask, turn: int) -> Computation:
+        """The features with the most votes."""
+        _check_count(question.count, ask)
+
+        def compute() -> Indices:
+            counted = votes(self._shards, self._loss, question, self._randomness.key())
+            return self._choose(ask, turn, counted, VOTE_RANGE, question.count, np.arange(counted.size))
+
+        return compute
 
     def _choose(
         self, ask: Ask, turn: int, scores: Vector, sensitivity: float, count: int, candidates: Indices
     ) -> Indices:
         """The candidates that the priced noise chooses."""
-        if count != ask.draws:
-            raise PrivacyError(f"ask {ask.name!r} was priced for {ask.draws} selections a turn, not {count}.")
         cost = self.priced.cost(ask.name, turn)
         scale = sensitivity / cost.strength
         if ask.noise is Noise.GUMBEL:
             best = gumbel_top_k(scores[candidates], count, scale, self._randomness)
-        elif ask.noise is Noise.PERMUTE_AND_FLIP and count == 1:
-            best = np.array([permute_and_flip(scores[candidates], scale, self._randomness)])
         else:
-            raise PrivacyError(f"ask {ask.name!r} cannot select with {str(ask.noise)!r} noise.")
+            best = np.array([permute_and_flip(scores[candidates], scale, self._randomness)])
         self.till.receipt(Answer(ask.name, ask.noise, count, cost.sampling_rate, sensitivity, scale))
         return candidates[best]
 
-    def _statistic(self, ask: Ask, turn: int, question: PerturbedMinimum | RidgeMinimum | SupportVotes) -> Any:
-        """A minimiser or votes, protected as its proof says."""
-        _every_row(ask)
-        if isinstance(question, SupportVotes):
-            counted = votes(self._rows, self._loss, question, self._randomness.generator())
-            return self._choose(ask, turn, counted, VOTE_RANGE, question.count, np.arange(counted.size))
-        if isinstance(question, PerturbedMinimum):
-            return self._perturbed(ask, turn, question)
-        estimate = ridge_minimum(self._rows, self._loss, question, self.priced.budget.relation)
-        return self._publish(ask, ask.noise, estimate, self.priced.cost(ask.name, turn).strength)
+    # ---------------------------------------------------------------------------------------------- statistics
 
-    def _perturbed(self, ask: Ask, turn: int, question: PerturbedMinimum) -> Vector:
+    @property
+    def _shards(self) -> tuple[Shard, ...]:
+        """The rows, which `check_answerable` knows to be in one place."""
+        assert self._host.shards is not None
+        return self._host.shards
+
+    def _estimate(self, question: Minimum, ask: Ask, turn: int) -> Computation:
+        """A minimiser, protected as its proof says."""
+        _check_estimate(ask, ask.noise)
+        rule = MINIMA[type(question)]
+        assert rule.estimate is not None
+        strength = self.priced.cost(ask.name, turn).strength
+        estimate = partial(rule.estimate, self._shards, self._loss, question, self.priced.budget.relation)
+        return lambda: self._publish(ask, ask.noise, estimate(), strength)
+
+    def _perturbed(self, question: PerturbedMinimum, ask: Ask, turn: int) -> Computation:
         """Tilt the objective, minimise it, and cover what keeps the minimum from being exact."""
         cost = self.priced.cost(ask.name, turn)
         offset = proven_offset(question, self._loss)
@@ -225,55 +225,34 @@ class CentralOracle(Oracle):
             )
         tilted, finished = split(cost.strength)
         sensitivity = self.priced.budget.kappa * question.clip.norm
-        tilt = gaussian_tilt(question.support.size, sensitivity / tilted, self._randomness)
-        found = perturbed_minimum(self._rows, self._loss, question, tilt)
-        self.till.receipt(Answer(ask.name, ask.noise, 1, 1.0, sensitivity, sensitivity / tilted, cost.offset))
-        estimate = Estimate(found, output_sensitivity(question, self.facts.n_rows), units=2.0**12)
-        return self._publish(ask, Noise.GAUSSIAN, estimate, finished, f"{ask.name}, its rounding")
+
+        def compute() -> Vector:
+            tilt = gaussian_tilt(question.support.size, sensitivity / tilted, self._randomness)
+            found = perturbed_minimum(self._shards, self._loss, question, tilt)
+            self.till.receipt(Answer(ask.name, ask.noise, 1, 1.0, sensitivity, sensitivity / tilted, cost.offset))
+            estimate = Estimate(found, output_sensitivity(question, self.facts.n_rows), units=2.0**12)
+            return self._publish(ask, Noise.GAUSSIAN, estimate, finished, f"{ask.name}, its rounding")
+
+        return compute
 
     def _publish(self, ask: Ask, noise: Noise, estimate: Estimate, strength: float, name: str | None = None) -> Vector:
         """Put an estimate on its lattice and add noise."""
-        if noise not in (Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN):
-            raise PrivacyError(f"ask {ask.name!r}: an estimate is protected by Gaussian noise, not {str(noise)!r}.")
         sensitivity = estimate.rounded_sensitivity
         scale = sensitivity / strength
         noisy = self._add(noise, estimate.lattice(), scale / estimate.unit)
         self.till.receipt(Answer(name or ask.name, noise, 1, 1.0, sensitivity, scale))
         return noisy * estimate.unit
 
-    def __repr__(self) -> str:
-        return f"CentralOracle({self.plan!r})"
 
-    def __reduce__(self) -> Any:
-        raise TypeError("an oracle holds rows and is not copied or stored.")
-
-
-def _every_row(ask: Ask) -> None:
-    if isinstance(ask.rows, PoissonRows):
-        raise PrivacyError(f"ask {ask.name!r}: a statistic is asked of every row; plan it with EveryRow().")
+def _check_count(count: int, ask: Ask) -> None:
+    """Refuse a selection that was not priced."""
+    if count != ask.draws:
+        raise PrivacyError(f"ask {ask.name!r} was priced for {ask.draws} selections a turn, not {count}.")
+    if ask.noise is not Noise.GUMBEL and not (ask.noise is Noise.PERMUTE_AND_FLIP and count == 1):
+        raise PrivacyError(f"ask {ask.name!r} cannot select with {str(ask.noise)!r} noise.")
 
 
-def measure_any(question: Sum, rows: PrivateRows, loss: Loss, chosen: NDArray[np.bool_] | None = None) -> Measurement:
-    """The exact sum that answers a question, of whichever family. Private: audits look at it on made-up rows."""
-    if isinstance(question, Weighted):
-        return measure_weighted(question, rows, loss, chosen)
-    if isinstance(question, Polish):
-        if chosen is not None:
-            raise PrivacyError("polishing asks every row; plan it with EveryRow().")
-        return polish_sum(question, rows, loss)
-    if isinstance(question, Tally):
-        if chosen is not None:
-            raise PrivacyError("tallies are taken over every row; plan them with EveryRow().")
-        return tally(question, rows, loss)
-    return measure(question, rows, loss, chosen)
-
-
-def share_of_rows(ask: Ask) -> float:
-    """The expected part of the rows that answer an ask: public, unlike the part that does."""
-    return ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
-
-
-def share_of_columns(question: Question, dimension: int) -> float:
-    """The part of the coordinates that a question reads: one, unless it names a support."""
-    named = question.support if isinstance(question, Gradient) else None
-    return 1.0 if named is None else named.size / dimension
+def _check_estimate(ask: Ask, noise: Noise) -> None:
+    """Refuse noise that an estimate's proof does not cover."""
+    if noise not in (Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN):
+        raise PrivacyError(f"ask {ask.name!r}: an estimate is protected by Gaussian noise, not {str(noise)!r}.")

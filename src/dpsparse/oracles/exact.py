@@ -3,42 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from ..data.rows import PrivateRows
-from ..facts import Clip
+from ..answers import CHOICES, MINIMA, SUMS, exact_votes, part, scores_of, sum_rule
+from ..data.draws import Draw
+from ..facts import Vector
+from ..hosts import Host
 from ..losses import Loss
-from ..oracle import (
-    Choice,
-    Labels,
-    Oracle,
-    PerturbedMinimum,
-    Polish,
-    Question,
-    RidgeMinimum,
-    Select,
-    SupportVotes,
-    Tally,
-    Weighted,
-)
-from ..privacy.adjacency import Adjacency
+from ..oracle import Choice, Indices, Minimum, Question, Select, Sum, SupportVotes, Told
 from ..privacy.errors import PrivacyError
-from ..privacy.plan import Noise, Plan, PoissonRows
+from ..privacy.plan import Ask, Noise, Plan, PoissonRows
 from ..privacy.statement import Answer
-from ..statistics import votes
-from .central import share_of_columns, share_of_rows
-from .measure import exact_estimate, exact_mean
-from .polish import choice_scores, exact_polish
-from .scores import scores_of
-from .tallies import exact_tally
+from .base import ChargedOracle, check_answerable, check_kind, check_plan, share_of_columns, share_of_rows
 from .terms import NoNoise
-from .till import Till
-from .weighted import exact_weighted
+from .till import Payment, Watcher
 
 
-class ExactOracle(Oracle):
+class ExactOracle(ChargedOracle):
     """Answers the same asks as the central oracle, exactly. What it returns must not be published.
 
     Clips of what polishing asks stay: there they are part of the question, quantiles that the solver chose.
@@ -46,63 +28,71 @@ class ExactOracle(Oracle):
 
     def __init__(
         self,
-        rows: PrivateRows,
+        host: Host,
         loss: Loss,
         plan: Plan,
         generator: np.random.Generator,
-        on_charge: Callable[[str], None] | None = None,
+        payment: Payment | None = None,
+        watcher: Watcher | None = None,
     ) -> None:
-        self.facts = rows.facts
-        self.plan = plan
-        self.passes = 0.0
-        self.till = Till(plan, on_charge)
-        self._rows = rows
+        check_plan(plan, host)
+        super().__init__(host.facts, plan, payment, watcher)
+        if host.shards is None:
+            raise PrivacyError("exact answers need all rows in one place, and this host keeps them apart.")
+        self._host = host
+        self._shards = host.shards
         self._loss = loss
         self._generator = generator
+        self._ways: dict[type, Callable[..., Told]] = {
+            Select: self._select,
+            SupportVotes: self._vote,
+            **dict.fromkeys(SUMS, self._mean),
+            **dict.fromkeys(CHOICES, self._choice),
+            **dict.fromkeys(MINIMA, self._minimum),
+        }
 
-    def answer(self, question: Question, ask: str) -> Any:
+    def answer(self, question: Question, ask: str) -> Told:
         """Charge and answer, without protection."""
-        if isinstance(question, Labels):
-            raise PrivacyError("labels are randomised by the people they are about; plan them with OncePerPerson().")
-        paid, _ = self.till.charge(ask)
+        paid, _ = self.till.next(ask)
+        check_kind(question, paid)
+        check_answerable(type(question), paid, self._host)
+        self.till.charge(ask)
         rate = share_of_rows(paid)
         self.passes += rate * share_of_columns(question, self.facts.dimension)
         self.till.receipt(Answer(ask, Noise.NONE, paid.draws, rate, 0.0, 0.0))
-        chosen = self._rows.sample(rate, self._generator) if isinstance(paid.rows, PoissonRows) else None
-        if isinstance(question, PerturbedMinimum | RidgeMinimum):
-            return exact_estimate(question, self._rows, self._loss)
-        if isinstance(question, SupportVotes):
-            counted = votes(self._rows, self._loss, question, self._generator, exact=True)
-            return np.argsort(-counted, kind="stable")[: question.count]
-        if isinstance(question, Weighted):
-            return exact_weighted(question, self._rows, self._loss, rate * self.facts.n_rows)
-        if isinstance(question, Tally):
-            return exact_tally(question, self._rows, self._loss) / self.facts.n_rows
-        if isinstance(question, Choice):
-            scores, _ = choice_scores(question, self._rows, self._loss, Adjacency.REPLACE_ONE)
-            return np.array([np.argmax(scores)])
-        of = question.of if isinstance(question, Select) else question
-        if isinstance(of, Polish):
-            mean = exact_polish(of, self._rows, self._loss, rate * self.facts.n_rows)
-        else:
-            mean = exact_mean(of, self._rows, self._loss, rate * self.facts.n_rows, chosen)
-        if not isinstance(question, Select):
-            return mean
-        scores = scores_of(question.score, mean, self.facts.free)
+        return self._ways[type(question)](question, paid)
+
+    def _mean(self, question: Sum, ask: Ask) -> Vector:
+        draw = Draw(ask.rows.rate, self._key()) if isinstance(ask.rows, PoissonRows) else None
+        total = sum_rule(question).exact(question, self._shards, self._loss, draw)
+        return total / (share_of_rows(ask) * self.facts.n_rows)
+
+    def _select(self, question: Select, ask: Ask) -> Indices:
+        scores = scores_of(question.score, self._mean(question.of, ask), self.facts.free)
         if question.excluded is not None:
             scores[question.excluded] = -np.inf
         if question.count > np.count_nonzero(scores > -np.inf):
             raise PrivacyError(f"cannot select {question.count} of {np.count_nonzero(scores > -np.inf)} candidates.")
         return np.argsort(-scores, kind="stable")[: question.count]
 
+    def _choice(self, question: Choice, ask: Ask) -> Indices:
+        counts = sum(part(question, shard, self._loss, None) for shard in self._shards)
+        return np.array([np.argmax(CHOICES[type(question)].scores(question, np.asarray(counts)))])
+
+    def _vote(self, question: SupportVotes, ask: Ask) -> Indices:
+        counted = exact_votes(self._shards, self._loss, question, self._key())
+        return np.argsort(-counted, kind="stable")[: question.count]
+
+    def _minimum(self, question: Minimum, ask: Ask) -> Vector:
+        return MINIMA[type(question)].exact(question, self._shards, self._loss)
+
+    def _key(self) -> int:
+        return int.from_bytes(self._generator.bytes(16), "little")
+
     def choose(self, branch: str) -> None:
         """Go on with a branch of the plan."""
         self.till.choose(branch)
         self.plan = self.till.plan
-
-    def scale(self, ask: str, turn: int, clip: Clip) -> float:
-        """No noise."""
-        return 0.0
 
     def deviation(self, question: Question, ask: str, turn: int) -> float:
         """No noise."""

@@ -1,11 +1,11 @@
-r"""The local oracle: every person randomises the own answer, and nobody else sees it.
+r"""The local oracle: every person randomises their own answer, and nobody else sees it.
 
-An answer is told in four lines: charge; each person of this turn's group computes the own clipped gradient, or takes the own
-label; a local randomiser turns it into a report; reports are added up, and the mean is unbiased.
+An answer is told in four lines: charge; each person of this turn's group computes their own clipped gradient, or takes their
+own label; a local randomiser turns it into a report; reports are added up, and the mean is unbiased.
 
 Guarantee
 ---------
-What one person contributes is a function of that record and of public things, held within a public bound (`PrivateRows`). The
+What one person contributes is a function of that record and of public things, held within a public bound (`answers.contributions`). The
 randomiser is as private as the price says for *any two* values within the bound. People are dealt into groups by their
 position and public chance (`OncePerPerson`), so one record touches one report; whoever sees all reports, and not only their
 mean, learns no more than the price allows. Here the protocol is simulated: rows and reports live in one process.
@@ -15,27 +15,28 @@ mean, learns no more than the price allows. Here the protocol is simulated: rows
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..accounting.pricing import PricedPlan
-from ..data.personal import PIECE_ENTRIES
-from ..data.rows import PrivateRows
-from ..facts import Clip, Facts, Vector
+from ..answers import contributions
+from ..data.personal import PIECE_ENTRIES, PublicRows, targets_of
+from ..data.shard import Shard
+from ..facts import Facts, Vector
+from ..hosts import Host
 from ..losses import Loss, guard
 from ..mechanisms import Randomness
 from ..mechanisms.local import LocalGaussian, Piecewise, PrivUnit, RandomisedResponse, TwoPoint, best_scalar
-from ..oracle import Gradient, Labels, Oracle, Question
+from ..oracle import Gradient, Labels, Question
 from ..privacy.errors import PrivacyError
 from ..privacy.participation import OncePerPerson
 from ..privacy.plan import Ask, Noise, Plan
 from ..privacy.statement import Answer
-from .central import CentralOracle
-from .till import Till
+from .base import ChargedOracle, check_kind
+from .till import Payment, Watcher
 
 Randomiser = TwoPoint | Piecewise | RandomisedResponse | PrivUnit | LocalGaussian
 
@@ -121,10 +122,6 @@ class LocalTerms:
         """Estimates of targets from reports."""
         return np.asarray(self.centre + reports.astype(float) * randomiser.unit)
 
-    def scale(self, ask: str, turn: int, clip: Clip) -> float:
-        """Standard deviation of a mean gradient within `clip`, on average over coordinates."""
-        return self.deviation(Gradient(self.facts.first(), clip), ask, turn)
-
     def deviation(self, question: Question, ask: str, turn: int) -> float:
         """At most this standard deviation, on average over the coordinates of a mean gradient; of one label."""
         randomiser = self.randomiser(question, ask, turn)
@@ -140,18 +137,20 @@ def _once(ask: Ask) -> OncePerPerson:
     return ask.rows
 
 
-class LocalOracle(Oracle):
-    """People, simulated on one machine; each answers one turn with a report of the own.
+class LocalOracle(ChargedOracle):
+    """People, simulated on one machine; each answers one turn with a report of their own.
 
     Parameters
     ----------
-    rows : PrivateRows
-        One row for each person.
+    host : Host
+        One row for each person, in one place.
     loss : Loss
     priced : PricedPlan
         Every ask ``OncePerPerson``.
     randomness : Randomness
-    on_charge : callable, optional
+    payment : Payment, optional
+        Started before the first answer.
+    watcher : callable, optional
         Told the name of every ask that is charged.
     entries : int
         People report in pieces of about this many numbers; a matter of memory.
@@ -159,11 +158,12 @@ class LocalOracle(Oracle):
 
     def __init__(
         self,
-        rows: PrivateRows,
+        host: Host,
         loss: Loss,
         priced: PricedPlan,
         randomness: Randomness,
-        on_charge: Callable[[str], None] | None = None,
+        payment: Payment | None = None,
+        watcher: Watcher | None = None,
         *,
         entries: int = PIECE_ENTRIES,
     ) -> None:
@@ -171,44 +171,50 @@ class LocalOracle(Oracle):
             raise PrivacyError(
                 "the local oracle answers plans in which each person speaks once, and this is another one."
             )
-        if rows.targets().size != rows.facts.n_rows:
+        if host.shards is None:
+            raise PrivacyError("people are simulated in one place, and this host keeps rows apart.")
+        self._shards: tuple[Shard, ...] = host.shards
+        if sum(shard.rows for shard in self._shards) != host.facts.n_rows:
             raise PrivacyError("the number of people must be the declared one; use adjacency='replace-one'.")
-        self.facts = rows.facts.with_(design=rows.public(loss)) if priced.plan.labels_only else rows.facts
+        public = priced.plan.labels_only
+        facts = host.facts.with_(design=PublicRows(self._shards, loss)) if public else host.facts
+        super().__init__(facts, priced.plan, payment, watcher)
         self.priced = priced
-        self.plan = priced.plan
-        self.terms = LocalTerms(priced, rows.facts, loss.classes)
-        self.passes = 0.0
-        self.till = Till(priced.plan, on_charge)
-        self._rows = rows
+        self._terms = LocalTerms(priced, host.facts, loss.classes)
         self._loss = guard(loss)
         self._randomness = randomness
         self._entries = entries
 
-    def answer(self, question: Question, ask: str) -> Any:
+    @property
+    def terms(self) -> LocalTerms:
+        """Which randomiser answers: public."""
+        return self._terms
+
+    def answer(self, question: Question, ask: str) -> Vector:
         """Charge, let this turn's people report, add up."""
-        paid, turn = self.till.charge(ask)
+        paid, turn = self.till.next(ask)
+        check_kind(question, paid)
         randomiser = self.terms.randomiser(question, ask, turn)
         groups = self.terms.groups(ask)
+        self.till.charge(ask)
         self.passes += 1 / groups
-        if isinstance(question, Labels):
-            told = self.terms.label_reports(randomiser, self._rows.targets(), self._randomness)
-            answer = self.terms.label_values(randomiser, told)
-        else:
+        if isinstance(question, Gradient):
             answer = self._mean(question, randomiser, _once(paid).deal(self.facts.n_rows, groups) == turn % groups)
+        else:
+            told = self.terms.label_reports(randomiser, targets_of(self._shards), self._randomness)
+            answer = self.terms.label_values(randomiser, told)
         apart = 2 * self.terms.radius(question)
         self.till.receipt(Answer(ask, paid.noise, 1, 1 / groups, apart, apart / self.priced.cost(ask, turn).strength))
         return answer
 
-    def _mean(self, question: Any, randomiser: Randomiser, members: Any) -> Vector:
+    def _mean(self, question: Gradient, randomiser: Randomiser, members: NDArray[np.bool_]) -> Vector:
         """Mean of the reports of a group; sums are of whole numbers, so their order does not show."""
         total = np.zeros(self.facts.dimension, dtype=np.int64)
-        for own in self._rows.contributions(self._loss, question.w, question.clip, members, entries=self._entries):
-            total += randomiser.reports(own, self._randomness).sum(axis=0, dtype=np.int64)
+        for shard in self._shards:
+            here = members[shard.first_row : shard.first_row + shard.rows]
+            for own in contributions(question, shard, self._loss, here, self._entries):
+                total += randomiser.reports(own, self._randomness).sum(axis=0, dtype=np.int64)
         return np.asarray(total * (randomiser.unit / int(members.sum())), dtype=np.float64)
-
-    def scale(self, ask: str, turn: int, clip: Clip) -> float:
-        """Noise of a mean gradient within `clip`."""
-        return self.terms.scale(ask, turn, clip)
 
     def deviation(self, question: Question, ask: str, turn: int) -> float:
         """Noise of an answer to a question."""
@@ -217,21 +223,3 @@ class LocalOracle(Oracle):
     def choose(self, branch: str) -> None:
         """Local plans have no branches."""
         self.terms.branch(branch)
-
-    def __repr__(self) -> str:
-        return f"LocalOracle({self.plan!r})"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("an oracle holds rows and is not copied or stored.")
-
-
-def answering(
-    rows: PrivateRows,
-    loss: Loss,
-    priced: PricedPlan,
-    randomness: Randomness,
-    on_charge: Callable[[str], None] | None = None,
-) -> CentralOracle | LocalOracle:
-    """Who answers a priced plan: people themselves where each speaks once, otherwise a trusted curator."""
-    kind = LocalOracle if priced.plan.local else CentralOracle
-    return kind(rows, loss, priced, randomness, on_charge)

@@ -2,51 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..facts import Clip
-from ..oracle import Oracle, Question
+from ..oracle import Oracle, Question, Terms, Told
 from ..privacy.errors import PrivacyError
-from .terms import Terms
+from ..privacy.plan import Plan
+from ..privacy.statement import Answer
 from .till import Till
 
 #: What was asked (kind of question, ask) and what was answered.
-Tape = list[tuple[str, str, Any]]
+Tape = list[tuple[str, str, Told]]
 
 
 class RecordingOracle(Oracle):
     """Passes every ask on to another oracle and keeps the answers."""
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: Oracle) -> None:
         self.inner = inner
         self.facts = inner.facts
-        self.plan = inner.plan
-        self.terms: Terms = inner.terms  # those of the start: a replay begins there
-        self.till: Till = inner.till
+        self.first_terms: Terms = inner.terms  # those of the start: a replay begins there
         self.questions: list[Question] = []
         self.tape: Tape = []
+
+    @property
+    def plan(self) -> Plan:  # type: ignore[override]
+        """What may be asked from here on."""
+        return self.inner.plan
 
     @property
     def passes(self) -> float:  # type: ignore[override]
         """Passes of the inner oracle."""
         return float(self.inner.passes)
 
+    @property
+    def terms(self) -> Terms:
+        """Terms of the inner oracle."""
+        return self.inner.terms
+
+    @property
+    def unused(self) -> dict[str, int]:
+        """What the inner oracle was not asked for."""
+        return self.inner.unused
+
+    @property
+    def receipts(self) -> list[Answer]:
+        """Receipts of the inner oracle."""
+        return self.inner.receipts
+
     def choose(self, branch: str) -> None:
         """Pass on."""
         self.inner.choose(branch)
-        self.plan = self.inner.plan
-
-    def scale(self, ask: str, turn: int, clip: Clip) -> float:
-        """Public noise."""
-        return float(self.inner.scale(ask, turn, clip))
 
     def deviation(self, question: Question, ask: str, turn: int) -> float:
         """Public noise."""
         return float(self.inner.deviation(question, ask, turn))
 
-    def answer(self, question: Question, ask: str) -> Any:
+    def answer(self, question: Question, ask: str) -> Told:
         """Pass on and keep."""
         answer = self.inner.answer(question, ask)
         self.questions.append(question)
@@ -62,31 +73,42 @@ class ReplayOracle(Oracle):
     A solver whose result differs between a recorded run and its replay has used something that the oracle did not say.
     """
 
-    def __init__(self, original: Any, tape: Tape) -> None:
+    def __init__(self, original: Oracle, tape: Tape) -> None:
         self.facts = original.facts
-        self.terms: Terms = original.terms
-        self.plan = self.terms.plan
+        self._terms: Terms = original.first_terms if isinstance(original, RecordingOracle) else original.terms
+        self.plan = self._terms.plan
         self.passes = 0.0
-        self.till = Till(self.plan)
+        self._till = Till(self.plan)
         self._tape = list(tape)
+
+    @property
+    def terms(self) -> Terms:
+        """As they were priced."""
+        return self._terms
+
+    @property
+    def unused(self) -> dict[str, int]:
+        """Turns that were not replayed."""
+        return self._till.unused
+
+    @property
+    def receipts(self) -> list[Answer]:
+        """None: nothing is drawn."""
+        return self._till.answers
 
     def choose(self, branch: str) -> None:
         """Go on with a branch of the plan."""
-        self.till.choose(branch)
-        self.plan = self.till.plan
-        self.terms = self.terms.branch(branch)
-
-    def scale(self, ask: str, turn: int, clip: Clip) -> float:
-        """Public noise, as it was priced."""
-        return self.terms.scale(ask, turn, clip)
+        self._till.choose(branch)
+        self.plan = self._till.plan
+        self._terms = self._terms.branch(branch)
 
     def deviation(self, question: Question, ask: str, turn: int) -> float:
         """Public noise, as it was priced."""
-        return self.terms.deviation(question, ask, turn)
+        return self._terms.deviation(question, ask, turn)
 
-    def answer(self, question: Question, ask: str) -> Any:
+    def answer(self, question: Question, ask: str) -> Told:
         """The recorded answer, if this is what the recorded run asked next."""
-        self.till.charge(ask)
+        self._till.charge(ask)
         expected = (type(question).__name__, ask)
         if not self._tape or self._tape[0][:2] != expected:
             raise PrivacyError(

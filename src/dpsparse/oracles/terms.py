@@ -1,40 +1,17 @@
-"""The terms on which answers are given: how much noise each one gets. Public, and readable without a row."""
+"""The terms on which answers are given: how much noise each one gets. Public numbers only, and no rows."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Protocol
+
+import numpy as np
 
 from ..accounting.pricing import PricedPlan
-from ..data.rows import PrivateRows
-from ..facts import Clip
-from ..oracle import Correlation, Gradient, Magnitude, Polish, Question
-from ..privacy.plan import Noise, Plan
-from .measure import gradient_reach
-from .polish import polish_reach
-from .scores import spread
-
-
-class Terms(Protocol):
-    """What is known beforehand about the answers of a plan."""
-
-    @property
-    def plan(self) -> Plan:
-        """What may be asked."""
-        ...
-
-    def branch(self, name: str) -> Terms:
-        """The terms once a branch of the plan is taken."""
-        ...
-
-    def scale(self, ask: str, turn: int, clip: Clip) -> float:
-        """Noise in the units of a mean gradient within `clip`."""
-        ...
-
-    def deviation(self, question: Question, ask: str, turn: int) -> float:
-        """Standard deviation of the noise in every number of an answer."""
-        ...
+from ..answers import Measure, measure
+from ..data.lattice import Lattice
+from ..oracle import Question
+from ..privacy.plan import Ask, Noise, Plan, PoissonRows
 
 
 @dataclass(frozen=True)
@@ -47,10 +24,6 @@ class NoNoise:
         """Likewise for a branch."""
         return NoNoise(self.plan.branch(name))
 
-    def scale(self, ask: str, turn: int, clip: Clip) -> float:
-        """No noise."""
-        return 0.0
-
     def deviation(self, question: Question, ask: str, turn: int) -> float:
         """No noise."""
         return 0.0
@@ -58,13 +31,21 @@ class NoNoise:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PricedTerms:
-    """The terms of a priced plan. Of the rows only their public bounds are read.
+    r"""The terms of a priced plan.
 
-    The rounding of released sums, a millionth of a record's bound, is left out of what is stated here.
+    Guarantee
+    ---------
+    `sensitivity` and `deviation` are what the central oracle draws by: it has no other source of them. Before Gaussian or Laplace
+    noise the fine integer sum is rounded to a coarser lattice of step :math:`h`, so that a bin of it holds many floats of the
+    sampler. Rounding moves each coordinate by at most h/2, so two sums that differed by :math:`\Delta` differ by less than
+    :math:`\Delta + h` per coordinate afterwards: l2 sensitivities grow by :math:`h\sqrt m` and l1 sensitivities by :math:`hm` for an
+    answer of m coordinates; by the l2 and l1 norms of the steps where each coordinate has its own. That term is part of the stated
+    sensitivity; h is a millionth of one record's bound. Where rows are sampled the price counts in norms of one record, which is
+    present or not, so the term is counted once for each of the :math:`\kappa` records.
     """
 
     priced: PricedPlan
-    bounds: PrivateRows
+    lattice: Lattice
 
     @property
     def plan(self) -> Plan:
@@ -75,27 +56,23 @@ class PricedTerms:
         """At the same price."""
         return replace(self, priced=self.priced.branch(name))
 
-    def scale(self, ask: str, turn: int, clip: Clip) -> float:
-        """Noise of a gradient within `clip`: its standard deviation, or the scale of a selection by unit steps."""
-        cost = self.priced.cost(ask, turn)
+    def divisor(self, ask: str, turn: int) -> float:
+        """What sums are divided by: the expected number of rows that answer, from public numbers."""
+        return self.priced.cost(ask, turn).sampling_rate * self.lattice.facts.n_rows
+
+    def sensitivity(self, measured: Measure, ask: Ask) -> float:
+        """How far neighbours move a rounded sum, in the norm that its noise is made for."""
         relation = self.priced.budget.relation
-        reach = gradient_reach(clip, self.bounds)
-        divisor = cost.sampling_rate * self.bounds.facts.n_rows
-        if cost.noise in (Noise.GUMBEL, Noise.PERMUTE_AND_FLIP):
-            return spread(Magnitude(), reach, relation, self.bounds.facts.free) / cost.strength / divisor
-        if cost.noise is Noise.LAPLACE:
-            return math.sqrt(2) * reach.l1(relation) / cost.strength / divisor
-        return reach.l2(relation) / cost.strength / divisor
+        steps = measured.step * np.ones(measured.reach.entry.size)
+        if ask.noise is Noise.LAPLACE:
+            return measured.reach.l1(relation) + float(steps.sum())
+        records = relation.kappa if isinstance(ask.rows, PoissonRows) else 1
+        return measured.reach.l2(relation) + records * float(np.linalg.norm(steps))
 
     def deviation(self, question: Question, ask: str, turn: int) -> float:
-        """Noise of a mean gradient, or of an answer that polishing asks for."""
-        cost = self.priced.cost(ask, turn)
-        if isinstance(question, Gradient):
-            reach = gradient_reach(question.clip, self.bounds, question.support)
-        elif isinstance(question, Polish) and not isinstance(question, Correlation):
-            reach = polish_reach(question, self.bounds)
-        else:
-            raise TypeError(f"the noise of {type(question).__name__} is not stated as a standard deviation.")
-        if cost.noise not in (Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN):
-            raise TypeError(f"ask {ask!r} has {str(cost.noise)!r} noise, not Gaussian.")
-        return reach.l2(self.priced.budget.relation) / cost.strength / (cost.sampling_rate * self.bounds.facts.n_rows)
+        """Standard deviation of the noise in every number of the answer to a sum."""
+        paid, cost = self.plan[ask], self.priced.cost(ask, turn)
+        if paid.noise not in (Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN, Noise.LAPLACE):
+            raise TypeError(f"the noise of ask {ask!r}, {str(paid.noise)!r}, has no standard deviation in an answer.")
+        scale = self.sensitivity(measure(question, self.lattice), paid) / cost.strength
+        return (math.sqrt(2) if paid.noise is Noise.LAPLACE else 1.0) * scale / self.divisor(ask, turn)

@@ -3,29 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from ..privacy.errors import NotPricedError
 from ..privacy.plan import Ask, Plan
 from ..privacy.statement import Answer
 
 
+class Payment(Protocol):
+    """Who pays for a plan."""
+
+    def start(self) -> None:
+        """Make it durable that answers begin; called before every answer, and must hold before the first."""
+        ...
+
+
+#: Told the name of every ask that is charged, for progress bars.
+Watcher = Callable[[str], None]
+
+
 class Till:
     """Counts the turns of a plan.
+
+    Parameters
+    ----------
+    plan : Plan
+    payment : Payment, optional
+        Started before the first answer is computed.
+    watcher : callable, optional
+        Told of every charge. Nothing depends on it.
 
     Guarantee
     ---------
     `charge` raises before anything is looked at when an ask is not in the plan, or all its turns are used. A turn that
-    was charged is spent, whatever happens afterwards.
+    was charged is spent, whatever happens afterwards; and the payment is durable before anything is computed.
     """
 
-    def __init__(self, plan: Plan, on_charge: Callable[[str], None] | None = None) -> None:
+    def __init__(self, plan: Plan, payment: Payment | None = None, watcher: Watcher | None = None) -> None:
         self.plan = plan
         self.answers: list[Answer] = []
         self._used = {a.name: 0 for a in plan.asks}
-        self._on_charge = on_charge
+        self._payment = payment
+        self._watcher = watcher
 
-    def charge(self, name: str) -> tuple[Ask, int]:
-        """Pay for one turn; returns the ask and its turn."""
+    def next(self, name: str) -> tuple[Ask, int]:
+        """The ask and the turn that `charge` would pay for; charges nothing, and refuses what was not priced."""
         if name not in self._used:
             raise NotPricedError(f"the plan has no ask {name!r}; it holds {sorted(self._used)}. Add it in plan(facts).")
         ask, turn = self.plan[name], self._used[name]
@@ -38,9 +60,16 @@ class Till:
             raise NotPricedError(
                 f"the plan was priced in an order, and {self.plan.order[step]!r} comes next, not {name!r}."
             )
+        return ask, turn
+
+    def charge(self, name: str) -> tuple[Ask, int]:
+        """Pay for one turn; returns the ask and its turn."""
+        ask, turn = self.next(name)
         self._used[name] = turn + 1
-        if self._on_charge is not None:
-            self._on_charge(name)
+        if self._payment is not None:
+            self._payment.start()
+        if self._watcher is not None:
+            self._watcher(name)
         return ask, turn
 
     def choose(self, branch: str) -> None:

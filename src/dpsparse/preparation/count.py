@@ -48,6 +48,7 @@ class NoisyCount(PricedStep):
     """
 
     ask = "count"
+    question = "Count"
 
     def __init__(
         self,

@@ -17,16 +17,16 @@ from ..fits import (
     Matrix,
     Seed,
     check_noise,
-    hold_rows,
-    make_oracle,
     stated_budget,
     warn_if_seeded,
 )
 from ..fits.statement import complete, draft_step
+from ..hosts import MemoryHost
 from ..ledger import Ledger, Payment, paying
 from ..losses import Squared
 from ..mechanisms import Randomness
-from ..oracles import CentralOracle, LocalOracle
+from ..oracle import Oracle
+from ..oracles import make_oracle
 from ..privacy import Ask, Budget, Noise, Plan, Statement
 
 
@@ -34,13 +34,13 @@ from ..privacy import Ask, Budget, Noise, Plan, Statement
 class Opened:
     """An oracle for one ask, and the draft of its statement."""
 
-    oracle: CentralOracle | LocalOracle
+    oracle: Oracle
     draft: Statement
     payment: Payment
 
     def statement(self, n_rows: int) -> Statement:
         """What the step promised, on so many rows."""
-        return replace(complete(self.draft, self.oracle.till.answers, self.payment), n_rows=n_rows)
+        return replace(complete(self.draft, self.oracle.receipts, self.payment), n_rows=n_rows)
 
 
 class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -48,6 +48,7 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
 
     #: Name of the one ask.
     ask = ""
+    question = ""
 
     epsilon: float
     delta: float | None
@@ -70,7 +71,7 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         exact = check_noise(self.noise, self.random_state) == "exact"
         noise = Noise.DISCRETE_GAUSSIAN if exact else Noise.GAUSSIAN
         budget, delta = stated_budget(self.budget, self.epsilon, self.delta, self.adjacency, n_rows)
-        return price(Plan(asks=(Ask(name=self.ask, noise=noise),)), budget), delta
+        return price(Plan(asks=(Ask(name=self.ask, question=self.question, noise=noise),)), budget), delta
 
     def _rows(self, X: object) -> Matrix:
         """Shapes, types and finite values; messages name no row."""
@@ -85,8 +86,8 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         draft = draft_step(priced, delta, what, facts.n_rows, secure=randomness.secure)
         warn_if_seeded(randomness, "step", stacklevel=6)
         with paying(self.ledger, self.dataset, PlanBill.of(priced), label=what, delta=delta) as payment:
-            rows = hold_rows(X, np.zeros(X.shape[0]), facts)
-            yield Opened(make_oracle(rows, Squared(), priced, randomness, payment), draft, payment)
+            host = MemoryHost(X, np.zeros(X.shape[0]), facts)
+            yield Opened(make_oracle(host, Squared(), priced, randomness, payment), draft, payment)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

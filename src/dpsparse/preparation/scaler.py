@@ -14,6 +14,7 @@ from .. import checks
 from ..facts import Vector
 from ..fits import Matrix, Seed, public_rows
 from ..ledger import Ledger
+from ..oracle import Squares
 from ..privacy import Adjacency, Budget
 from .bounds import Bounds
 from .priced import PricedStep
@@ -66,6 +67,7 @@ class PrivateScaler(PricedStep):
     """
 
     ask = "squares"
+    question = "Squares"
 
     def __init__(
         self,
@@ -107,7 +109,7 @@ class PrivateScaler(PricedStep):
         n_rows = public_rows(self.n_rows, Adjacency.named(self.adjacency), rows.shape[0])
         with self._asking(rows, before.facts(n_rows, d, sp.issparse(rows)), "private column scales") as opened:
             squares = opened.oracle.squares(ask=self.ask)
-        noise = opened.oracle.till.answers[0].scale / n_rows
+        noise = opened.oracle.deviation(Squares(), self.ask, 0)
         self.scale_ = self._scales(squares, noise, before.largest(d), floor)
         self.bounds_ = self._scaled(before, self.scale_, squares, slack)
         self.statement_ = opened.statement(n_rows)

@@ -157,6 +157,9 @@ class Ask:
         `share` is the weight of the expected number of turns.
     offset : float
         Loss of one draw that no noise removes: the log-determinant of a perturbed objective. Public.
+    question : str or None
+        Kind of question that will be asked, by the name of its type; oracles refuse any other, and refuse a plan whose questions
+        they cannot answer. None: any kind.
     """
 
     name: str
@@ -168,6 +171,7 @@ class Ask:
     schedule: tuple[float, ...] | None = None
     law: RandomTimes | None = None
     offset: float = 0.0
+    question: str | None = None
 
     def __post_init__(self) -> None:
         if self.times < (0 if self.law else 1) or self.draws < 1:

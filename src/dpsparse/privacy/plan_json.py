@@ -70,6 +70,8 @@ def _ask(ask: Ask) -> dict[str, Any]:
     own["noise"] = str(ask.noise)
     own["rows"] = _rows(ask.rows)
     own["schedule"] = None if ask.schedule is None else list(ask.schedule)
+    if ask.question is None:  # plans of earlier releases name no questions
+        del own["question"]
     own["law"] = None if ask.law is None else {f.name: getattr(ask.law, f.name) for f in fields(ask.law)}
     return own
 

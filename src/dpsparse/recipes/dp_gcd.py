@@ -65,7 +65,7 @@ class DPGCD(PrivateRecipe):
     Guarantee
     ---------
     Per step one choice of range at most :math:`2\kappa\max_j C_j/\sqrt{H_j}` (every score is 1-Lipschitz in
-    :math:`g_j/\sqrt{H_j}`, see `oracles.scores`) and one release of sensitivity :math:`\kappa C_j`, with noise of its own;
+    :math:`g_j/\sqrt{H_j}`, see `answers.scores`) and one release of sensitivity :math:`\kappa C_j`, with noise of its own;
     adaptive composition by the recursion over selections or exact Renyi curves, or by addition where all is pure. With
     private curvature, one Gaussian release of l2 sensitivity :math:`\sqrt\kappa B_\infty K_2`; what follows from it is
     post-processing. Holds for any data, since rows are clipped.

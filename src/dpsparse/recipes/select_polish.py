@@ -68,7 +68,7 @@ class SelectPolish(PrivateRecipe):
 
     Guarantee
     ---------
-    Selections of bounded range and Gaussian releases with the sensitivities of `oracles.polish`, in a fixed order, after one
+    Selections of bounded range and Gaussian releases with the sensitivities of `answers.polish`, in a fixed order, after one
     choice among branches of equal price; composed by the recursion over selections, or by Renyi curves where that is
     longer than it can be run. Holds for any data.
 

@@ -60,7 +60,9 @@ class RandomCD:
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """Mean squares, if they are asked for; one gradient entry for each step; and the public order."""
-        values = Ask(name="values", noise=self.noise, times=self.steps, share=1.0 - self.squares.share)
+        values = Ask(
+            name="values", question="Gradient", noise=self.noise, times=self.steps, share=1.0 - self.squares.share
+        )
         return Plan(asks=(*self.squares.asks(), values), public={"order": self._order(facts)})
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:

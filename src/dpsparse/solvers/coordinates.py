@@ -18,7 +18,7 @@ import numpy as np
 
 from ..facts import Clip, Facts, Vector
 from ..ops import hard_threshold, proximal_step, rough
-from ..oracle import Oracle
+from ..oracle import Oracle, Squares
 from ..privacy.plan import Ask, Noise
 
 
@@ -51,7 +51,7 @@ class ColumnSquares:
 
     def asks(self) -> tuple[Ask, ...]:
         """One release of all mean squares, or nothing."""
-        return (Ask(name="squares", noise=self.noise, share=self.share),) if self.share else ()
+        return (Ask(name="squares", question="Squares", noise=self.noise, share=self.share),) if self.share else ()
 
     def read(self, oracle: Oracle) -> Vector:
         """The mean squares to use: at least the public floor, at most what the bounds allow.
@@ -61,7 +61,7 @@ class ColumnSquares:
         """
         if not self.share:
             return self.guess
-        noise = oracle.scale("squares", 0, Clip(float(np.sqrt(self.bounds.max())) * oracle.facts.norm_bound))
+        noise = oracle.deviation(Squares(), "squares", 0)
         floor = np.minimum(np.maximum(2 * noise, 0.1 * self.guess), self.bounds)
         if self.noise is Noise.NONE:
             floor = 1e-12 * self.bounds

@@ -28,9 +28,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..facts import Clip, Facts, Vector
+from ..facts import Facts, Vector
 from ..ops import hard_threshold, proximal_step, soft_threshold
-from ..oracle import Indices, Oracle, Path
+from ..oracle import Indices, Oracle, Path, WeightedGradient
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Plan
 
@@ -151,17 +151,31 @@ class DualAveraging:
         asks = []
         if self.weighting is not None:
             if self.weighting.balance_share:
-                asks.append(Ask(name="balance", noise=self.noise, share=self.weighting.balance_share))
-            asks.append(Ask(name="means", noise=self.noise, share=self.weighting.share))
-            asks.append(Ask(name="size", noise=self.noise, share=self.weighting.size_share))
+                asks.append(
+                    Ask(
+                        name="balance",
+                        question="WeightedGradient",
+                        noise=self.noise,
+                        share=self.weighting.balance_share,
+                    )
+                )
+            asks.append(Ask(name="means", question="AbsoluteMeans", noise=self.noise, share=self.weighting.share))
+            asks.append(Ask(name="size", question="RowSize", noise=self.noise, share=self.weighting.size_share))
         asks.append(self._gradients("gradient", self.loop))
         if self.refit is not None:
-            asks.append(Ask(name="support size", noise=self.noise, share=self.refit_size_share))
+            asks.append(Ask(name="support size", question="RowSize", noise=self.noise, share=self.refit_size_share))
             asks.append(self._gradients("refit", self.refit))
         return Plan(asks=tuple(asks))
 
     def _gradients(self, name: str, loop: Averaging) -> Ask:
-        return Ask(name=name, noise=self.noise, times=loop.steps, share=loop.share, schedule=loop.sizes)
+        return Ask(
+            name=name,
+            question="WeightedGradient",
+            noise=self.noise,
+            times=loop.steps,
+            share=loop.share,
+            schedule=loop.sizes,
+        )
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate, sparse if asked for; everything here is post-processing."""
@@ -205,11 +219,12 @@ class DualAveraging:
         kept = np.ones(support.size, dtype=bool)
         variance = walked = 0.0
         for turn, step in enumerate(loop.sizes):
-            g = oracle.weighted_gradient(w, weights, norm=loop.clip, support=everywhere, ask=ask)
+            question = WeightedGradient(w, weights, loop.clip, everywhere)
+            g = np.asarray(oracle.answer(question, ask))
             v = loop.momentum * v + (1 - loop.momentum) * g
             Z -= step * v
             walked += step
-            variance += (step * oracle.scale(ask, turn, Clip(loop.clip))) ** 2
+            variance += (step * oracle.deviation(question, ask, turn)) ** 2
             if self.lazy:
                 assert self.sparsity is not None
                 if turn <= self.settled * loop.steps:

@@ -48,7 +48,7 @@ class FrankWolfe:
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """One vertex for each step."""
-        return Plan(asks=(Ask(name="vertex", noise=self.noise, times=self.steps),))
+        return Plan(asks=(Ask(name="vertex", question="Select", noise=self.noise, times=self.steps),))
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate; everything here is post-processing."""

@@ -61,8 +61,12 @@ class GreedyCD:
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """Mean squares, if they are asked for; then a choice and a gradient for each step."""
         rest = 1.0 - self.squares.share
-        select = Ask(name="select", noise=self.selection_noise, times=self.steps, share=rest * self.selection)
-        values = Ask(name="values", noise=self.noise, times=self.steps, share=rest * (1.0 - self.selection))
+        select = Ask(
+            name="select", question="Select", noise=self.selection_noise, times=self.steps, share=rest * self.selection
+        )
+        values = Ask(
+            name="values", question="Gradient", noise=self.noise, times=self.steps, share=rest * (1.0 - self.selection)
+        )
         return Plan(asks=(*self.squares.asks(), select, values))
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:

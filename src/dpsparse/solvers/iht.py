@@ -73,7 +73,18 @@ class IHT:
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """One gradient for each step."""
         times = len(self.step_sizes)
-        return Plan(asks=(Ask(name="gradient", noise=self.noise, times=times, rows=self.rows, schedule=self.schedule),))
+        return Plan(
+            asks=(
+                Ask(
+                    name="gradient",
+                    question="Gradient",
+                    noise=self.noise,
+                    times=times,
+                    rows=self.rows,
+                    schedule=self.schedule,
+                ),
+            )
+        )
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate; everything here is post-processing."""
@@ -122,13 +133,21 @@ class PeeledIHT:
         times = len(self.step_sizes)
         select = Ask(
             name="select",
+            question="Select",
             noise=self.selection_noise,
             times=times,
             draws=self.sparsity,
             share=self.selection,
             schedule=self.schedule,
         )
-        values = Ask(name="values", noise=self.noise, times=times, share=1.0 - self.selection, schedule=self.schedule)
+        values = Ask(
+            name="values",
+            question="Gradient",
+            noise=self.noise,
+            times=times,
+            share=1.0 - self.selection,
+            schedule=self.schedule,
+        )
         return Plan(asks=(select, values))
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:

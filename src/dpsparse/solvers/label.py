@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from ..facts import Clip, Facts, Vector
-from ..oracle import Gradient, GradientChange, Oracle, Path, Question, Solver
+from ..facts import Facts, Vector
+from ..oracle import Gradient, GradientChange, Oracle, Path, Question, Solver, Terms
 from ..privacy.budget import Budget
 from ..privacy.participation import OncePerPerson
 from ..privacy.plan import Ask, Noise, Plan
+from ..privacy.statement import Answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +50,7 @@ class OnLabels:
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """Everybody's label, once."""
         rows = OncePerPerson(labels=True, randomiser=self.randomiser)
-        return Plan(asks=(Ask(name="labels", noise=self.noise, rows=rows),))
+        return Plan(asks=(Ask(name="labels", question="Labels", noise=self.noise, rows=rows),))
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Ask, then compute in public."""
@@ -70,7 +71,7 @@ class PublicOracle(Oracle):
         self.passes = 1.0
         self._labels = labels
 
-    def answer(self, question: Question, ask: str) -> Any:
+    def answer(self, question: Question, ask: str) -> Vector:
         """A mean gradient, or a change of one."""
         if isinstance(question, Gradient) and question.support is None:
             return self._gradient(question.w)
@@ -81,13 +82,24 @@ class PublicOracle(Oracle):
     def _gradient(self, w: Vector) -> Vector:
         return np.asarray(self.facts.design.gradient(w, self._labels))
 
-    def scale(self, ask: str, turn: int, clip: Clip) -> float:
-        """No further noise."""
-        return 0.0
-
     def deviation(self, question: Question, ask: str, turn: int) -> float:
         """No further noise."""
         return 0.0
+
+    @property
+    def terms(self) -> Terms:
+        """There is nothing to price."""
+        raise TypeError("released labels have no terms: they were paid for.")
+
+    @property
+    def unused(self) -> dict[str, int]:
+        """Nothing was priced."""
+        return {}
+
+    @property
+    def receipts(self) -> list[Answer]:
+        """Nothing is drawn."""
+        return []
 
     def choose(self, branch: str) -> None:
         """There is nothing to choose."""

@@ -185,24 +185,45 @@ class Schedule:
         ramp = growth ** (np.arange(count) / max(1, count - 1))
         gradients = (1 - rule.selection) * spent + (0.0 if grams else rule.gram)
         asks = [
-            Ask(name="clip", noise=gumbel, times=count, share=each * count),
-            Ask(name="curvature", noise=gaussian, times=count, share=each * count),
-            Ask(name="gradient", noise=gaussian, times=count, share=gradients, schedule=_tuple(ramp)),
+            Ask(name="clip", question="Quantile", noise=gumbel, times=count, share=each * count),
+            Ask(name="curvature", question="Curvature", noise=gaussian, times=count, share=each * count),
+            Ask(
+                name="gradient",
+                question="CentredGradient",
+                noise=gaussian,
+                times=count,
+                share=gradients,
+                schedule=_tuple(ramp),
+            ),
         ]
         for r, size in enumerate(self.sizes):
-            asks.append(Ask(name=select(r), noise=gumbel, draws=size, share=float(weights[r])))
+            asks.append(Ask(name=select(r), question="Select", noise=gumbel, draws=size, share=float(weights[r])))
         if clips:
-            asks.append(Ask(name="residual", noise=gumbel, times=clips, share=each * clips))
+            asks.append(Ask(name="residual", question="Quantile", noise=gumbel, times=clips, share=each * clips))
         if grams:
             cubes = _tuple(np.array(grams, dtype=float) ** 3)
-            asks.append(Ask(name="norms", noise=gumbel, times=len(grams), share=each * len(grams)))
-            asks.append(Ask(name="gram", noise=gaussian, times=len(grams), share=rule.gram, schedule=cubes))
+            asks.append(Ask(name="norms", question="Quantile", noise=gumbel, times=len(grams), share=each * len(grams)))
+            asks.append(
+                Ask(name="gram", question="Gram", noise=gaussian, times=len(grams), share=rule.gram, schedule=cubes)
+            )
         if free:
-            asks.append(Ask(name="start", noise=gaussian if self.classes else gumbel, share=2 * each))
-            asks.append(Ask(name="intercept", noise=gaussian, times=clips + 1, share=self.shares.fi))
+            kind = "ResidualMean" if self.classes else "Quantile"
+            asks.append(Ask(name="start", question=kind, noise=gaussian if self.classes else gumbel, share=2 * each))
+            asks.append(
+                Ask(name="intercept", question="ResidualMean", noise=gaussian, times=clips + 1, share=self.shares.fi)
+            )
         if self.shares.fm:
             by_size = _tuple(np.array(self.sizes, dtype=float))
-            asks.append(Ask(name="means", noise=gaussian, times=self.rounds, share=self.shares.fm, schedule=by_size))
+            asks.append(
+                Ask(
+                    name="means",
+                    question="ColumnMeans",
+                    noise=gaussian,
+                    times=self.rounds,
+                    share=self.shares.fm,
+                    schedule=by_size,
+                )
+            )
         return Plan(asks=tuple(asks), order=tuple(self._order()))
 
     def _order(self) -> list[str]:

@@ -49,8 +49,10 @@ class AcceleratedProximal:
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """Exact gradients, and exact changes of them for the power method."""
-        gradient = Ask(name="gradient", noise=Noise.NONE, times=self.steps)
-        return Plan(asks=(gradient, Ask(name="change", noise=Noise.NONE, times=self.power_steps)))
+        gradient = Ask(name="gradient", question="Gradient", noise=Noise.NONE, times=self.steps)
+        return Plan(
+            asks=(gradient, Ask(name="change", question="GradientChange", noise=Noise.NONE, times=self.power_steps))
+        )
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate."""

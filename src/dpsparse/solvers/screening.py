@@ -61,10 +61,13 @@ class Screening:
     def asks(self) -> tuple[Ask, ...]:
         """The intercept's gradient; then one gradient, or `count` selections in one turn."""
         left = self.share - (self.centre_share if self.centre else 0.0)
-        first = (Ask(name="centre", noise=self.noise, share=self.centre_share),) if self.centre else ()
+        first = (
+            (Ask(name="centre", question="Gradient", noise=self.noise, share=self.centre_share),) if self.centre else ()
+        )
         if self.dense:
-            return (*first, Ask(name="gradient", noise=self.noise, share=left))
-        return (*first, Ask(name="select", noise=self.selection_noise, draws=self.count, share=left))
+            return (*first, Ask(name="gradient", question="Gradient", noise=self.noise, share=left))
+        kind = "Select" if self.parts is None else "SupportVotes"
+        return (*first, Ask(name="select", question=kind, noise=self.selection_noise, draws=self.count, share=left))
 
     def support(self, oracle: Oracle) -> Indices:
         """The chosen coordinates in increasing order, and the intercept if there is one."""

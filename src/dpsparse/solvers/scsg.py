@@ -29,7 +29,7 @@ import numpy as np
 
 from ..facts import Clip, Facts, Vector
 from ..ops import hard_threshold
-from ..oracle import Oracle, Path
+from ..oracle import GradientChange, Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, EveryRow, Noise, Participation, Plan, RandomTimes
 from .iht import without_intercept
@@ -99,10 +99,16 @@ class SCSG:
         else:
             lengths = law.draw(np.random.default_rng(self.length_seed))
         snapshot = Ask(
-            name="snapshot", noise=self.noise, times=self.epochs, rows=self.snapshot_rows, share=self.snapshot_share
+            name="snapshot",
+            question="Gradient",
+            noise=self.noise,
+            times=self.epochs,
+            rows=self.snapshot_rows,
+            share=self.snapshot_share,
         )
         change = Ask(
             name="change",
+            question="GradientChange",
             noise=self.noise,
             times=sum(lengths),
             rows=self.inner_rows,
@@ -126,11 +132,12 @@ class SCSG:
             before = (anchor, centre)
             for _ in range(length):
                 bound = change_bound(w, anchor, self.clip, facts, self.change_clip)
-                change = oracle.gradient_change(w, anchor, clip=self.clip, change=bound)
+                question = GradientChange(w, anchor, self.clip, bound)
+                change = np.asarray(oracle.answer(question, "change"))
                 if self.secant:
                     curvature = follow(curvature, sampled_curvature(change, w, anchor, self.sparsity))
                 elif self.guard:
-                    doubt = DOUBT * oracle.scale("change", 0, Clip(bound))
+                    doubt = DOUBT * oracle.deviation(question, "change", 0)
                     curvature = max(curvature_along(change, w - anchor, doubt), curvature)
                 step = self.step_size
                 if curvature > 0:

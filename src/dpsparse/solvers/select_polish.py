@@ -77,7 +77,10 @@ class SelectAndPolish:
         schedules = {s.name: s for s in (self._schedule(facts, edge) for edge in entry_edges(facts)[1:])}
         share = 0.1 * self.rule.scalars * self._shares(facts).rest
         branches = tuple((n, s.plan(gaussian=self.noise, gumbel=self.selection_noise)) for n, s in schedules.items())
-        return Plan(asks=(Ask(name="scale", noise=self.selection_noise, share=share),), branches=branches)
+        return Plan(
+            asks=(Ask(name="scale", question="TypicalEntry", noise=self.selection_noise, share=share),),
+            branches=branches,
+        )
 
     def _shares(self, facts: Facts) -> Shares:
         return Shares(rule=self.rule, intercept=facts.free > 0, means_known=facts.means is not None)

@@ -76,12 +76,14 @@ class SGD:
         schedule = self._schedule()
         times = len(schedule)
         asks = [
-            Ask(name=name, noise=self.noise, times=k, rows=rows, share=k / times)
+            Ask(name=name, question="Gradient", noise=self.noise, times=k, rows=rows, share=k / times)
             for rows, name in self._names().items()
             for k in [schedule.count(rows)]
         ]
         if self.secant and times > 1:
-            asks.append(Ask(name="change", noise=self.noise, times=times - 1, rows=schedule[0]))
+            asks.append(
+                Ask(name="change", question="GradientChange", noise=self.noise, times=times - 1, rows=schedule[0])
+            )
         return Plan(asks=tuple(asks))
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..facts import Clip, Facts, Vector
 from ..ops import hard_threshold
-from ..oracle import Oracle
+from ..oracle import Gradient, Oracle
 from ..privacy.plan import Participation, PoissonRows
 
 
@@ -51,4 +51,6 @@ def answer_spread(oracle: Oracle, ask: str, clip: Clip, rows: Participation) -> 
     facts = oracle.facts
     share = rows.rate if isinstance(rows, PoissonRows) else 1.0
     row = min(clip.norm, facts.target_bound / 3 * facts.norm_bound) / math.sqrt(facts.n_features)
-    return math.hypot(oracle.scale(ask, 0, clip), row * math.sqrt((1.0 - share) / (share * facts.n_rows)))
+    return math.hypot(
+        oracle.deviation(Gradient(facts.first(), clip), ask, 0), row * math.sqrt((1.0 - share) / (share * facts.n_rows))
+    )

@@ -110,7 +110,7 @@ class KnowledgeTransfer:
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """The choice of a support and one release."""
-        teacher = Ask(name="teacher", noise=self.noise, share=1.0 - self.screening.share)
+        teacher = Ask(name="teacher", question="RidgeMinimum", noise=self.noise, share=1.0 - self.screening.share)
         return Plan(asks=(*self.screening.asks(), teacher))
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:

@@ -50,7 +50,13 @@ class SelectMinimise:
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """The first stage, and one minimum, whose offset is that of the ridge."""
         offset = math.log1p(facts.curvature * self.row_norm**2 / self.ridge) if self.noise is Noise.OBJECTIVE else 0.0
-        minimum = Ask(name="minimum", noise=self.noise, share=1.0 - self.screening.share, offset=offset)
+        minimum = Ask(
+            name="minimum",
+            question="PerturbedMinimum",
+            noise=self.noise,
+            share=1.0 - self.screening.share,
+            offset=offset,
+        )
         return Plan(asks=(*self.screening.asks(), minimum))
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:

@@ -59,7 +59,7 @@ class Problem:
 
     @classmethod
     def of(cls, rows: Iterable[RestrictedRows], loss: Convex, clip: Clip | None, ridge: float, tilt: Vector) -> Problem:
-        """Gather rows; empty parts are left out."""
+        """Gather rows; empty blocks are left out."""
         if not (math.isfinite(ridge) and ridge > 0):
             raise PrivacyError(f"a stable minimiser needs a positive ridge, got {ridge!r}.")
         return cls(tuple(r for r in rows if r.y.size), loss, clip, ridge, tilt)

@@ -61,10 +61,12 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from ..data.rows import PrivateRows
+from ..data.restricted import restricted
+from ..data.shard import Shard
 from ..facts import Vector
 from ..losses import Loss
 from ..oracle import PerturbedMinimum
@@ -90,12 +92,12 @@ def output_sensitivity(question: PerturbedMinimum, n_rows: int) -> float:
     return 2 * tolerance(question.clip, n_rows) / question.ridge
 
 
-def perturbed_minimum(rows: PrivateRows, loss: Loss, question: PerturbedMinimum, tilt: Vector) -> Vector:
+def perturbed_minimum(shards: Sequence[Shard], loss: Loss, question: PerturbedMinimum, tilt: Vector) -> Vector:
     """The approximate minimum under this tilt. Private until it has noise of `output_sensitivity`.
 
     Should rounding ever keep the solver from its tolerance, the answer is zero; the turn stays charged.
     """
-    parts = rows.support_rows(question.support, question.row_norm)
-    problem = Problem.of(parts, convex(loss), question.clip, question.ridge, tilt)
-    found = minimiser(problem, tolerance(question.clip, rows.facts.n_rows))
+    rows = [restricted(shards, question.support, question.row_norm)]
+    problem = Problem.of(rows, convex(loss), question.clip, question.ridge, tilt)
+    found = minimiser(problem, tolerance(question.clip, shards[0].facts.n_rows))
     return np.zeros(question.support.size) if found is None else found

@@ -35,10 +35,12 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from ..data.rows import PrivateRows
+from ..data.restricted import restricted
+from ..data.shard import Shard
 from ..facts import Vector
 from ..losses import Loss
 from ..oracle import Indices, RidgeMinimum
@@ -48,15 +50,15 @@ from .estimate import Estimate
 from .minimise import Problem, minimiser, tolerance
 
 
-def ridge_minimum(rows: PrivateRows, loss: Loss, question: RidgeMinimum, relation: Adjacency) -> Estimate:
+def ridge_minimum(shards: Sequence[Shard], loss: Loss, question: RidgeMinimum, relation: Adjacency) -> Estimate:
     """The teacher, or its labels of the public rows `question.design`.
 
     Should rounding ever keep the solver from its tolerance, the answer is zero; the turn stays charged.
     """
-    tau = tolerance(question.clip, rows.facts.n_rows)
+    tau = tolerance(question.clip, shards[0].facts.n_rows)
     sensitivity = (relation.kappa * question.clip.norm + 2 * tau) / question.ridge
-    parts = rows.support_rows(question.support, question.row_norm)
-    problem = Problem.of(parts, convex(loss), question.clip, question.ridge, np.zeros(question.support.size))
+    rows = [restricted(shards, question.support, question.row_norm)]
+    problem = Problem.of(rows, convex(loss), question.clip, question.ridge, np.zeros(question.support.size))
     theta = minimiser(problem, tau)
     if theta is None:
         theta = np.zeros(question.support.size)
@@ -67,9 +69,9 @@ def ridge_minimum(rows: PrivateRows, loss: Loss, question: RidgeMinimum, relatio
     return Estimate(question.design @ theta, sensitivity * stretch)
 
 
-def exact_minimum(rows: PrivateRows, loss: Loss, support: Indices, ridge: float) -> Vector:
+def exact_minimum(shards: Sequence[Shard], loss: Loss, support: Indices, ridge: float) -> Vector:
     """The minimiser without clips or protection: for the exact oracle."""
-    parts = rows.support_rows(support, math.inf)
-    problem = Problem.of(parts, convex(loss), None, ridge, np.zeros(support.size))
+    rows = [restricted(shards, support, math.inf)]
+    problem = Problem.of(rows, convex(loss), None, ridge, np.zeros(support.size))
     found = minimiser(problem, 1e-9 * (1 + float(np.linalg.norm(problem.gradient(problem.tilt)))))
     return np.zeros(support.size) if found is None else found

@@ -11,9 +11,11 @@ from .. import checks
 from ..accounting import PricedPlan, price
 from ..estimators.linear import SparseLinear
 from ..facts import Facts, Vector
-from ..fits import FitRequest, Matrix, hold_rows, make_oracle
+from ..fits import FitRequest, Matrix
+from ..hosts import MemoryHost
 from ..losses import mean_of
 from ..mechanisms import Randomness
+from ..oracles import make_oracle
 from ..privacy import Adjacency, Ask, Budget, MissingBoundError, Noise, Plan
 from ..privacy.statement import Answer
 
@@ -66,7 +68,9 @@ class Scoring:
     def priced(self, rho: float, adjacency: Adjacency, exact: bool) -> PricedPlan:
         """The one ask of a score, at its price."""
         noise = Noise.DISCRETE_GAUSSIAN if exact else Noise.GAUSSIAN
-        return price(Plan(asks=(Ask(name="score", noise=noise),)), Budget.zcdp(rho, adjacency))
+        return price(
+            Plan(asks=(Ask(name="score", question="ValidationLoss", noise=noise),)), Budget.zcdp(rho, adjacency)
+        )
 
     def deviation(self, rho: float, n_rows: int) -> float:
         """Standard deviation of the noise in a score."""
@@ -92,17 +96,17 @@ class Validation:
     """
 
     def __init__(self, X: Matrix, y: Vector, facts: Facts, scoring: Scoring, priced: PricedPlan) -> None:
-        self._rows = hold_rows(X, y, facts.with_(shift=0.0, means=None, intercept=1.0, start=None))
+        self._host = MemoryHost(X, y, facts.with_(shift=0.0, means=None, intercept=1.0, start=None))
         self._scoring = scoring
         self._priced = priced
 
     def score(self, model: SparseLinear, request: FitRequest, randomness: Randomness) -> tuple[float, list[Answer]]:
         """A noisy score of a fitted model, and the answers it took."""
         loss = request.loss
-        oracle = make_oracle(self._rows, loss, self._priced, randomness)
-        height = self._rows.applied_intercept
+        oracle = make_oracle(self._host, loss, self._priced, randomness)
+        height = self._host.lattice.applied_intercept
         coefficients = np.column_stack([np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_) / height])
         if not request.classifies and mean_of(loss) is None:  # rows hold centred targets
             coefficients[:, -1] -= request.target_center / height
         mean = oracle.validation_loss(coefficients, kind=self._scoring.kind, bound=self._scoring.bound)
-        return self._scoring.of(mean), oracle.till.answers
+        return self._scoring.of(mean), oracle.receipts

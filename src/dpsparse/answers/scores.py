@@ -25,11 +25,23 @@ the gradient sum: at most :math:`D_j` in coordinate j and :math:`D_2` in l2 norm
   the rules see :math:`w` projected onto the box. It needs :math:`\psi` convex: negative weights are refused.
   Two candidates together move by at most the sum of the two largest :math:`D_j/\sqrt{H_j}`, and by at most
   :math:`D_2\sqrt{1/H_{(1)} + 1/H_{(2)}}` for the two smallest curvatures (Cauchy-Schwarz).
+
+*Rounding.* Scores are floats. A gradient from a total of at most :math:`2^{62}` units of h, divided by the public divisor, is off by
+at most :math:`2^{-52}G` for :math:`G = 2^{62}h/\text{divisor}`; and a score is made of it and of public numbers by at most eight
+operations of numbers no larger than A (below), each off by at most :math:`2^{-53}` of its size. Two scores in each of two
+neighbours are off by less than :math:`64\cdot 2^{-53}A` together, which `rounding` adds to the range:
+
+* ``Magnitude``: :math:`A = \max_j|b_j| + \eta G`. ``Vertex``: :math:`A = G`.
+* ``Greedy``: :math:`A = \max_j\,(H_j|w_j| + \lambda_1 + \lambda_2|w_j| + G)/\sqrt{H_j}`. For gs-q, where a root is taken, an error
+  :math:`|w|\delta` of the surplus moves :math:`\sqrt{Hw^2 + 2\,\text{surplus}} \ge \sqrt H|w|` by at most :math:`\delta/\sqrt H`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -38,36 +50,106 @@ from ..ops import proximal_step, rough
 from ..oracle import Greedy, Magnitude, Score, Vertex
 from ..privacy.adjacency import Adjacency
 from ..privacy.errors import PrivacyError
-from .measure import Reach
+from .reach import Reach
+
+#: Roundings of two scores in two neighbours, in units of the largest number that they are made of.
+ROUNDINGS = 64 * 2.0**-53
+#: Larger public numbers count as this one.
+LARGEST = 1e100
+
+
+@dataclass(frozen=True)
+class ScoreRule:
+    """How candidates are scored.
+
+    Parameters
+    ----------
+    scores : (score, gradient, free) -> array
+    spread : (score, movement of coordinates, movement in l2 norm, free) -> float
+        How far the difference of two scores moves.
+    size : (score, bound on the gradient) -> float
+        A: the largest number that scores are made of.
+    """
+
+    scores: Callable[[Any, Vector, int], Vector]
+    spread: Callable[[Any, Vector, float, int], float]
+    size: Callable[[Any, float], float]
 
 
 def scores_of(score: Score, gradient: Vector, free: int) -> Vector:
     """Scores of all candidates from the mean gradient of all coordinates."""
-    if isinstance(score, Magnitude):
-        head = gradient[: gradient.size - free]
-        base = np.zeros_like(head) if score.base is None else score.base[: head.size]
-        return np.abs(base - score.step * head)
-    if isinstance(score, Vertex):
-        return np.asarray(np.r_[-gradient, gradient])
-    if isinstance(score, Greedy):
-        return _greedy(score, gradient, free)
-    raise TypeError(f"unknown score {score!r}.")
+    return _rule(score).scores(score, gradient, free)
 
 
 def spread(score: Score, reach: Reach, relation: Adjacency, free: int) -> float:
-    """How far the difference of two candidates' scores moves per unit of public divisor."""
-    coordinates = reach.linf(relation)
-    if isinstance(score, Magnitude):
-        head = coordinates[: coordinates.size - free]
-        return abs(score.step) * min(2 * float(head.max()), math.sqrt(2) * reach.l2(relation))
-    if isinstance(score, Vertex):
-        return 2 * float(coordinates.max())
-    if isinstance(score, Greedy):
-        return _greedy_spread(score, coordinates, reach.l2(relation))
-    raise TypeError(f"unknown score {score!r}.")
+    """How far the difference of two candidates' scores moves per unit of public divisor, in exact arithmetic."""
+    return _rule(score).spread(score, reach.linf(relation), reach.l2(relation), free)
 
 
-def _greedy_spread(score: Greedy, coordinates: Vector, norm: float) -> float:
+def rounding(score: Score, largest: float) -> float:
+    """What the rounding of scores adds to their range, for gradients up to `largest`."""
+    return ROUNDINGS * _rule(score).size(score, largest)
+
+
+def finite(public: Vector) -> Vector:
+    """Public numbers that scores start from; those that are not finite, or huge, count as large ones, or as zero."""
+    return np.clip(np.nan_to_num(public), -LARGEST, LARGEST)
+
+
+def _rule(score: Score) -> ScoreRule:
+    if type(score) not in SCORES:
+        raise TypeError(f"unknown score {score!r}.")
+    return SCORES[type(score)]
+
+
+# ------------------------------------------------------------------------------------------------ magnitudes and vertices
+
+
+def magnitudes(score: Magnitude, gradient: Vector, free: int) -> Vector:
+    """What a step would leave."""
+    head = gradient[: gradient.size - free]
+    base = np.zeros_like(head) if score.base is None else finite(score.base[: head.size])
+    return np.abs(base - score.step * head)
+
+
+def magnitude_spread(score: Magnitude, moves: Vector, norm: float, free: int) -> float:
+    """The step times what two coordinates move."""
+    head = moves[: moves.size - free]
+    return abs(score.step) * min(2 * float(head.max()), math.sqrt(2) * norm)
+
+
+def magnitude_size(score: Magnitude, largest: float) -> float:
+    """The largest base and step."""
+    base = 0.0 if score.base is None else float(np.abs(finite(score.base)).max(initial=0.0))
+    return base + abs(score.step) * largest
+
+
+def vertices(score: Vertex, gradient: Vector, free: int) -> Vector:
+    """Both signs of every coordinate."""
+    return np.asarray(np.r_[-gradient, gradient])
+
+
+def vertex_spread(score: Vertex, moves: Vector, norm: float, free: int) -> float:
+    """Both signs of one coordinate move against each other."""
+    return 2 * float(moves.max())
+
+
+def vertex_size(score: Vertex, largest: float) -> float:
+    """The largest gradient."""
+    return largest
+
+
+# ------------------------------------------------------------------------------------------------ greedy scores
+
+
+def greedy_size(score: Greedy, largest: float) -> float:
+    """The largest term of any rule."""
+    H, w = score.curvature, np.abs(finite(score.w))
+    return float(np.max((H * w + score.penalty.l1 + score.penalty.l2 * w + largest) / np.sqrt(H)))
+
+
+def greedy_spread(score: Greedy, coordinates: Vector, norm: float, free: int) -> float:
+    """The two coordinates that move most."""
     if score.penalty.l1 < 0 or score.penalty.l2 < 0 or not np.all(score.curvature > 0):
         raise PrivacyError("a greedy score needs positive curvatures and a penalty of positive weights.")
     if coordinates.shape != score.curvature.shape:
@@ -85,10 +167,11 @@ def _two_largest(values: Vector) -> float:
     return float(values[first] + np.delete(values, first).max())
 
 
-def _greedy(score: Greedy, g: Vector, free: int) -> Vector:
+def greedy(score: Greedy, g: Vector, free: int) -> Vector:
     """Scores by rule; the intercept, last, has no penalty."""
     H, root, penalty = score.curvature, np.sqrt(score.curvature), rough(score.penalty)
-    w = proximal_step(score.w, 1.0, penalty, free) if penalty.kind == "box" else score.w
+    start = finite(score.w)
+    w = proximal_step(start, 1.0, penalty, free) if penalty.kind == "box" else start
     ridge = score.penalty.l2 * w
     ridge[w.size - free :] = 0.0
     g = g + ridge
@@ -133,3 +216,10 @@ def _subgradient_distance(g: Vector, w: Vector, penalty: Penalty, free: int) -> 
     else:
         out[head] = np.where(w != 0, np.abs(g + penalty.l1 * np.sign(w)), np.maximum(np.abs(g) - penalty.l1, 0))
     return out
+
+
+SCORES: dict[type, ScoreRule] = {
+    Magnitude: ScoreRule(magnitudes, magnitude_spread, magnitude_size),
+    Vertex: ScoreRule(vertices, vertex_spread, vertex_size),
+    Greedy: ScoreRule(greedy, greedy_spread, greedy_size),
+}

@@ -1,0 +1,78 @@
+r"""Rows on a few features, measured from a public centre, as models on a support see them.
+
+Guarantee
+---------
+Write :math:`a_i = x_{i,S} - \mu` for a row on a support S. It, its norm, its margin :math:`a + \langle a_i, w\rangle` and its slope are
+computed by elementwise operations, column by column in the order of the support: they are functions of that record and of the
+question alone, to the last bit, whatever part or place the row is in and however it is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data.block import Block
+from ..data.shard import Shard
+from ..data.slopes import slopes
+from ..facts import Vector
+from ..losses import Loss
+from ..oracle import Centred
+from ..privacy.errors import PrivacyError
+from .reach import Indices, each_once
+
+#: Norms are floats: rows are held within this part of their bound. Covers the sums of 2^16 squares.
+SLACK = 1.0 - 2.0**-36
+#: Step of the difference quotient that stands in for a second derivative.
+STEP = 1e-4
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Seen:
+    """A block of rows as a model sees it: **private**."""
+
+    away: Vector
+    norms: Vector
+    slopes: Vector
+    margins: Vector
+    block: Block
+
+
+def away(support: Indices, centre: Vector, shard: Shard) -> Iterator[tuple[Vector, Vector, Block]]:
+    """Centred rows on a support and their norms, block by block; zero for absent records."""
+    if centre.shape != support.shape or not np.all(np.isfinite(centre)):
+        raise PrivacyError("a centre must hold one finite number for each feature of the support.")
+    each_once(support, shard.facts.n_features, "features")
+    for x, block in zip(shard.columns(support), shard.blocks, strict=True):
+        centred = np.empty_like(x, order="F")
+        squares = np.zeros(block.y.size)
+        for i, centre_i in enumerate(centre):
+            centred[:, i] = (x[:, i] - centre_i) * block.alive
+            squares += centred[:, i] ** 2
+        yield centred, np.sqrt(squares), block
+
+
+def seen(model: Centred, shard: Shard, loss: Loss) -> Iterator[Seen]:
+    """Margins and slopes of all rows, block by block."""
+    for centred, norms, block in away(model.support, model.centre, shard):
+        margins = np.full(block.y.size, float(model.offset))
+        with np.errstate(all="ignore"):
+            for i, w in enumerate(model.w):
+                margins += centred[:, i] * w
+        yield Seen(centred, norms, slopes(loss, margins, block), margins, block)
+
+
+def held(view: Seen, clip: float) -> Vector:
+    """Largest slope of each row for which its gradient is within `clip`; infinite for a row of zeros."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.asarray(clip * SLACK / view.norms)
+
+
+def curvature(loss: Loss, view: Seen, top: float) -> Vector:
+    """Second derivative of the loss of each row, by a difference quotient, within [0, top]."""
+    ahead, behind = (slopes(loss, view.margins + step, view.block) for step in (STEP, -STEP))
+    with np.errstate(over="ignore"):
+        quotient = ahead / (2 * STEP) - behind / (2 * STEP)
+    return np.clip(quotient, 0.0, top)

@@ -1,0 +1,98 @@
+r"""Choices on public grids: counts from the rows, scores on the driver.
+
+Guarantee
+---------
+* ``Quantile``: a record adds :math:`1[v \le e] - q` to :math:`T(e) = \#\{v\le e\} - q\#\{v\}` if its value counts, else 0, and the
+  score is :math:`-|T(e)|`. Added or removed (A): T moves by :math:`1-q` or by :math:`-q`, each score by at most
+  :math:`\max(q, 1-q)`, the difference of two by at most :math:`2\max(q,1-q)`. Replaced (R): two values that count cancel in q, T
+  moves by at most 1, the difference of two scores by at most 2; a value that stops or begins to count moves less, as in A. q is
+  rounded to a multiple of :math:`2^{-20}`, so that :math:`2^{20}T` is an integer, and scores are exact; beyond :math:`2^{53}` they
+  are clamped, which moves no two of them apart.
+* ``TypicalEntry``: a record adds 1 to one bin. A: 1. R: one bin falls while another rises, so the range is 2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..data.columns import typical_entries
+from ..data.draws import Draw
+from ..data.shard import Shard
+from ..facts import Vector
+from ..losses import Loss
+from ..oracle import Quantile, TypicalEntry
+from ..privacy.adjacency import Adjacency
+from ..privacy.errors import PrivacyError
+from .centred import Seen, seen
+from .reach import Integers
+from .table import CHOICES, ChoiceRule
+
+#: Parts q are whole numbers of one over this.
+PARTS = 2**20
+#: Floats hold whole numbers up to this.
+LARGEST = 2**53
+KINDS = ("slopes", "gradients", "rows", "targets")
+
+
+def quantile_counts(question: Quantile, shard: Shard, loss: Loss, draw: Draw | None) -> Integers:
+    """How many values are at most each point of the grid, and last how many values count."""
+    grid = question.grid * (1 + 1e-6 * (question.of != "targets"))
+    counts = np.zeros(grid.size + 1, dtype=np.int64)
+    for view in seen(question.model, shard, loss):
+        values = _values(question.of, view)
+        counts[:-1] += np.searchsorted(np.sort(values), grid, side="right")
+        counts[-1] += values.size
+    return counts
+
+
+def _values(of: str, view: Seen) -> Vector:
+    """The values that count for a quantile."""
+    if of == "targets":
+        return view.block.y[view.block.alive > 0]
+    with np.errstate(over="ignore"):
+        sizes = {"slopes": np.abs(view.slopes), "rows": view.norms, "gradients": np.abs(view.slopes) * view.norms}[of]
+    return np.asarray(sizes[sizes > 0])
+
+
+def quantile_scores(question: Quantile, counts: Integers) -> Vector:
+    """Minus the distance of each point from the quantile, in records."""
+    whole = _whole_part(question.part)
+    counted = int(counts[-1])
+    return np.array([-min(abs(PARTS * int(below) - whole * counted), LARGEST) / PARTS for below in counts[:-1]])
+
+
+def _whole_part(part: float) -> int:
+    return min(max(round(part * PARTS), 1), PARTS - 1)
+
+
+def quantile_spread(question: Quantile, relation: Adjacency) -> float:
+    """Two records, or the larger part of one."""
+    if not 0 < question.part < 1 or question.of not in KINDS:
+        raise PrivacyError(f"no quantile of this kind: {question.part!r} of {question.of!r}.")
+    whole = _whole_part(question.part)
+    return 2.0 if relation is Adjacency.REPLACE_ONE else 2 * max(whole, PARTS - whole) / PARTS
+
+
+def bin_counts(question: TypicalEntry, shard: Shard, loss: Loss, draw: Draw | None) -> Integers:
+    """How many rows have their typical entry in each bin."""
+    counts = np.zeros(question.edges.size - 1, dtype=np.int64)
+    for block in shard.blocks:
+        middle, largest = typical_entries(block, shard.lattice)
+        size = np.where(largest > 0, largest, question.part * middle)
+        bins = np.searchsorted(question.edges[1:-1], size[size > 0], side="right")
+        counts += np.bincount(bins, minlength=counts.size)
+    return counts
+
+
+def bin_scores(question: TypicalEntry, counts: Integers) -> Vector:
+    """The counts."""
+    return np.minimum(counts, LARGEST).astype(float)
+
+
+def bin_spread(question: TypicalEntry, relation: Adjacency) -> float:
+    """Two bins, or one."""
+    return 2.0 if relation is Adjacency.REPLACE_ONE else 1.0
+
+
+CHOICES[Quantile] = ChoiceRule(quantile_counts, quantile_scores, quantile_spread)
+CHOICES[TypicalEntry] = ChoiceRule(bin_counts, bin_scores, bin_spread)

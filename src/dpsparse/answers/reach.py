@@ -1,0 +1,98 @@
+"""What is public about a sum: how far one record can move it, and the lattice it is counted on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.lattice import Lattice
+from ..facts import Vector
+from ..privacy.adjacency import Adjacency
+from ..privacy.errors import PrivacyError
+
+#: Steps of the released lattice per bound on one record's norm.
+RELEASE_UNITS = 2.0**20
+
+Integers = NDArray[np.int64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """How far one record can move a sum, in real units.
+
+    `pair_norm` and `pair_entry` bound the difference of two records' contributions where that is less than twice one.
+    """
+
+    norm: float
+    entry: Vector
+    pair_norm: float | None = None
+    pair_entry: Vector | None = None
+
+    def l2(self, relation: Adjacency) -> float:
+        """l2 sensitivity of the sum."""
+        per_entry = float(np.linalg.norm(self.linf(relation)))
+        if relation is Adjacency.REPLACE_ONE:
+            return min(2 * self.norm if self.pair_norm is None else self.pair_norm, per_entry)
+        return min(self.norm, per_entry)
+
+    def l1(self, relation: Adjacency) -> float:
+        """l1 sensitivity of the sum."""
+        return min(float(self.linf(relation).sum()), math.sqrt(self.entry.size) * self.l2(relation))
+
+    def linf(self, relation: Adjacency) -> Vector:
+        """Sensitivity of each coordinate."""
+        if relation is Adjacency.REPLACE_ONE:
+            return 2 * self.entry if self.pair_entry is None else self.pair_entry
+        return self.entry
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """How a sum is counted: public, and made before any row is looked at.
+
+    Parameters
+    ----------
+    reach : Reach
+    unit : float or array
+        Value of one unit of the integer sum, or of each of its coordinates.
+    record : float
+        Most units that one record adds to one coordinate.
+    coarse : int or array
+        Answers are rounded to so many units before they get noise.
+    """
+
+    reach: Reach
+    unit: float | Vector
+    record: float
+    coarse: int | Integers = 1
+
+    @property
+    def step(self) -> Any:
+        """Value of one step of the released lattice: a number, or one for each coordinate."""
+        return self.unit * self.coarse
+
+    def checked(self, lattice: Lattice) -> Measure:
+        """The measure, if its sum fits 64-bit integers; refuses any other."""
+        lattice.check_record(self.record)
+        return self
+
+
+def each_once(support: Indices, size: int, what: str = "coordinates") -> Indices:
+    """The support, if it names positions, each once: a copy would be released twice for the price of once."""
+    if support.ndim != 1 or support.dtype.kind != "i" or np.unique(support).size != support.size:
+        raise PrivacyError(f"a support must hold the positions of {what}, each once.")
+    if support.size and not (support.min() >= 0 and support.max() < size):
+        raise PrivacyError(f"a support must lie within the {size} {what}.")
+    return support
+
+
+def positive(value: float) -> float:
+    """A bound, if it is one."""
+    if not (math.isfinite(value) and value > 0):
+        raise PrivacyError(f"a bound must be positive and finite, got {value!r}.")
+    return float(value)

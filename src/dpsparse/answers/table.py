@@ -1,0 +1,85 @@
+"""The table of answers: for each type of question who answers it, filled by the files of this room.
+
+A question that is a sum has a public `measure` (how far one record moves it, in which units) and a private `part` (the integers of
+one shard, made where the rows are). Nothing else is needed to answer it on any host. Other families stand in tables of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..data.draws import Draw
+from ..data.lattice import Lattice
+from ..data.shard import Shard
+from ..facts import Vector
+from ..losses import Loss
+from ..privacy.adjacency import Adjacency
+from .reach import Integers, Measure
+
+#: A question of the type under which it is registered. The table is keyed by types, so no annotation can name it.
+Asked = Any
+
+
+@dataclass(frozen=True)
+class SumRule:
+    """How a sum is answered.
+
+    Parameters
+    ----------
+    measure : (question, lattice) -> Measure
+        Public.
+    part : (question, shard, loss, draw) -> integers
+        What the rows of one shard add; run where the rows are.
+    exact : (question, shards, loss, draw) -> array
+        The sum without lattice, clip and noise, in real units, for the exact oracle.
+    sampled : bool
+        Whether it may be asked of a sample: bounds on pairs of records are not what sampling is priced with.
+    """
+
+    measure: Callable[[Asked, Lattice], Measure]
+    part: Callable[[Asked, Shard, Loss, Draw | None], Integers]
+    exact: Callable[[Asked, Sequence[Shard], Loss, Draw | None], Vector]
+    sampled: bool = False
+
+
+@dataclass(frozen=True)
+class ChoiceRule:
+    """How a choice among public candidates is answered: by counts, from which scores are made.
+
+    Parameters
+    ----------
+    part : (question, shard, loss, draw) -> integers
+        Counts of the rows of one shard.
+    scores : (question, counts) -> array
+        Score of each candidate.
+    spread : (question, relation) -> float
+        How far the difference of two scores moves between neighbours. Public; refuses what it does not cover.
+    """
+
+    part: Callable[[Asked, Shard, Loss, Draw | None], Integers]
+    scores: Callable[[Asked, Integers], Vector]
+    spread: Callable[[Asked, Adjacency], float]
+
+
+SUMS: dict[type, SumRule] = {}
+CHOICES: dict[type, ChoiceRule] = {}
+
+
+def measure(question: Asked, lattice: Lattice) -> Measure:
+    """How a sum is counted; refuses a sum that would not fit 64-bit integers."""
+    return sum_rule(question).measure(question, lattice).checked(lattice)
+
+
+def part(question: Asked, shard: Shard, loss: Loss, draw: Draw | None) -> Integers:
+    """What the rows of one shard add to the answer of a sum or a choice."""
+    rule = CHOICES.get(type(question)) or sum_rule(question)
+    return rule.part(question, shard, loss, draw)
+
+
+def sum_rule(question: Asked) -> SumRule:
+    """The rule of a sum."""
+    if type(question) not in SUMS:
+        raise TypeError(f"no sum answers {type(question).__name__}.")
+    return SUMS[type(question)]

@@ -1,0 +1,148 @@
+"""Blocks: some rows as whole numbers of the lattice, clipped and silent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..facts import Vector
+from .lattice import Lattice
+
+Matrix = Any  # a numpy array or a CSR matrix
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(eq=False, repr=False)
+class Block:
+    """Some rows: **private**.
+
+    Dense rows are stored shifted; sparse rows keep their zeros, and the shift is applied after every product. `squares` and
+    `largest` are of the shifted row with its intercept, in units. `alive` is 0 for records that count as nothing.
+    """
+
+    x: Matrix
+    y: Vector
+    alive: Vector
+    squares: Vector
+    largest: Vector
+    whole: bool = True
+    csc: Any = None
+
+    @property
+    def sparse(self) -> bool:
+        """Whether zeros are left out."""
+        return bool(sp.issparse(self.x))
+
+    def rows(self, which: Indices) -> Block:
+        """Some of the rows, as a block of their own."""
+        return Block(
+            self.x[which], self.y[which], self.alive[which], self.squares[which], self.largest[which], whole=False
+        )
+
+
+def owners(x: Any) -> Indices:
+    """Row of each stored entry of a CSR matrix."""
+    return np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
+
+
+def sanitise(x: Matrix, y: Vector, lattice: Lattice) -> Block:
+    """Clip entries, rows and targets, and put them on the lattice; a record that is not finite counts as nothing.
+
+    Guarantee
+    ---------
+    Every stored row is a function of its own record alone, the same for dense and for sparse rows: squares are summed one after
+    the other in the order of the columns, where zeros add nothing.
+    """
+    facts = lattice.facts
+    with np.errstate(all="ignore"):
+        stored, finite = _sparse_rows(x, lattice) if sp.issparse(x) else _dense_rows(x, lattice)
+        finite &= np.isfinite(y)
+        target = np.clip(np.where(finite, y, 0.0), -facts.target_bound, facts.target_bound)
+        squares, largest = _norms(stored, lattice)
+    return Block(stored, target, finite.astype(float), squares, largest)
+
+
+def _dense_rows(x: Any, lattice: Lattice) -> tuple[Matrix, Mask]:
+    facts = lattice.facts
+    x = np.array(x, dtype=float, order="C")
+    finite = np.isfinite(x).all(axis=1)
+    if not finite.all():
+        x[~finite] = 0.0
+    np.clip(x, facts.lower, facts.upper, out=x)
+    if lattice.clips_rows:
+        x *= _shrink(_norm_of_rows(x), facts.row_norm)[:, None]
+    if lattice.exact:
+        return x - lattice.shift, finite
+    x *= 1.0 / lattice.unit
+    np.trunc(x, out=x)
+    if lattice.shifted:
+        x -= lattice.shift
+    if not finite.all():
+        x[~finite] = 0.0
+    return x.astype(np.float32), finite
+
+
+def _norm_of_rows(x: Vector) -> Vector:
+    """Norms by sums from the first column to the last, as sparse rows are summed."""
+    squares = x**2
+    return np.sqrt(np.cumsum(squares, axis=1, out=squares)[:, -1]) if x.shape[1] else np.zeros(x.shape[0])
+
+
+def _sparse_rows(x: Any, lattice: Lattice) -> tuple[Matrix, Mask]:
+    facts = lattice.facts
+    x = sp.csr_matrix(x, dtype=float, copy=True)
+    x.sum_duplicates()
+    owner = owners(x)
+    bad = np.bincount(owner, weights=~np.isfinite(x.data), minlength=x.shape[0]) > 0
+    x.data[bad[owner]] = 0.0
+    lower, upper = (
+        np.asarray(v * np.ones(x.shape[1]))[x.indices] if np.ndim(v) else v for v in (facts.lower, facts.upper)
+    )
+    np.clip(x.data, lower, upper, out=x.data)
+    if lattice.clips_rows:
+        norms = np.sqrt(np.bincount(owner, weights=x.data**2, minlength=x.shape[0]))
+        x.data *= _shrink(norms, facts.row_norm)[owner]
+    if not lattice.exact:
+        x.data *= 1.0 / lattice.unit
+        np.trunc(x.data, out=x.data)
+    return x, ~bad
+
+
+def _norms(x: Matrix, lattice: Lattice) -> tuple[Vector, Vector]:
+    """Squared norm and largest absolute entry of each shifted row with its intercept; exact in whole units."""
+    kind = float if lattice.exact or lattice.exact_squares else np.int64
+    if sp.issparse(x):
+        owner, shift = owners(x), lattice.shift
+        away = x.data - shift[x.indices] if lattice.shifted else x.data
+        # absent entries are -shift: their squares are all of shift's less those of the columns that are present
+        change = away**2 - shift[x.indices] ** 2 if lattice.shifted else away**2
+        squares = _sums_of_rows(change.astype(kind, copy=False), x.indptr, kind) + (shift**2).astype(kind).sum()
+        largest = np.full(x.shape[0], float(np.abs(shift).max(initial=0.0)))
+        np.maximum.at(largest, owner, np.abs(away))
+    else:
+        away = x.astype(float)
+        exact = kind is not float
+        squares = (away**2).astype(kind).sum(axis=1) if exact else np.einsum("ij,ij->i", away, away)
+        largest = np.abs(away, out=away).max(axis=1, initial=0.0)
+    squares = np.maximum(squares.astype(float), 0.0) + lattice.height**2
+    return squares, np.maximum(largest, lattice.height)
+
+
+def _sums_of_rows(values: Any, indptr: Any, kind: Any) -> Any:
+    """Sum of the stored values of each row."""
+    if kind is float:
+        return np.bincount(
+            np.repeat(np.arange(indptr.size - 1), np.diff(indptr)), weights=values, minlength=indptr.size - 1
+        )
+    ends = np.r_[np.zeros(1, dtype=kind), np.cumsum(values, dtype=kind)]
+    return ends[indptr[1:]] - ends[indptr[:-1]]
+
+
+def _shrink(norms: Vector, bound: float) -> Vector:
+    """Factor that brings each norm within its bound."""
+    return np.asarray(bound / np.maximum(norms, bound))

@@ -1,0 +1,1 @@
+"""Products of rows: the only code that walks over stored entries."""

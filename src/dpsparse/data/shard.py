@@ -1,0 +1,178 @@
+r"""A part of the rows: clipped, on the lattice, and silent.
+
+Guarantee
+---------
+After construction every record obeys the declared bounds, whatever came in: a record with an entry or target that is no finite number
+counts as nothing; entries are clipped to their bounds, rows to their norm, targets to theirs. What is stored for a record is a
+function of that record and of public numbers alone. Margins are exact whole numbers (see `Lattice`), so they do not depend on the
+part that a row is in, its place there, or on what was computed before. A shard is not copied, stored or printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NoReturn
+
+import numpy as np
+
+from ..facts import Clip, Facts, Vector
+from ..privacy.errors import DataError
+from .block import Block, Indices, Mask, Matrix, sanitise
+from .draws import Draw
+from .kernels import plain
+from .lattice import SHARD_ROWS, Iterate, Lattice
+from .source import Source
+
+#: Margins of rows that are floats drift when they are mended, and are computed afresh after this many times.
+MENDS = 4096
+#: Coordinates are few if this many times their number are no more than all.
+FEW = 8
+
+
+@dataclass(eq=False, repr=False)
+class Factors:
+    """The factors of the last gradient sum of all rows, and the sum."""
+
+    clip: Clip
+    loss: str
+    factors: list[Vector]
+    total: plain.Sums
+
+
+class Shard:
+    """Some rows, from global row number `first_row` on: **private**.
+
+    Parameters
+    ----------
+    lattice : Lattice
+    blocks : iterable of (rows, targets)
+        Raw blocks: float arrays or CSR matrices, and float targets.
+    first_row : int
+        Number of the first row among all rows.
+    """
+
+    def __init__(self, lattice: Lattice, blocks: Iterable[tuple[Matrix, Vector]], first_row: int = 0) -> None:
+        self.lattice = lattice
+        self.first_row = first_row
+        self.blocks = [sanitise(x, y, lattice) for x, y in blocks]
+        self.rows = sum(b.y.size for b in self.blocks)
+        if self.rows > SHARD_ROWS:
+            raise DataError(f"a part holds at most {SHARD_ROWS} rows; cut the data into more parts.")
+        # what was computed last; private, and never leaves the room
+        self.factors: Factors | None = None
+        self._margins: tuple[Iterate, list[Vector], int] | None = None
+        self._squares: tuple[Vector, list[Vector]] | None = None
+        self._columns: tuple[Indices, list[Vector]] | None = None
+
+    @property
+    def facts(self) -> Facts:
+        """Public facts."""
+        return self.lattice.facts
+
+    # ---------------------------------------------------------------------------------------------- which rows
+
+    def drawn(self, draw: Draw | None) -> list[Block]:
+        """All blocks, or what a draw takes of them."""
+        if draw is None:
+            return self.blocks
+        return list(self.chosen(draw.mask(self.first_row, self.rows)))
+
+    def chosen(self, mask: Mask) -> Iterator[Block]:
+        """The rows of a mask, block by block."""
+        start = 0
+        for block in self.blocks:
+            stop = start + block.y.size
+            rows = np.flatnonzero(mask[start:stop])
+            if rows.size:
+                yield block.rows(rows)
+            start = stop
+
+    # ---------------------------------------------------------------------------------------------- margins
+
+    def margins(self, w: Vector) -> list[Vector]:
+        """Margins of all rows, block by block: the last ones, mended where few coordinates changed, or fresh ones."""
+        iterate, size = self.lattice.rounded(w), self.lattice.unit
+        memory = self._margins
+        mends, products = 0, None
+        if memory is not None and memory[0].scale == iterate.scale:
+            changed = np.flatnonzero(iterate.whole != memory[0].whole)
+            few = changed.size * FEW <= w.size and (not self.lattice.exact or memory[2] < MENDS)
+            if changed.size == 0:
+                mends, products = memory[2], memory[1]
+            elif few:
+                step = iterate.whole[changed] - memory[0].whole[changed]
+                mends = memory[2] + 1
+                products = [
+                    m + plain.forward_columns(b, self.lattice, changed, step)
+                    for b, m in zip(self.blocks, memory[1], strict=True)
+                ]
+        if products is None:
+            products = [self._product(block, iterate) for block in self.blocks]
+        self._margins = (iterate, products, mends)
+        return [_valued(p, iterate, size) for p in products]
+
+    def margin(self, block: Block, w: Vector) -> Vector:
+        """Margins of the rows of one block, or of a part of it."""
+        iterate = self.lattice.rounded(w)
+        return _valued(self._product(block, iterate), iterate, self.lattice.unit)
+
+    def drawn_margins(self, w: Vector, draw: Draw | None) -> list[tuple[Block, Vector]]:
+        """Blocks and their margins, of all rows or of a draw."""
+        if draw is None:
+            return list(zip(self.blocks, self.margins(w), strict=True))
+        return [(b, self.margin(b, w)) for b in self.drawn(draw)]
+
+    def _product(self, block: Block, iterate: Iterate) -> Vector:
+        nonzero = np.flatnonzero(iterate.whole)
+        if nonzero.size * FEW <= iterate.whole.size and block.whole:
+            return plain.forward_columns(block, self.lattice, nonzero, iterate.whole[nonzero])
+        return plain.forward(block, self.lattice, iterate.whole)
+
+    # ---------------------------------------------------------------------------------------------- columns
+
+    def columns(self, support: Indices) -> list[Vector]:
+        """Some features of all rows in real units, block by block, one column after the other; zero for absent records."""
+        memory = self._columns
+        if memory is None or not np.array_equal(memory[0], support):
+            unit = self.lattice.unit
+            found = []
+            for block in self.blocks:
+                away = plain.shifted_columns(block, self.lattice, support)
+                x = np.empty(away.shape, order="F")
+                for i in range(support.size):
+                    x[:, i] = away[:, i] * unit * block.alive
+                found.append(x)
+            self._columns = memory = (support.copy(), found)
+        return memory[1]
+
+    def weighted_squares(self, weights: Vector, support: Indices | None) -> list[Vector]:
+        """Weighted squared norms of all rows, in units and rounded up; the last ones are kept, for loops ask every step."""
+        full = weights
+        if support is not None:
+            full = np.zeros(self.facts.dimension)
+            full[support] = weights
+        if self._squares is None or not np.array_equal(self._squares[0], full):
+            self._squares = (full.copy(), [plain.weighted_squares(b, self.lattice, full) for b in self.blocks])
+        return self._squares[1]
+
+    def __repr__(self) -> str:
+        return f"Shard({self.facts.n_features} features)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("private rows are not copied or stored.")
+
+
+def _valued(products: Vector, iterate: Iterate, unit: float) -> Vector:
+    """Margins in real units; not numbers where a coefficient is none."""
+    with np.errstate(all="ignore"):
+        return products * (iterate.scale * unit) if iterate.known else np.full_like(products, np.nan)
+
+
+def build_shards(lattice: Lattice, source: Source, targets: Vector, parts: int = 1) -> tuple[Shard, ...]:
+    """Cut rows into parts of about the same size."""
+    n = source.shape[0]
+    parts = max(parts, -(-n // SHARD_ROWS), 1)
+    edges = [n * k // parts for k in range(parts + 1)]
+    return tuple(Shard(lattice, source.blocks(targets, start, stop), start) for start, stop in pairwise(edges))

@@ -1,0 +1,204 @@
+r"""What a user brings: arrays, sparse matrices or frames, read block by block and without a word about any value.
+
+Guarantee
+---------
+After the shape is known nothing here raises, warns or prints because of a value. A cell that is no number becomes NaN, and so the
+record counts as nothing (`sanitise`): a text, a Python integer of 400 digits, a missing value. Messages of numpy, pandas or polars,
+which quote cells, never pass. `has_missing` tells whether there is such a cell; an estimator that refuses them says so as its own,
+public choice, which no promise covers.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..facts import Vector
+from ..privacy.errors import DataError
+from .lattice import BLOCK_ROWS
+
+#: Dense blocks are converted in pieces of about this many entries.
+BLOCK_ENTRIES = 2**22
+
+Raw = Any  # a float array or a CSR matrix
+Found = TypeVar("Found")
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """No warning passes, of numpy or of anything else."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+class Source:
+    """Features as they came, by rows.
+
+    Parameters
+    ----------
+    X : array-like, scipy sparse matrix, pandas or polars frame
+        Anything with rows and columns.
+
+    Attributes
+    ----------
+    shape : (int, int)
+    names : tuple of str or None
+        Names of the columns, where they have some.
+    sparse : bool
+        Whether rows come sparse.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.sparse = bool(sp.issparse(X))
+        self.names: tuple[str, ...] | None = None
+        self._table: Any = None
+        if self.sparse:
+            self._read: Callable[[int, int], Raw] = _sparse_reader(X)
+            self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
+        elif hasattr(X, "columns") and hasattr(X, "shape"):
+            self.names = tuple(str(name) for name in X.columns)
+            self.shape = (int(X.shape[0]), int(X.shape[1]))
+            self._read = lambda start, stop: _frame_rows(X, start, stop)
+        else:
+            array = _array(X)
+            self.shape = (int(array.shape[0]), int(array.shape[1]))
+            self._read = lambda start, stop: numbers(array[start:stop])
+
+    @classmethod
+    def of(cls, X: Any) -> Source:
+        """A source as it is, or one made of something else."""
+        return X if type(X) is cls else cls(X)
+
+    def rows(self, start: int, stop: int) -> Raw:
+        """Some rows as floats, dense or CSR; NaN where a cell is no number."""
+        with silence():
+            return self._read(start, stop)
+
+    def blocks(self, targets: Vector, start: int = 0, stop: int | None = None) -> Iterator[tuple[Raw, Vector]]:
+        """Rows and their targets, some at a time."""
+        stop = self.shape[0] if stop is None else stop
+        step = BLOCK_ROWS if self.sparse else max(1, min(BLOCK_ROWS, BLOCK_ENTRIES // max(1, self.shape[1])))
+        for first in range(start, stop, step):
+            last = min(first + step, stop)
+            yield self.rows(first, last), targets[first:last]
+
+
+def _array(X: Any) -> NDArray[Any]:
+    with silence():
+        try:
+            array = X if isinstance(X, np.ndarray) else np.asarray(X)
+        except Exception:  # a message of numpy could quote a cell
+            array = np.array(None)
+    if array.ndim != 2:
+        raise DataError("X must have two dimensions: one row for each record, and one column for each feature.")
+    return array
+
+
+def _sparse_reader(X: Any) -> Callable[[int, int], Raw]:
+    rows = X.tocsr()
+    if rows.dtype.kind not in "biuf":
+        rows = sp.csr_matrix((numbers(rows.data), rows.indices, rows.indptr), shape=rows.shape)
+    return lambda start, stop: rows if stop - start == rows.shape[0] else rows[start:stop]
+
+
+def _frame_rows(frame: Any, start: int, stop: int) -> Vector:
+    """Some rows of a frame, column by column, each by its own declared type."""
+    part = frame.iloc[start:stop] if hasattr(frame, "iloc") else frame[start:stop]
+    out = np.empty((stop - start, part.shape[1]))
+    for j in range(part.shape[1]):
+        column = part.iloc[:, j] if hasattr(part, "iloc") else part.to_series(j)
+        out[:, j] = numbers(column)
+    return out
+
+
+def numbers(values: Any) -> Vector:
+    """Values as floats, silently; NaN for whatever is no number. Complex numbers are none."""
+    with silence():
+        if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+            return np.asarray(
+                np.ma.filled(values.astype(float), np.nan) if np.ma.isMaskedArray(values) else values, float
+            )
+        try:
+            return _plain_numbers(values)
+        except Exception:  # whatever it says could hold a cell
+            cells = np.empty(np.shape(values), dtype=object)
+            cells[...] = _cells(values)
+            return _each(cells)
+
+
+def _plain_numbers(values: Any) -> Vector:
+    array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+    if array.dtype.kind in "biuf":
+        return np.asarray(array, dtype=float)
+    return _each(np.asarray(array, dtype=object))
+
+
+def _cells(values: Any) -> Any:
+    return values.tolist() if hasattr(values, "tolist") else list(values)
+
+
+def _each(cells: NDArray[Any]) -> Vector:
+    out = np.empty(cells.shape)
+    flat, source = out.reshape(-1), cells.reshape(-1)
+    for i in range(flat.size):
+        flat[i] = number(source[i])
+    return out
+
+
+def number(cell: Any) -> float:
+    """One cell as a float; NaN if it is none. A number beyond all floats is none either."""
+    try:
+        return math.nan if isinstance(cell, complex | np.complexfloating) else float(cell)
+    except Exception:  # any object may stand in a table, and its message is its own
+        return math.nan
+
+
+def code_classes(y: Any, classes: Sequence[Any]) -> Vector:
+    """Number of each label among the declared classes; NaN, hence an empty record, for every other label.
+
+    Labels and classes are the same if they are equal: 1, 1.0 and True are; 1 and "1" are not.
+    """
+    codes = {_key(label): float(code) for code, label in enumerate(classes)}
+    with silence():
+        try:
+            return np.array([_code(label, codes) for label in _labels(y)], dtype=float)
+        except Exception:
+            return np.full(len(y), np.nan)
+
+
+def _labels(y: Any) -> Iterable[Any]:
+    plain = y.to_numpy() if hasattr(y, "to_numpy") else y
+    return plain.ravel().tolist() if isinstance(plain, np.ndarray) else list(plain)
+
+
+def _key(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _code(label: Any, codes: dict[Any, float]) -> float:
+    try:
+        return codes.get(_key(label), math.nan)
+    except Exception:  # a label that cannot be looked up is none of them
+        return math.nan
+
+
+def center_targets(y: Any, center: float) -> Vector:
+    """Targets as floats less their public centre; NaN for whatever is no number."""
+    with silence():
+        return np.asarray(numbers(y).ravel() - center)
+
+
+def has_missing(source: Source, targets: Vector) -> bool:
+    """Whether any cell or target is no finite number. About values: what follows from it is covered by no promise."""
+    with silence():
+        if not np.all(np.isfinite(targets)):
+            return True
+        return any(not np.all(np.isfinite(x.data if sp.issparse(x) else x)) for x, _ in source.blocks(targets))

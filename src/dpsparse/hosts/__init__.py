@@ -1,0 +1,6 @@
+"""Where rows live. One verb: add up a part of an answer over all shards."""
+
+from .base import Host, Total
+from .memory import MemoryHost
+
+__all__ = ["Host", "MemoryHost", "Total"]

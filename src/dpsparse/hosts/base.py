@@ -1,0 +1,86 @@
+r"""What a place for rows must offer, and how the parts of an answer are added up.
+
+Guarantee
+---------
+`Total` adds the 64-bit integers of any number of parts, up to :math:`2^{30}` of them, exactly: a number is kept as a high and a low
+word of 32 bits each. The exact sum is then clamped to :math:`\pm` `Lattice.largest_total`. Clamping is 1-Lipschitz in every
+coordinate, so no two sums of neighbours come further apart, in any coordinate or norm, than they were: every stated reach holds
+whatever the true number of rows is. Integers add up to the same sum in every order.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from ..answers.reach import Integers
+from ..answers.table import Asked
+from ..data.draws import Draw
+from ..data.lattice import Lattice
+from ..data.shard import Shard
+from ..facts import Facts
+from ..losses import Loss
+
+#: Bits of a low word.
+WORD = 32
+MASK = (1 << WORD) - 1
+
+
+class Host(Protocol):
+    """A place where shards live."""
+
+    @property
+    def facts(self) -> Facts:
+        """What is public about the rows."""
+        ...
+
+    @property
+    def lattice(self) -> Lattice:
+        """Units and bounds: public."""
+        ...
+
+    @property
+    def shards(self) -> tuple[Shard, ...] | None:
+        """The rows themselves, for statistics: **private**. None where they cannot be brought together."""
+        ...
+
+    def total(self, question: Asked, loss: Loss, draw: Draw | None) -> Integers:
+        """Sum of ``answers.part(question, shard, loss, draw)`` over all shards: **private**."""
+        ...
+
+
+class Total:
+    """A sum of integers that cannot overflow."""
+
+    def __init__(self, largest: int) -> None:
+        self._largest = largest
+        self._only: Integers | None = None
+        self._words: tuple[Integers, Integers] | None = None
+
+    def add(self, part: Integers) -> None:
+        """Add the integers of one part."""
+        if self._only is None and self._words is None:
+            self._only = part
+            return
+        if self._words is None:
+            assert self._only is not None
+            self._words = _words(self._only)
+        high, low = _words(part)
+        self._words = (self._words[0] + high, self._words[1] + low)
+
+    def value(self) -> Integers:
+        """The exact sum, clamped."""
+        if self._words is None:
+            if self._only is None:
+                raise ValueError("a host holds at least one part, if an empty one.")
+            return np.clip(self._only, -self._largest, self._largest)
+        low = self._words[1] & MASK
+        high = self._words[0] + (self._words[1] >> WORD)
+        held = np.clip(high, -(1 << (62 - WORD)) - 1, 1 << (62 - WORD))  # beyond +-2^62 the words tell only the side
+        return np.clip((held << WORD) + low, -self._largest, self._largest)
+
+
+def _words(part: Integers) -> tuple[Integers, Integers]:
+    """High and low word of each integer; the low one is not negative."""
+    return part >> WORD, part & MASK

@@ -1,0 +1,60 @@
+"""Rows in memory, in one process."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..answers.reach import Integers
+from ..answers.table import Asked, part
+from ..data.draws import Draw
+from ..data.lattice import Lattice
+from ..data.shard import Shard, build_shards
+from ..data.source import Source
+from ..facts import Facts, Vector
+from ..losses import Loss
+from ..privacy.errors import DataError
+from .base import Total
+
+
+class MemoryHost:
+    """Clipped rows in memory, which answer only with sums.
+
+    Parameters
+    ----------
+    X : Source, array, scipy sparse matrix or frame of shape (rows, n_features)
+    y : array of shape (rows,)
+        Targets: classes coded 0, 1, ..., or centred outcomes; NaN makes a record empty.
+    facts : Facts
+        Bounds to enforce, the shift, and the height of the intercept column.
+    exact : bool
+        True keeps floats: for the non-private twins only.
+    parts : int
+        Into how many shards rows are cut. No answer depends on it.
+    """
+
+    def __init__(
+        self, X: Any, y: Vector, facts: Facts, *, exact: bool = False, parts: int = 1, lattice: Lattice | None = None
+    ) -> None:
+        source = Source.of(X)
+        if source.shape[1] != facts.n_features or source.shape[0] != np.shape(y)[0]:
+            raise DataError(f"expected rows with {facts.n_features} features and one target each.")
+        self.facts = facts
+        self.lattice = lattice or Lattice(facts, exact)
+        if source.sparse and not self.lattice.holds_zero:
+            raise DataError("sparse rows hold zeros, so feature_bound must contain zero for every feature.")
+        self.shards: tuple[Shard, ...] = build_shards(self.lattice, source, np.asarray(y, dtype=float), parts)
+
+    def total(self, question: Asked, loss: Loss, draw: Draw | None) -> Integers:
+        """Sum of a part over all shards, one after the other: **private**."""
+        total = Total(self.lattice.largest_total)
+        for shard in self.shards:
+            total.add(part(question, shard, loss, draw))
+        return total.value()
+
+    def __repr__(self) -> str:
+        return f"MemoryHost({self.facts.n_features} features)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("private rows are not copied or stored.")

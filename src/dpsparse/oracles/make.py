@@ -1,0 +1,28 @@
+"""Who answers a plan."""
+
+from __future__ import annotations
+
+from ..accounting.pricing import PricedPlan
+from ..hosts import Host
+from ..losses import Loss
+from ..mechanisms import Randomness
+from ..privacy.plan import Plan
+from .central import CentralOracle
+from .exact import ExactOracle
+from .local import LocalOracle
+from .till import Payment, Watcher
+
+
+def make_oracle(
+    host: Host,
+    loss: Loss,
+    plan: PricedPlan | Plan,
+    randomness: Randomness,
+    payment: Payment | None = None,
+    watcher: Watcher | None = None,
+) -> CentralOracle | LocalOracle | ExactOracle:
+    """Who answers: people themselves where each speaks once, otherwise a trusted curator; nobody protects a plan without a price."""
+    if isinstance(plan, Plan):
+        return ExactOracle(host, loss, plan, randomness.generator(), payment, watcher)
+    kind = LocalOracle if plan.plan.local else CentralOracle
+    return kind(host, loss, plan, randomness, payment, watcher)
