@@ -89,7 +89,7 @@ class Descent:
         self.length = purse.length(lengths(X), longest, share) if share else 0.75 * longest
         self.Z = np.hstack([X / self.length, np.full((self.n, 1), k.constant, X.dtype)])
         self.size, self.w = lengths(self.Z), np.zeros(self.d + 1)
-        growth = (self.n * purse.mu / (2 * self.d) / k.clip_from) ** k.clip_growth
+        growth = float((self.n * purse.mu / (2 * self.d) / k.clip_from) ** k.clip_growth)
         self.factor = k.clip * min(2.5, max(1.0, growth))
 
     def _whiten(self, X: Array, longest: float, share: float) -> tuple[Array, float]:
@@ -115,7 +115,7 @@ class Descent:
         """A multiple of the 65 % quantile of |residual| times row length."""
         size = np.abs(self.target.residual(self.margin())) * self.size
         grid = np.geomspace(self.target.bound / 2000, 2.2 * self.target.bound, 60)
-        return self.factor * self.purse.quantile(size, 0.65, grid, self.share)
+        return float(self.factor) * self.purse.quantile(size, 0.65, grid, self.share)
 
     def phase(self, share: float, nu: float | None = None) -> Descent:
         """Spend `share` on gradients (and one question more with the squared loss)."""

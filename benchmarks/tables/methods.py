@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,11 @@ def product(recipe: str) -> Fit:
     def fit(table: Table, epsilon: float, delta: float, rng: np.random.Generator) -> Linear:
         from dpsparse import SparseClassifier, SparseRegressor
 
-        known = {"feature_bound": (table.lower, table.upper), "sparsity": table.sparsity, "recipe": recipe}
+        known: dict[str, Any] = {
+            "feature_bound": (table.lower, table.upper),
+            "sparsity": table.sparsity,
+            "recipe": recipe,
+        }
         if table.kind == "regression":
             known |= {"target_center": table.center, "target_bound": table.bound}
             model = SparseRegressor(epsilon=epsilon, delta=delta, **known).fit(table.X, table.y)

@@ -219,7 +219,7 @@ def _folder(key: str) -> tuple[Array, Array]:
         raise FileNotFoundError(f"{key}.npz is not in the folder of downloaded sets (DPSPARSE_DATA)")
     import scipy.sparse as sp
 
-    with np.load(folder / f"{key}.npz", allow_pickle=False) as z:
+    with np.load(folder / f"{key}.npz", allowpickle=False) as z:
         if "X" in z.files:
             X = z["X"]
         else:
@@ -245,7 +245,10 @@ def codebook() -> dict[str, Any]:
 
 
 def load(name: str, seed: int) -> Table:
-    """A table with a random split; columns with levels become 0/1 columns by the levels of the codebook."""
+    """A table with a random split; columns with levels become 0/1 columns by the levels of the codebook.
+
+    Held-out rows are clipped to the declared bounds like the others, for every method: predictions do not extrapolate.
+    """
     source, known, table = SOURCES[name], codebook()[name], frame(name)
     columns: list[Array] = []
     lower: list[float] = []
@@ -259,16 +262,16 @@ def load(name: str, seed: int) -> Table:
         width = len(column["levels"]) - 1 if "levels" in column else 1
         lower += [column.get("lower", 0.0)] * width
         upper += [column.get("upper", 1.0)] * width
-    X = np.column_stack(columns)
+    low, high = np.array(lower), np.array(upper)
+    X = np.clip(np.column_stack(columns), low, high)
     order = np.random.default_rng([seed, 7]).permutation(len(X))
     cut = int((1 - HELD_OUT) * len(X))
     train, test = order[:cut], order[cut:]
     center, bound = 0.0, 1.0
     if source.positive is None:
         y = np.asarray(table[source.target], float)
-        low, high = known["target"]["lower"], known["target"]["upper"]
-        center, bound = (low + high) / 2, (high - low) / 2
+        ends = known["target"]
+        center, bound = (ends["lower"] + ends["upper"]) / 2, (ends["upper"] - ends["lower"]) / 2
     else:
         y = labels(table[source.target], source.positive)
-    low_, high_ = np.array(lower), np.array(upper)
-    return Table(name, source.kind, X[train], y[train], (X[test], y[test]), low_, high_, center, bound)
+    return Table(name, source.kind, X[train], y[train], (X[test], y[test]), low, high, center, bound)
