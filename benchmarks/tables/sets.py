@@ -219,7 +219,7 @@ def _folder(key: str) -> tuple[Array, Array]:
         raise FileNotFoundError(f"{key}.npz is not in the folder of downloaded sets (DPSPARSE_DATA)")
     import scipy.sparse as sp
 
-    with np.load(folder / f"{key}.npz", allowpickle=False) as z:
+    with np.load(folder / f"{key}.npz", allow_pickle=False) as z:
         if "X" in z.files:
             X = z["X"]
         else:
