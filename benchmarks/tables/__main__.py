@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks.tables import page, report, sets, synthetic
+from benchmarks.tables import page, report, sources, synthetic
 from benchmarks.tables.cells import half_of, read, run
 from benchmarks.tables.methods import METHODS
 
@@ -32,7 +32,7 @@ def main() -> None:
     if asked.half == "synthetic":
         names = list(synthetic.DESIGNS)
     else:
-        names = sets.names(None if asked.half == "both" else asked.half)
+        names = sources.names(None if asked.half == "both" else asked.half)
     if asked.tables:
         names = [name for name in asked.tables.split(",") if name in names]
     methods = asked.methods.split(",")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.tables import sets, synthetic
+from benchmarks.tables import sets, sources, synthetic
 from benchmarks.tables.methods import METHODS
 from benchmarks.tables.scores import constant_main, scores
 
@@ -41,7 +41,7 @@ def _table(name: str, seed: int) -> sets.Table:
 
 def half_of(name: str) -> str:
     """choose, confirm or synthetic."""
-    return "synthetic" if name in synthetic.DESIGNS else sets.half(name)
+    return "synthetic" if name in synthetic.DESIGNS else sources.half(name)
 
 
 def measure(name: str, method: str, epsilon: float, seed: int) -> Cell:
@@ -71,7 +71,7 @@ def missing(
 ) -> Iterator[tuple[str, str, list[float], int]]:
     """Work that is not done yet, one table, method and seed at a time."""
     for name in names:
-        kind = synthetic.DESIGNS[name].kind if name in synthetic.DESIGNS else sets.SOURCES[name].kind
+        kind = synthetic.DESIGNS[name].kind if name in synthetic.DESIGNS else sources.SOURCES[name].kind
         for seed in seeds:
             for method in methods:
                 if kind == "classification" and not METHODS[method].classes:
@@ -95,7 +95,7 @@ def run(
     present = []
     for name in names:
         try:
-            if name in sets.SOURCES:
+            if name in sources.SOURCES:
                 sets.frame(name)
             present.append(name)
         except FileNotFoundError as reason:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.tables import sets
+from benchmarks.tables import sets, sources
 
 #: Levels a column may have, at most; rarer ones share the first.
 MOST_LEVELS = 12
@@ -39,7 +39,7 @@ def rounded(values: Any) -> tuple[float, float]:
 
 def entry(name: str) -> dict[str, Any]:
     """Columns and target of one table."""
-    source, table = sets.SOURCES[name], sets.frame(name)
+    source, table = sources.SOURCES[name], sets.frame(name)
     columns: list[dict[str, Any]] = []
     for column in table.columns:
         values = table[column]
@@ -64,7 +64,7 @@ def main() -> None:
     path = Path(__file__).parent / "bounds.json"
     before = json.loads(path.read_text())["tables"] if path.exists() else {}
     after = {}
-    for name in sets.SOURCES:
+    for name in sources.SOURCES:
         try:
             after[name] = entry(name)
         except FileNotFoundError as missing:

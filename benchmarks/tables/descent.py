@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.tables.purse import Purse
+from benchmarks.tables.purse import Middle, Purse
 from benchmarks.tables.sets import Array
 
 
@@ -30,9 +30,10 @@ class Constants:
     slope: float = 0.03
     questions: float = 0.06
     least_level: float = 30.0
-    hopeless: float = 10.0
+    hopeless: float = 13.5
+    class_hopeless: float = 10.0
     lean: float = 110.0
-    clip: float = 1.3
+    middle: Middle = Middle()
     clip_growth: float = 0.35
     clip_from: float = 25.0
     phases: tuple[float, ...] = (0.15, 0.25, 0.60)
@@ -86,17 +87,17 @@ class Descent:
         if gram:
             X, longest = self._whiten(X, longest, gram)
         # without a budget for questions: a public guess
-        self.length = purse.length(lengths(X), longest, share) if share else 0.75 * longest
+        self.length = purse.length(lengths(X), longest, share, k.middle) if share else 0.75 * longest
         self.Z = np.hstack([X / self.length, np.full((self.n, 1), k.constant, X.dtype)])
         self.size, self.w = lengths(self.Z), np.zeros(self.d + 1)
         growth = float((self.n * purse.mu / (2 * self.d) / k.clip_from) ** k.clip_growth)
-        self.factor = k.clip * min(2.5, max(1.0, growth))
+        self.factor = k.middle.clip_factor * min(2.5, max(1.0, growth))
 
     def _whiten(self, X: Array, longest: float, share: float) -> tuple[Array, float]:
         """Columns times the inverse root of a noisy Gram matrix, which is shrunk as far as its noise asks for."""
         n, d, purse = self.n, self.d, self.purse
         size = lengths(X)
-        length = purse.length(size, longest, self.share)
+        length = purse.length(size, longest, self.share, self.k.middle)
         short = cut(X, size, length)
         sd = math.sqrt(2) * length**2 / (n * purse.level(share))
         upper = np.triu(purse.rng.standard_normal((d, d)), 1) / math.sqrt(2)
@@ -112,10 +113,10 @@ class Descent:
         return X @ self.root.astype(X.dtype), longest * float(scale.max())
 
     def ask_clip(self) -> float:
-        """A multiple of the 65 % quantile of |residual| times row length."""
+        """A multiple of a middle quantile of |residual| times row length."""
         size = np.abs(self.target.residual(self.margin())) * self.size
         grid = np.geomspace(self.target.bound / 2000, 2.2 * self.target.bound, 60)
-        return float(self.factor) * self.purse.quantile(size, 0.65, grid, self.share)
+        return float(self.factor) * self.purse.quantile(size, self.k.middle.clip_quantile, grid, self.share)
 
     def phase(self, share: float, nu: float | None = None) -> Descent:
         """Spend `share` on gradients (and one question more with the squared loss)."""

@@ -33,6 +33,25 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     return float(brentq(excess, 1e-6, 100.0))
 
 
+@dataclass(frozen=True)
+class Middle:
+    """Which quantiles are asked for, and what they are multiplied with to reach a clip and a length.
+
+    A question errs upwards with probability exp(-(1 - quantile) n mu) for each point of its grid above the data, and a clip
+    that is far too large is ruin. So few records ask lower, and for fewer points.
+    """
+
+    clip_quantile: float = 0.65
+    clip_factor: float = 1.3
+    length_quantile: float = 0.7
+    length_factor: float = 1.2
+    start_points: int = 121
+
+
+#: For few records.
+LOW = Middle(0.5, 1.8, 0.5, 1.35, 61)
+
+
 @dataclass
 class Purse:
     """Pays questions; refuses to overspend. `left` is the share of mu^2 that is not spent yet."""
@@ -80,9 +99,10 @@ class Purse:
         score = np.minimum(0.0, np.minimum(count - q * n, q * n - below))
         return float(grid[self.largest(score, share)[0]])
 
-    def length(self, lengths: Array, longest: float, share: float) -> float:
-        """A typical length of rows: 1.2 times the 70 % quantile, at most `longest`."""
-        return min(longest, 1.2 * self.quantile(lengths, 0.7, np.geomspace(longest / 1000, longest, 60), share))
+    def length(self, lengths: Array, longest: float, share: float, middle: Middle) -> float:
+        """A typical length of rows: a multiple of a middle quantile, at most `longest`."""
+        grid = np.geomspace(longest / 1000, longest, 60)
+        return min(longest, middle.length_factor * self.quantile(lengths, middle.length_quantile, grid, share))
 
     def epsilon(self, delta: float) -> float:
         """What was spent, by the recursion over selections and Gaussian noise."""

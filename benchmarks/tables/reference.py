@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.tables.descent import Constants, Descent, Outcome, cut, lengths
 from benchmarks.tables.peers import scaled, unscaled
-from benchmarks.tables.purse import Purse
+from benchmarks.tables.purse import LOW, Purse
 from benchmarks.tables.scores import Linear
 from benchmarks.tables.sets import Array, Table
 
@@ -56,7 +56,7 @@ def plan(n: int, d: int, mu: float, linear: bool, sparsity: int | None, k: Const
         asks = 13 if linear else 7
     questions = min(0.3, max(k.questions, asks * (k.least_level / level) ** 2))
     means = 0.0 if lean else k.means
-    if level * math.sqrt(questions / asks) < k.hopeless:
+    if level * math.sqrt(questions / asks) < (k.hopeless if linear else k.class_hopeless):
         if linear:
             return Plan("constant", 1.0, 0, 0, 0, 0, (), 0, None)
         route, gram, asks, questions, means = "dense", False, 1, 0.05, 0.0
@@ -81,17 +81,19 @@ def fit(
     n, d = X.shape
     linear = table.kind == "regression"
     p = plan(n, d, purse.mu, linear, table.sparsity, k)
+    if n * purse.mu < k.lean:
+        k = replace(k, middle=LOW)
     X = X.astype(np.float32) if n * d > 2e6 else X
     y = np.clip(table.y - table.center, -table.bound, table.bound) if linear else table.y
     if p.route == "constant":
         level = purse.quantile(y, 0.5, np.linspace(-table.bound, table.bound, 121), 1.0)
         return Linear(np.zeros(d), level + table.center, "constant")
-    target = Outcome(y, linear, _start(y, linear, table.bound, purse, p), table.bound)
+    target = Outcome(y, linear, _start(y, linear, table.bound, purse, p, k), table.bound)
     bare = not linear and p.question == 1 - p.gradients  # classes without a budget for questions
     mean = np.zeros(d, X.dtype)
     if p.means:
         size = lengths(X)
-        length = purse.length(size, math.sqrt(d), p.question)
+        length = purse.length(size, math.sqrt(d), p.question, k.middle)
         noisy, sd = purse.add_noise(cut(X, size, length).mean(0), 2 * length / n, p.means)
         shrink = max(0.0, 1 - d * sd**2 / max(float(noisy @ noisy), 1e-30))
         mean = np.clip(shrink * noisy, -1, 1).astype(X.dtype)
@@ -109,11 +111,11 @@ def fit(
     return unscaled(full, intercept + (table.center if linear else 0.0), middle, half, note)
 
 
-def _start(y: Array, linear: bool, bound: float, purse: Purse, p: Plan) -> float:
+def _start(y: Array, linear: bool, bound: float, purse: Purse, p: Plan, k: Constants) -> float:
     """The median, or the log-odds of the noisy class share."""
     if linear:
         fine = len(y) * purse.mu * math.sqrt(p.question) >= 25
-        return purse.quantile(y, 0.5, np.linspace(-bound, bound, 401 if fine else 121), p.question)
+        return purse.quantile(y, 0.5, np.linspace(-bound, bound, 401 if fine else k.middle.start_points), p.question)
     total, _ = purse.add_noise(np.array(float(np.sum(y))), 1.0, p.question)
     share = min(0.98, max(0.02, float(total) / len(y)))
     return math.log(share / (1 - share))
@@ -157,7 +159,7 @@ class _Run:
         p, purse, linear, g = self.p, self.purse, self.target.linear, self.p.gradients
         d = self.X.shape[1]
         pilot = self._descent(None, 0.0).phase(0.15 * g, 1.0) if p.route == "race" else None
-        length = pilot.length if pilot else purse.length(lengths(self.X), self.longest, p.question)
+        length = pilot.length if pilot else purse.length(lengths(self.X), self.longest, p.question, self.k.middle)
         entry = self.k.entry_clip * length / 1.2 / math.sqrt(d)
         start = np.full(len(self.X), self.target.start)
         first = max(1, p.columns // 2)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.tables.sets import Array, Kind, Table
+from benchmarks.tables.sets import Array, Table
+from benchmarks.tables.sources import Kind
 
 NOISE = 0.33
 FRESH_ROWS = 2000
