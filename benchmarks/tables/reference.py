@@ -21,9 +21,13 @@ from benchmarks.tables.sets import Array, Table
 
 @dataclass(frozen=True)
 class Plan:
-    """Shares of the budget, from public facts. `question` is the share of one; `route`: constant, dense, race or sparse."""
+    """Shares of the budget, from public facts. `route`: constant, dense, race or sparse.
+
+    `start` is the share of the first question, `question` that of each other one; 0 where public guesses take their place.
+    """
 
     route: str
+    start: float
     question: float
     means: float
     gram: float
@@ -58,13 +62,13 @@ def plan(n: int, d: int, mu: float, linear: bool, sparsity: int | None, k: Const
     means = 0.0 if lean else k.means
     if level * math.sqrt(questions / asks) < (k.hopeless if linear else k.class_hopeless):
         if linear:
-            return Plan("constant", 1.0, 0, 0, 0, 0, (), 0, None)
-        route, gram, asks, questions, means = "dense", False, 1, 0.05, 0.0
-        return Plan(route, questions, means, 0, 0, 1 - questions, phases, columns, sparsity if given else None)
+            return Plan("constant", 1.0, 0, 0, 0, 0, 0, (), 0, None)
+        return Plan("dense", 0.05, 0, 0, 0, 0, 0.95, phases, columns, sparsity if given else None)
     for_slope = min(0.1, max(k.slope, (40 / level) ** 2)) if slope else 0.0
     for_gram = k.gram if gram else 0.0
     rest = 1 - questions - means - for_gram - for_slope
-    return Plan(route, questions / asks, means, for_gram, for_slope, rest, phases, columns, sparsity if given else None)
+    share, keep = questions / asks, sparsity if given else None
+    return Plan(route, share, share, means, for_gram, for_slope, rest, phases, columns, keep)
 
 
 def fit(
@@ -89,7 +93,6 @@ def fit(
         level = purse.quantile(y, 0.5, np.linspace(-table.bound, table.bound, 121), 1.0)
         return Linear(np.zeros(d), level + table.center, "constant")
     target = Outcome(y, linear, _start(y, linear, table.bound, purse, p, k), table.bound)
-    bare = not linear and p.question == 1 - p.gradients  # classes without a budget for questions
     mean = np.zeros(d, X.dtype)
     if p.means:
         size = lengths(X)
@@ -99,8 +102,7 @@ def fit(
         mean = np.clip(shrink * noisy, -1, 1).astype(X.dtype)
         X = X - mean
     longest = math.sqrt(d) + float(np.linalg.norm(mean))
-    question = 0.0 if bare else p.question
-    run = _Run(X, target, longest, purse, k, replace(p, question=question))
+    run = _Run(X, target, longest, purse, k, p)
     descent, chosen = run.dense() if p.route == "dense" else run.race()
     c, b = descent.model()
     a = slope(descent, p, purse) if p.slope else 1.0
@@ -114,9 +116,9 @@ def fit(
 def _start(y: Array, linear: bool, bound: float, purse: Purse, p: Plan, k: Constants) -> float:
     """The median, or the log-odds of the noisy class share."""
     if linear:
-        fine = len(y) * purse.mu * math.sqrt(p.question) >= 25
-        return purse.quantile(y, 0.5, np.linspace(-bound, bound, 401 if fine else k.middle.start_points), p.question)
-    total, _ = purse.add_noise(np.array(float(np.sum(y))), 1.0, p.question)
+        fine = len(y) * purse.mu * math.sqrt(p.start) >= 25
+        return purse.quantile(y, 0.5, np.linspace(-bound, bound, 401 if fine else k.middle.start_points), p.start)
+    total, _ = purse.add_noise(np.array(float(np.sum(y))), 1.0, p.start)
     share = min(0.98, max(0.02, float(total) / len(y)))
     return math.log(share / (1 - share))
 
