@@ -8,6 +8,9 @@ add up to :math:`\tau`, and a share :math:`e_t/\tau` of the phase's budget each,
 Budget in proportion to step length keeps the noise of the margins at :math:`\nu^2 C^2` whatever T is, so :math:`\tau =
 \nu n \mu/2`. Where curvature is h, the last w has :math:`\tau h/2` times the variance of one Newton step; the weighted
 average of the path behind the burn-in has one, without knowing h.
+
+With many columns w is the soft threshold of what was added up, at .7 of the known standard deviation of its noise: columns without
+a signal stay out, so they add no noise to the margins.
 """
 
 from __future__ import annotations
@@ -43,6 +46,10 @@ class Constants:
     burn: float = 3.0
     class_clip: float = 0.45
     class_nu: float = 1.0
+    class_start: float = 0.5
+    soft: float = 0.7
+    soft_columns: int = 300
+    soft_nu: float = 1.5
     race_kappa: float = 40.0
     race_columns: int = 60
     entry_clip: float = 0.8
@@ -74,6 +81,13 @@ def lengths(X: Array) -> Array:
     return np.asarray(np.linalg.norm(X, axis=1), float)
 
 
+def soft_threshold(w: Array, level: float) -> Array:
+    """Every entry but the last, the intercept, moved towards zero by `level`."""
+    short = np.sign(w) * np.maximum(np.abs(w) - level, 0)
+    short[-1] = w[-1]
+    return short
+
+
 class Descent:
     """The state lives on between phases. `share` is that of one question, `gram` that of whitening (0: none)."""
 
@@ -89,7 +103,9 @@ class Descent:
         # without a budget for questions: a public guess
         self.length = purse.length(lengths(X), longest, share, k.middle) if share else 0.75 * longest
         self.Z = np.hstack([X / self.length, np.full((self.n, 1), k.constant, X.dtype)])
-        self.size, self.w = lengths(self.Z), np.zeros(self.d + 1)
+        self.size, self.w, self.dual = lengths(self.Z), np.zeros(self.d + 1), np.zeros(self.d + 1)
+        self.soft = k.soft if self.d >= k.soft_columns and self.root is None else 0.0
+        self.variance = 0.0  # of the noise in `dual`, known
         growth = float((self.n * purse.mu / (2 * self.d) / k.clip_from) ** k.clip_growth)
         self.factor = k.middle.clip_factor * min(2.5, max(1.0, growth))
 
@@ -124,7 +140,7 @@ class Descent:
         if target.linear:
             clip = self.ask_clip()
             fall = 0.0 if self.clip is None else 1 - clip / self.clip  # released clips that fall: a signal is there
-            nu = nu or min(k.nu_range[1], max(k.nu_range[0], k.nu + k.nu_slope * fall))
+            nu = k.soft_nu if self.soft else nu or min(k.nu_range[1], max(k.nu_range[0], k.nu + k.nu_slope * fall))
             mu, curvature, steps = purse.level(share), 1.0, 80
             total = nu * n * mu / 2
         else:
@@ -138,14 +154,17 @@ class Descent:
         sd = 2 * clip / (n * mu * np.sqrt(weight))
         averaged = math.sqrt(max(0.05, 1 - k.burn * d / (0.65 * curvature * total)))
         w, v, mean, mass = self.w, np.zeros(d + 1), np.zeros(d + 1), 0.0
+        dual = self.dual if self.soft else w
         for t in range(steps):
             r = target.residual(Z @ w + target.start)
             r = r * np.minimum(1, clip / np.maximum(np.abs(r) * self.size, 1e-12))
             v = 0.9 * v + 0.1 * (Z.T @ r.astype(Z.dtype) / n + sd[t] * purse.rng.standard_normal(d + 1))
-            w = w - total * weight[t] * v
+            dual = dual - total * weight[t] * v
+            self.variance += (total * weight[t] * sd[t]) ** 2
+            w = soft_threshold(dual, self.soft * math.sqrt(self.variance))
             if t >= steps * (1 - averaged):
                 mean, mass = mean + weight[t] * w, mass + weight[t]
-        self.w = mean / mass
+        self.w, self.dual = mean / mass, dual
         return self
 
     def margin(self) -> Array:
