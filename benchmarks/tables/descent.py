@@ -33,7 +33,7 @@ class Constants:
     slope: float = 0.03
     questions: float = 0.06
     least_level: float = 30.0
-    hopeless: float = 13.5
+    hopeless: float = 12.0
     class_hopeless: float = 10.0
     lean: float = 110.0
     middle: Middle = Middle()
