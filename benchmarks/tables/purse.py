@@ -37,19 +37,19 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 class Middle:
     """Which quantiles are asked for, and what they are multiplied with to reach a clip and a length.
 
-    A question errs upwards with probability exp(-(1 - quantile) n mu) for each point of its grid above the data, and a clip
-    that is far too large is ruin. So few records ask lower, and for fewer points.
+    A question errs upwards with a chance of about exp(-(1 - quantile) n mu) for each point of its grid above the data, and
+    downwards with exp(-quantile n mu). A clip that is far too large is ruin, and so is a length that is far too small. So few
+    records ask for a lower quantile of the one and a higher one of the other.
     """
 
     clip_quantile: float = 0.65
     clip_factor: float = 1.3
     length_quantile: float = 0.7
     length_factor: float = 1.2
-    start_points: int = 121
 
 
 #: For few records.
-LOW = Middle(0.5, 1.8, 0.5, 1.35, 61)
+LOW = Middle(0.5, 1.8, 0.75, 1.15)
 
 
 @dataclass

@@ -117,7 +117,7 @@ def _start(y: Array, linear: bool, bound: float, purse: Purse, p: Plan, k: Const
     """The median, or half the log-odds of the noisy class share: between rare classes and a clip, the middle is best."""
     if linear:
         fine = len(y) * purse.mu * math.sqrt(p.start) >= 25
-        return purse.quantile(y, 0.5, np.linspace(-bound, bound, 401 if fine else k.middle.start_points), p.start)
+        return purse.quantile(y, 0.5, np.linspace(-bound, bound, 401 if fine else 121), p.start)
     total, _ = purse.add_noise(np.array(float(np.sum(y))), 1.0, p.start)
     share = min(0.98, max(0.02, float(total) / len(y)))
     return k.class_start * math.log(share / (1 - share))
