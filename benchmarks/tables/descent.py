@@ -50,6 +50,7 @@ class Constants:
     soft: float = 0.7
     soft_columns: int = 300
     soft_nu: float = 1.5
+    soft_kappa: float = 0.7
     race_kappa: float = 40.0
     race_columns: int = 60
     entry_clip: float = 0.8
@@ -104,9 +105,11 @@ class Descent:
         self.length = purse.length(lengths(X), longest, share, k.middle) if share else 0.75 * longest
         self.Z = np.hstack([X / self.length, np.full((self.n, 1), k.constant, X.dtype)])
         self.size, self.w, self.dual = lengths(self.Z), np.zeros(self.d + 1), np.zeros(self.d + 1)
-        self.soft = k.soft if self.d >= k.soft_columns and self.root is None else 0.0
+        kappa = self.n * purse.mu / (2 * self.d)
+        many = self.d >= k.soft_columns and kappa >= k.soft_kappa and self.root is None
+        self.soft = k.soft if many else 0.0
         self.variance = 0.0  # of the noise in `dual`, known
-        growth = float((self.n * purse.mu / (2 * self.d) / k.clip_from) ** k.clip_growth)
+        growth = float((kappa / k.clip_from) ** k.clip_growth)
         self.factor = k.middle.clip_factor * min(2.5, max(1.0, growth))
 
     def _whiten(self, X: Array, longest: float, share: float) -> tuple[Array, float]:
