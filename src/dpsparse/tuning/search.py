@@ -62,7 +62,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
     mean_runs : float, default=10
         Expected number of runs; above 1.
     law : {"auto", "logarithmic", "geometric", "poisson"}
-        Law of the number of runs. ``auto``: Poisson below a mean of 10, otherwise logarithmic. Under the Poisson law there may
+        Law of the number of runs. ``auto``: logarithmic. Under the Poisson law there may
         be no run at all; the answer is then the public start vector.
     scoring : str
         ``auto`` is ``"accuracy"`` for a classifier (or ``"neg_log_loss"``) and ``"neg_mean_squared_error"`` for a regressor (or
@@ -327,7 +327,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             loss=best.model._loss().name,
             n_rows=plan.n_rows,
             asks=best.answers,
-            accountant=f"{RANDOM_STOPPING} ({law.name} law, mean {law.mean:.6g}) over Renyi curves, tight conversion",
+            accountant=f"{RANDOM_STOPPING} ({law.name} law, mean {law.mean:.6g}) over privacy profiles and Renyi curves",
             assumptions=tuple(dict.fromkeys(assumptions)),
             caveats=tuple(caveats),
             notes=tuple(notes),
