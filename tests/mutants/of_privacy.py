@@ -231,6 +231,67 @@ MUTANTS = (
         ("a block too few", "blocks[eta, size] += math.ceil(count / size)", "blocks[eta, size] += count // size"),
     ),
     *changed(
+        "accounting/stages.py",
+        "accounting/test_repeated_stages.py",
+        (
+            "a stage that runs twice has the variance of one",
+            "return self.times * (own + max((branch.variance",
+            "return 1 * (own + max((branch.variance",
+        ),
+        (
+            "a stage that runs twice ends as early as one",
+            "return self.times * (own + max((branch.largest_loss",
+            "return 1 * (own + max((branch.largest_loss",
+        ),
+    ),
+    *changed(
+        "accounting/selections.py",
+        "accounting/test_repeated_stages.py accounting/test_selections.py",
+        ("several models at the price of one", "for _ in range(stage.times):", "for _ in range(1):"),
+        (
+            "what follows a branch is forgotten",
+            "[_curve(branch, e, h, points, after) for",
+            "[_curve(branch, e, h, points) for",
+        ),
+        (
+            "what follows a stage is forgotten",
+            "    elif after is not None:\n        curve = after\n",
+            "    elif after is not None:\n        curve = nothing_left(e)\n",
+        ),
+    ),
+    *changed(
+        "accounting/recursion.py",
+        "accounting/test_repeated_stages.py",
+        (
+            "half of a pure draw",
+            "inside = -np.expm1(np.clip(e, -level, level) - level) / (1 + math.exp(-level))",
+            "inside = -np.expm1((np.clip(e, -level, level) - level) / 2) / (1 + math.exp(-level))",
+        ),
+    ),
+    *changed(
+        "accounting/draws.py",
+        "accounting/test_repeated_stages.py",
+        (
+            "permute-and-flip is free beside Laplace noise",
+            "if c.noise is Noise.PERMUTE_AND_FLIP]",
+            "if c.noise is Noise.LOCAL]",
+        ),
+    ),
+    *changed(
+        "oracles/till.py",
+        "accounting/test_repeated_stages.py",
+        ("the plan of several models is run as one", "if plan.models > 1:", "if plan.models < 1:"),
+    ),
+    *changed(
+        "privacy/plan.py",
+        "accounting/test_repeated_stages.py",
+        (
+            "one of several models at a smaller price",
+            "share=self.share / models, schedule=schedule)",
+            "share=self.share / models**2, schedule=schedule)",
+        ),
+    ),
+    *changed(
         "privacy/statement.py",
         "privacy/test_statement.py",
         ("equal answers are stated once", "counted[answer] = counted.get(answer, 0) + 1", "counted[answer] = 1"),
