@@ -57,7 +57,7 @@ class Turns(NamedTuple):
     """
 
     answers: tuple[tuple[float, float], ...]
-    count: Count
+    times: Count
 
 
 #: Part of delta that each of the truncations may take.
@@ -69,7 +69,7 @@ LEVEL, PROBABILITY = 8.0, 16.0
 #: Smallest delta for which a composition is made: below, its tails would underflow.
 SMALLEST_DELTA = 1e-280
 #: A view is sharp enough if its rounding is at most this part of delta.
-SMALL = 1e-5
+SMALL = 1e-4
 #: Tilts among which Chernoff's inequality is optimised.
 TILTS = 2.0 ** np.arange(-14.0, 16.0, 0.5)
 
@@ -132,7 +132,7 @@ NOTHING = View(1.0, 0, np.zeros(1), 1.0, 0.0, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """A composed loss: both views bound its delta from above. The untilted one is made where the other may be too coarse."""
+    """A composed loss: both views bound its delta from above. The tilted one is made where rounding may hide part of delta."""
 
     view: Callable[[float], View]
     tilt: float
@@ -149,18 +149,15 @@ class Loss:
 
     def delta(self, epsilon: float) -> float:
         """Hockey-stick divergence."""
-        found = self.tilted.delta(epsilon) if epsilon >= 0 else math.inf
-        if self.tilted.rounding(epsilon) <= SMALL * found < math.inf:
-            return min(1.0, found)
-        return min(1.0, found, self.plain.delta(epsilon))
+        found = self.plain.delta(epsilon)
+        if self.plain.rounding(epsilon) > SMALL * found and epsilon >= 0:
+            found = min(found, self.tilted.delta(epsilon))
+        return min(1.0, found)
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon >= 0 with at most this delta."""
-        found = self.tilted.epsilon(delta)
-        inside = found > self.tilted.step * (self.tilted.low + 1)
-        if inside and self.tilted.rounding(found) <= SMALL * delta:
-            return found
-        return min(found, self.plain.epsilon(delta))
+        found = self.plain.epsilon(delta)
+        return found if self.plain.rounding(found) <= SMALL * delta else min(found, self.tilted.epsilon(delta))
 
 
 def grid_points(total: float) -> int:
@@ -340,7 +337,7 @@ def _power(values: NDArray[np.complex128], count: int) -> NDArray[np.complex128]
 def _losses(turns: tuple[Turns, ...], relation: Adjacency, scale: float) -> tuple[Loss, ...]:
     """The composed loss in each direction."""
     pairs = [[dominating_pairs(q, z, relation) for q, z in turn.answers] for turn in turns]
-    counts = [turn.count for turn in turns]
+    counts = [turn.times for turn in turns]
     ways = range(len(pairs[0][0]))
     return tuple(
         compose([(tuple(p[way] for p in turn), count) for turn, count in zip(pairs, counts, strict=True)], scale)
@@ -354,10 +351,10 @@ def _merged(steps: Iterable[SampledGaussian | Turns]) -> tuple[Turns, ...]:
     random: list[Turns] = []
     for step in steps:
         turn = step if isinstance(step, Turns) else Turns(((step[0], step[1]),), step[2])
-        if isinstance(turn.count, RandomTimes):
+        if isinstance(turn.times, RandomTimes):
             random.append(turn)
-        elif turn.count > 0:
-            counted[turn.answers] = counted.get(turn.answers, 0) + turn.count
+        elif turn.times > 0:
+            counted[turn.answers] = counted.get(turn.answers, 0) + turn.times
     return (*(Turns(answers, k) for answers, k in sorted(counted.items())), *random)
 
 

@@ -42,6 +42,7 @@ def controlled(
         epochs=epochs,
         inner=batch / inner,
         length_seed=drawn(length_seed) if option == "I" else None,
+        lengths_known=option == "I" and length_seed is not None,
         step_size=rule.step,
         clip=rule.clip,
         snapshot_rows=participation(batch, facts, 1.0),
@@ -56,13 +57,6 @@ def controlled(
 def drawn(seed: int | None) -> int:
     """The seed that was given, or one that nobody chose."""
     return secrets.randbits(63) if seed is None else seed
-
-
-def length_assumption(option: str, length_seed: int | None) -> tuple[str, ...]:
-    """A random number of steps is priced at its law, so a seed must not have been picked for what it gives."""
-    if option == "II" or length_seed is None:
-        return ()
-    return ("the seed of the epochs' lengths was given; it was not picked for the lengths that it leads to",)
 
 
 def check_controlled(

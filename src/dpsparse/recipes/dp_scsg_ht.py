@@ -10,7 +10,7 @@ from ..facts import Facts
 from ..privacy.budget import Budget
 from ..solvers.scsg import SCSG
 from .base import centred
-from .controlled import check_controlled, controlled, length_assumption
+from .controlled import check_controlled, controlled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class DPSCSGHT:
         How long an epoch is. II: always :math:`N = \lfloor B/b\rfloor` steps. I: N is geometric with mean B/b, drawn by a public
         seed when the plan is made.
     length_seed : int or None
-        The public seed of option I. None: drawn by chance for each fit, which the price of a random N rests on.
+        The public seed of option I, which makes the lengths known and prices them as they are. None: drawn by chance for each fit, and priced as a law.
     change_clip : float or None
         Largest change a of a row's gradient since the snapshot, in clips. Changes are clipped at
         :math:`C_\Delta = \min(aC,\; \beta_0 K^2\|w-\tilde w\|_2,\; \beta_0 K B_\infty\|w-\tilde w\|_1)`, which is public, and never below
@@ -148,5 +148,5 @@ class DPSCSGHT:
         return controlled(facts, budget, **asdict(self))
 
     def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """That the seed of a random length was not picked for its outcome."""
-        return length_assumption(self.option, self.length_seed)
+        """None: lengths of a given seed are priced as they are, others as a law."""
+        return ()

@@ -10,7 +10,7 @@ from ..facts import Facts
 from ..privacy.budget import Budget
 from ..solvers.scsg import SCSG
 from .base import centred
-from .controlled import check_controlled, controlled, length_assumption
+from .controlled import check_controlled, controlled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,5 +105,5 @@ class DPSVRGHT:
         return controlled(facts, budget, batch_size=facts.n_rows, **asdict(self))
 
     def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """That the seed of a random length was not picked for its outcome."""
-        return length_assumption(self.option, self.length_seed)
+        """None: lengths of a given seed are priced as they are, others as a law."""
+        return ()
