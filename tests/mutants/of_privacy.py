@@ -114,8 +114,8 @@ MUTANTS = (
         ("Gaussian noise at delta 0", "if budget.delta == 0 and not unit.all_pure:", "if False:"),
         (
             "a sampled step forgets kappa when epsilon is stated",
-            "(c.sampling_rate, budget.kappa / c.strength, k)",
-            "(c.sampling_rate, 1 / c.strength, k)",
+            "steps = costs.multipliers(budget.kappa)",
+            "steps = costs.multipliers(1)",
         ),
         (
             "half of the weight of Gaussians",
@@ -248,8 +248,8 @@ MUTANTS = (
         SELECTIONS,
         (
             "the best branch instead of the worst",
-            "np.max([_curve(branch, e, h, points) for branch in stage.branches], axis=0)",
-            "np.min([_curve(branch, e, h, points) for branch in stage.branches], axis=0)",
+            "np.max([_curve(branch, e, h, points, after) for branch in stage.branches], axis=0)",
+            "np.min([_curve(branch, e, h, points, after) for branch in stage.branches], axis=0)",
         ),
         (
             "the last selection is left out",
