@@ -9,8 +9,8 @@ from scipy.special import ndtr, ndtri
 from dpsparse.accounting.costs.base import delta_from_renyi, epsilon_from_renyi
 from dpsparse.accounting.costs.fixed import Promise
 from dpsparse.accounting.random_stopping import SearchBill, calibrate_search, law_of
-from dpsparse.accounting.search_profile import SearchProfile
-from dpsparse.privacy.curves import gaussian_mu, largest
+from dpsparse.accounting.search_profile import SearchProfile, sticks
+from dpsparse.privacy.curves import gaussian_delta, gaussian_mu, largest
 
 from .test_random_stopping import LAWS, TableBill, best_of, generating, pairs
 
@@ -113,3 +113,24 @@ def test_one_stick_of_the_whole_mean_is_never_smaller():
     assert profile.weights.sum() == pytest.approx(10.0, rel=1e-9)
     for epsilon in (0.5, 1.0, 2.0):
         assert profile.delta(epsilon) < one.delta(epsilon)
+
+
+@pytest.mark.parametrize("kind", LAWS)
+@pytest.mark.parametrize("count", [2, 5, 40])
+def test_the_sum_of_sticks_is_above_every_outcome(kind, count):
+    """However few lines bound the trade-off curve: at every level p of every outcome, and for every likelihood ratio."""
+    law, mu = kind.of_mean(8.0), 0.7
+    e = np.linspace(3.0, -3.0, count)
+    lines = (
+        np.exp(e),
+        np.array(
+            [gaussian_delta(x, mu) if x >= 0 else 1 - math.exp(x) + math.exp(x) * gaussian_delta(-x, mu) for x in e]
+        ),
+    )
+    weights, shifts = sticks(lines, law.log_slope)
+    p = np.r_[np.logspace(-9, 0, 3000), np.linspace(0, 1, 3000)]
+    trade_off = np.min(lines[0] * p[:, None] + lines[1], axis=1)
+    log_r = law.log_slope(p) - law.log_slope(trade_off)
+    for t in np.exp(np.linspace(-6, 4, 60)):
+        outcomes = np.exp(law.log_slope(p)) * np.maximum(0, t - np.exp(-log_r))
+        assert outcomes.max() <= float(weights @ np.maximum(0, t - np.exp(shifts))) * (1 + 1e-9) + 1e-12

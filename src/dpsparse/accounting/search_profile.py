@@ -56,7 +56,7 @@ class SearchProfile:
     @classmethod
     def of(cls, run: Callable[[Curve], Curve], log_slope: Callable[[Curve], Curve]) -> SearchProfile:
         """For runs with this delta curve; `log_slope` is the logarithm of W, which falls in p."""
-        return cls(*_sticks(_lines(run), log_slope), run)
+        return cls(*sticks(_lines(run), log_slope), run)
 
     def delta(self, epsilon: float) -> float:
         """Hockey-stick divergence of the search."""
@@ -93,7 +93,7 @@ def _lines(run: Callable[[Curve], Curve]) -> Lines:
     return np.exp(e), _both_sides(run, e)
 
 
-def _sticks(lines: Lines, log_slope: Callable[[Curve], Curve]) -> tuple[Curve, Curve]:
+def sticks(lines: Lines, log_slope: Callable[[Curve], Curve]) -> tuple[Curve, Curve]:
     """Weights and log places of hockey sticks whose sum is above psi, in units of exp(epsilon).
 
     Every line is above p' everywhere, whatever its neighbours; it is used between its meeting points with them, where it is the
