@@ -9,13 +9,16 @@ import dp_accounting
 import numpy as np
 import pytest
 from dp_accounting import pld
+from scipy.special import ndtr
 from scipy.stats import nbinom
 
 from dpsparse.accounting import pld as sampled_module
 from dpsparse.accounting import price
+from dpsparse.accounting.costs import PlanBill, SumBill
 from dpsparse.accounting.pairs import Pair, dominating_pairs
-from dpsparse.accounting.pld import compose, sampled_delta, sampled_epsilon, sampled_rate
-from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError, RandomTimes
+from dpsparse.accounting.pld import TAIL, Turns, compose, sampled_delta, sampled_epsilon, sampled_rate
+from dpsparse.accounting.pricing import CLEAREST
+from dpsparse.privacy import Adjacency, Ask, Budget, BudgetError, Noise, Plan, PoissonRows, PrivacyError, RandomTimes
 from dpsparse.privacy.curves import gaussian_delta, gaussian_epsilon
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
@@ -92,8 +95,8 @@ def test_what_is_cut_off_counts_as_exposed_and_so_does_what_may_be_carried_aroun
     """Mass on the grid and beyond it, of all steps, is all of it; the bound on the carried tail, near `tail`, comes on top."""
     tail = 1e-3
     [pair, _] = dominating_pairs(rate, 2.0, ADD)
-    loss = compose([(pair, 50)], tail)
-    assert 0.5 * tail <= loss.mass.sum() + loss.infinite - 1 <= tail * (1 + 1e-6)
+    loss = compose([((pair,), 50)], tail / TAIL).plain
+    assert 0.5 * tail <= loss.mass.sum() + loss.infinite - 1 <= tail * 1.001
 
 
 # ------------------------------------------------------------------------------------------------ the dominating pair
@@ -293,8 +296,9 @@ def test_the_same_plan_is_priced_once():
     assert sampled_rate.cache_info().hits > before
 
 
-def test_where_delta_allows_exposure_the_search_ends():
-    assert sampled_rate(((1e-8, 1.0, 1),), 1.0, 1e-6, ADD) > 0
+def test_where_delta_allows_exposure_the_search_ends_at_the_most_that_is_allowed():
+    assert sampled_rate(((1e-8, 1.0, 1),), 1.0, 1e-6, ADD, 0.0, 7.0) == 7.0
+    assert sampled_rate(((1e-8, 1.0, 1),), 1.0, 1e-6, ADD) > 1e6
 
 
 @BOTH
@@ -304,14 +308,116 @@ def test_control_half_of_the_noise_is_over_budget(relation):
     assert sampled_epsilon([(0.1, z / 2, 50)], 1e-6, relation) > 1.5
 
 
-def test_control_rounding_is_allowed_for(monkeypatch):
-    """Without the allowance a hundred thousand steps can come out below the truth at a tiny delta; with it never."""
-    mu, count, delta = 0.5, 100_000, 1e-10
+@pytest.mark.parametrize("delta", [1e-3, 1e-10, 1e-16, 1e-40, 1e-200])
+def test_rounding_is_allowed_for_and_tiny_deltas_are_as_sharp_as_large_ones(delta):
+    """A hundred thousand steps of every row, of which the exact delta is known."""
+    mu, count = 0.5, 100_000
     epsilon = gaussian_epsilon(mu, delta)
-    with_it = sampled_delta([(1.0, math.sqrt(count) / mu, count)], epsilon, ADD, delta)
-    monkeypatch.setattr(sampled_module, "ROUNDING", 0.0)
-    sampled_module._losses.cache_clear()
-    without = sampled_delta([(1.0, math.sqrt(count) / mu, count)], epsilon, ADD, delta)
-    sampled_module._losses.cache_clear()
-    assert with_it >= delta
-    assert with_it - without == pytest.approx(2.0**-51 * count, rel=1e-3)
+    steps = [(1.0, math.sqrt(count) / mu, count)]
+    assert sampled_delta(steps, epsilon, ADD, delta) >= delta
+    assert epsilon <= sampled_epsilon(steps, delta, ADD) <= 1.003 * epsilon
+
+
+def test_control_without_the_allowance_for_rounding_an_untilted_delta_is_wrong():
+    """Both views bound delta only with what rounding may hide: the untilted one at 1e-12 is made of nothing else."""
+    mu, count, delta = 0.5, 100_000, 1e-13
+    epsilon = gaussian_epsilon(mu, delta)
+    pairs = [((pair,), count) for pair in dominating_pairs(1.0, math.sqrt(count) / mu, ADD)]
+    view = compose(pairs[:1], delta).plain
+    assert view.delta(epsilon) >= delta
+    assert view.rounding(epsilon) > 0.5 * view.delta(epsilon)
+    bare = view.delta(epsilon) - view.rounding(epsilon)
+    assert abs(bare - delta) > 0.1 * delta  # without it the view is wrong, whichever way
+    assert abs(bare - delta) < 0.01 * view.rounding(epsilon)  # and the allowance covers it many times over
+
+
+def test_the_tilted_law_of_a_random_number_is_the_law_of_its_tilted_probabilities():
+    law, log_z = RandomTimes(2, 3.0, 2), 0.03
+    k = np.arange(2000)
+    p = nbinom.pmf(k, 2, 1 - law.stay) * np.exp(log_z * 2 * k)
+    q = nbinom.pmf(k, 2, 1 - law.tilted(log_z).stay)
+    np.testing.assert_allclose(p / p.sum(), q, rtol=1e-9, atol=1e-300)
+    assert law.tilted(1.0) is None
+
+
+@BOTH
+@pytest.mark.parametrize("delta", [1e-12, 1e-20, 1e-100])
+def test_a_random_number_of_turns_has_a_price_at_tiny_deltas(delta, relation):
+    law = RandomTimes(5, 20.0)
+    plan = Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN, times=100, rows=PoissonRows(0.1), law=law),))
+    found = price(plan, Budget.approx(1.0, delta, str(relation)))
+    assert 0.99 <= found.epsilon() <= 1.0
+
+
+def test_a_delta_that_no_law_can_keep_is_refused_in_words():
+    plan = Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN, times=100, law=RandomTimes(5, 20.0)),))
+    with pytest.raises(BudgetError, match="too small for a random number of turns"):
+        price(plan, Budget.approx(1.0, 1e-300))
+
+
+# ------------------------------------------------------------------------------------------------ one draw for several asks
+
+
+@BOTH
+@pytest.mark.parametrize(("rate", "z", "law"), [(1.0, 20.0, RandomTimes(1, 20.0)), (0.05, 2.0, RandomTimes(3, 15.0))])
+def test_asks_that_share_a_draw_cost_what_one_ask_of_twice_the_turns_costs(rate, z, law, relation):
+    shared = sampled_epsilon([Turns(((rate, z), (rate, z)), law)], 1e-5, relation)
+    twice = sampled_epsilon([(rate, z, RandomTimes(law.epochs, law.mean_each, 2))], 1e-5, relation)
+    apart = sampled_epsilon([(rate, z, law), (rate, z, law)], 1e-5, relation)
+    assert shared == pytest.approx(twice, rel=2e-3)
+    assert apart < 0.95 * shared
+
+
+def drawn_plan(names, times=(30, 30), laws=None):
+    laws = laws or [RandomTimes(1, 20.0, name=name) for name in names]
+    asks = zip(("a", "b"), times, laws, strict=True)
+    return Plan(asks=tuple(Ask(name=n, noise=Noise.GAUSSIAN, times=k, law=law) for n, k, law in asks))
+
+
+def test_a_plan_says_whether_its_asks_share_a_draw():
+    budget = Budget.approx(1.0, 1e-5)
+    shared, apart = price(drawn_plan("NN"), budget), price(drawn_plan("NM"), budget)
+    assert shared.rho_scale < 0.9 * apart.rho_scale
+    both = Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN, times=60, share=2.0, law=RandomTimes(1, 20.0, 2)),))
+    assert shared.rho_scale == pytest.approx(price(both, budget).rho_scale, rel=2e-3)
+    for names in (("", ""), ("N", "")):
+        with pytest.raises(PrivacyError, match="Name the laws"):
+            drawn_plan(names)
+    with pytest.raises(PrivacyError, match="same law and the same number"):
+        drawn_plan("NN", times=(30, 31))
+    with pytest.raises(PrivacyError, match="same law and the same number"):
+        drawn_plan("NN", laws=[RandomTimes(1, 20.0, name="N"), RandomTimes(2, 10.0, name="N")])
+
+
+def test_draws_of_two_fits_are_independent_whatever_they_are_called():
+    bill = PlanBill.of(price(drawn_plan("NN"), Budget.approx(1.0, 1e-5)))
+    total = SumBill((bill, bill))
+    assert total.account is not None
+    assert len(total.account.costs.drawn) == 2
+    assert total.epsilon(1e-5) < 2.0
+
+
+# ------------------------------------------------------------------------------------------------ no answer without noise
+
+
+@BOTH
+@pytest.mark.parametrize(("rate", "times", "delta"), [(5e-6, 10, 1e-4), (1e-8, 1, 1e-6), (2.5e-7, 10, 2.6e-6)])
+def test_where_delta_exceeds_the_chance_of_taking_part_answers_keep_their_noise(rate, times, delta, relation):
+    plan = Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN, times=times, rows=PoissonRows(rate)),))
+    cost = price(plan, Budget.approx(1.0, delta, str(relation))).cost("a")
+    assert ndtr(cost.strength / 2) <= 0.95 * (1 + 1e-9)  # two records of a person who took part
+    assert cost.strength == pytest.approx(CLEAREST, rel=1e-6)
+
+
+def test_the_floor_does_not_hold_where_the_budget_pays_without_chance():
+    plan = Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN, rows=PoissonRows(0.5)),))
+    generous = price(plan, Budget.approx(60.0, 1e-6))
+    assert generous.cost("a").strength > CLEAREST
+    every = Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN),))
+    assert generous.rho_scale == pytest.approx(price(every, Budget.approx(60.0, 1e-6)).rho_scale, rel=1e-6)
+
+
+def test_a_length_that_is_hardly_ever_above_zero_keeps_its_noise():
+    law = RandomTimes(1, 1e-7)
+    plan = Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN, times=0, law=law),))
+    assert price(plan, Budget.approx(1.0, 1e-5)).rho_scale / law.mean == pytest.approx(CLEAREST**2 / 2, rel=1e-6)

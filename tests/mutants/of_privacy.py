@@ -18,17 +18,20 @@ MUTANTS = (
         CURVES,
         (
             "the Gaussian curve at half of its mu",
-            "log_ndtr(mu / 2 - epsilon / mu))",
-            "log_ndtr(mu / 4 - epsilon / mu))",
+            "x = epsilons / mu - mu / 2",
+            "x = epsilons / mu - mu / 4",
         ),
+        ("a small mu by the difference of two equal numbers", "if mu < 1e-4:", "if mu < 0:"),
+        ("the trapezoidal rule with half of its width", "fall = mu / 2 *", "fall = mu / 4 *"),
+        ("rounding of Mills' ratio is not allowed for", "CANCEL = 16 * float(np.finfo(float).eps)", "CANCEL = 0.0"),
         ("half of a Gaussian's divergence", "orders * (mu * mu / 2)", "orders * (mu * mu / 4)"),
         ("half of a Laplace answer", "+ (a - 1) * epsilon, np", "+ (a - 1) * epsilon / 2, np"),
         ("one of two answers of randomised response", ", a * log_q + (1 - a) * log_p)", ", -np.inf)"),
         ("half of a selection's zCDP", "np.minimum(eta, a * eta * eta / 8)", "np.minimum(eta, a * eta * eta / 16)"),
         (
             "the best place of a selection's range misplaced",
-            "log_x = np.log((a - 1) / a) + np.log(whole) - np.log(part) + eta",
-            "log_x = np.log((a - 1) / a) + np.log(whole) - np.log(part)",
+            "log_x = np.log1p(-1 / a) + np.log(whole) - np.log(part) + eta",
+            "log_x = np.log1p(-1 / a) + np.log(whole) - np.log(part)",
         ),
         ("an objective without its offset", "np.asarray(offset + a *", "np.asarray(a *"),
         ("an objective without its folded part", "(m * m / 2) + folded / (a - 1))", "(m * m / 2))"),
@@ -111,8 +114,8 @@ MUTANTS = (
         ("Gaussian noise at delta 0", "if budget.delta == 0 and not unit.all_pure:", "if False:"),
         (
             "a sampled step forgets kappa when epsilon is stated",
-            "(c.sampling_rate, budget.kappa / c.strength, k)",
-            "(c.sampling_rate, 1 / c.strength, k)",
+            "steps = costs.multipliers(budget.kappa)",
+            "steps = costs.multipliers(1)",
         ),
         (
             "half of the weight of Gaussians",
@@ -141,21 +144,63 @@ MUTANTS = (
         SAMPLED,
         (
             "a sampled step is calibrated without kappa",
-            "relation.kappa / math.sqrt(2 * math.exp(log_rate) * w), count)",
-            "1 / math.sqrt(2 * math.exp(log_rate) * w), count)",
+            "relation.kappa / math.sqrt(scale * w)) for q, w in a",
+            "1 / math.sqrt(scale * w)) for q, w in a",
+        ),
+        ("what is cut off is dropped from delta", "return self.infinite + self.rounding(epsilon)", "return 0.0"),
+        (
+            "the tail that is carried around is dropped",
+            "for turn, count in grids for g in turn) + carried",
+            "for turn, count in grids for g in turn)",
         ),
         (
-            "what is cut off is dropped from delta",
-            "1.0 - finite + carried + ROUNDING * (total + math.log2(points))",
-            "0.0",
+            "infinite losses are counted once",
+            "infinite = sum(_mean(count) * g.infinite for",
+            "infinite = sum(g.infinite for",
         ),
-        ("the tail that is carried around is dropped", "1.0 - finite + carried + ROUNDING", "1.0 - finite + ROUNDING"),
-        ("infinite losses are counted once", "finite *= (1.0 - infinite) ** count", "finite *= 1.0 - infinite"),
-        ("equal steps are counted once", "counted.get((rate, multiplier), 0) + count", "count"),
+        ("equal steps are counted once", "counted.get(turn.answers, 0) + turn.times", "turn.times"),
         (
             "only the better direction",
             "return max(loss.delta(epsilon) for loss in",
             "return min(loss.delta(epsilon) for loss in",
+        ),
+        (
+            "rounding is not allowed for",
+            "return math.exp(min(0.0, self.log_error - self.tilt * epsilon))",
+            "return 0.0",
+        ),
+        (
+            "a tilted window speaks of what is outside of it",
+            "if self.tilt > 0 and epsilon < self.step * self.low:",
+            "if False:",
+        ),
+        ("a loss is not tilted back", "(log_all - tilt * losses)", "(log_all - 2 * tilt * losses)"),
+        (
+            "asks that share a draw pay once",
+            "for p in turn), count) for turn, count in zip",
+            "for p in turn[:1]), count) for turn, count in zip",
+        ),
+        (
+            "delta pays for answers without noise",
+            "ceiling = math.log(least) if least > 0 else -math.inf, math.log(most)",
+            "ceiling = math.log(least) if least > 0 else -math.inf, math.inf",
+        ),
+    ),
+    *changed(
+        "accounting/pricing.py",
+        SAMPLED,
+        ("half of the least noise", "CLEAREST = 2 * 1.6448536269514722", "CLEAREST = 4 * 1.6448536269514722"),
+        ("rare outcomes need no least noise", "if q < 1 or not isinstance(count, int)]", "if q < 1]"),
+    ),
+    *changed(
+        "privacy/plan.py",
+        SAMPLED,
+        ("two laws without names", "if len(drawn) > 1 and not ask.law.name:", "if False:"),
+        ("one draw of two laws", "if (first.law, first.times) != (ask.law, ask.times):", "if False:"),
+        (
+            "a tilted law forgets its copies",
+            "log_stay = self.copies * log_z + math.log(self.stay)\n        if log_stay >= -1e-9",
+            "log_stay = log_z + math.log(self.stay)\n        if log_stay >= -1e-9",
         ),
     ),
     *changed(
@@ -203,8 +248,8 @@ MUTANTS = (
         SELECTIONS,
         (
             "the best branch instead of the worst",
-            "np.max([_curve(branch, e, h, points) for branch in stage.branches], axis=0)",
-            "np.min([_curve(branch, e, h, points) for branch in stage.branches], axis=0)",
+            "np.max([_curve(branch, e, h, points, after) for branch in stage.branches], axis=0)",
+            "np.min([_curve(branch, e, h, points, after) for branch in stage.branches], axis=0)",
         ),
         (
             "the last selection is left out",
@@ -226,6 +271,67 @@ MUTANTS = (
             "(math.sqrt(2 * rho), count) for rho, count in selections)",
         ),
         ("a block too few", "blocks[eta, size] += math.ceil(count / size)", "blocks[eta, size] += count // size"),
+    ),
+    *changed(
+        "accounting/stages.py",
+        "accounting/test_repeated_stages.py",
+        (
+            "a stage that runs twice has the variance of one",
+            "return self.times * (own + max((branch.variance",
+            "return 1 * (own + max((branch.variance",
+        ),
+        (
+            "a stage that runs twice ends as early as one",
+            "return self.times * (own + max((branch.largest_loss",
+            "return 1 * (own + max((branch.largest_loss",
+        ),
+    ),
+    *changed(
+        "accounting/selections.py",
+        "accounting/test_repeated_stages.py accounting/test_selections.py",
+        ("several models at the price of one", "for _ in range(stage.times):", "for _ in range(1):"),
+        (
+            "what follows a branch is forgotten",
+            "[_curve(branch, e, h, points, after) for",
+            "[_curve(branch, e, h, points) for",
+        ),
+        (
+            "what follows a stage is forgotten",
+            "    elif after is not None:\n        curve = after\n",
+            "    elif after is not None:\n        curve = nothing_left(e)\n",
+        ),
+    ),
+    *changed(
+        "accounting/recursion.py",
+        "accounting/test_repeated_stages.py",
+        (
+            "half of a pure draw",
+            "inside = -np.expm1(np.clip(e, -level, level) - level) / (1 + math.exp(-level))",
+            "inside = -np.expm1((np.clip(e, -level, level) - level) / 2) / (1 + math.exp(-level))",
+        ),
+    ),
+    *changed(
+        "accounting/draws.py",
+        "accounting/test_repeated_stages.py",
+        (
+            "permute-and-flip is free beside Laplace noise",
+            "if c.noise is Noise.PERMUTE_AND_FLIP]",
+            "if c.noise is Noise.LOCAL]",
+        ),
+    ),
+    *changed(
+        "oracles/till.py",
+        "accounting/test_repeated_stages.py",
+        ("the plan of several models is run as one", "if plan.models > 1:", "if plan.models < 1:"),
+    ),
+    *changed(
+        "privacy/plan.py",
+        "accounting/test_repeated_stages.py",
+        (
+            "one of several models at a smaller price",
+            "share=self.share / models, schedule=schedule)",
+            "share=self.share / models**2, schedule=schedule)",
+        ),
     ),
     *changed(
         "privacy/statement.py",

@@ -6,7 +6,38 @@ TUNING = "accounting/test_random_stopping.py"
 TALLIES = "oracles/test_tallies.py"
 SEARCH = "attacks/test_search_audit.py"
 
+PROFILE = "accounting/test_search_profile.py"
+
 MUTANTS = (
+    *changed(
+        "accounting/search_profile.py",
+        PROFILE,
+        ("half of the runs of a profile", "terms = self.weights * _both", "terms = 0.5 * self.weights * _both"),
+        ("a profile is not shifted", "epsilon + self.shifts)", "epsilon + 0.0 * self.shifts)"),
+        (
+            "a line is used at its better end",
+            "log_r = np.max([log_slope(p)",
+            "log_r = np.min([log_slope(p)",
+        ),
+        ("a stretch has the weight of its upper end", "log_w = log_slope(ends[0])", "log_w = log_slope(ends[1])"),
+        (
+            "lines below the trade-off curve",
+            "log_slope(slopes * p + starts)",
+            "log_slope(slopes * p + starts / 2)",
+        ),
+        (
+            "the curve is cut off below zero",
+            "return np.asarray(np.where(e < 0, left, right))",
+            "return np.asarray(right)",
+        ),
+    ),
+    *changed(
+        "accounting/random_stopping.py",
+        PROFILE + " " + TUNING,
+        ("a geometric profile is logarithmic", "- 2 * np.log(self.gamma + ", "- np.log(self.gamma + "),
+        ("half of a Poisson profile", "math.log(self.mean) - self.mean * p", "math.log(self.mean) - self.mean * p / 2"),
+        ("a logarithmic profile forgets its mean", "math.log(self.mean * self.gamma) - ", "math.log(self.gamma) - "),
+    ),
     *changed(
         "accounting/random_stopping.py",
         TUNING,

@@ -55,6 +55,40 @@ def test_the_mu_of_a_budget_is_the_golden_one(budget, mu):
     assert gaussian_mu(*budget) == pytest.approx(mu, abs=6e-11)
 
 
+def many_digits(epsilon, mu):
+    with mp.workdps(400):
+        e, m = mp.mpf(epsilon), mp.mpf(mu)
+        tails = [mp.erfc(z / mp.sqrt(2)) / 2 for z in (e / m - m / 2, e / m + m / 2)]
+        return tails[0] - mp.exp(e) * tails[1]
+
+
+SMALL_BUDGETS = [(1e-4, 1e-300), (1e-8, 1e-100), (1e-8, 1e-16), (1e-10, 1e-300), (1e-12, 1e-30), (1e-16, 1e-16)]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [*SMALL_BUDGETS, *GOLDEN_MU])
+def test_the_mu_of_a_budget_is_rounded_down_however_small_the_budget(epsilon, delta):
+    exact = many_digits(epsilon, gaussian_mu(epsilon, delta)) / delta
+    assert 1 - 1e-9 < exact <= 1
+
+
+def test_the_gaussian_curve_is_never_below_four_hundred_digits():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        epsilon, x = float(10 ** rng.uniform(-14, 3)), rng.uniform(-4, 36)
+        mu = 2 * epsilon / (x + math.sqrt(x * x + 2 * epsilon)) if x > 0 else -x + math.sqrt(x * x + 2 * epsilon)
+        exact = many_digits(epsilon, mu)
+        assert exact <= gaussian_delta(epsilon, mu) <= exact * (1 + mp.mpf(1e-8))
+
+
+def test_a_selection_of_tiny_range_is_not_rounded_below_its_curve():
+    order, eta = 7.8e7, 8e-8
+    with mp.workdps(60):
+        a, s = mp.mpf(order), mp.exp(-mp.mpf(eta))
+        x = (a - 1) * (1 - s**a) / (a * (s - s**a))
+        exact = mp.log((x ** (a - 1) * (1 - s**a) - x**a * (s - s**a)) / (1 - s)) / (a - 1)
+    assert selection_renyi(eta, np.array([order]))[0] >= exact
+
+
 @pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 4.0, 30.0, 141.0])
 @pytest.mark.parametrize("epsilon", [0.0, 1e-3, 0.5, 3.0, 20.0, 400.0, 1e4])
 def test_the_gaussian_curve_agrees_with_sixty_digits(epsilon, mu):

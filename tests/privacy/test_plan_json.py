@@ -101,8 +101,16 @@ def test_any_plan_comes_back_unchanged(plan):
 
 def test_a_plan_of_another_version_is_refused():
     content = plan_to_dict(Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN),)))
-    with pytest.raises(PrivacyError, match="version 2; this release reads version 1"):
-        plan_from_dict({**content, "version": 2})
+    for other in (3, 0, None, "2"):
+        with pytest.raises(PrivacyError, match="this release reads versions up to 2"):
+            plan_from_dict({**content, "version": other})
+
+
+def test_a_plan_of_the_first_version_is_read():
+    plan = Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN, times=3),), interleaved=True)
+    content = plan_to_dict(plan)
+    del content["models"]
+    assert plan_from_dict({**content, "version": 1}) == plan
 
 
 def test_public_things_without_a_stored_form_are_refused():

@@ -147,7 +147,7 @@ def test_a_seed_of_the_estimator_does_not_fix_the_noise_of_runs():
 def test_without_a_run_the_answer_is_public(monkeypatch):
     monkeypatch.setattr(Poisson, "draw", lambda self, generator: 0)
     start = np.arange(8.0)
-    found = search(regressor(start=start, target_center=0.5)).fit(X, Y)
+    found = search(regressor(start=start, target_center=0.5), law="poisson").fit(X, Y)
     np.testing.assert_array_equal(found.best_estimator_.coef_, start)
     assert found.best_estimator_.intercept_ == 0.5
     assert found.best_params_ == {}
@@ -155,7 +155,7 @@ def test_without_a_run_the_answer_is_public(monkeypatch):
     assert found.statement_.asks == ()
     assert any("no run was drawn" in note for note in found.statement_.notes)
     assert found.predict(X[:3]).shape == (3,)
-    three = search(classifier()).fit(X, THREE)
+    three = search(classifier(), law="poisson").fit(X, THREE)
     assert three.best_estimator_.coef_.shape == (3, 8)
     assert three.predict_proba(X[:2]).shape == (2, 3)
     assert not three.best_estimator_.coef_.any()

@@ -71,12 +71,7 @@ class Account:
         if not self.exact:
             found.append(renyi_delta(self.renyi(), epsilon))
         if self._stage is not None:
-            stage = self._stage
-            found.append(
-                selections.selection_delta(
-                    epsilon, stage.selections, stage.mu, laplaces=stage.laplaces, branches=stage.branches
-                )
-            )
+            found.append(selections.stage_delta(epsilon, self._stage))
         if costs.sampled:
             found.append(sampled.sampled_delta(self._steps, epsilon, self.adjacency))
         return min(found)
@@ -110,7 +105,7 @@ class Account:
         return None if self._stage is None else selections.stage_curve(self._stage)
 
     @property
-    def _steps(self) -> list[sampled.SampledGaussian]:
+    def _steps(self) -> list[sampled.Turns]:
         if not self.costs.gaussian or self.costs.branches:
             raise PrivacyError("a bill that samples rows may hold Gaussian asks only, and no branches.")
-        return [(c.sampling_rate, self.adjacency.kappa / c.strength, k) for c, k in self.costs.turns()]
+        return self.costs.multipliers(self.adjacency.kappa)

@@ -44,6 +44,7 @@ from ..privacy.curves import (
 from ..privacy.errors import BudgetError
 from ..privacy.participation import OncePerPerson
 from ..privacy.plan import Noise, Plan, PoissonRows, RandomTimes
+from .pld import Turns
 from .stages import Stage
 
 #: Noises for which mu-GDP is exact.
@@ -52,16 +53,12 @@ GAUSSIANS = frozenset({Noise.GAUSSIAN, Noise.LOCAL_GAUSSIAN})
 
 @dataclass(frozen=True)
 class Cost:
-    """One draw: which noise, on which fraction of the rows, at which rho = r w, with which offset.
-
-    With a `law` it stands for as many draws as that law gives, and is counted as often as the law was drawn from.
-    """
+    """One draw: which noise, on which fraction of the rows, at which rho = r w, with which offset."""
 
     noise: Noise
     rho: float
     sampling_rate: float = 1.0
     offset: float = 0.0
-    law: RandomTimes | None = None
 
     @property
     def strength(self) -> float:
@@ -101,23 +98,29 @@ class Cost:
 class Costs:
     """Draws, counted, and what may follow them.
 
-    `ordered` holds (weight, count) of the selections in the order they run, or None where that is not known.
+    `ordered` holds (weight, count) of the selections in the order they run, or None where that is not known. Where equal models
+    run one after the other and each takes a branch of its own, `one_model` holds the costs of one and their number. `drawn` holds,
+    for each number of turns that was drawn from a law of its own, that law and the costs of one turn.
     """
 
     own: Counter[Cost]
     ordered: tuple[tuple[float, int], ...] | None = ()
     branches: tuple[Costs, ...] = ()
+    one_model: tuple[Costs, int] | None = None
+    drawn: tuple[tuple[RandomTimes, tuple[Cost, ...]], ...] = ()
 
     @classmethod
     def of(cls, plan: Plan, rho_scale: float = 1.0) -> Costs:
         """What `plan` costs at `rho_scale`."""
         counted: Counter[Cost] = Counter()
+        drawn: dict[RandomTimes, tuple[Cost, ...]] = {}
         for ask in plan.asks:
             if ask.noise is Noise.NONE:
                 raise BudgetError(f"ask {ask.name!r} has no noise, so no budget can cover it. Use a private recipe.")
             q = ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
             if ask.law is not None:  # whatever was drawn
-                counted[Cost(ask.noise, rho_scale * ask.share / ask.law.mean, q, law=ask.law)] += 1
+                turn = Cost(ask.noise, rho_scale * ask.share / ask.law.mean, q)
+                drawn[ask.law] = (*drawn.get(ask.law, ()), turn)  # asks of one name share one draw
                 continue
             weights = ask.weights()
             if isinstance(ask.rows, OncePerPerson):  # of all turns one person's record moves only these
@@ -126,7 +129,9 @@ class Costs:
                 counted[Cost(ask.noise, rho_scale * weight, q, ask.offset)] += ask.draws
         turns = plan.selections()
         ordered = None if turns is None else tuple((rho_scale * weight, count) for weight, count in turns)
-        return cls(counted, ordered, tuple(cls.of(branch, rho_scale) for _, branch in plan.branches))
+        branches = tuple(cls.of(branch, rho_scale) for _, branch in plan.branches)
+        one_model = (cls.of(plan.once(), rho_scale), plan.models) if plan.models > 1 else None
+        return cls(counted, ordered, branches, one_model, tuple(drawn.items()))
 
     def scaled(self, rho_scale: float) -> Costs:
         """The same draws with every rho times `rho_scale`."""
@@ -134,26 +139,31 @@ class Costs:
         for cost, count in self.own.items():  # rounding may make two costs one: their counts add up
             own[replace(cost, rho=cost.rho * rho_scale)] += count
         ordered = None if self.ordered is None else tuple((rho_scale * weight, k) for weight, k in self.ordered)
-        return Costs(own, ordered, tuple(b.scaled(rho_scale) for b in self.branches))
+        one = None if self.one_model is None else (self.one_model[0].scaled(rho_scale), self.one_model[1])
+        branches = tuple(b.scaled(rho_scale) for b in self.branches)
+        drawn = tuple((n, tuple(replace(c, rho=c.rho * rho_scale) for c in turn)) for n, turn in self.drawn)
+        return Costs(own, ordered, branches, one, drawn)
 
     def _total(self, one: Callable[[Cost], float]) -> float:
         rest = max((b._total(one) for b in self.branches), default=0.0)
-        return math.fsum(k * one(c) * (c.law.mean if c.law else 1) for c, k in self.own.items()) + rest
+        random = math.fsum(law.mean * one(c) for law, turn in self.drawn for c in turn)
+        return math.fsum(k * one(c) for c, k in self.own.items()) + random + rest
 
     @property
     def empty(self) -> bool:
         """Whether nothing is asked."""
-        return not self.own and not self.branches
+        return not self.own and not self.drawn and not self.branches
 
     @property
     def kinds(self) -> set[Noise]:
         """Every noise that may be drawn."""
-        return {c.noise for c in self.own}.union(*(b.kinds for b in self.branches))
+        random = {c.noise for _, turn in self.drawn for c in turn}
+        return {c.noise for c in self.own}.union(random, *(b.kinds for b in self.branches))
 
     @property
     def random(self) -> bool:
         """Whether a number of turns was drawn by chance."""
-        return any(c.law is not None for c in self.own) or any(b.random for b in self.branches)
+        return bool(self.drawn) or any(b.random for b in self.branches)
 
     @property
     def sampled(self) -> bool:
@@ -212,23 +222,30 @@ class Costs:
     def then(self, later: Costs) -> Costs:
         """These costs and, whatever was answered, `later` after them."""
         if self.branches:
-            return replace(self, branches=tuple(b.then(later) for b in self.branches))
+            return replace(self, branches=tuple(b.then(later) for b in self.branches), one_model=None)
         known = self.ordered is not None and later.ordered is not None
         ordered = (*(self.ordered or ()), *(later.ordered or ())) if known else None
-        return Costs(self.own + later.own, ordered, later.branches)
+        return Costs(self.own + later.own, ordered, later.branches, None, self.drawn + later.drawn)
 
-    def turns(self) -> list[tuple[Cost, int | RandomTimes]]:
-        """Draws with how often each is made: a number, or one law for each time that it was drawn from."""
-        return [(c, k) for c, n in self.own.items() for k in ([c.law] * n if c.law else [n])]
+    def turns(self) -> list[Turns]:
+        """What a privacy loss distribution is made of: (sampling rate, rho) of the answers of a turn, and how many turns."""
+        fixed = [Turns(((c.sampling_rate, c.rho),), n) for c, n in self.own.items()]
+        return fixed + [Turns(tuple((c.sampling_rate, c.rho) for c in turn), law) for law, turn in self.drawn]
+
+    def multipliers(self, kappa: int) -> list[Turns]:
+        """The same with sigma over the norm of one record in the place of rho."""
+        return [Turns(tuple((q, kappa / math.sqrt(2 * rho)) for q, rho in answers), n) for answers, n in self.turns()]
 
     def stage(self) -> Stage | None:
         """The composition for the recursion over selections; None where that does not apply."""
-        mixed = {Noise.GUMBEL, Noise.GAUSSIAN, Noise.LAPLACE}
-        if self.ordered is None or self.sampled or not self.kinds <= mixed or Noise.GUMBEL not in self.kinds:
-            return None
-        return self._stage()
+        mixed = {Noise.GUMBEL, Noise.GAUSSIAN, Noise.LAPLACE, Noise.PERMUTE_AND_FLIP}
+        return None if self.sampled or self.gaussian or not self.kinds <= mixed else self._stage()
 
     def _stage(self) -> Stage | None:
+        if self.one_model is not None:
+            model, times = self.one_model
+            found = model._stage()
+            return None if found is None else replace(found, times=times)
         if self.ordered is None:
             return None
         followers = [b._stage() for b in self.branches]
@@ -236,4 +253,5 @@ class Costs:
             return None
         gaussian = math.fsum(c.rho * k for c, k in self.own.items() if c.noise is Noise.GAUSSIAN)
         laplaces = [(c.rho, k) for c, k in self.own.items() if c.noise is Noise.LAPLACE]
-        return Stage.from_shares(self.ordered, gaussian, laplaces, [f for f in followers if f is not None])
+        pures = [(c.rho, k) for c, k in self.own.items() if c.noise is Noise.PERMUTE_AND_FLIP]
+        return Stage.from_shares(self.ordered, gaussian, laplaces, [f for f in followers if f is not None], pures)

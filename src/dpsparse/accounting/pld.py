@@ -12,8 +12,12 @@ Guarantee
 compose also when each step is chosen from earlier answers [ZDW22]_: losses add up as independent variables.
 
 **Transform.** The circular convolution can carry an upper tail around to small losses; its mass is bounded by Chernoff's
-inequality and added to delta. A lower tail that is carried around only adds. `ROUNDING` for each step is added for the
-rounding of double precision: an error of :math:`2^{-53}` in a transform grows to T of them in its power, and so does delta's.
+inequality and added to delta. A lower tail that is carried around only adds. The composition is made twice: of the losses as they
+are, and of the losses tilted by :math:`e^{\theta\ell}` (Esscher), whose rounding errors are weighed by :math:`e^{-\theta\epsilon}` when
+delta is read off; the smaller delta counts. So tiny deltas have the same relative accuracy as large ones.
+
+**Rounding.** `_errors` bounds the error of the composed law in total variation, coefficient by coefficient; it is added to delta.
+``docs/guarantees/sampling.md`` has the count.
 
 **Random counts.** If a count N is drawn independently of the data and published, the divergence of the pair (N, answers) is
 :math:`\sum_N P(N)\,\delta_N(\epsilon)`, an equality, since N has the same law under both datasets and given N the answers are
@@ -28,9 +32,10 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,44 +49,115 @@ Count = int | RandomTimes
 #: (rate, sigma / record norm, count); rate 1 means every row.
 SampledGaussian = tuple[float, float, Count]
 
+
+class Turns(NamedTuple):
+    """Turns of several answers each: (rate, sigma / record norm) of every answer, and how many turns there are.
+
+    If that number is random, it is one draw for all answers of a turn.
+    """
+
+    answers: tuple[tuple[float, float], ...]
+    times: Count
+
+
 #: Part of delta that each of the truncations may take.
 TAIL = 1e-7
-#: Added to delta for each step; four times the error that it covers.
-ROUNDING = 2.0**-51
+#: Rounding unit.
+UNIT = 2.0**-53
+#: Rounding errors of one level of a Fourier transform (a complex product, a sum and a rotation), in units; and of one probability.
+LEVEL, PROBABILITY = 8.0, 16.0
+#: Smallest delta for which a composition is made: below, its tails would underflow.
+SMALLEST_DELTA = 1e-280
+#: A view is sharp enough if its rounding is at most this part of delta.
+SMALL = 1e-4
 #: Tilts among which Chernoff's inequality is optimised.
 TILTS = 2.0 ** np.arange(-14.0, 16.0, 0.5)
 
 
 @dataclass(frozen=True, eq=False)
-class Loss:
-    """A composed loss: `mass` on the multiples of `step` from index `low` on, and the probability of an infinite loss."""
+class View:
+    """A composed loss as seen through one tilt.
+
+    `mass` is on the multiples of `step` from index `low` on; delta at epsilon may be too small by
+    exp(log_error - tilt epsilon) and by `infinite`, which are added. The window of a tilted loss may begin above 0: what lies below
+    it has a small part of the tilted mass and a large one of the other, so nothing is said of a smaller epsilon.
+    """
 
     step: float
     low: int
     mass: Array
     infinite: float
+    tilt: float
+    log_error: float
+
+    def rounding(self, epsilon: float) -> float:
+        """How far delta may be from the delta of exact arithmetic."""
+        return math.exp(min(0.0, self.log_error - self.tilt * epsilon))
+
+    def _error(self, epsilon: float) -> float:
+        return self.infinite + self.rounding(epsilon)
 
     def delta(self, epsilon: float) -> float:
-        """Hockey-stick divergence."""
+        """Hockey-stick divergence; infinite where losses above epsilon are outside of a tilted window."""
+        if self.tilt > 0 and epsilon < self.step * self.low:
+            return math.inf
         first = max(0, math.floor(epsilon / self.step) + 1 - self.low)
         above = self.step * (self.low + np.arange(first, self.mass.size))
-        return self.infinite + float(-np.expm1(epsilon - above) @ self.mass[first:])
+        return self._error(epsilon) + float(-np.expm1(epsilon - above) @ self.mass[first:])
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon >= 0 with at most this delta."""
-        if self.infinite > delta:
-            return math.inf
         if self.delta(0.0) <= delta:
             return 0.0
-        low, high = 0, self.low + self.mass.size  # delta is exceeded at low * step and not at high * step
+        low, high = 0, self.low + self.mass.size  # delta is exceeded at low * step
+        if self.delta(high * self.step) > delta:
+            return math.inf
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self.delta(middle * self.step) > delta else (low, middle)
-        # between the two points delta is a constant less a multiple of exp(epsilon)
+        if low < self.low:
+            return high * self.step
+        # between the two points delta is at most a constant less a multiple of exp(epsilon)
         rest = self.mass[max(0, high - self.low) :]
         weighted = float(np.exp(-self.step * np.arange(rest.size)) @ rest)
-        found = high * self.step + math.log((self.infinite + float(rest.sum()) - delta) / weighted)
-        return min(max(found, low * self.step), high * self.step)
+        excess = self._error(low * self.step) + float(rest.sum()) - delta
+        if excess <= 0 or weighted <= 0:
+            return high * self.step
+        return min(max(high * self.step + math.log(excess / weighted), low * self.step), high * self.step)
+
+
+#: A loss of which nothing is known.
+NOTHING = View(1.0, 0, np.zeros(1), 1.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """A composed loss: both views bound its delta from above. The tilted one is made where rounding may hide part of delta."""
+
+    view: Callable[[float], View]
+    tilt: float
+
+    @cached_property
+    def tilted(self) -> View:
+        """Sharp where delta is near the scale for which the loss was composed."""
+        return self.view(self.tilt)
+
+    @cached_property
+    def plain(self) -> View:
+        """Sharp where delta is large."""
+        return self.view(0.0)
+
+    def delta(self, epsilon: float) -> float:
+        """Hockey-stick divergence."""
+        found = self.plain.delta(epsilon)
+        if self.plain.rounding(epsilon) > SMALL * found and epsilon >= 0:
+            found = min(found, self.tilted.delta(epsilon))
+        return min(1.0, found)
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon >= 0 with at most this delta."""
+        found = self.plain.epsilon(delta)
+        return found if self.plain.rounding(found) <= SMALL * delta else min(found, self.tilted.epsilon(delta))
 
 
 def grid_points(total: float) -> int:
@@ -98,61 +174,153 @@ def _mean(count: Count) -> float:
 
 
 def _log_power(log_moment: float, count: Count) -> float:
-    """Log of the moment of a composition, from that of one step."""
+    """Log of the moment of a composition, from that of one turn."""
     return count.log_moment(log_moment) if isinstance(count, RandomTimes) else count * log_moment
 
 
-def _log_moment(step: float, low: int, mass: Array, tilt: float) -> float:
-    """Log of E exp(tilt * loss)."""
-    with np.errstate(divide="ignore"):
-        exponent = tilt * step * (low + np.arange(mass.size)) + np.log(mass)
-    top = float(exponent.max())
-    return top + math.log(float(np.exp(exponent - top).sum()))
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The loss of one answer on the multiples of a step."""
+
+    step: float
+    low: int
+    mass: Array
+    infinite: float
+
+    @classmethod
+    def of(cls, pair: Pair, step: float, cut: float) -> Grid:
+        """On the multiples of `step`; `cut` bounds each tail."""
+        return cls(step, *pair.losses(step, cut))
+
+    def tilted(self, tilt: float) -> tuple[Array, float]:
+        """The law with density proportional to exp(tilt loss), and the logarithm of E exp(tilt loss)."""
+        with np.errstate(divide="ignore"):
+            exponent = tilt * self.step * (self.low + np.arange(self.mass.size)) + np.log(self.mass)
+        top = float(exponent.max())
+        weights = np.exp(exponent - top)
+        return weights / weights.sum(), top + math.log(float(weights.sum()))
+
+    def log_moment(self, tilt: float) -> float:
+        """Log of E exp(tilt loss)."""
+        return self.tilted(tilt)[1]
 
 
-def _window(pairs: list[tuple[Pair, Count]], tail: float, cut: float) -> tuple[float, float, float]:
-    """Where the composed loss begins, how wide it is, and the tilt that bounds its upper tail best; on a coarse grid."""
-    coarse, width = [], 0.0
-    for pair, count in pairs:
-        lowest, highest = pair.ends(cut)
-        step = max((highest - lowest) / 512, 1e-9)
-        low, mass, _ = pair.losses(step, cut)
-        coarse.append((step, low, mass, count))
-        width = max(width, step * mass.size)
-
-    def bound(sign: int) -> tuple[float, float]:
-        logs = (sum(_log_power(_log_moment(h, k, m, sign * t), n) for h, k, m, n in coarse) for t in TILTS)
-        return min(((log - math.log(tail)) / t, float(t)) for log, t in zip(logs, TILTS, strict=True))
-
-    (upper, tilt), (lower, _) = bound(1), bound(-1)
-    return -lower, 1.001 * max(upper + lower, width), tilt
+Groups = list[tuple[tuple[Pair, ...], Count]]
 
 
-def compose(pairs: list[tuple[Pair, Count]], tail: float) -> Loss:
-    """The loss of all steps together in one direction; `tail` bounds each truncation."""
-    total = sum(_mean(count) for _, count in pairs)
-    cut = tail / max(total, 1.0)
-    start, width, tilt = _window(pairs, tail, cut)
-    if not math.isfinite(width):  # a random count with so heavy a tail that no tilt bounds it
-        return Loss(1.0, 0, np.zeros(1), 1.0)
-    points = grid_points(total)
-    step = width / (points - 4)
+@dataclass(frozen=True, eq=False)
+class Composition:
+    """Turns in one direction, whose truncations take a small part of `scale`; on a coarse grid, from which windows are chosen."""
+
+    groups: Groups
+    scale: float
+
+    @property
+    def total(self) -> float:
+        """Answers, in the mean."""
+        return sum(_mean(count) * len(pairs) for pairs, count in self.groups)
+
+    @property
+    def cut(self) -> float:
+        """Part of one answer's loss that may lie beyond either end of its grid."""
+        return TAIL * self.scale / max(self.total, 1.0)
+
+    @cached_property
+    def coarse(self) -> list[tuple[tuple[Grid, ...], Count]]:
+        """The losses on a grid of 512 points."""
+
+        def grid(pair: Pair) -> Grid:
+            lowest, highest = pair.ends(self.cut)
+            return Grid.of(pair, max((highest - lowest) / 512, 1e-9), self.cut)
+
+        return [(tuple(grid(pair) for pair in pairs), count) for pairs, count in self.groups]
+
+    def log_moment(self, tilt: float) -> float:
+        """Log of E exp(tilt loss), on the coarse grid."""
+        return sum(_log_power(sum(g.log_moment(tilt) for g in turn), n) for turn, n in self.coarse)
+
+    def end(self, tilt: float, sign: int, level: float) -> tuple[float, float]:
+        """Where Chernoff's inequality for the tilted loss puts its upper (1) or lower (-1) tail of exp(level), and by which tilt."""
+        base = self.log_moment(tilt)
+        found = ((self.log_moment(tilt + sign * t) - base - level) / t for t in TILTS)
+        end, best = min(zip(found, TILTS, strict=True))
+        return sign * end, float(best)
+
+    @cached_property
+    def tilt(self) -> float:
+        """The tilt that bounds delta itself best; 0 where none does."""
+        end, best = self.end(0.0, 1, math.log(self.scale))
+        return best if math.isfinite(end) else 0.0
+
+    def view(self, tilt: float) -> View:
+        """The composition of tilted losses, tilted back. Any window and any tilt give a bound."""
+        top, tail_tilt = self.end(0.0, 1, math.log(TAIL * self.scale))
+        level = math.log(TAIL * (1.0 if tilt > 0 else self.scale))
+        start, top = self.end(tilt, -1, level)[0], max(top, self.end(tilt, 1, level)[0])
+        widest = max(g.step * g.mass.size for turn, _ in self.coarse for g in turn)
+        width = 1.001 * max(top - start, widest)
+        if not math.isfinite(width):  # a random count with so heavy a tail that no tilt bounds it
+            return NOTHING
+        points = grid_points(self.total)
+        step = width / (points - 4)
+        grids = [(tuple(Grid.of(pair, step, self.cut) for pair in pairs), count) for pairs, count in self.groups]
+        first = math.floor(start / step)
+        log_upper = sum(_log_power(sum(g.log_moment(tail_tilt) for g in turn), count) for turn, count in grids)
+        carried = math.exp(min(0.0, log_upper - tail_tilt * step * (first + points)))
+        infinite = sum(_mean(count) * g.infinite for turn, count in grids for g in turn) + carried
+        return _view(grids, points, first, infinite, tilt)
+
+
+def compose(groups: Groups, scale: float) -> Loss:
+    """The loss of all turns together in one direction; truncations take a small part of `scale`."""
+    composition = Composition(groups, scale)
+    return Loss(composition.view, composition.tilt)
+
+
+def _view(grids: list[tuple[tuple[Grid, ...], Count]], points: int, first: int, infinite: float, tilt: float) -> View:
+    """The view of losses on grids of one step, from index `first` on."""
+    step = grids[0][0][0].step
+    one = (LEVEL * math.log2(points) + PROBABILITY) * UNIT  # error of a coefficient of one answer
     transform = np.ones(points // 2 + 1, dtype=complex)
-    finite, log_upper = 1.0, 0.0
-    for pair, count in pairs:
-        low, mass, infinite = pair.losses(step, cut)
-        log_upper += _log_power(_log_moment(step, low, mass, tilt), count)
-        one = np.fft.rfft(np.roll(np.r_[mass, np.zeros(points - mass.size)], low % points))
-        if isinstance(count, RandomTimes):
-            transform *= count.generating(one)
-            finite *= float(count.generating(np.array([1.0 - infinite + 0j]))[0].real)
-        else:
-            transform *= _power(one, count)
-            finite *= (1.0 - infinite) ** count
-    first = math.floor(start / step)
-    carried = math.exp(min(0.0, log_upper - tilt * step * (first + points)))
+    size, part = np.ones(points // 2 + 1), np.zeros(points // 2 + 1)
+    log_all = mean = 0.0
+    for turn, count in grids:
+        moved = np.ones(points // 2 + 1, dtype=complex)
+        log_turn = 0.0
+        for grid in turn:
+            mass, log_moment = grid.tilted(tilt)
+            moved = moved * np.fft.rfft(np.roll(np.r_[mass, np.zeros(points - mass.size)], grid.low % points))
+            log_turn += log_moment
+        law = count.tilted(log_turn) if isinstance(count, RandomTimes) else count
+        if law is None:
+            return NOTHING
+        log_all, mean = log_all + _log_power(log_turn, count), mean + _mean(law) * len(turn)
+        transform *= law.generating(moved) if isinstance(law, RandomTimes) else _power(moved, law)
+        bounds, parts = _errors(np.abs(moved), law, one * len(turn))
+        size, part = size * bounds, part + parts
+    part = np.minimum(part + 4 * mean * UNIT, 2.0)  # rounding of powers
+    inverse = LEVEL * math.log2(points) * UNIT
+    error = math.sqrt(2 * float(np.sum((size * part) ** 2))) + inverse * math.sqrt(2 * float(np.sum(size**2)))
     composed = np.roll(np.fft.irfft(transform, points), -(first % points))
-    return Loss(step, first, composed, 1.0 - finite + carried + ROUNDING * (total + math.log2(points)))
+    begin = max(0, -first) if tilt > 0 else 0  # the tilted view is for epsilon >= 0, which looks at losses > 0 only
+    losses = step * (first + np.arange(begin, points))
+    with np.errstate(divide="ignore", over="ignore"):
+        mass = np.exp(np.log(np.maximum(composed[begin:], 0.0)) + (log_all - tilt * losses)) * (1 + points * 4 * UNIT)
+    return View(step, first + begin, mass, infinite, tilt, math.log(error) + log_all)
+
+
+def _errors(size: Array, count: Count, one: float) -> tuple[Array, Array]:
+    r"""For coefficients of one turn of modulus `size`, right to `one`: bounds on their power, and on its relative error.
+
+    With r = size + one, :math:`|z^T - \hat z^T| \le r^T \min(1, T\,one/r)`. For a random number with generating function G, whose
+    coefficients are not negative, :math:`|G(z) - G(\hat z)| \le one\cdot G'(r)`.
+    """
+    r = size + one
+    if isinstance(count, RandomTimes):
+        stay = count.stay * np.minimum(r**count.copies, 1.0 / count.stay)
+        left = np.maximum(1 - stay, 1e-300)
+        return ((1 - count.stay) / left) ** count.epochs, one / r * count.epochs * count.copies * stay / left
+    return r**count, np.minimum(1.0, count * one / r)
 
 
 def _power(values: NDArray[np.complex128], count: int) -> NDArray[np.complex128]:
@@ -166,37 +334,45 @@ def _power(values: NDArray[np.complex128], count: int) -> NDArray[np.complex128]
 
 
 @lru_cache(maxsize=64)
-def _losses(steps: tuple[SampledGaussian, ...], relation: Adjacency, tail: float) -> tuple[Loss, ...]:
+def _losses(turns: tuple[Turns, ...], relation: Adjacency, scale: float) -> tuple[Loss, ...]:
     """The composed loss in each direction."""
-    directions = zip(*(dominating_pairs(rate, multiplier, relation) for rate, multiplier, _ in steps), strict=True)
-    counts = [count for *_, count in steps]
-    return tuple(compose(list(zip(pairs, counts, strict=True)), tail) for pairs in directions)
+    pairs = [[dominating_pairs(q, z, relation) for q, z in turn.answers] for turn in turns]
+    counts = [turn.times for turn in turns]
+    ways = range(len(pairs[0][0]))
+    return tuple(
+        compose([(tuple(p[way] for p in turn), count) for turn, count in zip(pairs, counts, strict=True)], scale)
+        for way in ways
+    )
 
 
-def _merged(steps: Iterable[SampledGaussian]) -> tuple[SampledGaussian, ...]:
-    """Equal steps counted together, in a fixed order."""
-    counted: dict[tuple[float, float], int] = {}
-    random: list[SampledGaussian] = []
-    for rate, multiplier, count in steps:
-        if isinstance(count, RandomTimes):
-            random.append((rate, multiplier, count))
-        elif count > 0:
-            counted[rate, multiplier] = counted.get((rate, multiplier), 0) + count
-    return (*((q, z, k) for (q, z), k in sorted(counted.items())), *random)
+def _merged(steps: Iterable[SampledGaussian | Turns]) -> tuple[Turns, ...]:
+    """Equal steps counted together, in a fixed order; every random number is one draw of its own."""
+    counted: dict[tuple[tuple[float, float], ...], int] = {}
+    random: list[Turns] = []
+    for step in steps:
+        turn = step if isinstance(step, Turns) else Turns(((step[0], step[1]),), step[2])
+        if isinstance(turn.times, RandomTimes):
+            random.append(turn)
+        elif turn.times > 0:
+            counted[turn.answers] = counted.get(turn.answers, 0) + turn.times
+    return (*(Turns(answers, k) for answers, k in sorted(counted.items())), *random)
 
 
-def composed_losses(steps: Iterable[SampledGaussian], relation: Adjacency, scale: float) -> tuple[Loss, ...]:
+def composed_losses(steps: Iterable[SampledGaussian | Turns], relation: Adjacency, scale: float) -> tuple[Loss, ...]:
     """The loss of all steps together in each direction that matters; truncations take a small part of `scale`."""
-    return _losses(_merged(steps), relation, TAIL * scale)
+    return _losses(_merged(steps), relation, max(scale, SMALLEST_DELTA))
 
 
-def sampled_delta(steps: Iterable[SampledGaussian], epsilon: float, relation: Adjacency, scale: float = 1e-6) -> float:
+def sampled_delta(
+    steps: Iterable[SampledGaussian | Turns], epsilon: float, relation: Adjacency, scale: float = 1e-6
+) -> float:
     """Upper bound on delta at `epsilon`; truncations take a small part of `scale`."""
     merged = _merged(steps)
-    return max(loss.delta(epsilon) for loss in _losses(merged, relation, TAIL * scale)) if merged else 0.0
+    scale = max(scale, SMALLEST_DELTA)
+    return max(loss.delta(epsilon) for loss in _losses(merged, relation, scale)) if merged else 0.0
 
 
-def sampled_epsilon(steps: Iterable[SampledGaussian], delta: float, relation: Adjacency) -> float:
+def sampled_epsilon(steps: Iterable[SampledGaussian | Turns], delta: float, relation: Adjacency) -> float:
     """Upper bound on epsilon at `delta` for Poisson-sampled and unsampled Gaussians together.
 
     Examples
@@ -205,38 +381,50 @@ def sampled_epsilon(steps: Iterable[SampledGaussian], delta: float, relation: Ad
     0.269
     """
     merged = _merged(steps)
-    return float(max(loss.epsilon(delta) for loss in _losses(merged, relation, TAIL * delta))) if merged else 0.0
+    scale = max(delta, SMALLEST_DELTA)
+    return float(max(loss.epsilon(delta) for loss in _losses(merged, relation, scale))) if merged else 0.0
 
 
 @lru_cache(maxsize=256)
 def sampled_rate(
-    weights: tuple[SampledGaussian, ...], epsilon: float, delta: float, relation: Adjacency, least: float = 0.0
+    weights: tuple[SampledGaussian | Turns, ...],
+    epsilon: float,
+    delta: float,
+    relation: Adjacency,
+    least: float = 0.0,
+    most: float = math.inf,
 ) -> float:
-    r"""Largest r such that steps with :math:`\sigma/C = \kappa/\sqrt{2 r w}` stay within (epsilon, delta).
+    r"""Largest r, at most `most`, such that steps with :math:`\sigma/C = \kappa/\sqrt{2 r w}` stay within (epsilon, delta).
 
-    `weights` are (rate, weight, count). `least` is an r that is known to be valid without sampling; the answer is never
-    below it. Every other r that is returned was checked: the search only decides which.
+    `weights` have weights where steps have multipliers. `least` is an r that is known to be valid without sampling; the answer is
+    never below it. Every other r that is returned was checked: the search only decides which. 0 if none was found.
     """
+    turns = _merged(weights)
+    if delta < SMALLEST_DELTA or least >= most:
+        return least
 
     def excess(log_rate: float) -> float:
-        steps = [(q, relation.kappa / math.sqrt(2 * math.exp(log_rate) * w), count) for q, w, count in weights]
+        scale = 2 * math.exp(log_rate)
+        steps = [Turns(tuple((q, relation.kappa / math.sqrt(scale * w)) for q, w in a), n) for a, n in turns]
         found = sampled_delta(steps, epsilon, relation, delta)
         return math.log(max(found, 1e-300) / delta) + 1e-5
 
-    floor = math.log(least) if least > 0 else -math.inf
-    start = low = max(_first_guess(weights, epsilon, delta, relation), floor)
+    floor, ceiling = math.log(least) if least > 0 else -math.inf, math.log(most)
+    low = min(max(_first_guess(turns, epsilon, delta, relation), floor), ceiling)
+    start, ceiling = low, min(ceiling, low + 40)
     high, above = math.inf, math.inf
     below, stride = excess(low), 0.05
     while below > 0:
-        if low <= floor:
+        if low <= floor or low < start - 60:
             return least
         high, above = low, below
         low = max(low - stride, floor)
         below, stride = excess(low), 2 * stride
     while math.isinf(high):
-        if low > start + 40:  # so few rows take part that delta allows their exposure
-            return math.exp(low)
-        tried, value = low + stride, excess(low + stride)
+        if low >= ceiling:  # more of them would expose the rows that take part
+            return math.exp(low) if ceiling < math.log(most) else most
+        tried = min(low + stride, ceiling)
+        value = excess(tried)
         low, below, high, above = (tried, value, high, above) if value <= 0 else (low, below, tried, value)
         stride = min(2 * stride, 2.0)
     for turn in range(100):
@@ -250,7 +438,7 @@ def sampled_rate(
     return max(math.exp(low), least)
 
 
-def _first_guess(weights: tuple[SampledGaussian, ...], epsilon: float, delta: float, relation: Adjacency) -> float:
+def _first_guess(turns: tuple[Turns, ...], epsilon: float, delta: float, relation: Adjacency) -> float:
     r"""Log r by the central limit theorem.
 
     Many small steps have the loss of a Gaussian with :math:`\mu^2 = \sum T q^2 (e^{1/z^2} - 1)`; for replace-one the
@@ -260,7 +448,7 @@ def _first_guess(weights: tuple[SampledGaussian, ...], epsilon: float, delta: fl
 
     def log_square(log_rate: float) -> float:
         logs = []
-        for q, w, count in weights:
+        for q, w, count in ((q, w, n) for answers, n in turns for q, w in answers):
             t = 2 * math.exp(log_rate) * w / relation.kappa**2
             replace = relation is Adjacency.REPLACE_ONE
             bracket = t + (math.log(-2 * math.expm1(-2 * t)) if replace else math.log(-math.expm1(-t)))

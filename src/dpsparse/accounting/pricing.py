@@ -5,7 +5,8 @@ Every turn of every ask has a weight :math:`w`; one number :math:`r` turns weigh
 by what the plan holds:
 
 * only unsampled Gaussians: the exact composition :math:`\mu = \sqrt{\sum \mu_t^2}` and the exact curve;
-* a Poisson-sampled ask, or a random number of turns: every Gaussian goes to one privacy loss distribution (`sampled`);
+* a Poisson-sampled ask, or a random number of turns: every Gaussian goes to one privacy loss distribution (`pld`), and no such answer
+  has less noise than `CLEAREST` allows, unless the budget pays for it without counting on chance;
 * selections or Laplace noise: exact Renyi curves with the tight conversion, the recursion of `selections`, and, where
   all is pure, plain addition; whichever certifies the least noise;
 * perturbed objectives: Renyi curves, which hold their offset; not proven to be mu-GDP for any mu;
@@ -32,13 +33,16 @@ from ..privacy.errors import BudgetError, NotPricedError
 from ..privacy.plan import Ask, Noise, Plan, PoissonRows
 from . import pld, selections
 from .draws import Cost, Costs
-from .stages import Stage
 
 #: Rounding of r towards more noise; covers the last-digit error of the closed forms.
 SAFETY = 1.0 - 1e-9
 
 #: Above this epsilon a sampled plan is priced as if every row took part: sampling hardly helps there.
 LARGEST_SAMPLED_EPSILON = 100.0
+
+#: Mu of one answer to those who take part in it, at most: twice the 95 % quantile of N(0, 1), so that whoever knows that a person took part,
+#: and holds two equally likely records of them, tells from one answer which it was in at most 95 % of cases (Phi(mu / 2)).
+CLEAREST = 2 * 1.6448536269514722
 
 #: Above this epsilon the recursion over selections is left out: its grid grows, and Renyi curves are as good.
 LARGEST_RECURSION_EPSILON = 50.0
@@ -127,15 +131,15 @@ def spent_epsilon(costs: Costs, delta: float, budget: Budget, asked: float | Non
         exact = math.inf if costs.random else gaussian_epsilon(costs.mu, delta)
         if not costs.sampled:
             return exact
-        steps = [(c.sampling_rate, budget.kappa / c.strength, k) for c, k in costs.turns()]
+        steps = costs.multipliers(budget.kappa)
         return min(exact, pld.sampled_epsilon(steps, delta, budget.relation))
     found = [renyi_epsilon(costs.renyi(), delta)]
     if costs.all_pure:
         found.append(costs.pure)
     stage = costs.stage() if 0 < found[0] <= 1.5 * LARGEST_RECURSION_EPSILON else None
     if stage is not None and not selections.too_long(stage):
-        certified = asked is not None and _stage_delta(stage, asked) <= delta
-        found.append(asked if certified and asked is not None else _stage_epsilon(stage, delta))
+        certified = asked is not None and selections.stage_delta(asked, stage) <= delta
+        found.append(asked if certified and asked is not None else selections.stage_epsilon(delta, stage))
     return min(found)
 
 
@@ -187,16 +191,32 @@ def _scale(unit: Costs, budget: Budget) -> tuple[float, str]:
             exact = gaussian_mu(epsilon, delta) ** 2 / (2 * unit.weight)
             candidates.append((exact, "exact Gaussian composition"))
         if unit.random or (unit.sampled and epsilon <= LARGEST_SAMPLED_EPSILON):
-            steps = tuple((c.sampling_rate, c.rho, k) for c, k in unit.turns())
-            found = pld.sampled_rate(steps, epsilon, delta, budget.relation, exact * SAFETY)
+            steps = tuple(unit.turns())
+            found = pld.sampled_rate(steps, epsilon, delta, budget.relation, exact * SAFETY, _floor(unit))
+            if found == 0:
+                raise BudgetError(
+                    f"delta = {delta:g} is too small for a random number of turns: its law has too heavy a tail. Choose a larger "
+                    "delta, or fixed numbers of turns."
+                )
             candidates.append((found, "privacy loss distribution"))
     elif delta > 0 and not unit.local:  # reports stay pure: a delta would be a chance of telling everything
         _refuse_offsets(unit, epsilon, "epsilon")
         candidates.append((_renyi_scale(unit, epsilon, delta), "Renyi curves, tight conversion"))
         stage = unit.stage() if epsilon <= LARGEST_RECURSION_EPSILON else None
         if stage is not None:
-            candidates.append((_stage_scale(stage, epsilon, delta), "recursion over selections"))
+            candidates.append((selections.calibrate_stage(epsilon, delta, stage), "recursion over selections"))
     return max(candidates)
+
+
+def _floor(unit: Costs) -> float:
+    r"""The largest r at which no answer that only some rows or some outcomes give is clearer than `CLEAREST`.
+
+    Sampling and random lengths make answers rare for one person, and a delta that is larger than the chance of taking part would pay
+    for answers without noise. So the answer itself, to a person who is known to take part, is held to mu <= `CLEAREST`:
+    r w <= CLEAREST^2 / 2.
+    """
+    rare = [rho for answers, count in unit.turns() for q, rho in answers if q < 1 or not isinstance(count, int)]
+    return CLEAREST**2 / (2 * max(rare)) if rare else math.inf
 
 
 def _scale_for_rho(unit: Costs, rho: float) -> tuple[float, str]:
@@ -242,22 +262,6 @@ def _renyi_scale(unit: Costs, epsilon: float, delta: float) -> float:
     while holds(2 * high):
         high *= 2
     return largest(holds, 0.0, 2 * high, steps=48)
-
-
-def _stage_scale(stage: Stage, epsilon: float, delta: float) -> float:
-    return selections.calibrate_stage(epsilon, delta, stage)
-
-
-def _stage_delta(stage: Stage, epsilon: float) -> float:
-    return selections.selection_delta(
-        epsilon, stage.selections, stage.mu, laplaces=stage.laplaces, branches=stage.branches
-    )
-
-
-def _stage_epsilon(stage: Stage, delta: float) -> float:
-    return selections.selection_epsilon(
-        delta, stage.selections, stage.mu, laplaces=stage.laplaces, branches=stage.branches
-    )
 
 
 def _certify(priced: PricedPlan) -> None:

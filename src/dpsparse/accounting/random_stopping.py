@@ -19,6 +19,7 @@ candidate, and let K have the generating function f. Then the search has Renyi d
 
   .. math:: \frac{1}{\lambda-1}\log\Bigl(m\,e^{(\lambda-1)(\epsilon(\lambda) + m\hat\delta)} + e^{-m}\Bigr).
 
+and its delta curve is bounded once more, from that of one run, by `search_profile`; the smaller bound counts.
 ``docs/guarantees/search.md`` has the proofs. They need that K is drawn from its whole law (never truncated), that it is not
 published, and that runs are compared by their private scores alone.
 
@@ -32,7 +33,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -42,15 +43,18 @@ from ..privacy.curves import ORDERS, Curve, largest
 from ..privacy.errors import BudgetError
 from .costs.base import Bill, delta_from_renyi, epsilon_from_renyi, restored, stored
 from .costs.fixed import Promise, calibrate
+from .search_profile import SearchProfile
 
 #: Begins the accountant of a statement about a search.
 RANDOM_STOPPING = "random stopping"
 
-#: Below this mean the Poisson law is cheaper than the logarithmic one.
-SMALL_MEAN = 10.0
-
 
 # ------------------------------------------------------------------------------------------------ laws
+
+
+def deltas_of(base: Bill, epsilons: Curve) -> Curve:
+    """Delta of a run at many epsilons >= 0."""
+    return base.deltas(epsilons) if isinstance(base, Promise) else np.array([base.delta(float(e)) for e in epsilons])
 
 
 def _negative_binomial(base: Bill, orders: Curve, eta: float, gamma: float, mean: float) -> Curve:
@@ -86,6 +90,10 @@ class Logarithmic:
         """Renyi divergences of a search."""
         return _negative_binomial(base, orders, 0.0, self.gamma, self.mean)
 
+    def log_slope(self, p: Curve) -> Curve:
+        """Logarithm of E K gamma / (gamma + (1 - gamma) p)."""
+        return math.log(self.mean * self.gamma) - np.log(self.gamma + (1 - self.gamma) * p)
+
 
 @dataclass(frozen=True)
 class Geometric:
@@ -113,6 +121,10 @@ class Geometric:
         """Renyi divergences of a search."""
         return _negative_binomial(base, orders, 1.0, self.gamma, self.mean)
 
+    def log_slope(self, p: Curve) -> Curve:
+        """Logarithm of gamma / (gamma + (1 - gamma) p)^2."""
+        return math.log(self.gamma) - 2 * np.log(self.gamma + (1 - self.gamma) * p)
+
 
 @dataclass(frozen=True)
 class Poisson:
@@ -138,9 +150,13 @@ class Poisson:
     def renyi(self, base: Bill, orders: Curve = ORDERS) -> Curve:
         """Renyi divergences of a search."""
         at = -np.log1p(-1 / orders)
-        hats = base.deltas(at) if isinstance(base, Promise) else np.array([base.delta(float(e)) for e in at])
+        hats = deltas_of(base, at)
         exponent = (orders - 1) * (base.renyi(orders) + self.mean * hats) + math.log(self.mean)
         return np.asarray(np.logaddexp(exponent, -self.mean) / (orders - 1))
+
+    def log_slope(self, p: Curve) -> Curve:
+        """Logarithm of m exp(-m p)."""
+        return np.asarray(math.log(self.mean) - self.mean * p)
 
 
 LAWS: dict[str, type[Logarithmic] | type[Geometric] | type[Poisson]] = {
@@ -149,7 +165,7 @@ LAWS: dict[str, type[Logarithmic] | type[Geometric] | type[Poisson]] = {
 
 
 def law_of(name: str, mean_runs: float) -> Logarithmic | Geometric | Poisson:
-    """A law by name; ``auto`` is Poisson for a mean below 10, logarithmic from there on.
+    """A law by name; ``auto`` is logarithmic, which gives each run the most at every mean (see ``docs/guarantees/search.md``).
 
     Examples
     --------
@@ -162,7 +178,7 @@ def law_of(name: str, mean_runs: float) -> Logarithmic | Geometric | Poisson:
             f"mean_runs must be a number above 1 and at most 1e6, got {mean_runs!r}. Use 10 for a first search."
         )
     if name == "auto":
-        name = Poisson.name if mean_runs < SMALL_MEAN else Logarithmic.name
+        name = Logarithmic.name
     if name not in LAWS:
         raise BudgetError(f"law must be 'auto' or one of {', '.join(map(repr, LAWS))}, got {name!r}.")
     return LAWS[name].of_mean(float(mean_runs))
@@ -177,12 +193,12 @@ class SearchBill:
 
     Examples
     --------
-    One run at epsilon 1, the best of 10 on average: epsilon 1.80 (delta 1e-6), where composition would take 3.52.
+    One run at epsilon 1, the best of 10 on average: epsilon 1.39 (delta 1e-6), where composition would take 3.52.
 
     >>> from dpsparse.privacy.curves import gaussian_mu
     >>> run = Promise(gaussian_mu(1.0, 1e-6) ** 2 / 2, gaussian=True)
     >>> round(SearchBill(run, Logarithmic.of_mean(10)).epsilon(1e-6), 2)
-    1.8
+    1.39
     """
 
     kind: ClassVar[str] = "search"
@@ -207,13 +223,19 @@ class SearchBill:
         """Not proven for any mu."""
         return math.inf
 
+    @cached_property
+    def profile(self) -> SearchProfile:
+        """The delta curve of the search from that of a run."""
+        return SearchProfile.of(partial(deltas_of, self.base), self.law.log_slope)
+
     def delta(self, epsilon: float) -> float:
-        """By the tight conversion of the Renyi curve."""
-        return delta_from_renyi(self, epsilon)
+        """The smaller of two bounds: from the Renyi curve of a run, and from its delta curve."""
+        return 0.0 if epsilon >= self.pure() else min(delta_from_renyi(self, epsilon), self.profile.delta(epsilon))
 
     def epsilon(self, delta: float) -> float:
-        """By the tight conversion of the Renyi curve."""
-        return epsilon_from_renyi(self, delta)
+        """As `delta`."""
+        found = epsilon_from_renyi(self, delta)
+        return found if delta == 0 else min(found, self.profile.epsilon(delta))
 
     def scaled(self, factor: float) -> SearchBill:
         """The same law over runs with every rho times `factor`."""
@@ -248,6 +270,6 @@ def calibrate_search(
     --------
     >>> bill = calibrate_search(1.0, 1e-6, law_of("logarithmic", 10), gaussian=True)
     >>> round(bill.base.epsilon(1e-6), 2), bill.epsilon(1e-6) <= 1.0
-    (0.54, True)
+    (0.71, True)
     """
     return calibrate(epsilon, delta, lambda rho: SearchBill(Promise(rho, gaussian, adjacency), law))

@@ -22,6 +22,7 @@ References
 ----------
 .. [DDR20] Dong, Durfee and Rogers, ICML 2020: bounded range, its two-point worst pairs.
 .. [ZDW22] Zhu, Dong and Wang, AISTATS 2022: which curves belong to a pair; domination composes.
+.. [KOV15] Kairouz, Oh and Viswanath, ICML 2015: randomised response dominates every pure mechanism.
 .. [DG22] Doroshenko, Ghazi, Kamath, Kumar and Manurangsi, PETS 2022: joining the dots of a delta curve.
 """
 
@@ -68,6 +69,16 @@ def gaussian(e: Curve, mu: float) -> Curve:
 def laplace(e: Curve, level: float) -> Curve:
     """Delta of Laplace noise with sensitivity / scale = level, 1 - exp((e - level)/2) inside, rounded up."""
     inside = -np.expm1((np.clip(e, -level, level) - level) / 2)
+    exact = np.where(np.abs(e) < level, inside, nothing_left(e))
+    return np.minimum(1.0, exact + (8 + 4 * np.abs(e)) * UNIT)
+
+
+def pure(e: Curve, level: float) -> Curve:
+    r"""Delta of randomised response, which dominates every epsilon-DP draw [KOV15]_; rounded up.
+
+    .. math:: h(e) = \frac{e^\epsilon - e^e}{1 + e^\epsilon} = \frac{1 - e^{e-\epsilon}}{1 + e^{-\epsilon}}, \qquad |e| \le \epsilon
+    """
+    inside = -np.expm1(np.clip(e, -level, level) - level) / (1 + math.exp(-level))
     exact = np.where(np.abs(e) < level, inside, nothing_left(e))
     return np.minimum(1.0, exact + (8 + 4 * np.abs(e)) * UNIT)
 

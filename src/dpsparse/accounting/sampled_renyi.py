@@ -35,7 +35,7 @@ from ..privacy.adjacency import Adjacency
 from ..privacy.curves import ORDERS, Curve
 from ..privacy.plan import RandomTimes
 from .pairs import Pair, dominating_pairs
-from .pld import SampledGaussian
+from .pld import SampledGaussian, Turns
 
 #: Cells per standard deviation of the noise: they widen the loss of a step by a part of 1/4 of the inverse square.
 CELLS = 64
@@ -43,7 +43,7 @@ CELLS = 64
 BELOW, ABOVE = 12.0, 30.0
 
 
-def sampled_renyi(steps: Iterable[SampledGaussian], relation: Adjacency, orders: Curve = ORDERS) -> Curve:
+def sampled_renyi(steps: Iterable[SampledGaussian | Turns], relation: Adjacency, orders: Curve = ORDERS) -> Curve:
     """Upper bounds on the Renyi divergences of Poisson-sampled and unsampled Gaussians together.
 
     Examples
@@ -53,9 +53,12 @@ def sampled_renyi(steps: Iterable[SampledGaussian], relation: Adjacency, orders:
     0.0172
     """
     totals = [np.zeros_like(orders) for _ in dominating_pairs(0.5, 1.0, relation)]
-    for rate, multiplier, count in steps:
-        for total, pair in zip(totals, dominating_pairs(rate, multiplier, relation), strict=True):
-            total += _powers(_log_moments(pair, orders), count) / (orders - 1)
+    for step in steps:
+        answers, count = step if isinstance(step, Turns) else (((step[0], step[1]),), step[2])
+        pairs = [dominating_pairs(rate, multiplier, relation) for rate, multiplier in answers]
+        for way, total in enumerate(totals):
+            turn = np.sum([_log_moments(pair[way], orders) for pair in pairs], axis=0)
+            total += _powers(turn, count) / (orders - 1)
     return np.asarray(np.max(totals, axis=0))
 
 

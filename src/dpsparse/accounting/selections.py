@@ -20,7 +20,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.optimize import brentq
 
-from .recursion import UNIT, Curve, before_noise, before_selection, gaussian, laplace, nothing_left, one_selection
+from .recursion import UNIT, Curve, before_noise, before_selection, gaussian, laplace, nothing_left, one_selection, pure
 from .stages import Counted, Stage
 
 #: Grid cells in a typical range, more in short plans; the bound falls towards the exact one as they grow.
@@ -47,9 +47,14 @@ def selection_delta(
     >>> round(selection_delta(0.0, [(1.0, 1)]), 6)  # one exponential mechanism: tanh(1/4)
     0.244919
     """
+    return stage_delta(epsilon, Stage(tuple(etas), mu, tuple(laplaces), tuple(branches)), points)
+
+
+def stage_delta(epsilon: float, plan: Stage, points: int = POINTS) -> float:
+    """Bound from above on delta(epsilon) of a plan."""
     if not 0 <= epsilon < math.inf or points < 2:
         raise ValueError(f"Expected a finite epsilon >= 0 and at least 2 points, got {epsilon} and {points}.")
-    return _delta(epsilon, Stage(tuple(etas), mu, tuple(laplaces), tuple(branches)), points)
+    return _delta(epsilon, plan, points)
 
 
 def selection_epsilon(
@@ -62,9 +67,13 @@ def selection_epsilon(
     points: int = POINTS,
 ) -> float:
     """Epsilon, rounded up, for which the plan is (epsilon, delta)-DP; see `Stage` for what describes it."""
+    return stage_epsilon(delta, Stage(tuple(etas), mu, tuple(laplaces), tuple(branches)), points)
+
+
+def stage_epsilon(delta: float, plan: Stage, points: int = POINTS) -> float:
+    """Epsilon, rounded up, for which a plan is (epsilon, delta)-DP."""
     if not 0 < delta < 1:
         raise ValueError(f"Expected 0 < delta < 1, got {delta}.")
-    plan = Stage(tuple(etas), mu, tuple(laplaces), tuple(branches))
 
     def excess(epsilon: float) -> float:
         return math.log(max(_delta(epsilon, plan, points), 1e-300) / delta)
@@ -172,12 +181,24 @@ def _grid(plan: Stage, epsilon: float, points: int) -> tuple[Curve, float, int]:
     return epsilon + h * np.arange(-below, above + 1, dtype=np.float64), h, below
 
 
-def _curve(stage: Stage, e: Curve, h: float, points: int) -> Curve:
-    """Bounds on delta at the grid points: noise and blocks first, then selections, then the worst branch."""
+def _curve(stage: Stage, e: Curve, h: float, points: int, after: Curve | None = None) -> Curve:
+    """Bounds on delta at the grid points, when what follows the stage has the bounds `after` (None: nothing follows).
+
+    A stage that runs several times is what follows itself.
+    """
+    for _ in range(stage.times):
+        after = _once(stage, e, h, points, after)
+    return nothing_left(e) if after is None else after
+
+
+def _once(stage: Stage, e: Curve, h: float, points: int, after: Curve | None) -> Curve:
+    """One run of a stage: noise and blocks first, then selections, then the worst branch, then what follows."""
     etas, blocks = stage.steps()
     if stage.branches:
-        curve: Curve = np.max([_curve(branch, e, h, points) for branch in stage.branches], axis=0)
-    elif stage.length == 1 and stage.mu > 0:
+        curve: Curve = np.max([_curve(branch, e, h, points, after) for branch in stage.branches], axis=0)
+    elif after is not None:
+        curve = after
+    elif stage.own_length == 1 and stage.mu > 0:
         return gaussian(e, stage.mu)
     else:
         curve = one_selection(e, etas.pop()) if etas else nothing_left(e)
@@ -188,9 +209,10 @@ def _curve(stage: Stage, e: Curve, h: float, points: int) -> Curve:
         noise = _block(eta, size, h, points)
         for _ in range(count):
             curve = before_noise(curve, noise, h)
-    for level, count in stage.laplaces:
-        for _ in range(count if level > 0 else 0):
-            curve = before_noise(curve, laplace(_losses(level, h), level), h)
+    for draws, shape in ((stage.laplaces, laplace), (stage.pures, pure)):
+        for level, count in draws:
+            for _ in range(count if level > 0 else 0):
+                curve = before_noise(curve, shape(_losses(level, h), level), h)
     if stage.mu > 0:
         curve = before_noise(curve, gaussian(_losses(9 * stage.mu + stage.mu**2 / 2, h), stage.mu), h)
     return curve

@@ -1,7 +1,7 @@
 """Plans as a tree of stages: selections in order, noise anywhere, then one of several branches.
 
 A solver that first measures something and then decides how many coordinates to select has one stage before
-the decision and one branch for each outcome. Ranges, noise levels and counts of every branch are public.
+the decision and one branch for each outcome. Several such models, one after the other, are one stage that runs several times. Ranges, noise levels and counts of every branch are public.
 """
 
 from __future__ import annotations
@@ -32,15 +32,21 @@ class Stage:
         Laplace noises, wherever in the stage they run.
     branches : tuple of Stage
         What may follow. Anything released until then may choose among them.
+    pures : tuple of (epsilon, count)
+        Draws that are epsilon-DP and of which nothing else is known, wherever in the stage they run.
+    times : int
+        How often the stage and one of its branches run, one after the other; each time another branch may be chosen.
     """
 
     selections: tuple[tuple[float, int], ...] = ()
     mu: float = 0.0
     laplaces: tuple[tuple[float, int], ...] = ()
     branches: tuple[Stage, ...] = ()
+    pures: tuple[tuple[float, int], ...] = ()
+    times: int = 1
 
     def __post_init__(self) -> None:
-        numbers = [self.mu, *(x for pair in self.selections + self.laplaces for x in pair)]
+        numbers = [self.mu, self.times, *(x for pair in self.selections + self.laplaces + self.pures for x in pair)]
         if not all(0 <= x < math.inf for x in numbers):
             raise ValueError(f"Expected finite ranges, noise levels and counts, none negative; got {self}.")
 
@@ -51,17 +57,19 @@ class Stage:
         gaussian: float = 0.0,
         laplaces: Counted = (),
         branches: Sequence[Stage] = (),
+        pures: Counted = (),
     ) -> Stage:
-        """The stage with given zCDP costs: ranges sqrt(8 rho), levels of Gaussian and Laplace sqrt(2 rho)."""
+        """The stage with given zCDP costs: ranges sqrt(8 rho), levels of Gaussian, Laplace and pure draws sqrt(2 rho)."""
         ranges = tuple((math.sqrt(8 * rho), count) for rho, count in selections)
-        levels = tuple((math.sqrt(2 * rho), count) for rho, count in laplaces)
-        return cls(ranges, math.sqrt(2 * gaussian), levels, tuple(branches))
+        levels, epsilons = (tuple((math.sqrt(2 * rho), count) for rho, count in some) for some in (laplaces, pures))
+        return cls(ranges, math.sqrt(2 * gaussian), levels, tuple(branches), epsilons)
 
     def scaled(self, factor: float) -> Stage:
         """The same plan with every range and noise level times a factor."""
-        selections = tuple((factor * eta, count) for eta, count in self.selections)
-        laplaces = tuple((factor * level, count) for level, count in self.laplaces)
-        return Stage(selections, factor * self.mu, laplaces, tuple(b.scaled(factor) for b in self.branches))
+        some = (self.selections, self.laplaces, self.pures)
+        selections, laplaces, pures = (tuple((factor * level, count) for level, count in pairs) for pairs in some)
+        branches = tuple(b.scaled(factor) for b in self.branches)
+        return Stage(selections, factor * self.mu, laplaces, branches, pures, self.times)
 
     def steps(self) -> tuple[list[float], Counter[tuple[float, int]]]:
         """Ranges taken one by one, in order; and how many blocks there are of each (range, size)."""
@@ -81,31 +89,31 @@ class Stage:
     def variance(self) -> float:
         """Variance of the privacy loss, to leading order."""
         own = self.mu**2 + sum(n * eta**2 / 4 for eta, n in self.selections)
-        own += sum(n * level**2 for level, n in self.laplaces)
-        return own + max((branch.variance for branch in self.branches), default=0.0)
+        own += sum(n * level**2 for level, n in self.laplaces + self.pures)
+        return self.times * (own + max((branch.variance for branch in self.branches), default=0.0))
 
     @property
     def largest_loss(self) -> float:
         """The epsilon from which on delta is 0."""
-        own = math.inf if self.mu > 0 else sum(n * level for level, n in self.selections + self.laplaces)
-        return own + max((branch.largest_loss for branch in self.branches), default=0.0)
+        own = math.inf if self.mu > 0 else sum(n * level for level, n in self.selections + self.laplaces + self.pures)
+        return self.times * (own + max((branch.largest_loss for branch in self.branches), default=0.0))
 
     @property
     def own_length(self) -> int:
         """Operators of this stage without its branches."""
         singles, blocks = self.steps()
-        return len(singles) + blocks.total() + sum(n for _, n in self.laplaces) + (self.mu > 0)
+        return len(singles) + blocks.total() + sum(n for _, n in self.laplaces + self.pures) + (self.mu > 0)
 
     @property
     def length(self) -> int:
         """Operators on the longest path."""
-        return self.own_length + max((branch.length for branch in self.branches), default=0)
+        return self.times * (self.own_length + max((branch.length for branch in self.branches), default=0))
 
     @property
     def operators(self) -> int:
         """Operators in all branches together, and inside the blocks."""
         inside = sum(size for _, size in self.steps()[1])
-        return self.own_length + inside + sum(branch.operators for branch in self.branches)
+        return self.times * (self.own_length + inside + sum(branch.operators for branch in self.branches))
 
     @property
     def single_counts(self) -> Counter[float]:

@@ -16,7 +16,7 @@ from scipy.special import ndtr, ndtri
 from ..accounting import PricedPlan
 from ..accounting.draws import Cost, Costs
 from ..accounting.pld import sampled_delta
-from ..accounting.selections import selection_delta, too_long
+from ..accounting.selections import stage_delta, too_long
 from ..facts import Vector
 from ..privacy import Noise, Statement
 from ..privacy.curves import gaussian_delta, renyi_delta
@@ -128,7 +128,7 @@ def _promised_delta(costs: Costs, epsilon: float, priced: PricedPlan) -> float:
         exact = math.inf if costs.random else gaussian_delta(epsilon, costs.mu)
         if not costs.sampled:
             return exact
-        steps = [(c.sampling_rate, priced.kappa / c.strength, k) for c, k in costs.turns()]
+        steps = costs.multipliers(priced.kappa)
         return min(exact, sampled_delta(steps, epsilon, priced.budget.relation))
     found = [1.0, renyi_delta(costs.renyi(), epsilon)]
     if math.isfinite(costs.mu):
@@ -138,9 +138,7 @@ def _promised_delta(costs: Costs, epsilon: float, priced: PricedPlan) -> float:
         found.append(max(0.0, -math.expm1(epsilon - total) / (1 + math.exp(-total))))
     stage = costs.stage()
     if stage is not None and not too_long(stage):
-        found.append(
-            selection_delta(epsilon, stage.selections, stage.mu, laplaces=stage.laplaces, branches=stage.branches)
-        )
+        found.append(stage_delta(epsilon, stage))
     return min(found)
 
 

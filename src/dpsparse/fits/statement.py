@@ -146,7 +146,7 @@ def draft_search(
         loss=loss.name,
         n_rows=n_rows,
         asks=(),
-        accountant=f"{RANDOM_STOPPING} ({law.name} law, mean {law.mean:.6g}) over Renyi curves, tight conversion",
+        accountant=f"{RANDOM_STOPPING} ({law.name} law, mean {law.mean:.6g}) over privacy profiles and Renyi curves",
         assumptions=_once(assumptions),
         caveats=_seeded("searched", secure),
         notes=(f"each run, whichever candidate it drew, was rho-zCDP with rho = {run_rho:.6g}",),

@@ -40,6 +40,10 @@ class Till:
     """
 
     def __init__(self, plan: Plan, payment: Payment | None = None, watcher: Watcher | None = None) -> None:
+        if plan.models > 1:
+            raise NotPricedError(
+                "this plan was priced for several models: each of them runs its own plan at that price."
+            )
         self.plan = plan
         self.answers: list[Answer] = []
         self._used = {a.name: 0 for a in plan.asks}

@@ -83,7 +83,8 @@ class RandomTimes:
     ---------
     The draw is independent of the data and is published, so the price is that of the law: the delta of a plan is the mean
     of the deltas of its outcomes (see `sampled`), and the noise does not depend on which outcome was drawn. This needs a
-    draw by chance: an outcome that somebody picked is not covered by the law.
+    draw by chance: an outcome that somebody picked is not covered by the law. Asks that use one draw say so by the same `name`, and
+    are priced together: :math:`E(M_1M_2)^N` is more than :math:`E M_1^N\, E M_2^N`. Different names are different, independent draws.
 
     Parameters
     ----------
@@ -92,11 +93,14 @@ class RandomTimes:
         m: mean of one geometric number.
     copies : int
         How often the whole number is used: one for each model.
+    name : str
+        Which draw it is. A plan with several asks of random numbers must name them.
     """
 
     epochs: int
     mean_each: float
     copies: int = 1
+    name: str = ""
 
     def __post_init__(self) -> None:
         if self.epochs < 1 or self.copies < 1 or not (math.isfinite(self.mean_each) and self.mean_each > 0):
@@ -127,6 +131,13 @@ class RandomTimes:
         if self.copies * log_z + math.log(self.stay) >= 0:
             return math.inf
         return self.epochs * (math.log1p(-self.stay) - math.log1p(-self.stay * math.exp(self.copies * log_z)))
+
+    def tilted(self, log_z: float) -> RandomTimes | None:
+        """The law with probabilities proportional to z^N P(N), which is of the same kind; None where that sum diverges."""
+        log_stay = self.copies * log_z + math.log(self.stay)
+        if log_stay >= -1e-9:
+            return None
+        return replace(self, mean_each=1 / math.expm1(-log_stay))
 
     def __str__(self) -> str:
         return f"drawn from the sum of {self.epochs} geometric numbers of mean {self.mean_each:.6g}"
@@ -237,6 +248,36 @@ class Ask:
             law=None if self.law is None else replace(self.law, copies=self.law.copies * times),
         )
 
+    def once(self, models: int) -> Ask:
+        """The ask of one of `models` equal models: the inverse of `repeated`."""
+        times = self.times // models
+        schedule = None if self.schedule is None else self.schedule[:times]
+        return replace(self, times=times, share=self.share / models, schedule=schedule)
+
+
+def _check_laws(plan: Plan) -> None:
+    """Asks with a random number of turns must say whether they share one draw."""
+    drawn: list[Ask] = []
+    waiting = [plan]
+    while waiting:
+        some = waiting.pop()
+        drawn += [a for a in some.asks if a.law is not None]
+        waiting += [branch for _, branch in some.branches]
+    seen: dict[str, Ask] = {}
+    for ask in drawn:
+        assert ask.law is not None
+        if len(drawn) > 1 and not ask.law.name:
+            raise PrivacyError(
+                f"ask {ask.name!r} has a random number of turns, and so has another ask. Name the laws: the same name for one "
+                "draw that both use, different names for independent draws."
+            )
+        first = seen.setdefault(ask.law.name, ask)
+        if (first.law, first.times) != (ask.law, ask.times):
+            raise PrivacyError(
+                f"asks {first.name!r} and {ask.name!r} share the draw {ask.law.name!r}, so they need the same law and the same "
+                "number of turns."
+            )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
@@ -259,6 +300,8 @@ class Plan:
         Why the price of this plan does not cover what is released; empty for a plan with a proof. A plan with an unproven
         branch is unproven. Ledgers and searches refuse such a plan, a fit needs ``accept=("unproven",)``, and its statement says so
         first.
+    models : int
+        How many times over, where that is known: then each model runs its part of the asks, and takes a branch of its own.
     """
 
     asks: tuple[Ask, ...]
@@ -267,6 +310,7 @@ class Plan:
     branches: tuple[tuple[str, Plan], ...] = ()
     interleaved: bool = False
     unproven: str = ""
+    models: int = 1
 
     def __post_init__(self) -> None:
         if not isinstance(self.unproven, str):
@@ -274,11 +318,27 @@ class Plan:
         if not self.unproven:
             doubts = dict.fromkeys(branch.unproven for _, branch in self.branches if branch.unproven)
             object.__setattr__(self, "unproven", "; ".join(doubts))
+        if self.models < 1 or (self.models > 1 and not self.interleaved):
+            raise PrivacyError(f"only interleaved plans hold several models, and none holds {self.models}.")
+        if not self._divisible(self.models):
+            raise PrivacyError(
+                f"{self.models} equal models take equal numbers of turns of every ask, in the same order."
+            )
+        _check_laws(self)
         for names in ([a.name for a in self.asks], [name for name, _ in self.branches]):
             if len(set(names)) != len(names):
                 raise PrivacyError(f"a plan must not name an ask or a branch twice, got {names}.")
         if self.order and Counter(self.order) != Counter({a.name: a.times for a in self.asks}):
             raise PrivacyError("the order of a plan must name every ask once for each of its turns.")
+
+    def _divisible(self, models: int) -> bool:
+        """Whether the plan and its branches can be those of this many equal models, one after the other."""
+        own = self.order == self.order[: len(self.order) // models] * models
+        even = all(
+            a.times % models == 0 and a.schedule in (None, (a.schedule or ())[: a.times // models] * models)
+            for a in self.asks
+        )
+        return own and even and all(plan._divisible(models) for _, plan in self.branches)
 
     def __getitem__(self, name: str) -> Ask:
         for ask in self.asks:
@@ -311,7 +371,20 @@ class Plan:
         branches = tuple((name, plan.repeated(times)) for name, plan in self.branches)
         mixed = self.interleaved or bool(branches)
         order = () if mixed else self.order * times
-        return replace(self, asks=asks, order=order, branches=branches, interleaved=mixed)
+        models = self.models * times if branches and self.interleaved is (self.models > 1) else 1
+        return replace(self, asks=asks, order=order, branches=branches, interleaved=mixed, models=models)
+
+    def once(self, models: int | None = None) -> Plan:
+        """The plan of one of its models, at the price of each: the inverse of `repeated`, but for the order before branches."""
+        times = self.models if models is None else models
+        return replace(
+            self,
+            asks=tuple(a.once(times) for a in self.asks),
+            order=self.order[: len(self.order) // times],
+            branches=tuple((name, plan.once(times)) for name, plan in self.branches),
+            interleaved=self.interleaved and self.models == 1,
+            models=1,
+        )
 
     def selections(self) -> tuple[tuple[float, int], ...] | None:
         """Weight and number of draws of each selection turn, in the order they are asked; None if that is not known."""

@@ -11,8 +11,8 @@ import numpy as np
 from .errors import PrivacyError
 from .plan import Ask, Noise, Participation, Plan, RandomTimes
 
-#: Version of the encoding. A release reads every version up to its own.
-VERSION = 1
+#: Version of the encoding. A release reads every version up to its own. Version 1 had no names of laws and no numbers of models.
+VERSION = 2
 
 _ROWS: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Participation)}
 
@@ -38,9 +38,9 @@ def plan_from_dict(content: Mapping[str, Any]) -> Plan:
         If the content is no plan, or one of a later release.
     """
     version = content.get("version")
-    if version != VERSION:
+    if version not in range(1, VERSION + 1):
         raise PrivacyError(
-            f"a stored plan has version {version!r}; this release reads version {VERSION}. Update dpsparse."
+            f"a stored plan has version {version!r}; this release reads versions up to {VERSION}. Update dpsparse."
         )
     return _read_plan({k: v for k, v in content.items() if k != "version"})
 

@@ -38,7 +38,7 @@ class DPSCSGHT(PrivateEpochs):
         How long an epoch is. II: always :math:`N = \lfloor B/b\rfloor` steps. I: N is geometric with mean B/b, drawn by a public
         seed when the plan is made.
     length_seed : int or None
-        The public seed of option I. None: drawn by chance for each fit, which the price of a random N rests on.
+        The public seed of option I, which makes the lengths known and prices them as they are. None: drawn by chance for each fit, and priced as a law.
     change_clip : float or None
         Largest change a of a row's gradient since the snapshot, in clips. Changes are clipped at
         :math:`C_\Delta = \min(aC,\; \beta_0 K^2\|w-\tilde w\|_2,\; \beta_0 K B_\infty\|w-\tilde w\|_1)`, which is public, and never below

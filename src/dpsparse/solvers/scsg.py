@@ -54,7 +54,10 @@ class SCSG:
         Inner steps of an epoch, or their mean where they are random.
     length_seed : int or None
         None: every epoch has ``floor(inner)`` steps (option II of the paper). A number: the lengths are drawn from the
-        geometric law of this mean (option I) when the plan is made, by this public seed, and priced as that law.
+        geometric law of this mean (option I) when the plan is made, by this public seed.
+    lengths_known : bool
+        Whether somebody could know the lengths before they were drawn, as with a seed that was given. Then the price is that of
+        these lengths; otherwise it is that of the law, whatever was drawn.
     step_size : float
         Step along the noisy gradient.
     clip : Clip
@@ -84,6 +87,7 @@ class SCSG:
     snapshot_rows: Participation = EveryRow()
     inner_rows: Participation = EveryRow()
     length_seed: int | None = None
+    lengths_known: bool = False
     change_clip: float = 2.0
     snapshot_share: float = 0.5
     ridge: float = 0.0
@@ -98,6 +102,8 @@ class SCSG:
             lengths: tuple[int, ...] = (max(1, int(self.inner)),) * self.epochs
         else:
             lengths = law.draw(np.random.default_rng(self.length_seed))
+        if self.lengths_known:
+            law = None
         snapshot = Ask(
             name="snapshot",
             question="Gradient",
@@ -110,12 +116,12 @@ class SCSG:
             name="change",
             question="GradientChange",
             noise=self.noise,
-            times=sum(lengths),
+            times=sum(lengths) or int(law is None),
             rows=self.inner_rows,
             share=1.0 - self.snapshot_share,
             law=law,
         )
-        return Plan(asks=(snapshot, change), public={"lengths": lengths})
+        return Plan(asks=(snapshot, change) if sum(lengths) or law else (snapshot,), public={"lengths": lengths})
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate; everything here is post-processing."""

@@ -56,7 +56,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     mean_runs : float, default=10
         Expected number of runs; above 1.
     law : {"auto", "logarithmic", "geometric", "poisson"}
-        Law of the number of runs. ``auto``: Poisson below a mean of 10, otherwise logarithmic. Under the Poisson law there may
+        Law of the number of runs. ``auto``: logarithmic. Under the Poisson law there may
         be no run at all; the answer is then the public start vector.
     scoring : str
         ``auto`` is ``"accuracy"`` for a classifier (or ``"neg_log_loss"``) and ``"neg_mean_squared_error"`` for a regressor (or

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from ...privacy.adjacency import Adjacency
-from ...privacy.curves import ORDERS, Curve, gaussian_delta, gaussian_epsilon, largest
+from ...privacy.curves import ORDERS, Curve, gaussian_delta, gaussian_deltas, gaussian_epsilon, largest
 from ...privacy.errors import BudgetError, PrivacyError
 from .base import Bill, delta_from_renyi, epsilon_from_renyi
 
@@ -56,7 +56,7 @@ class Promise:
     def deltas(self, epsilons: Curve) -> Curve:
         """`delta` at many places at once."""
         if self.gaussian:
-            return np.array([gaussian_delta(float(e), self.mu()) for e in epsilons])
+            return gaussian_deltas(epsilons, self.mu())
         a = ORDERS
         logs = (a - 1) * (self.rho * a) + a * np.log1p(-1 / a) - np.log(a - 1)
         return np.asarray(np.exp(np.minimum(0.0, np.min(logs - np.outer(epsilons, a - 1), axis=1))))
@@ -88,7 +88,7 @@ def calibrate(epsilon: float, delta: float, cost: Callable[[float], AnyBill]) ->
         raise BudgetError("delta = 0 has no room for Gaussian noise, which this needs. Choose delta > 0.")
 
     def holds(rho: float) -> bool:
-        return cost(rho).epsilon(delta) <= epsilon
+        return cost(rho).delta(epsilon) <= delta
 
     high = 1.0
     while holds(high):
@@ -96,6 +96,6 @@ def calibrate(epsilon: float, delta: float, cost: Callable[[float], AnyBill]) ->
         if high > 1e12:
             raise BudgetError(f"epsilon = {epsilon:g} is too large to calibrate. Choose a usual one.")
     rho = largest(holds, 0.0, high, steps=48) * SAFETY
-    if not rho > 0 or not holds(rho):
+    if not rho > 0 or not cost(rho).epsilon(delta) <= epsilon:
         raise BudgetError(f"epsilon = {epsilon:g}, delta = {delta:g} leaves nothing to spend. Choose a larger budget.")
     return cost(rho)

@@ -59,6 +59,7 @@ class PrivateEpochs(PrivateRecipe):
             epochs=epochs,
             inner=batch / inner,
             length_seed=length_seed(self.option, self.length_seed),
+            lengths_known=self.option == "I" and self.length_seed is not None,
             step_size=rule.step,
             clip=rule.clip,
             snapshot_rows=participation(batch, facts, 1.0),
@@ -68,12 +69,6 @@ class PrivateEpochs(PrivateRecipe):
             ridge=facts.penalty.l2,
             guard=self.step_size is None,
         )
-
-    def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """A random number of steps is priced at its law, so a seed must not have been picked for what it gives."""
-        if self.option == "II" or self.length_seed is None:
-            return ()
-        return ("the seed of the epochs' lengths was given; it was not picked for the lengths that it leads to",)
 
 
 def length_seed(option: str, seed: int | None) -> int | None:
