@@ -49,7 +49,11 @@ MUTANTS = (
             "Reach(top, each, pair_norm=top, pair_entry=each),",
             "Reach(top / 2, each / 2, pair_norm=top / 2, pair_entry=each / 2),",
         ),
-        ("losses are not bounded", "np.trunc(np.minimum(added / found.unit, found.record))", "np.trunc(2 * added / found.unit)"),
+        (
+            "losses are not bounded",
+            "np.trunc(np.minimum(added / found.unit, found.record))",
+            "np.trunc(2 * added / found.unit)",
+        ),
         (
             "records without a target have a loss",
             "yield np.where(block.alive > 0, np.clip(",
@@ -114,8 +118,8 @@ MUTANTS = (
         "estimators/test_ledger_fits.py ledger/test_ledger.py",
         (
             "the ledger is not told of the first answer",
-            "                self.reservation.start()\n            charged(name)",
-            "                pass\n            charged(name)",
+            "            self.reservation.start()\n\n    @property",
+            "            pass\n\n    @property",
         ),
         ("what has no price is fitted on guarded data", "    if bill is None:\n", "    if False:\n"),
         (
