@@ -12,7 +12,7 @@ import pytest
 from dpsparse import SparseRegressor, audit, recipes
 from dpsparse.answers import Reach
 from dpsparse.answers import gradient as gradient_module
-from dpsparse.oracles import scores as scores_module
+from dpsparse.answers import scores as scores_module
 
 X = np.random.default_rng(0).uniform(-1, 1, (40, 4))
 Y = np.random.default_rng(1).uniform(-1, 1, 40)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dpsparse import SparseClassifier, SparseRegressor, audit, recipes
+from dpsparse.answers import gradient as gradient_module
 from dpsparse.audit.attack import plan_attacks
 from dpsparse.audit.subject import subject_of
 from dpsparse.facts import Clip, Facts, Target
@@ -51,14 +52,12 @@ def test_half_of_any_noise_is_caught_and_all_of_it_is_not_accused(name, monkeypa
 
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
 def test_sampling_twice_as_often_is_caught(adjacency, monkeypatch):
-    from builders import Rows
-
     model = SparseRegressor(
         feature_bound=1.0, target_bound=1.0, recipe=recipes.DPSGDHT(batch_size=6, steps=2), adjacency=adjacency
     )
     assert not audit.attack(model, runs=1500, fits=0, seed=2).violated
-    ordinary = Rows.sample
-    monkeypatch.setattr(Rows, "sample", lambda self, rate, generator: ordinary(self, 2 * rate, generator))
+    ordinary = central.Draw
+    monkeypatch.setattr(central, "Draw", lambda rate, key: ordinary(2 * rate, key))
     assert audit.attack(model, runs=1500, fits=0, seed=2).violated
 
 
@@ -74,10 +73,8 @@ def test_a_local_randomiser_with_twice_its_epsilon_is_caught(monkeypatch):
 
 
 def test_a_forgotten_clip_is_caught_without_statistics(monkeypatch):
-    from builders import Rows
-
-    ordinary = Rows._room
-    monkeypatch.setattr(Rows, "_room", lambda self, block, clip: 3 * ordinary(self, block, clip))
+    ordinary = gradient_module.room
+    monkeypatch.setattr(gradient_module, "room", lambda *given: 3 * ordinary(*given))
     found = audit.attack(recipes.DPIGHT(mechanism="dense", steps=2, clip=0.2), runs=8, fits=0, seed=4)
     assert "times as far as its noise was made for" in found.checks[0].why
 

@@ -11,9 +11,9 @@ import pytest
 from sklearn.base import clone
 
 import dpsparse
-from builders import Rows
 from dpsparse import Budget, Ledger, SparseClassifier, SparseRegressor, recipes
 from dpsparse.accounting import SumBill
+from dpsparse.hosts import MemoryHost
 from dpsparse.oracles import central
 from dpsparse.privacy import BudgetExceededError, LedgerError
 from truth.recipes import Doubtful
@@ -57,7 +57,7 @@ def test_the_composition_of_fits_is_the_price_of_their_joint_plan(ledger):
 
 def test_over_budget_nothing_is_read(ledger, monkeypatch):
     regressor(ledger, epsilon=2.8).fit(X, Y)
-    monkeypatch.setattr(Rows, "__init__", lambda *_, **__: pytest.fail("rows were read"))
+    monkeypatch.setattr(MemoryHost, "__init__", lambda *_, **__: pytest.fail("rows were read"))
     with pytest.raises(
         BudgetExceededError, match=r"could still be taken\. A fit like this one with epsilon"
     ) as refused:
@@ -89,7 +89,7 @@ def test_the_plan_touches_no_ledger(tmp_path):
 
 
 def test_a_failure_before_the_first_answer_is_refunded(ledger, monkeypatch):
-    monkeypatch.setattr(Rows, "__init__", lambda *_, **__: (_ for _ in ()).throw(MemoryError()))
+    monkeypatch.setattr(MemoryHost, "__init__", lambda *_, **__: (_ for _ in ()).throw(MemoryError()))
     with pytest.raises(MemoryError):
         regressor(ledger, epsilon=1.0).fit(X, Y)
     assert ledger.entries("trial")[0].status == "refunded"
@@ -154,14 +154,14 @@ def test_a_seeded_fit_is_charged_too(ledger):
 
 
 def test_a_baseline_must_not_touch_guarded_data(ledger, monkeypatch):
-    monkeypatch.setattr(Rows, "__init__", lambda *_, **__: pytest.fail("rows were read"))
+    monkeypatch.setattr(MemoryHost, "__init__", lambda *_, **__: pytest.fail("rows were read"))
     with pytest.raises(LedgerError, match="'ight' has no privacy and so no price"):
         regressor(ledger, recipe="ight").fit(X, Y)
     assert ledger.entries("trial") == ()
 
 
 def test_a_price_without_a_proof_pays_for_nothing(ledger, monkeypatch):
-    monkeypatch.setattr(Rows, "__init__", lambda *_, **__: pytest.fail("rows were read"))
+    monkeypatch.setattr(MemoryHost, "__init__", lambda *_, **__: pytest.fail("rows were read"))
     with pytest.raises(LedgerError, match="'doubtful' is not proven"):
         regressor(ledger, recipe=Doubtful(), accept=("unproven",)).fit(X, Y)
     assert ledger.entries("trial") == ()

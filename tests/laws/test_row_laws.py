@@ -416,11 +416,12 @@ def test_a_sum_that_does_not_fit_is_refused_before_rows_are_read():
 def test_under_add_remove_more_rows_than_declared_are_clamped():
     lattice = Lattice(FACTS.with_(n_rows=1), total_bits=36)
     X, y = np.ones((9, D)), np.full(9, -3.0)
-    host = MemoryHost(X, y, FACTS, lattice=lattice, parts=3)
     question = Gradient(np.zeros(D + 1), Clip(0.5))
     alone = MemoryHost(X[:1], y[:1], FACTS, lattice=lattice).total(question, Squared(), None)
     expected = np.clip(9 * alone.astype(object), -(2**37), 2**37)
-    assert host.total(question, Squared(), None).tolist() == expected.tolist()
+    for parts in (1, 3):
+        host = MemoryHost(X, y, FACTS, lattice=lattice, parts=parts)
+        assert host.total(question, Squared(), None).tolist() == expected.tolist()
     assert max(abs(v) for v in expected) == 2**37
 
 

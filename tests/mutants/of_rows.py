@@ -109,9 +109,9 @@ MUTANTS = (
         "data/block.py",
         LAWS,
         (
-            "norms of wide rows in floats",
-            "kind = float if lattice.exact or lattice.exact_squares else np.int64",
-            "kind = np.float32",
+            "norms of sparse rows forget the shift",
+            " + (shift**2).astype(kind).sum()",
+            "",
         ),
     ),
     *changed(

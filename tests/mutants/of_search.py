@@ -165,8 +165,8 @@ MUTANTS = (
         "estimators/test_ledger_fits.py ledger/test_ledger.py",
         (
             "the ledger is not told of the first answer",
-            "            self.reservation.start()\n",
-            "            pass\n",
+            "            self.reservation.start()\n\n    @property",
+            "            pass\n\n    @property",
         ),
         ("what has no price is fitted on guarded data", "    if bill is None:\n", "    if False:\n"),
         (

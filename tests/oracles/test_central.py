@@ -21,7 +21,23 @@ from dpsparse.data.lattice import Lattice
 from dpsparse.facts import Clip, Facts, Penalty, Target
 from dpsparse.losses import Logistic, Squared
 from dpsparse.mechanisms import Randomness
-from dpsparse.oracle import Gradient, Greedy, Magnitude, Vertex
+from dpsparse.oracle import (
+    AbsoluteMeans,
+    Count,
+    Gradient,
+    GradientChange,
+    Greedy,
+    Labels,
+    Magnitude,
+    RidgeMinimum,
+    RowSize,
+    Select,
+    Squares,
+    SupportVotes,
+    ValidationLoss,
+    Vertex,
+    WeightedGradient,
+)
 from dpsparse.oracles import CentralOracle
 from dpsparse.privacy import Adjacency, Ask, Budget, Noise, NotPricedError, Plan, PoissonRows, PrivacyError
 from truth import audit
@@ -725,7 +741,7 @@ def index_and_value(sign: float, wrong_select: float = 1.0, wrong_value: float =
             cost=lambda name, turn=0: SimpleNamespace(
                 **{
                     "noise": plan.cost(name, turn).noise,
-                    "rate": 1.0,
+                    "sampling_rate": 1.0,
                     "strength": plan.cost(name, turn).strength / {"select": wrong_select, "values": wrong_value}[name],
                 }
             ),
@@ -771,3 +787,118 @@ def test_sparse_and_dense_rows_get_the_same_query():
             oracle_of(Table(X, given.y, given.facts), asks_for()).gradient(W[:12], clip=CLIP)
         queries.append(seen[0][1])
     np.testing.assert_allclose(*queries, atol=30 * 2)
+
+
+# ------------------------------------------------------------------------------------------------ kinds of questions
+
+
+class Apart(Untouchable):
+    """A host that cannot bring its rows together."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts)
+        self.shards = None
+
+
+MINIMUM = RidgeMinimum(np.array([0]), Clip(0.5, slope=1.0), 1.0, 1.0)
+REFUSED = {
+    "another kind": (
+        Ask(name="a", noise=Noise.GAUSSIAN, question="Squares"),
+        Gradient(np.zeros(3), CLIP),
+        "planned for Squares",
+    ),
+    "sampled squares": (Ask(name="a", noise=Noise.GAUSSIAN, rows=PoissonRows(0.5)), Squares(), "every row"),
+    "sampled sizes": (
+        Ask(name="a", noise=Noise.GAUSSIAN, rows=PoissonRows(0.5)),
+        RowSize(np.ones(3), 1.0),
+        "every row",
+    ),
+    "labels": (Ask(name="a", noise=Noise.GAUSSIAN), Labels(), "OncePerPerson"),
+    "a minimum": (Ask(name="a", noise=Noise.GAUSSIAN), MINIMUM, "one place"),
+    "votes": (Ask(name="a", noise=Noise.GUMBEL), SupportVotes(Gradient(np.zeros(3), CLIP), 1, 2), "one place"),
+    "too many": (
+        Ask(name="a", noise=Noise.GUMBEL),
+        Select(Gradient(np.zeros(3), CLIP), Magnitude(), 2),
+        "priced for 1",
+    ),
+    "twice": (Ask(name="a", noise=Noise.GAUSSIAN), Gradient(np.zeros(3), CLIP, np.array([1, 1])), "each once"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_answered_is_refused_before_anything_is_charged(name):
+    ask, question, message = REFUSED[name]
+    priced = price(plan_of(ask), Budget.approx(1.0, 1e-5))
+    oracle = CentralOracle(Apart(Facts(n_rows=5, n_features=3)), Squared(), priced, Randomness(0))
+    with pytest.raises(PrivacyError, match=message):
+        oracle.answer(question, "a")
+    assert oracle.unused == {"a": 1}, "the till is untouched"
+    assert oracle.receipts == []
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        Ask(name="a", noise=Noise.GAUSSIAN, question="RidgeMinimum"),
+        Ask(name="a", noise=Noise.GAUSSIAN, question="Labels"),
+        Ask(name="a", noise=Noise.GAUSSIAN, question="Nonsense"),
+        Ask(name="a", noise=Noise.GAUSSIAN, question="Gram", rows=PoissonRows(0.5)),
+    ],
+    ids=lambda a: a.question,
+)
+def test_a_plan_that_cannot_be_answered_has_no_oracle(ask):
+    host = Apart(Facts(n_rows=5, n_features=3))
+    branch = Plan(asks=(ask,))
+    for plan in (branch, Plan(asks=asks_for().asks, branches=(("b", branch),))):
+        with pytest.raises(PrivacyError):
+            CentralOracle(host, Squared(), price(plan, Budget.approx(1.0, 1e-5)), Randomness(0))
+
+
+def test_the_payment_is_durable_before_the_first_answer_is_computed():
+    started = []
+
+    class Payment:
+        def start(self) -> None:
+            started.append("paid")
+
+    def watch(name: str) -> None:
+        started.append(name)
+
+    host = Untouchable(Facts(n_rows=5, n_features=3))
+    priced = price(asks_for(times=2), Budget.zcdp(1.0))
+    oracle = CentralOracle(host, Squared(), priced, Randomness(0), Payment(), watch)
+    with pytest.raises(RuntimeError, match="touched"):
+        oracle.gradient(np.zeros(3), clip=CLIP)
+    assert started == ["paid", "gradient"]
+
+
+TOLD = {
+    "gradient": Gradient(np.zeros(13), CLIP),
+    "support": Gradient(np.zeros(13), CLIP, np.array([1, 4])),
+    "change": GradientChange(np.zeros(13), np.ones(13), CLIP, 0.2),
+    "squares": Squares(),
+    "weighted": WeightedGradient(np.zeros(13), np.geomspace(0.1, 3, 13), 0.5),
+    "absolute": AbsoluteMeans(),
+    "size": RowSize(np.ones(13), 0.7),
+    "count": Count(),
+    "loss": ValidationLoss(np.zeros((1, 13)), "squared", 0.7),
+}
+
+
+@pytest.mark.parametrize("noise", [Noise.GAUSSIAN, Noise.LAPLACE])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_the_noise_that_is_told_is_the_noise_that_is_drawn(relation, noise):
+    """For every sum: the deviation is that of the scale on the receipt, exactly."""
+    given = table("dense", intercept=0.5)
+    oracle = oracle_of(given, plan_of(*(Ask(name=n, noise=noise) for n in TOLD)), relation)
+    for name, question in TOLD.items():
+        told = oracle.deviation(question, name, 0)
+        oracle.answer(question, name)
+        drawn = oracle.receipts[-1].scale * (math.sqrt(2) if noise is Noise.LAPLACE else 1.0) / given.facts.n_rows
+        assert told == pytest.approx(drawn, rel=1e-12), name
+
+
+def test_terms_hold_numbers_and_no_rows():
+    terms = oracle_of(table("dense"), asks_for()).terms
+    assert {type(v).__name__ for v in vars(terms).values()} == {"PricedPlan", "Lattice"}
+    assert pickle.loads(pickle.dumps(terms.lattice)).unit == terms.lattice.unit

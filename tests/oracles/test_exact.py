@@ -80,7 +80,7 @@ def test_it_charges_like_a_private_oracle():
     given = table("dense")
     told = []
     rows = Rows(given.X, given.y, given.facts, lattice=False)
-    oracle = ExactOracle(rows, Squared(), Plan(asks=(ask(times=2),)), np.random.default_rng(0), told.append)
+    oracle = ExactOracle(rows, Squared(), Plan(asks=(ask(times=2),)), np.random.default_rng(0), watcher=told.append)
     oracle.gradient(W[:12], clip=IGNORED)
     assert oracle.unused == {"gradient": 1}
     oracle.gradient(W[:12], clip=IGNORED)

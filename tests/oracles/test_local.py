@@ -222,5 +222,5 @@ def test_contributions_are_the_clipped_gradients_row_by_row(kind):
     g *= np.minimum(1, 0.4 / np.linalg.norm(g, axis=1))[:, None]
     chosen = rng.random(N) < 0.3
     found = np.vstack(list(rows.contributions(Squared(), w, Clip(0.4), chosen, entries=1000)))
-    assert np.allclose(found, g[chosen], atol=1e-4)
+    assert np.allclose(found, g[chosen], atol=8 * rows.unit)  # each of five entries is off by less than 1.5 units
     assert np.linalg.norm(found, axis=1).max() <= 0.4 * (1 + 1e-12)

@@ -7,11 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from dpsparse.answers import Reach
-from dpsparse.answers.scores import scores_of, spread
-from dpsparse.facts import Penalty
-from dpsparse.oracle import Greedy, Magnitude
-from dpsparse.privacy import Adjacency, PrivacyError
+from builders import Rows, oracle_of
+from dpsparse.answers import Reach, rounding, scores_of, spread
+from dpsparse.facts import Clip, Facts, Penalty
+from dpsparse.losses import Squared
+from dpsparse.oracle import Gradient, Greedy, Magnitude, Select
+from dpsparse.privacy import Adjacency, Ask, Noise, PrivacyError
+from truth.neighbours import caught
 
 RULES = ("gs", "gs-s", "gs-r", "gs-q")
 PENALTIES = {
@@ -131,3 +133,47 @@ def test_one_curvature_is_needed_for_every_coordinate():
     score = Greedy("gs", np.ones(3), np.zeros(2), Penalty())
     with pytest.raises(PrivacyError, match="every coordinate"):
         spread(score, Reach(1.0, np.ones(2)), Adjacency.REPLACE_ONE, 0)
+
+
+# ------------------------------------------------------------------------------------------------ rounding
+
+
+@pytest.mark.parametrize("base", [0.0, 1e6, 1e13, 1e14, 1e15, 4e15])
+def test_a_large_base_moves_scores_no_further_than_is_stated(base):
+    """A mean gradient at a boundary of rounding: floats move in steps of the base's last place, which the range must hold."""
+    n = 1000
+    facts = Facts(n_rows=n, n_features=2, lower=-1.0, upper=1.0, row_norm=2.0, target_bound=1e6)
+    score = Magnitude(1.0, np.array([base, -base]))
+    question = Select(Gradient(np.zeros(2), Clip(1.0)), score, 1)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        X, y = np.tile([0.7, -0.7], (n, 1)), rng.uniform(-1, 1, n)
+        other = y.copy()
+        y[-1], other[-1] = -1e6, 1e6
+        seen = []
+        for targets in (y, other):
+            oracle = oracle_of(Rows(X, targets, facts), Squared(), Ask(name="select", noise=Noise.GUMBEL))
+            with caught() as queries:
+                oracle.answer(question, "select")
+            seen.append(queries[0][1])
+        assert np.ptp(seen[0] - seen[1]) <= oracle.receipts[0].sensitivity
+
+
+@pytest.mark.parametrize("rule", ["gs", "gs-s", "gs-r", "gs-q"])
+@pytest.mark.parametrize("size", [1.0, 1e8, 1e15])
+def test_greedy_scores_of_a_long_iterate_move_no_further_than_is_stated(rule, size):
+    rng = np.random.default_rng(1)
+    H, w = rng.uniform(0.5, 2.0, 6), size * rng.standard_normal(6)
+    score = Greedy(rule, H, w, Penalty(kind="l1", alpha=0.1))
+    reach = Reach(1e-3, np.full(6, 1e-3))
+    stated = spread(score, reach, Adjacency.ADD_REMOVE, 0) + rounding(score, 1.0)
+    for _ in range(300):
+        g = rng.uniform(-1, 1, 6)
+        moved = g + 1e-3 * np.eye(6)[rng.integers(6)] * rng.choice([-1, 1])
+        assert np.ptp(scores_of(score, g, 0) - scores_of(score, moved, 0)) <= stated
+
+
+def test_what_is_not_finite_still_selects():
+    score = Magnitude(1.0, np.array([np.nan, np.inf, -np.inf]))
+    assert np.all(np.isfinite(scores_of(score, np.ones(3), 0)))
+    assert np.isfinite(rounding(score, 1.0))

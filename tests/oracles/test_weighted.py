@@ -19,7 +19,7 @@ from dpsparse.losses import Logistic, Squared
 from dpsparse.mechanisms import Randomness, lattice_gaussian
 from dpsparse.oracle import AbsoluteMeans, RowSize, WeightedGradient
 from dpsparse.oracles import CentralOracle, ExactOracle
-from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PrivacyError
+from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError
 from truth import audit
 from truth.neighbours import loss_per_scale, neighbours
 from truth.rows import KINDS, Table, adversarial, table
@@ -279,11 +279,16 @@ def test_weights_and_supports_that_the_proof_does_not_cover_are_refused(weights,
         measured(WeightedGradient(W, weights, 0.5, support), rows, Squared())
 
 
-def test_weighted_questions_are_not_asked_of_a_sample():
+@pytest.mark.parametrize(
+    "question", [WeightedGradient(W, np.ones(D + 1), 0.5), AbsoluteMeans(), RowSize(np.ones(D + 1), 0.7)]
+)
+def test_weighted_questions_are_not_asked_of_a_sample(question):
     given = table("dense", intercept=0.5)
-    rows = Rows(given.X, given.y, given.facts)
+    priced = price(Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN, rows=PoissonRows(0.5)),)), Budget.approx(1.0, 1e-5))
+    oracle = CentralOracle(Rows(given.X, given.y, given.facts), Squared(), priced, Randomness(0))
     with pytest.raises(PrivacyError, match="every row"):
-        measured(AbsoluteMeans(), rows, Squared(), np.ones(40, dtype=bool))
+        oracle.answer(question, "a")
+    assert oracle.unused == {"a": 1}
 
 
 @pytest.mark.parametrize("kind", ["dense shifted", "sparse", "sparse shifted", "int8 midpoint"])

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from builders import Rows
 from dpsparse import SparseClassifier, SparseRegressor
+from dpsparse.hosts import MemoryHost
 from dpsparse.losses import Huber
 from dpsparse.recipes import LDPIHT, LabelLDPIHT
 
@@ -19,7 +19,7 @@ def rows_must_not_be_read(monkeypatch):
     def touched(*_, **__):
         raise AssertionError("rows were read before the refusal")
 
-    monkeypatch.setattr(Rows, "__init__", touched)
+    monkeypatch.setattr(MemoryHost, "__init__", touched)
 
 
 @pytest.mark.parametrize(

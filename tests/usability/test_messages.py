@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 import dpsparse
-from builders import Rows
 from dpsparse import Budget, SparseClassifier, SparseRegressor, losses, recipes
+from dpsparse.hosts import MemoryHost
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (60, 5))
@@ -24,7 +24,7 @@ def rows_must_not_be_read(monkeypatch):
     def touched(*_, **__):
         raise AssertionError("rows were read before the refusal")
 
-    monkeypatch.setattr(Rows, "__init__", touched)
+    monkeypatch.setattr(MemoryHost, "__init__", touched)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ class Measure:
     record: float
     coarse: int | Integers = 1
 
-    @property
+    @cached_property
     def step(self) -> Any:
         """Value of one step of the released lattice: a number, or one for each coordinate."""
         return self.unit * self.coarse

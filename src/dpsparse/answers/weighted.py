@@ -80,8 +80,7 @@ def _unit(norm: float, weights: Vector, lattice: Lattice) -> float:
 
 def weighted_part(question: WeightedGradient, shard: Shard, loss: Loss, draw: Draw | None) -> Integers:
     """The integers of one shard, unweighted, with caps on their weighted norms."""
-    lattice, norm = shard.lattice, question.norm
-    weights = _gradient_weights(question, lattice)
+    lattice, norm, weights = shard.lattice, question.norm, question.weights
     if lattice.exact:
         raise TypeError("rows that were built without a lattice answer only the exact oracle.")
     unit = _unit(norm, weights, lattice)

@@ -77,6 +77,7 @@ class CentralOracle(ChargedOracle):
         self._host = host
         self._loss = guard(loss)
         self._randomness = randomness
+        self._told: tuple[Question, str, int, float] | None = None
         self._ways: dict[type, Callable[..., Computation]] = {
             Select: self._selection,
             SupportVotes: self._vote,
@@ -101,9 +102,12 @@ class CentralOracle(ChargedOracle):
         self.till.choose(branch)
         self.priced = self.priced.branch(branch)
         self.plan = self.priced.plan
+        self._told = None
 
     def deviation(self, question: Question, ask: str, turn: int) -> float:
-        """Noise of an answer to a question."""
+        """Noise of an answer to a question: of the last one as it was drawn, of any other as it would be."""
+        if self._told is not None and self._told[0] is question and self._told[1:3] == (ask, turn):
+            return self._told[3]
         return self.terms.deviation(question, ask, turn)
 
     @property
@@ -127,6 +131,7 @@ class CentralOracle(ChargedOracle):
         sensitivity = self.terms.sensitivity(measured, ask)
         scale = sensitivity / cost.strength
         noisy = self._add(ask.noise, coarse, scale / measured.step)
+        self._told = (question, ask.name, turn, self.terms.deviation_of(scale, ask, turn))
         self.till.receipt(Answer(ask.name, ask.noise, 1, cost.sampling_rate, sensitivity, scale))
         return np.asarray(noisy * (measured.step / self.terms.divisor(ask.name, turn)))
 

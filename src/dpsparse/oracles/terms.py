@@ -71,8 +71,13 @@ class PricedTerms:
 
     def deviation(self, question: Question, ask: str, turn: int) -> float:
         """Standard deviation of the noise in every number of the answer to a sum."""
-        paid, cost = self.plan[ask], self.priced.cost(ask, turn)
+        cost = self.priced.cost(ask, turn)  # refuses what was not priced
+        paid = self.plan[ask]
         if paid.noise not in (Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN, Noise.LAPLACE):
             raise TypeError(f"the noise of ask {ask!r}, {str(paid.noise)!r}, has no standard deviation in an answer.")
         scale = self.sensitivity(measure(question, self.lattice), paid) / cost.strength
-        return (math.sqrt(2) if paid.noise is Noise.LAPLACE else 1.0) * scale / self.divisor(ask, turn)
+        return self.deviation_of(scale, paid, turn)
+
+    def deviation_of(self, scale: float, ask: Ask, turn: int) -> float:
+        """Standard deviation in an answer of noise of this scale in its sum."""
+        return (math.sqrt(2) if ask.noise is Noise.LAPLACE else 1.0) * scale / self.divisor(ask.name, turn)
