@@ -14,7 +14,6 @@ import dpsparse
 from dpsparse import Budget, Ledger, SparseClassifier, SparseRegressor, recipes
 from dpsparse.accounting import SumBill
 from dpsparse.hosts import MemoryHost
-from dpsparse.oracles import central
 from dpsparse.privacy import BudgetExceededError, LedgerError
 from truth.recipes import Doubtful
 
@@ -100,7 +99,7 @@ def test_a_failure_after_an_answer_was_asked_for_is_spent(ledger, monkeypatch):
     def broken(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(central, "measure", broken)
+    monkeypatch.setattr(MemoryHost, "total", broken)
     with pytest.raises(MemoryError):
         regressor(ledger, epsilon=1.0).fit(X, Y)
     assert ledger.entries("trial")[0].status == "started"
@@ -113,8 +112,8 @@ import os, sys, numpy as np
 from dpsparse import SparseRegressor, recipes
 from dpsparse.solvers import iht
 X = np.ones((50, 3)); y = X[:, 0]
-from dpsparse.oracles import central
-central.measure = lambda *a, **k: os.kill(os.getpid(), 9)
+from dpsparse.hosts import MemoryHost
+MemoryHost.total = lambda *a, **k: os.kill(os.getpid(), 9)
 SparseRegressor(recipe=recipes.DPIGHT(steps=3, mechanism="dense"), feature_bound=1.0, target_bound=1.0, sparsity=1, delta=1e-6,
                 ledger=sys.argv[1], dataset="trial").fit(X, y)
 """

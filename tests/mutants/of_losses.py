@@ -73,7 +73,7 @@ MUTANTS = (
         ("an unproven plan has a price", "if self.plan.unproven:", "if self.plan.unproven is None:"),
     ),
     *changed(
-        "estimators/refusals.py",
+        "fits/prepare.py",
         "privacy/test_unproven.py",
         (
             "an unproven plan needs no word of its user",

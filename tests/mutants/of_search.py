@@ -146,11 +146,11 @@ MUTANTS = (
         ("the default delta is ten times as large", "min(1e-6, 1 / (10 * n_rows))", "min(1e-6, 1 / n_rows)"),
     ),
     *changed(
-        "fits/oracle.py",
+        "oracles/till.py",
         "fits/test_run.py estimators/test_ledger_fits.py",
         (
             "the ledger hears of an answer after it was computed",
-            "        if payment is not None:\n            payment.start()\n",
+            "        if self._payment is not None:\n            self._payment.start()\n",
             "",
         ),
     ),
