@@ -627,8 +627,10 @@ def test_rows_are_silent(kind):
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_rows_are_never_copied_or_stored(duplicate):
-    with pytest.raises(TypeError, match="not copied"):
-        duplicate(rows_of(table("dense")))
+    rows = rows_of(table("dense"))
+    for private in (rows, rows.only):
+        with pytest.raises(TypeError, match="not copied"):
+            duplicate(private)
 
 
 @EVERY_KIND
