@@ -234,14 +234,13 @@ def test_in_the_worst_case_every_float_stays_below_two_to_the_53(monkeypatch):
     assert 2.0**51 < largest <= 2.0**53
 
 
-def test_wide_integers_near_their_midpoint_are_summed_exactly():
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_wide_integers_near_their_midpoint_are_summed_exactly(sparse):
     """After the shift such rows are short and their factors large, while the unshifted products are enormous."""
     rng = np.random.default_rng(8)
     X = (2**14 + rng.integers(-2, 3, (1300, 2))).astype(np.int32)
-    facts = Facts(
-        n_rows=1300, n_features=2, lower=0.0, upper=2.0**15, shift=2.0**14, row_norm=1e6, target=Target(bound=3.0)
-    )
-    given = Table(X, np.full(1300, -3.0), facts)
+    facts = Facts(n_rows=1300, n_features=2, lower=0.0, upper=2.0**15, shift=2.0**14, row_norm=1e6, target_bound=3.0)
+    given = Table(sp.csr_matrix(X) if sparse else X, np.full(1300, -3.0), facts)
     clip, w = Clip(1e-9), np.zeros(2)
     parts = [rows_of(given.only(slice(i, i + 1))).gradient_sum(Squared(), w, clip) for i in range(1300)]
     assert rows_of(given).gradient_sum(Squared(), w, clip).tolist() == exact_sum(parts)
@@ -629,8 +628,10 @@ def test_rows_are_silent(kind):
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_rows_are_never_copied_or_stored(duplicate):
-    with pytest.raises(TypeError, match="not copied"):
-        duplicate(rows_of(table("dense")))
+    rows = rows_of(table("dense"))
+    for private in (rows, rows.only):
+        with pytest.raises(TypeError, match="not copied"):
+            duplicate(private)
 
 
 @EVERY_KIND
@@ -732,3 +733,12 @@ def test_more_rows_than_a_sum_of_integers_holds_are_not_put_into_one_part(monkey
     assert [s.rows for s in Rows(np.zeros((7, 2)), np.zeros(7), facts).shards] == [2, 2, 3]
     with pytest.raises(DataError, match="at most 3 rows"):
         shard_module.Shard(Lattice(facts), [(np.zeros((4, 2)), np.zeros(4))])
+
+
+def test_rows_that_are_clipped_below_their_bounds_keep_the_stated_ones():
+    """A clip of the norm moves entries towards zero, also out of bounds that do not hold it."""
+    facts = Facts(n_rows=1, n_features=4, lower=0.5, upper=1.0, row_norm=0.2, shift=0.75, target_bound=1.0)
+    rows = Rows(np.ones((1, 4)), np.ones(1), facts)
+    total, unit = rows.square_sum()
+    assert np.all(total * unit <= rows.coordinate_bounds**2)
+    assert np.all(total * unit > 0.6**2)

@@ -131,3 +131,14 @@ def test_finite_tables_miss_nothing():
     X[1, 1] = np.inf
     for given in (X, sp.csr_matrix(X), pd.DataFrame(X)):
         assert has_missing(Source(given), np.zeros(3))
+
+
+def test_an_object_that_warns_is_not_heard():
+    class Talks:
+        def __float__(self):
+            warnings.warn(SECRET, stacklevel=1)
+            return 1.0
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert numbers([Talks(), 2.0]).tolist() == [1.0, 2.0]

@@ -21,11 +21,6 @@ MUTANTS = (
         "data/shard.py",
         LAWS,
         (
-            "margins of another lattice are mended",
-            "if memory is not None and memory[0].scale == iterate.scale:",
-            "if memory is not None:",
-        ),
-        (
             "a draw starts anew in every part",
             "return list(self.chosen(draw.mask(self.first_row, self.rows)))",
             "return list(self.chosen(draw.mask(0, self.rows)))",

@@ -13,7 +13,6 @@ from dpsparse.facts import Clip, Facts, Penalty
 from dpsparse.losses import Squared
 from dpsparse.oracle import Gradient, Greedy, Magnitude, Select
 from dpsparse.privacy import Adjacency, Ask, Noise, PrivacyError
-from truth.neighbours import caught
 
 RULES = ("gs", "gs-s", "gs-r", "gs-q")
 PENALTIES = {
@@ -138,25 +137,25 @@ def test_one_curvature_is_needed_for_every_coordinate():
 # ------------------------------------------------------------------------------------------------ rounding
 
 
-@pytest.mark.parametrize("base", [0.0, 1e6, 1e13, 1e14, 1e15, 4e15])
+@pytest.mark.parametrize("base", [2.0**20, 2.0**43, 2.0**47, 2.0**50, 2.0**52])
 def test_a_large_base_moves_scores_no_further_than_is_stated(base):
-    """A mean gradient at a boundary of rounding: floats move in steps of the base's last place, which the range must hold."""
-    n = 1000
-    facts = Facts(n_rows=n, n_features=2, lower=-1.0, upper=1.0, row_norm=2.0, target_bound=1e6)
-    score = Magnitude(1.0, np.array([base, -base]))
-    question = Select(Gradient(np.zeros(2), Clip(1.0)), score, 1)
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        X, y = np.tile([0.7, -0.7], (n, 1)), rng.uniform(-1, 1, n)
-        other = y.copy()
-        y[-1], other[-1] = -1e6, 1e6
-        seen = []
-        for targets in (y, other):
-            oracle = oracle_of(Rows(X, targets, facts), Squared(), Ask(name="select", noise=Noise.GUMBEL))
-            with caught() as queries:
-                oracle.answer(question, "select")
-            seen.append(queries[0][1])
-        assert np.ptp(seen[0] - seen[1]) <= oracle.receipts[0].sensitivity
+    """A gradient that crosses a boundary of rounding moves a score by the base's last place, whatever its own size."""
+    score = Magnitude(1.0, np.array([base, 0.0]))
+    step = base * 2.0**-52
+    reach = Reach(0.01 * step, np.full(2, 0.01 * step))
+    here, there = (np.array([-step * (0.5 + side * 0.005), 0.0]) for side in (-1, 1))
+    moved = np.ptp(scores_of(score, here, 0) - scores_of(score, there, 0))
+    exact = spread(score, reach, Adjacency.ADD_REMOVE, 0)
+    assert moved > 10 * exact, "the control: without the rounding too little is stated"
+    assert moved <= exact + rounding(score, 1e-300)
+
+
+def test_the_range_of_a_selection_holds_the_rounding_of_its_base():
+    facts = Facts(n_rows=10, n_features=2, lower=-1.0, upper=1.0, row_norm=2.0, target_bound=1.0)
+    question = Select(Gradient(np.zeros(2), Clip(1.0)), Magnitude(1.0, np.array([2.0**52, 0.0])), 1)
+    oracle = oracle_of(Rows(np.zeros((10, 2)), np.zeros(10), facts), Squared(), Ask(name="select", noise=Noise.GUMBEL))
+    oracle.answer(question, "select")
+    assert oracle.receipts[0].sensitivity >= 32.0
 
 
 @pytest.mark.parametrize("rule", ["gs", "gs-s", "gs-r", "gs-q"])

@@ -125,7 +125,7 @@ def test_private_curvature_is_priced_read_once_and_floored():
     class Loud:
         facts = prepared_for(estimator("regression"), 400, 100, sparse=False, models=1).facts
 
-        def scale(self, *_):
+        def deviation(self, *_):
             return 0.03
 
         def squares(self):

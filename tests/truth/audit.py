@@ -21,6 +21,9 @@ class Stream:
     def generator(self) -> np.random.Generator:
         return self._generator
 
+    def key(self) -> int:
+        return int(self._generator.integers(2**63))
+
 
 def mu_lower(present: np.ndarray, absent: np.ndarray, alarm: float = ALARM) -> float:
     """A lower bound on mu from outputs in two worlds; too high with probability at most `alarm`."""
