@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from .exits import Refusal
+from .exits import NotWritten, Refusal
 from .inputs import kind_of, read
 from .options import json_option, make_estimator, model_options
 from .output import as_json as print_json
-from .output import check_file, progress, writing
+from .output import check_model_file, progress, writing
 
 
 @click.command()
@@ -29,7 +29,7 @@ from .output import check_file, progress, writing
     type=click.Path(path_type=Path),
     default=Path("model.json"),
     show_default=True,
-    help="Where the model is saved; an older file is replaced.",
+    help="Where the model is saved; an older model is replaced, and no other file.",
 )
 @json_option
 def fit(
@@ -54,7 +54,7 @@ def fit(
       dpsparse fit survey.parquet --target smoker --task classification \\
           --classes no,yes --row-norm 1 --out smoker.json
     """
-    check_file(out)
+    check_model_file(out, _inputs(data, options["ledger"]))
     model = make_estimator(random_state=seed, **options)
     _check_ledger(options["ledger"], options["dataset"])
     _check_surroundings(model)
@@ -76,6 +76,12 @@ def fit(
             click.echo(f"Saved: {out}")
     if failure is not None:
         raise failure
+
+
+def _inputs(data: Path, ledger: str | None) -> list[Path]:
+    """Files that a fit reads."""
+    scheme = "sqlite:///"
+    return [data, *([Path(ledger[len(scheme) :])] if ledger is not None and ledger.startswith(scheme) else [])]
 
 
 def _check_ledger(address: str | None, dataset: str | None) -> None:
@@ -138,11 +144,15 @@ def brief(statement: Any, most: int = 6) -> str:
 
 
 def _save(model: Any, out: Path) -> Refusal | None:
+    from ..privacy.errors import DataError
+
     try:
         with writing(out):
             model.save(out)
     except Refusal as refusal:
         return refusal
+    except DataError as refusal:  # another file has come there since
+        return NotWritten(str(refusal))
     return None
 
 

@@ -34,7 +34,7 @@ def predict(model: Path, data: Path, proba: bool, zero_based: bool, out: Path | 
       dpsparse predict model.json patients.parquet --proba --out risk.csv
     """
     if out is not None:
-        check_file(out)
+        check_file(out, inputs=(model, data))
     fitted = _load(model)
     if proba and "classes_" not in vars(fitted):
         raise Refusal("--proba needs a classifier, but the model is a regressor. Leave --proba out.")
