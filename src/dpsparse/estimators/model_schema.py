@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -75,7 +76,7 @@ def _check_coef(coef: Any, d: int) -> int | None:
     _need(all(isinstance(v, list) for v in (row, column, value)) and len(row) == len(column) == len(value), "coef")
     _need(all(_whole(i, 0, rows - 1) for i in row) and all(_whole(j, 0, d - 1) for j in column), "coef")
     places = [i * d + j for i, j in zip(row, column, strict=True)]
-    _need(all(a < b for a, b in zip(places, places[1:], strict=False)), "coef")
+    _need(all(a < b for a, b in itertools.pairwise(places)), "coef")
     _need(all(_number(v) for v in value), "coef")
     return None if len(shape) == 1 else rows
 
@@ -119,7 +120,7 @@ def _labels(values: list[Any]) -> bool:
     """Different labels of one kind, in order: text, truth values or finite numbers."""
     kinds = {bool if isinstance(v, bool) else str if isinstance(v, str) else float for v in values}
     known = all(isinstance(v, bool | str) or _number(v) for v in values)
-    return known and len(kinds) == 1 and all(a < b for a, b in zip(values, values[1:], strict=False))
+    return known and len(kinds) == 1 and all(a < b for a, b in itertools.pairwise(values))
 
 
 #: Tests of the fields of a statement, by name; infinite numbers are written as null.
@@ -157,7 +158,9 @@ def _is_ask(value: Any) -> bool:
     return _fits(value, AskRecord, ASK, _number)
 
 
-def _fits(value: Any, kind: type[Any], tests: Mapping[str, Callable[[Any], bool]], other: Callable[[Any], bool]) -> bool:
+def _fits(
+    value: Any, kind: type[Any], tests: Mapping[str, Callable[[Any], bool]], other: Callable[[Any], bool]
+) -> bool:
     """Whether a dictionary has the fields of a dataclass (those with a default may be missing), each as its test wants it."""
     known = {f.name: f for f in fields(kind)}
     if not (isinstance(value, dict) and value.keys() <= known.keys()):
