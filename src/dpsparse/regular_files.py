@@ -36,6 +36,8 @@ def open_regular(path: str | Path, most: int, what: str) -> IO[bytes]:
         raise FileNotFoundError(f"{path} was expected to be {what}, but it does not exist. Check the path.") from None
     except PermissionError:
         raise DataError(f"{path} may not be read by this user. Ask for permission, or copy the file.") from None
+    except DataError:
+        raise
     except (OSError, ValueError):  # a loop of links, a name that is too long or holds a NUL
         raise DataError(f"{str(path)!r} cannot be opened. Check the path.") from None
     try:

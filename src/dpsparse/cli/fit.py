@@ -60,10 +60,15 @@ def fit(
     _check_surroundings(model)
     with progress(as_json) as visible:
         labels = options["task"] == "classification"
-        table = _read(data, visible, target=target, n_features=n_features, labels=labels, zero_based=zero_based)
-        if options["classes"] is not None:
-            model.set_params(classes=_like(table.y, options["classes"]))
-        run(model, table.X, table.y, table.feature_names, visible)
+        declared = options["classes"] is not None
+        form = {"labels": labels, "text_labels": declared, "zero_based": zero_based}
+        table = _read(data, visible, target=target, n_features=n_features, **form)
+        y = table.y
+        if declared:
+            classes = _declared(options["classes"])
+            model.set_params(classes=classes)
+            y = _labelled(y, classes)
+        run(model, table.X, y, table.feature_names, visible)
     del table
     # the answers are paid for: they are printed even where they cannot be saved
     failure = _save(model, out)
@@ -156,17 +161,36 @@ def _save(model: Any, out: Path) -> Refusal | None:
     return None
 
 
-def _like(y: Any, classes: list[str]) -> list[Any]:
-    """The declared classes in the type of the labels."""
-    if y.dtype.kind not in "biuf":
-        return classes
+def _declared(classes: list[str]) -> list[Any]:
+    """The declared classes: numbers if all of them are, otherwise text. The data has no say in it."""
     try:
         numbers = [float(c) for c in classes]
     except ValueError:
-        raise Refusal(
-            "--classes names labels, but the target holds numbers. List the numbers that stand for them."
-        ) from None
+        return classes
     return [int(c) if c.is_integer() else c for c in numbers]
+
+
+def _labelled(y: Any, classes: list[Any]) -> Any:
+    """Labels in the type of the declared classes; one that is none of them becomes a label outside, whose record counts as empty."""
+    import numpy as np
+
+    if isinstance(classes[0], str):
+        if y.dtype.kind in "biuf":
+            raise Refusal(
+                "--classes names labels, but the file stores the target as numbers. List the numbers that stand for them."
+            )
+        return np.where(np.isin(y, classes), y, "")
+    if y.dtype.kind not in "biuf":
+        y = np.array([_as_number(v) for v in y.tolist()])
+    outside = max(classes) + 1
+    return np.where(np.isin(y, classes), y, outside).astype(np.asarray(classes).dtype)
+
+
+def _as_number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
 
 
 def summary(model: Any) -> dict[str, Any]:
