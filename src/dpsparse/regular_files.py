@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import secrets
 import stat
@@ -70,13 +71,20 @@ def read_bytes(path: str | Path, most: int, what: str) -> bytes:
 def parse_json(text: bytes | str) -> Any:
     """JSON as its standard has it: no NaN, no name twice; a `ValueError` for everything else, also for nesting without end."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins)
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_refuse_twins)
     except RecursionError:
         raise ValueError("nested too deep") from None
 
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError("a number that is not finite")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):  # 1e999
+        raise ValueError("a number that is not finite")
+    return number
 
 
 def _refuse_twins(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:

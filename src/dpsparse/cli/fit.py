@@ -76,7 +76,7 @@ def fit(
         print_json({**summary(model), "model": None if failure else out})
     else:
         click.echo(brief(model.statement_))
-        click.echo(_features(model))
+        click.echo(describe_features(model))
         if failure is None:
             click.echo(f"Saved: {out}")
     if failure is not None:
@@ -224,7 +224,8 @@ def _scalar(values: list[float]) -> Any:
     return values[0] if len(values) == 1 else values
 
 
-def _features(model: Any) -> str:
+def describe_features(model: Any) -> str:
+    """The selected features of a model and their coefficients, as a table."""
     content = summary(model)
     selected = content["selected"]
     several = isinstance(content["intercept"], list)

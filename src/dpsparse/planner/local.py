@@ -23,7 +23,6 @@ from ..oracles.local import LocalTerms
 from ..privacy.participation import PUBLIC_FEATURES
 from ..privacy.plan import Noise
 
-
 #: Reports of more bytes are warned about: what 16,384 features make of four bytes each.
 LONG_REPORT = 2**16
 
