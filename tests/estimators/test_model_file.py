@@ -178,10 +178,19 @@ def test_texts_that_are_no_json_are_refused(tmp_path, text):
         dpsparse.load(tmp_path / "m.json")
 
 
-def test_a_number_that_is_not_finite_is_refused(tmp_path, regressor):
+def test_more_coefficients_than_a_machine_holds_are_refused(tmp_path, classifier):
+    content = stored(classifier, tmp_path / "m.json")
+    content["n_features_in"] = 2**26
+    content["coef"]["shape"] = [3, 2**26]
+    with pytest.raises(DataError, match="damaged"):
+        dpsparse.load(write(tmp_path / "m.json", content))
+
+
+@pytest.mark.parametrize("number", ["NaN", "1e999", "-Infinity"])
+def test_a_number_that_is_not_finite_is_refused(tmp_path, regressor, number):
     regressor.save(tmp_path / "m.json")
     text = (tmp_path / "m.json").read_text()
-    (tmp_path / "m.json").write_text(text.replace('"intercept": ', '"intercept": NaN, "_": ', 1))
+    (tmp_path / "m.json").write_text(text.replace('"intercept": ', f'"intercept": {number}, "_": ', 1))
     with pytest.raises(DataError, match="not valid JSON"):
         dpsparse.load(tmp_path / "m.json")
 

@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import stat
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,40 @@ def test_of_several_processes_with_one_file_one_answers(tmp_path):
     assert sorted(found) == ["answered"] + ["refused"] * 5
 
 
+def test_two_who_read_the_memory_at_the_same_moment_take_turns(tmp_path, monkeypatch):
+    """The first waits inside for the second to come in as well, which it does only where there is no lock."""
+    from dpsparse.local import memory
+
+    run, read, inside = server(), memory._read, threading.Semaphore(0)
+    both = threading.Event()
+
+    def slow(content):
+        found = read(content)
+        inside.release()
+        if inside._value >= 2:
+            both.set()
+        both.wait(timeout=2)
+        return found
+
+    monkeypatch.setattr(memory, "_read", slow)
+    results: list[str] = []
+    own = [device(run, tmp_path / "answers") for _ in range(2)]
+
+    def use(one):
+        try:
+            one.answer(run.task())
+            results.append("answered")
+        except PrivacyError:
+            results.append("refused")
+
+    threads = [threading.Thread(target=use, args=(one,)) for one in own]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == ["answered", "refused"]
+
+
 @pytest.mark.parametrize("memory", ["file", "process"])
 def test_a_forked_device_and_its_original_answer_once_together(tmp_path, memory):
     run = server()
@@ -82,10 +117,11 @@ def test_the_mark_is_on_the_disk_before_the_row_is_looked_at(tmp_path, monkeypat
     own = device(run, tmp_path / "answers")
     synced = []
     sync = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda handle: (synced.append(handle), sync(handle)))
+    monkeypatch.setattr(os, "fsync", lambda handle: (synced.append(os.fstat(handle).st_ino), sync(handle)))
 
     def crash(*_, **__):
-        assert synced
+        assert (tmp_path / "answers").stat().st_ino in synced
+        assert tmp_path.stat().st_ino in synced, "the name of a new file is on the disk too"
         assert AnswerFile(tmp_path / "answers").claims()[0].protocol == run.protocol.identity.hex()
         raise KeyboardInterrupt
 

@@ -92,7 +92,7 @@ MUTANTS = (
         (
             "sums without the triangle's diagonal",
             "np.sqrt(generator.chisquare(self.dimension - rank - at))",
-            "np.sqrt(generator.chisquare((self.dimension - rank - at) / 2))",
+            "np.sqrt(generator.chisquare((self.dimension - rank - at) / 50))",
         ),
         (
             "sums whose rest is half as long",
@@ -100,7 +100,7 @@ MUTANTS = (
             "np.linalg.norm(total[rank:])) / across / 2",
         ),
         ("sums that leave rows near a span out", "rows = part[span.near]", "rows = part[:0]"),
-        ("sums whose rest leans into the span", "total[:rank] - length * inner", "total[:rank]"),
+        ("sums whose rest leans into the span", "total[:rank] - length * inner", "total[:rank] + 9 * length * inner"),
     ),
     *changed(
         "mechanisms/local/span.py",
