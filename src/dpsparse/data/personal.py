@@ -38,6 +38,13 @@ def whole_rows(store: Storage, block: Block) -> Vector:
     return out
 
 
+def sparse_rows(store: Storage, block: Block, factor: Vector) -> sp.csr_matrix:
+    """The rows of a block as they are shown, each times its factor; for rows that are stored sparse and unshifted."""
+    scaled = sp.diags(factor * store.repeat) @ block.x.astype(float)
+    constant = sp.csr_matrix((factor * store.height)[:, None] * np.ones((1, store.facts.free)))
+    return sp.csr_matrix(sp.hstack([scaled, constant]))
+
+
 class PublicRows:
     r"""Features that are public, and the loss: what label privacy lets a solver compute. Holds no target.
 

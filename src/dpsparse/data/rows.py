@@ -28,7 +28,7 @@ from ..losses import Loss
 from ..privacy.errors import DataError
 from .blocks import SHIFTED_BLOCK_ROWS, Block, Matrix, Storage
 from .columns import Columns, clipped_limit, clipped_product, columns_of, factor_units, typical_entries
-from .personal import PIECE_ENTRIES, PublicRows, pieces, whole_rows
+from .personal import PIECE_ENTRIES, PublicRows, pieces, sparse_rows, whole_rows
 from .restricted import RestrictedRows, restrict
 from .weighted import absolute_sums, held_sizes, weighted_squares
 
@@ -255,13 +255,22 @@ class PrivateRows:
             yield np.column_stack([self._margin(block, w) for w in models]), block.y, block.alive > 0
 
     def contributions(
-        self, loss: Loss, w: Vector, clip: Clip, chosen: Mask, *, entries: int = PIECE_ENTRIES
-    ) -> Iterator[Vector]:
-        """Gradients of the chosen rows, each held within `clip`, some rows at a time: **private**, for local randomisers."""
+        self, loss: Loss, w: Vector, clip: Clip, chosen: Mask, *, entries: int = PIECE_ENTRIES, sparse: bool = False
+    ) -> Iterator[Any]:
+        """Gradients of the chosen rows, each held within `clip`, some rows at a time: **private**, for local randomisers.
+
+        `sparse`: rows that are stored sparse and unshifted come as CSR matrices.
+        """
         for block in self._sampled(chosen):
             for part in pieces(block, self.facts.dimension, entries):
                 factor = self._factors(part, self._slope(loss, self._margin(part, w), part), clip)
-                yield whole_rows(self._store, part) * (factor * (clip.norm / SUM_UNITS))[:, None]
+                factor = factor * (clip.norm / SUM_UNITS)
+                if sparse and self._store.sparse and not self._store.shifted:
+                    yield sparse_rows(self._store, part, factor)
+                else:
+                    rows = whole_rows(self._store, part)
+                    rows *= factor[:, None]
+                    yield rows
 
     def targets(self) -> Vector:
         """Targets within their bound, zero for records that do not count: **private**, for local randomisers."""

@@ -202,8 +202,10 @@ class LocalOracle(Oracle):
     def _mean(self, question: Any, randomiser: Randomiser, members: Any) -> Vector:
         """Mean of the reports of a group; sums are of whole numbers, so their order does not show."""
         total = np.zeros(self.facts.dimension, dtype=np.int64)
-        for own in self._rows.contributions(self._loss, question.w, question.clip, members, entries=self._entries):
-            total += randomiser.reports(own, self._randomness).sum(axis=0, dtype=np.int64)
+        for own in self._rows.contributions(
+            self._loss, question.w, question.clip, members, entries=self._entries, sparse=self.facts.dimension > 1
+        ):
+            total += randomiser.total(own, self._randomness)
         return np.asarray(total * (randomiser.unit / int(members.sum())), dtype=np.float64)
 
     def scale(self, ask: str, turn: int, clip: Clip) -> float:

@@ -54,6 +54,10 @@ class DataError(ValueError):
     """The data cannot be used as it is; says what is wrong without naming a row."""
 
 
+class ModelEditedError(DataError):
+    """A model file whose digest does not fit: it was changed after it was saved."""
+
+
 class PrivacyLeakError(PrivacyError):
     """Something around a private model looks at the rows and was not paid for."""
 
