@@ -76,10 +76,10 @@ class Bill(Protocol):
 
 #: Kinds of bills, and where in this room each lives: (module, class). Imported when met in a file.
 HOMES: dict[str, tuple[str, str]] = {
-    "plan": ("plan_bill", "PlanBill"),
-    "sum": ("sum_bill", "SumBill"),
-    "search": ("tuning", "SearchBill"),
-    "promise": ("promise", "Promise"),
+    "plan": ("costs.plan", "PlanBill"),
+    "sum": ("costs.sum", "SumBill"),
+    "search": ("random_stopping", "SearchBill"),
+    "promise": ("costs.fixed", "Promise"),
 }
 
 
@@ -100,7 +100,7 @@ def restored(fields: Mapping[str, Any]) -> Bill:
             f"a bill of kind {kind!r} is not known to this release, which knows {', '.join(HOMES)}. Update dpsparse."
         )
     module, name = HOMES[kind]
-    home = importlib.import_module(f".{module}", __package__)
+    home = importlib.import_module(f"..{module}", __package__)
     try:
         found: Bill = getattr(home, name).from_dict({k: v for k, v in fields.items() if k != "kind"})
     except (KeyError, TypeError, AttributeError, IndexError) as error:
