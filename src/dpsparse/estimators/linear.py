@@ -19,7 +19,7 @@ from ..accounting.costs.plan import PlanBill
 from ..data.bounds import read_bounds, read_center
 from ..data.rows import PrivateRows
 from ..facts import Facts, Penalty, Vector
-from ..ledger.payment import check_ledger, paying
+from ..ledger import LedgerArgument, check_ledger, paying
 from ..losses import Loss
 from ..mechanisms import Randomness
 from ..mechanisms.exact import require_opendp
@@ -59,6 +59,8 @@ class Prepared:
 
 class SparseLinear(BaseEstimator):
     """Base of both estimators; not for direct use."""
+
+    ledger = LedgerArgument()
 
     # ---------------------------------------------------------------------------------------------- public side
 
@@ -279,7 +281,7 @@ class SparseLinear(BaseEstimator):
 
     def _paying(self, prepared: Prepared) -> Any:
         """The whole cost, reserved in the ledger before rows are read; nothing where there is no ledger."""
-        if self.ledger is not None:
+        if self.dataset is not None:
             refuse_unguarded(prepared.recipe, labels_only=prepared.plan.labels_only)
         bill = None if prepared.priced is None else PlanBill.of(prepared.priced)
         return paying(self.ledger, self.dataset, bill, label=prepared.recipe.name, delta=prepared.delta)

@@ -10,7 +10,9 @@ from typing import Any
 from ..accounting.costs.base import Bill
 from ..accounting.costs.plan import PlanBill
 from ..privacy.errors import LedgerError
+from .address import has_default
 from .ledger import Ledger
+from .names import dataset_name
 from .reservation import Reservation
 
 
@@ -32,19 +34,18 @@ class Payment:
 
     @property
     def record(self) -> dict[str, Any] | None:
-        """For the statement: names without an address."""
-        if self.reservation is None:
-            return None
-        return {"dataset": self.reservation.dataset, "entry": self.reservation.entry}
+        """For the statement: the citation of the entry, without an address."""
+        return None if self.reservation is None else self.reservation.citation()
 
 
 def check_ledger(ledger: Any, dataset: Any) -> None:
     """Refuse a ledger without a dataset's name, the other way round, and what is neither; opens nothing."""
     if ledger is None and dataset is None:
         return
-    if ledger is None or dataset is None:
+    if dataset is None or (ledger is None and not has_default()):
         raise LedgerError("ledger and dataset belong together: give both, or neither.")
-    if not isinstance(ledger, Ledger | str):
+    dataset_name(dataset)
+    if not isinstance(ledger, Ledger | str | None):
         raise TypeError(f"ledger must be a dpsparse Ledger or its address, got {type(ledger).__name__}.")
     Ledger.of(ledger)
 
@@ -60,7 +61,13 @@ def refuse_own_ledger(part: Any, whole: str) -> None:
 
 @contextmanager
 def paying(
-    ledger: Any, dataset: str | None, bill: Bill | None, *, label: str, delta: float | None = None
+    ledger: Any,
+    dataset: str | None,
+    bill: Bill | None,
+    *,
+    label: str,
+    run_id: str | None = None,
+    delta: float | None = None,
 ) -> Iterator[Payment]:
     """Reserve a bill, run what stands inside, and confirm; refunded if nothing was answered.
 
@@ -70,23 +77,27 @@ def paying(
     Parameters
     ----------
     ledger : Ledger, str or None
+        None: the one that ``DPSPARSE_LEDGER`` names, if a dataset is given.
     dataset : str or None
+        None: nothing is paid.
     bill : Bill or None
         None: what has no price, such as a baseline; it cannot be paid out of a ledger.
     label : str
         What it is for; public.
+    run_id : str or None
+        Which run it pays for; public. A retry with the same one is not charged twice (`Ledger.reserve`).
     delta : float or None
         At which a refusal says what would fit.
     """
     check_ledger(ledger, dataset)
-    if ledger is None or dataset is None:
+    if dataset is None:
         yield Payment()
         return
     if bill is None:
         raise LedgerError(
             f"{label!r} has no privacy and so no price: it must not touch data that a ledger guards. Leave ledger=None for it."
         )
-    with Ledger.of(ledger).reserve(dataset, bill, label=label, delta=delta) as reservation:
+    with Ledger.of(ledger).reserve(dataset, bill, label=label, run_id=run_id, delta=delta) as reservation:
         if isinstance(bill, PlanBill) and bill.account.costs.random:
             reservation.start()
         yield Payment(reservation)

@@ -110,7 +110,7 @@ class Server:
 
     def __init__(self, estimator: Any, *, n_people: int, n_features: int, features: Any = None) -> None:
         self._estimator = clone(estimator)
-        if self._estimator.ledger is not None:
+        if self._estimator.ledger is not None or self._estimator.dataset is not None:
             raise ValueError(
                 "a server holds no dataset to charge; every device keeps its own epsilon. Leave ledger=None."
             )

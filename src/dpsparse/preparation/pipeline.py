@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from .. import recipes
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments, refuse_unguarded
-from ..ledger.payment import check_ledger, paying, refuse_own_ledger
+from ..ledger import LedgerArgument, check_ledger, paying, refuse_own_ledger
 from ..privacy import Adjacency, Budget, BudgetError, PrivacyError, Statement
 from .bounds import Bounds
 from .count import NoisyCount
@@ -65,6 +65,8 @@ class PrivatePipeline(Pipeline):
     plan_ : PipelinePlan
         How the budget was divided.
     """
+
+    ledger = LedgerArgument()
 
     def __init__(
         self,
@@ -147,7 +149,7 @@ class PrivatePipeline(Pipeline):
             )
         if not recipes.make(last.recipe).private:
             raise BudgetError("the model is a baseline without privacy. A private pipeline needs a private recipe.")
-        if self.ledger is not None:
+        if self.dataset is not None:
             refuse_unguarded(recipes.make(last.recipe))
         found = {name: step for name, step in self.steps if isinstance(step, PricedStep | SparseLinear)}
         for step in found.values():

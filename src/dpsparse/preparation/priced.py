@@ -17,7 +17,7 @@ from ..accounting import PricedPlan, price
 from ..accounting.costs.plan import PlanBill
 from ..data.rows import PrivateRows
 from ..facts import Facts
-from ..ledger.payment import paying
+from ..ledger import LedgerArgument, paying
 from ..losses import Squared
 from ..mechanisms import Randomness
 from ..mechanisms.exact import require_opendp
@@ -64,6 +64,7 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     #: Name of the one ask.
     ask = ""
+    ledger = LedgerArgument()
 
     def _checked(self, X: Any) -> Any:
         """Shapes, types and finite values; messages name no row."""

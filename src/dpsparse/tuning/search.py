@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..accounting.random_stopping import RANDOM_STOPPING, SearchBill, calibrate_search, law_of
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
-from ..ledger.payment import check_ledger, paying, refuse_own_ledger
+from ..ledger import LedgerArgument, check_ledger, paying, refuse_own_ledger
 from ..mechanisms import Randomness
 from ..privacy import Budget, NonPrivateRandomnessWarning, PrivacyError, Statement
 from ..privacy.versions import versions
@@ -109,6 +109,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
     >>> round(search.statement_.epsilon, 6)
     4.0
     """
+
+    ledger = LedgerArgument()
 
     def __init__(
         self,
