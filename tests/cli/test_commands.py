@@ -503,7 +503,7 @@ def test_a_disk_that_fills_up_does_not_lose_what_was_paid_for(folder, tmp_path, 
     def full(_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(model_file.os, "fsync", full)
+    monkeypatch.setattr(whole_file.os, "fsync", full)
     result = run(
         "fit", folder / "numbers.csv", *NUMBERS, "--epsilon", 5, "--seed", 1, "--out", tmp_path / "m.json", *form
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -14,6 +13,7 @@ from typing import Any
 
 import click
 
+from ..whole_file import write_whole
 from .exits import NotWritten
 
 
@@ -63,21 +63,7 @@ def writing(path: Path, option: str = "--out") -> Iterator[None]:
 def write_text(path: Path, text: str) -> None:
     """Write a file that appears whole or not at all."""
     with writing(path):
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-                file.write(text)
-            os.chmod(name, 0o666 & ~_umask())
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        write_whole(path, text)
 
 
 @contextmanager

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 
 from .. import losses, recipes
 from ..privacy import Budget, DataError, Statement
+from ..whole_file import write_whole
 
 FORMAT = "dpsparse-model"
 VERSION = 1
@@ -38,20 +37,7 @@ def save(model: Any, path: Any) -> None:
         "intercept": np.asarray(model.intercept_).tolist(),
         "statement": model.statement_.to_dict(),
     }
-    target = FilePath(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1, allow_nan=False)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
-        raise
+    write_whole(FilePath(path), json.dumps(content, indent=1, allow_nan=False))
 
 
 def load(path: Any) -> Any:

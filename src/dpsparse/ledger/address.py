@@ -23,10 +23,45 @@ VARIABLE: Final = "DPSPARSE_LEDGER"
 #: Parameters of libpq that are secrets, and those that may stand in an address beside them.
 SECRETS: Final = ("password", "sslpassword")
 PARAMETERS: Final = frozenset(
-    "application_name channel_binding client_encoding connect_timeout dbname fallback_application_name gssdelegation gssencmode "
-    "gsslib host hostaddr keepalives keepalives_count keepalives_idle keepalives_interval krbsrvname load_balance_hosts "
-    "options passfile port require_auth requirepeer requiressl service sslcert sslcertmode sslcompression sslcrl sslcrldir "
-    "sslkey sslmode sslnegotiation sslrootcert sslsni target_session_attrs tcp_user_timeout user".split()
+    [
+        "application_name",
+        "channel_binding",
+        "client_encoding",
+        "connect_timeout",
+        "dbname",
+        "fallback_application_name",
+        "gssdelegation",
+        "gssencmode",
+        "gsslib",
+        "host",
+        "hostaddr",
+        "keepalives",
+        "keepalives_count",
+        "keepalives_idle",
+        "keepalives_interval",
+        "krbsrvname",
+        "load_balance_hosts",
+        "options",
+        "passfile",
+        "port",
+        "require_auth",
+        "requirepeer",
+        "requiressl",
+        "service",
+        "sslcert",
+        "sslcertmode",
+        "sslcompression",
+        "sslcrl",
+        "sslcrldir",
+        "sslkey",
+        "sslmode",
+        "sslnegotiation",
+        "sslrootcert",
+        "sslsni",
+        "target_session_attrs",
+        "tcp_user_timeout",
+        "user",
+    ]
 )
 
 _FORMS = (

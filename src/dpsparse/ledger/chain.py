@@ -188,8 +188,8 @@ class Chain:
         text = f"SELECT {COLUMNS} FROM {EVENTS} WHERE number >= {self._mark} ORDER BY number"
         return (Event(*row) for row in self._execute(text, (first,)))
 
-    def of(self, dataset: str, first: int = 1) -> list[Event]:
-        """The events of a dataset in order, from a number on; none is missing, and each matches its hash."""
+    def of(self, dataset: str | None, first: int = 1) -> list[Event]:
+        """The events of a dataset, or of all, in order, from a number on; none is missing, and each matches its hash."""
         number, found = self.head().number, []
         place = first - 1
         for place, event in enumerate(self.events(first), start=first):
@@ -197,10 +197,12 @@ class Chain:
                 raise LedgerTamperedError(
                     f"event {place} of the ledger does not match its hash, or is missing: it is damaged. {_SEE}"
                 )
-            if event.dataset == dataset:
+            if dataset in (None, event.dataset):
                 found.append(event)
         if place != number:
-            raise LedgerTamperedError(f"the ledger holds {place} events and its head names {number}: it is damaged. {_SEE}")
+            raise LedgerTamperedError(
+                f"the ledger holds {place} events and its head names {number}: it is damaged. {_SEE}"
+            )
         return found
 
     def last(self, dataset: str) -> Event | None:

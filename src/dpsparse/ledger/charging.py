@@ -100,9 +100,7 @@ class _Priced:
         return cls(before, str(state.kind), cost, not state.fits(cost) and state.whole(bill))
 
 
-def _take(
-    chain: Chain, request: Request, content: dict[str, Any], priced: _Priced
-) -> tuple[str, Event] | State | None:
+def _take(chain: Chain, request: Request, content: dict[str, Any], priced: _Priced) -> tuple[str, Event] | State | None:
     """Write the entry: the ledger's identity and the event; the state if it does not fit; None if the price is out of date."""
     known = _known(chain, request, content)
     if known is not None:

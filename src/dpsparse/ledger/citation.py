@@ -42,6 +42,8 @@ def check_citation(cited: Mapping[str, Any], head: Head, events: Sequence[Event]
     for entry in entries_of(e for e in events if e.dataset == dataset):
         if entry.number == number:
             if not entry.counts:
-                raise LedgerTamperedError(f"the citation names entry {number}, which was refunded: it paid for nothing.")
+                raise LedgerTamperedError(
+                    f"the citation names entry {number}, which was refunded: it paid for nothing."
+                )
             return entry
     raise LedgerTamperedError(f"the citation names entry {number} of a dataset to which it does not belong.")

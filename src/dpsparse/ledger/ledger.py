@@ -175,7 +175,7 @@ class Ledger:
 
     def datasets(self) -> tuple[str, ...]:
         """Names of all datasets, in the order in which they were opened."""
-        head, events = self._everything()
+        _, events = self._everything()
         return tuple(e.dataset for e in events if e.what == "create")
 
     def identity(self) -> str:
@@ -275,7 +275,7 @@ class Ledger:
         return SqliteStore(place.path) if isinstance(place, FileAddress) else PostgresStore(place)
 
     def _everything(self) -> tuple[Head, list[Event]]:
-        return self._store().read(lambda chain: (chain.head(), list(chain.events())))
+        return self._store().read(lambda chain: (chain.head(), chain.of(None)))
 
     def _state_and_entries(self, dataset: str) -> tuple[State, tuple[Entry, ...]]:
         name = dataset_name(dataset)

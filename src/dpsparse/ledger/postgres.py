@@ -88,7 +88,9 @@ class PostgresStore:
         """Whether events are still guarded; the server checks its own files."""
 
         def act(connection: Any) -> list[str]:
-            text = "SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass(%s) AND tgname = %s AND tgenabled <> 'D'"
+            text = (
+                "SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass(%s) AND tgname = %s AND tgenabled <> 'D'"
+            )
             [(count,)] = connection.execute(text, (EVENTS, f"{EVENTS}_guard")).fetchall()
             return [] if count == 1 else ["the guard of its events is missing or switched off"]
 

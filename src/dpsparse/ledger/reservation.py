@@ -129,7 +129,8 @@ class Reservation:
         except LedgerError as failure:
             if error is None:
                 warnings.warn(
-                    f"entry {self.entry} is charged, but the ledger could not note that it ended: {failure}", stacklevel=3
+                    f"entry {self.entry} is charged, but the ledger could not note that it ended: {failure}",
+                    stacklevel=3,
                 )
             elif isinstance(failure, LedgerNotWrittenError) and failure.left == "event":
                 _tell(error, f"Entry {self.entry} was refunded.")

@@ -109,7 +109,9 @@ class SqliteStore:
         """What a commit that reported an error has left."""
         try:
             with contextlib.closing(self._connect()) as connection:
-                connection.execute("BEGIN IMMEDIATE")  # plays a journal back that was left over, before anything is read
+                connection.execute(
+                    "BEGIN IMMEDIATE"
+                )  # plays a journal back that was left over, before anything is read
                 return "event" if self._chain(connection).holds(event) else "nothing"
         except (sqlite3.Error, LedgerError):
             return "unknown"
