@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 import dpsparse
+from dpsparse import whole_file
 from dpsparse.cli import main
-from dpsparse.estimators import model_file
 
 BOUNDS = ["--feature-bound", "0,2"]
 CLASSES = ["--task", "classification", "--target", "y", *BOUNDS, "--sparsity", "2"]

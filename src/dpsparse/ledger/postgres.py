@@ -217,4 +217,4 @@ _WRITING = (
 def _passes(error: Any, connection: Any) -> bool:
     """Whether a failure passes by itself."""
     state = error.sqlstate or ""
-    return (connection is not None and connection.broken) or state.startswith(_PASSING)
+    return (connection is not None and connection.closed) or state.startswith(_PASSING)

@@ -95,10 +95,15 @@ class SqliteStore:
         try:
             with contextlib.closing(self._connect()) as connection:
                 found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(5)")]
+                stated = connection.execute(
+                    f"SELECT (SELECT user_version FROM pragma_user_version) = number FROM {HEAD}"
+                ).fetchall()
                 made = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
         except sqlite3.Error as error:
             return [str(self._failure(error, "read"))]
         wrong = [] if found == ["ok"] else found
+        if stated != [(1,)]:
+            wrong.append("its header counts other events than its head")
         if made != set(SCHEMA):
             wrong.append("its tables or the guards of its events are not as they were made")
         return wrong
