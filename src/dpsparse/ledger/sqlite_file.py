@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sqlite3
 import tempfile
@@ -13,6 +14,9 @@ from .chain import EVENTS, HEAD, TABLES, Head
 
 #: Marks the file as ours: "dpsl".
 APPLICATION = 0x6470736C
+
+#: Failures that another way of writing would meet again.
+_NO_USE = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 #: Events are appended, and never changed or removed.
 GUARDS = tuple(
@@ -33,7 +37,9 @@ def make_file(path: Path) -> None:
     try:
         try:
             _link_unnamed(content, path)
-        except (OSError, AttributeError):  # a system or a folder that has no files without names
+        except (OSError, AttributeError) as error:  # a system or a folder that has no files without names
+            if getattr(error, "errno", None) in _NO_USE:
+                raise
             _link_named(content, path)
         _sync(folder)
         return
