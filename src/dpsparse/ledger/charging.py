@@ -143,7 +143,7 @@ def _known(chain: Chain, request: Request, content: dict[str, Any]) -> tuple[str
         why = {
             "reserved": "is reserved for work of another cost",
             "started": "was started, and what it answered may have been seen: to answer again would cost again",
-            "done": "is done. Its model is what it gave",
+            "done": "is done: use the model that it saved",
         }[state]
         raise RunRepeatedError(
             f"run {request.run_id!r} {why}. It is entry {event.entry} of dataset {request.dataset!r}, which counts; nothing more was "
