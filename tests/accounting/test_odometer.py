@@ -84,9 +84,7 @@ def test_the_parts_of_delta_add_up_to_at_most_one():
     assert far < WEIGHTS < far + 3e-6
     assert sum(delta for _, delta in levels(1.0, 1e-6)) <= 1e-6
     found = list(levels(1.0, 1e-6))
-    assert [b / a for (a, _), (b, _) in itertools.pairwise(found)] == pytest.approx(
-        [RATIO] * (len(found) - 1)
-    )
+    assert [b / a for (a, _), (b, _) in itertools.pairwise(found)] == pytest.approx([RATIO] * (len(found) - 1))
 
 
 def test_every_level_keeps_its_own_promise():
