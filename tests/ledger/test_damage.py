@@ -10,7 +10,7 @@ import sqlite3
 import pytest
 
 from dpsparse import Ledger
-from dpsparse.ledger.chain import EVENTS, HEAD
+from dpsparse.ledger.chain import EVENTS, HEAD, Chain
 from dpsparse.privacy import BudgetExceededError, LedgerError, LedgerTamperedError
 from truth.ledgers import bill, units_at_use, used_ledger
 
@@ -186,6 +186,14 @@ def test_a_missing_event_in_the_middle_is_found_by_all_who_read_it(ledger, path,
     edit(path, f"DELETE FROM {EVENTS} WHERE number = 6")
     with pytest.raises(LedgerTamperedError):
         USES[use](ledger)
+
+
+def test_a_scan_that_ends_too_early_is_found(ledger, monkeypatch):
+    events = Chain.events
+    monkeypatch.setattr(Chain, "events", lambda self, first=1: list(events(self, first))[:-1])
+    for use in ("spent", "entries", "export"):
+        with pytest.raises(LedgerTamperedError, match="holds 9 events and its head names 10"):
+            USES[use](ledger)
 
 
 def test_a_start_that_damage_hides_is_not_refunded(ledger, path):
