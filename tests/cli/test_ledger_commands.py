@@ -47,7 +47,10 @@ def fit(table, address, epsilon, code=0, **more):
         "--recipe",
         "dp_ight",
     ]
-    options += ["--delta", "1e-6", "--ledger", address, "--dataset", more.get("dataset", "trial")]
+    options += ["--delta", "1e-6", "--dataset", more.pop("dataset", "trial")]
+    options += [] if address is None else ["--ledger", address]
+    for name, value in more.items():
+        options += [f"--{name.replace('_', '-')}", value]
     return run("fit", table, *options, "--epsilon", epsilon, "--out", table.parent / "model.json", "--json", code=code)
 
 
@@ -257,3 +260,15 @@ def test_a_disk_that_is_full_before_the_first_answer_says_what_counts(address, t
     assert "Entry 3 could not be refunded and counts" in said
     monkeypatch.undo()
     assert [e.status for e in Ledger(address).entries("trial")] == ["reserved"]
+
+
+def test_labels_and_runs_are_given_by_options(address, table, monkeypatch):
+    fit(table, address, 0.5, label="night job", run_id="2025-06-01")
+    [entry] = Ledger(address).entries("trial")
+    assert (entry.label, entry.run_id) == ("night job", "2025-06-01")
+    assert "night job  run 2025-06-01" in run("ledger", "show", address, "trial").stdout
+    said = fit(table, address, 0.5, code=2, run_id="2025-06-01").stderr
+    assert "run '2025-06-01' is done" in said
+    monkeypatch.setenv("DPSPARSE_LEDGER", address)
+    fit(table, None, 0.5, run_id="2025-06-02")
+    assert len(Ledger(address).entries("trial")) == 2

@@ -8,10 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.base import clone
 
-from dpsparse import Ledger
-from dpsparse.ledger import paying
+from dpsparse import Ledger, SparseRegressor
+from dpsparse.ledger import Reservation, paying
 from dpsparse.privacy import LedgerError, LedgerNotWrittenError, RunRepeatedError
 from truth.ledgers import bill
 
@@ -169,3 +171,29 @@ def test_bad_names_of_runs_and_bad_labels_are_refused(ledger, bad):
         with pytest.raises(LedgerError, match="a label must be 1 to 200 printable"):
             ledger.reserve("trial", bill(), label=bad)
     assert ledger.entries("trial") == ()
+
+
+def test_a_run_without_a_ledger_is_refused():
+    with (
+        pytest.raises(LedgerError, match="a run_id belongs to a ledger"),
+        paying(None, None, bill(), label="x", run_id="night"),
+    ):
+        pass
+
+
+def test_a_fit_that_is_tried_again_pays_once(ledger, monkeypatch):
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 3))
+    fields = {"feature_bound": 1.0, "target_bound": 1.0, "recipe": "dp_ight", "epsilon": 0.5, "delta": 1e-6}
+    model = SparseRegressor(**fields, ledger=ledger, dataset="trial", run_id="night", label="night job")
+    with monkeypatch.context() as patch:
+        patch.setattr(Reservation, "refund", lambda self: None)  # it dies: neither started nor refunded
+        patch.setattr(Reservation, "start", lambda self, _="": (_ for _ in ()).throw(Broken()))
+        with pytest.raises(Broken):
+            model.fit(X, X[:, 0])
+    assert [e.status for e in ledger.entries("trial")] == ["reserved"]
+    model.fit(X, X[:, 0])
+    [entry] = ledger.entries("trial")
+    assert (entry.status, entry.label) == ("done", "night job")
+    assert ledger.verify_citation(model.statement_.ledger) == entry
+    with pytest.raises(RunRepeatedError):
+        clone(model).fit(X, X[:, 0])

@@ -21,8 +21,13 @@ from .output import check_file, progress, writing
 @click.option("--n-rows", type=int, help="Public number of rows; required for --adjacency add-remove.")
 @click.option("--n-features", type=int, help="Public number of features; required for svmlight files.")
 @click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
-@click.option("--ledger", help="Address of a ledger that is charged, such as sqlite:///budget.db; needs --dataset.")
+@click.option(
+    "--ledger",
+    help="Address of a ledger that is charged, such as sqlite:///budget.db; needs --dataset. Default: DPSPARSE_LEDGER.",
+)
 @click.option("--dataset", help="Name of this data in the ledger.")
+@click.option("--label", help="What the ledger's entry is called. Default: the recipe.")
+@click.option("--run-id", help="Names this run in the ledger: a retry with the same name does not pay twice.")
 @click.option("--seed", type=int, help="For tests only: a fit with a seed is NOT private.")
 @click.option(
     "--out",
@@ -80,12 +85,14 @@ def fit(
 
 def _check_ledger(address: str | None, dataset: str | None) -> None:
     """Refuse a ledger that cannot be charged, before a file is read."""
-    if (address is None) != (dataset is None):
-        raise Refusal("--ledger and --dataset belong together. Give both, or neither.")
-    if address is not None and dataset is not None:
-        from .. import Ledger
+    if address is None and dataset is None:
+        return
+    from .. import Ledger
+    from ..ledger.address import has_default
 
-        Ledger(address).remaining(dataset)
+    if dataset is None or (address is None and not has_default()):
+        raise Refusal("--ledger and --dataset belong together. Give both, or neither.")
+    Ledger(address).remaining(dataset)
 
 
 def _check_surroundings(model: Any) -> None:

@@ -284,7 +284,8 @@ class SparseLinear(BaseEstimator):
         if self.dataset is not None:
             refuse_unguarded(prepared.recipe, labels_only=prepared.plan.labels_only)
         bill = None if prepared.priced is None else PlanBill.of(prepared.priced)
-        return paying(self.ledger, self.dataset, bill, label=prepared.recipe.name, delta=prepared.delta)
+        label = prepared.recipe.name if self.label is None else self.label
+        return paying(self.ledger, self.dataset, bill, label=label, run_id=self.run_id, delta=prepared.delta)
 
     def _oracle(
         self,

@@ -54,6 +54,9 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         ``exact`` draws discrete Gaussians through OpenDP: slower, no floating-point caveat.
     ledger, dataset
         A durable budget shared by many fits.
+    label, run_id : str or None
+        For the ledger, both public: what the entry is called (default: the recipe), and which run it pays for: a retry with the same run_id does
+        not pay twice.
     accept : tuple of str
         Names of assumptions that the user accepts.
     random_state : int or None
@@ -110,6 +113,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         noise: str = "lattice",
         ledger: Any = None,
         dataset: str | None = None,
+        label: str | None = None,
+        run_id: str | None = None,
         accept: tuple[str, ...] = (),
         random_state: Any = None,
         verbose: bool = False,
@@ -137,6 +142,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         self.noise = noise
         self.ledger = ledger
         self.dataset = dataset
+        self.label = label
+        self.run_id = run_id
         self.accept = accept
         self.random_state = random_state
         self.verbose = verbose

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, NoReturn
 
 from ..accounting.costs.base import Bill
@@ -74,6 +75,11 @@ class Ledger:
     def address(self) -> str:
         """The address without its password."""
         return self._address.text
+
+    @property
+    def file(self) -> Path | None:
+        """The file that holds it; None for a database."""
+        return Path(self._address.path) if isinstance(self._address, FileAddress) else None
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("a ledger is not changed. Make another one from another address.")

@@ -91,6 +91,8 @@ def paying(
     """
     check_ledger(ledger, dataset)
     if dataset is None:
+        if run_id is not None:
+            raise LedgerError("a run_id belongs to a ledger, which knows what was paid: give ledger and dataset too.")
         yield Payment()
         return
     if bill is None:
