@@ -101,23 +101,26 @@ def test_many_damaged_files_are_refused_or_count_everything(path, tmp_path):
 
 
 def test_pages_of_two_moments_are_refused_or_count_everything(path, tmp_path):
-    used_ledger(path, fits=5)
-    old = path.read_bytes()
-    ledger = Ledger(f"sqlite:///{path}")
-    ledger.reserve("trial", bill(0.2))
-    new = path.read_bytes()
-    taken, one = taken_and_one(ledger)
-    pages = range(0, len(new), PAGE)
-    changed = [p for p in pages if old[p : p + PAGE] != new[p : p + PAGE]]
-    assert len(changed) >= 3
-    for mixture in itertools.product((False, True), repeat=len(changed)):
-        if not any(mixture):
-            continue  # an older copy as a whole: that shows against a head which was kept elsewhere
-        content = bytearray(old.ljust(len(new), b"\0"))
-        for take, page in zip(mixture, changed, strict=True):
-            if take:
-                content[page : page + PAGE] = new[page : page + PAGE]
-        assert is_counted_in_full(bytes(content), tmp_path / "copy.db", taken, one), mixture
+    ledger = used_ledger(path, fits=2)
+    grown = 0
+    for fits in range(3, 8):
+        old = path.read_bytes()
+        ledger.reserve("trial", bill(0.2))
+        new = path.read_bytes()
+        grown += len(new) > len(old)
+        taken, one = taken_and_one(ledger, fits)
+        changed = [p for p in range(0, len(new), PAGE) if old[p : p + PAGE] != new[p : p + PAGE]]
+        assert len(changed) >= 3
+        for mixture in itertools.product((False, True), repeat=len(changed)):
+            if not any(mixture):
+                continue  # an older copy as a whole: that shows against a head which was kept elsewhere
+            content = bytearray(old)
+            for take, page in zip(mixture, changed, strict=True):
+                if take:
+                    content = content.ljust(page + PAGE, b"\0")
+                    content[page : page + PAGE] = new[page : page + PAGE]
+            assert is_counted_in_full(bytes(content), tmp_path / "copy.db", taken, one), (fits, mixture)
+    assert grown
 
 
 def test_no_single_bit_by_a_dataset_s_name_gives_budget_back(path):

@@ -9,7 +9,8 @@ event or none, and the next one to open the file undoes a half-written one. A wr
 keeps committed events in a second file, which a copy of the first one misses.
 
 A commit that reports an error is looked at again: what it left is said, and nothing is acknowledged that was not reported durable. The number
-of events also stands in the header of the file (``user_version``), so that the pages of the events, of the head and of the header must agree.
+of events also stands in the header of the file (``user_version``), so that the pages of the events, of the head and of the header must agree; and
+the file must be as long as its header says, so that no page is newer than all of them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..privacy.errors import LedgerError, LedgerNotWrittenError
+from ..privacy.errors import LedgerError, LedgerNotWrittenError, LedgerTamperedError
 from .chain import EVENTS, HEAD, Chain, Event
 from .sqlite_file import APPLICATION, SCHEMA, make_file
 
@@ -167,6 +168,11 @@ class SqliteStore:
             return connection.execute(statement, tuple(given))
 
         counted: int = connection.execute("PRAGMA user_version").fetchone()[0]
+        pages, size = (connection.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "page_size"))
+        if self.path.stat().st_size != pages * size:
+            raise LedgerTamperedError(
+                f"{self.path} is longer or shorter than its header says: it is damaged. Restore it from a copy."
+            )
         names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not {EVENTS, HEAD} <= names:
             raise LedgerError(f"{self.path} is a damaged ledger: its tables are missing. Restore it from a copy.")
