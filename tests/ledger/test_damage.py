@@ -191,6 +191,13 @@ def test_a_missing_event_in_the_middle_is_found_by_all_who_read_it(ledger, path,
         USES[use](ledger)
 
 
+@pytest.mark.parametrize("use", ["spent", "odometer", "entries", "datasets", "export", "cite"])
+def test_an_edited_event_in_the_middle_is_found_by_all_who_read_it(ledger, path, use):
+    edit(path, f"UPDATE {EVENTS} SET body = replace(body, 'fit 1', 'fit 9') WHERE number = 6")
+    with pytest.raises(LedgerTamperedError, match="event 6"):
+        USES[use](ledger)
+
+
 def test_a_scan_that_ends_too_early_is_found(ledger, monkeypatch):
     events = Chain.events
     monkeypatch.setattr(Chain, "events", lambda self, first=1: list(events(self, first))[:-1])

@@ -566,6 +566,7 @@ def rehash(path, first: int):
         ends = {dataset: place for place, (_, dataset, *_) in enumerate(rows, start=1) if dataset}
         _, _, *moved = Head(ledger, len(rows), previous, ends).row()
         connection.execute(f"UPDATE {HEAD} SET number = ?, hash = ?, ends = ?, seal = ?", moved)
+        connection.execute(f"PRAGMA user_version = {len(rows)}")
         for guard in GUARDS:
             connection.execute(guard.replace("CREATE TRIGGER", "CREATE TRIGGER IF NOT EXISTS"))
     connection.close()

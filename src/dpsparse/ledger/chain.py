@@ -17,12 +17,10 @@ import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from ..accounting.costs.base import canonical
 from ..privacy.errors import LedgerError, LedgerTamperedError
-
-T = TypeVar("T")
 
 #: Version of the tables and of what events hold.
 VERSION = 2
@@ -238,26 +236,3 @@ class Chain:
         """Whether this very event is part of the chain."""
         text = f"SELECT hash FROM {EVENTS} WHERE number = {self._mark}"
         return [tuple(row) for row in self._execute(text, (event.number,))] == [(event.hash,)]
-
-
-class Store(Protocol):
-    """Where a chain lives."""
-
-    def read(self, action: Callable[[Chain], T]) -> T:
-        """Run an action on a consistent view. A ledger that is missing is an error."""
-        ...
-
-    def write(self, action: Callable[[Chain], T]) -> T:
-        """Run an action in an exclusive transaction: durable when this returns, undone if an exception leaves it.
-
-        The action may be run again where a transaction failed and is known to have left nothing.
-        """
-        ...
-
-    def found(self) -> None:
-        """Make an empty ledger if there is none; never touches one that is there."""
-        ...
-
-    def damage(self) -> list[str]:
-        """What is wrong with the tables themselves."""
-        ...

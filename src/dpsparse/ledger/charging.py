@@ -15,10 +15,11 @@ from typing import Any
 from ..accounting.costs.base import Bill, canonical, stored
 from ..accounting.filters import Charge
 from ..privacy.errors import BudgetError, BudgetExceededError, LedgerError, LedgerNotWrittenError, RunRepeatedError
-from .chain import Chain, Event, Store
+from .chain import Chain, Event
 from .entries import STATUS
 from .reservation import Reservation
 from .state import State, latest
+from .store import Store
 
 #: How often a reservation is tried again because the ledger changed while it was priced.
 ATTEMPTS = 20

@@ -8,8 +8,9 @@ from typing import Self
 
 from ..accounting.filters import Charge
 from ..privacy.errors import LedgerError, LedgerNotWrittenError
-from .chain import Chain, Event, Store
+from .chain import Chain, Event
 from .state import latest
+from .store import Store
 
 #: From which states an event may follow.
 MAY_FOLLOW = {"start": ("reserve",), "confirm": ("reserve", "start"), "refund": ("reserve",)}
