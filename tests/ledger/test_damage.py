@@ -6,6 +6,7 @@ import itertools
 import random
 import shutil
 import sqlite3
+from dataclasses import replace
 
 import pytest
 
@@ -224,6 +225,22 @@ def test_entries_that_do_not_add_up_are_refused(ledger, monkeypatch):
     for read in (ledger.spent, ledger.odometer):
         with pytest.raises(LedgerTamperedError, match="do not add up"):
             read("trial")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ledger": "0" * 32}, "another identity"),
+        ({"ends": {"trial": 9}}, "other last events"),
+        ({"ends": {}}, "other last events"),
+    ],
+)
+def test_a_head_that_was_sealed_anew_is_found_by_verify(ledger, path, change, message):
+    head = replace(ledger._store().read(lambda chain: chain.head()), **change)
+    _, identity, _, _, ends, seal = head.row()
+    edit(path, f"UPDATE {HEAD} SET ledger = '{identity}', ends = '{ends}', seal = '{seal}'")
+    with pytest.raises(LedgerTamperedError, match=message):
+        ledger.verify()
 
 
 def test_a_dropped_guard_is_found_by_verify(ledger, path):

@@ -136,7 +136,9 @@ def test_a_ledger_says_nothing_of_its_password(address):
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         silent(pickle.dumps(ledger, protocol))
         silent(pickle.dumps(read_address(address), protocol))
-    silent(pickle.dumps(Secret(CANARY)))
+    secret = Secret(CANARY)
+    for text in (repr(secret), str(secret), f"{secret}", repr({"password": secret}), pickle.dumps(secret)):
+        silent(text)
     assert copy.deepcopy(ledger) == ledger == pickle.loads(pickle.dumps(ledger))
 
 
