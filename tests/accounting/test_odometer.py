@@ -104,6 +104,14 @@ def test_every_level_keeps_its_own_promise():
         assert gaussian_epsilon(low, delta) <= epsilon
 
 
+def test_a_renyi_level_has_one_order():
+    """An order that is chosen afterwards would be a choice by the outcome."""
+    curve = np.full_like(ORDERS, math.inf)
+    curve[-1] = 0.0
+    for epsilon, delta in levels(1.0, 1e-5):
+        assert not module._renyi_fits(epsilon, delta, gaussian(2, renyi=curve))
+
+
 def test_one_entry_is_read_at_its_own_price_with_its_part_of_delta():
     taken = gaussian(1, mu_squared=math.inf, renyi=np.full_like(ORDERS, math.inf))
     assert odometer(1.0, 1e-6, taken) == gaussian_epsilon(MU, FIRST * 1e-6)
