@@ -108,5 +108,6 @@ def _error(error: click.ClickException) -> dict[str, Any]:
 
 
 def _first_line(error: Exception) -> str:
-    """What an error says, without the advice that libraries print below it."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    """What an error says, without the advice that libraries print below it, and with the notes that were added to it."""
+    said = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return "\n".join([said, *vars(error).get("__notes__", [])])

@@ -31,8 +31,13 @@ if TYPE_CHECKING:
 @click.option("--n-rows", type=int, help="Public number of rows; required for --adjacency add-remove.")
 @click.option("--n-features", type=int, help="Public number of features; required for svmlight files.")
 @click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
-@click.option("--ledger", help="Address of a ledger that is charged, such as sqlite:///budget.db; needs --dataset.")
+@click.option(
+    "--ledger",
+    help="Address of a ledger that is charged, such as sqlite:///budget.db; needs --dataset. Default: DPSPARSE_LEDGER.",
+)
 @click.option("--dataset", help="Name of this data in the ledger.")
+@click.option("--label", help="What the ledger's entry is called. Default: the recipe.")
+@click.option("--run-id", help="Names this run in the ledger: a retry with the same name does not pay twice.")
 @click.option("--seed", type=int, help="For tests only: a fit with a seed is NOT private.")
 @click.option(
     "--out",
@@ -66,7 +71,7 @@ def fit(
           --classes no,yes --row-norm 1 --out smoker.json
       dpsparse fit patients.csv --dictionary patients.yaml --epsilon 2
     """
-    check_model_file(out, _inputs(data, dictionary_file, options["ledger"]))
+    check_model_file(out, _inputs(data, dictionary_file, options["ledger"], options["dataset"]))
     dictionary = apply(dictionary_file, options)
     if dictionary is not None and target is not None:
         raise Refusal("the dictionary names the target. Leave --target out.")
@@ -105,21 +110,26 @@ def fit(
         raise failure
 
 
-def _inputs(data: Path, dictionary: Path | None, ledger: str | None) -> list[Path]:
+def _inputs(data: Path, dictionary: Path | None, address: str | None, dataset: str | None) -> list[Path]:
     """Files that a fit reads."""
-    scheme = "sqlite:///"
-    file = [Path(ledger.removeprefix(scheme))] if ledger is not None and ledger.startswith(scheme) else []
-    return [data, *([] if dictionary is None else [dictionary]), *file]
+    from .. import Ledger
+    from ..ledger.address import has_default
+
+    charged = address is not None or (dataset is not None and has_default())
+    book = Ledger(address).file if charged else None
+    return [file for file in (data, dictionary, book) if file is not None]
 
 
 def _check_ledger(address: str | None, dataset: str | None) -> None:
     """Refuse a ledger that cannot be charged, before a file is read."""
-    if (address is None) != (dataset is None):
-        raise Refusal("--ledger and --dataset belong together. Give both, or neither.")
-    if address is not None and dataset is not None:
-        from .. import Ledger
+    if address is None and dataset is None:
+        return
+    from .. import Ledger
+    from ..ledger.address import has_default
 
-        Ledger(address).remaining(dataset)
+    if dataset is None or (address is None and not has_default()):
+        raise Refusal("--ledger and --dataset belong together. Give both, or neither.")
+    Ledger(address).remaining(dataset)
 
 
 def _check_surroundings(model: SparseLinear) -> None:

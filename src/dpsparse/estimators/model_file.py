@@ -29,6 +29,8 @@ LARGEST_BYTES = 2**28
 #: A file that is to be replaced may have any size; only its first bytes are looked at.
 LARGEST_HEAD_OF, HEAD = 2**62, 200
 STARTS = re.compile(rb'\s*\{\s*"format"\s*:\s*"dpsparse-model"')
+#: Arguments that say how a fit is paid for: they belong to the session, and the entry that paid is in the statement.
+PAYING = ("ledger", "dataset", "label", "run_id")
 #: What the statement of a model begins with whose digest does not fit.
 EDITED = "the model file was edited after it was saved, or has no digest: nothing in it, this statement included, can be relied on"
 
@@ -157,8 +159,7 @@ def _model(content: Mapping[str, Any]) -> SparseLinear:
     from .regressor import SparseRegressor
 
     known = {"SparseClassifier": SparseClassifier, "SparseRegressor": SparseRegressor}
-    params = dict(content["params"])
-    params.pop("ledger", None)
+    params = {name: value for name, value in content["params"].items() if name not in PAYING}
     if isinstance(params.get("recipe"), dict):
         params["recipe"] = _recipe(params["recipe"])
     if isinstance(params.get("loss"), dict):
@@ -202,8 +203,8 @@ def _recipe(stored: dict[str, Json]) -> recipes.Recipe:
 def _params(model: SparseLinear) -> dict[str, Json]:
     params: dict[str, Json] = {}
     for name, value in {**model.get_params(deep=False), **model.plain_bounds()}.items():
-        if name == "ledger":
-            continue  # an object of the session
+        if name in PAYING:
+            continue
         if name == "loss" and value is not None:
             value = losses.stored(value)
         if name == "recipe" and not isinstance(value, str):

@@ -84,7 +84,7 @@ class Server:
     ) -> None:
         self._lock = threading.RLock()
         self._estimator: SparseLinear = clone(estimator)
-        if self._estimator.ledger is not None:
+        if self._estimator.ledger is not None or self._estimator.dataset is not None:
             raise ValueError(
                 "a server holds no dataset to charge; every device keeps its own epsilon. Leave ledger=None."
             )

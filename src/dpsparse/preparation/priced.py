@@ -23,7 +23,7 @@ from ..fits import (
     warn_if_seeded,
 )
 from ..fits.statement import complete, draft_step
-from ..ledger import Ledger, Payment, paying
+from ..ledger import LedgerArgument, Payment, paying
 from ..losses import Squared
 from ..mechanisms import Randomness
 from ..oracles import CentralOracle, LocalOracle
@@ -48,13 +48,13 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
 
     #: Name of the one ask.
     ask = ""
+    ledger = LedgerArgument()
 
     epsilon: float
     delta: float | None
     budget: Budget | None
     adjacency: str
     noise: str
-    ledger: Ledger | str | None
     dataset: str | None
     random_state: Seed
     statement_: Statement
