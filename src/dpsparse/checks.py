@@ -7,7 +7,8 @@ Each check takes a value and the name that the user knows it by, and returns the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from typing import TypeGuard
 
 import numpy as np
@@ -25,6 +26,27 @@ def is_number(value: object) -> TypeGuard[float]:
 def is_whole(value: object) -> TypeGuard[int]:
     """Whether a value is an integer; truth values are none, and neither are floats."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def all_finite(value: object) -> bool:
+    """Whether every number that a value holds is finite: in lists, dictionaries, arrays and records too.
+
+    Examples
+    --------
+    >>> all_finite({"bounds": [0.0, 1.0], "name": "age"}), all_finite([1.0, float("inf")])
+    (True, False)
+    """
+    if isinstance(value, float | np.floating):
+        return bool(np.isfinite(value))
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind not in "fc" or bool(np.all(np.isfinite(value)))
+    if isinstance(value, Mapping):
+        return all(map(all_finite, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(all_finite, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return all(all_finite(getattr(value, field.name)) for field in fields(value))
+    return True
 
 
 def number(value: object, name: str, *, error: Refusal = ValueError) -> float:

@@ -28,10 +28,15 @@ def run(*arguments):
 
 
 def refused(code, *arguments):
-    """The message of a refusal: one or two sentences on standard error, nothing on standard output."""
+    """The message of a refusal: one or two sentences on standard error; nothing on standard output, or one object for machines."""
     result = run(*arguments)
     assert result.exit_code == code, result.output
-    assert result.stdout == ""
+    if "--json" in arguments:
+        error = json.loads(result.stdout)["error"]
+        assert error["exit_code"] == code
+        assert error["message"].split() == result.stderr.split("Error: ")[1].split()
+    else:
+        assert result.stdout == ""
     assert "Traceback" not in result.stderr
     message = " ".join(result.stderr[result.stderr.index("Error: ") :].split())
     assert message.count(". ") <= 2
@@ -221,7 +226,20 @@ def test_declared_classes_take_the_type_of_the_labels(folder, tmp_path):
     content = json.loads(run("fit", folder / "three.csv", *options, "--classes", "0,1,2").stdout)
     assert content["classes"] == [0, 1, 2]
     assert len(content["intercept"]) == 3
-    assert "List the numbers" in refused(2, "fit", folder / "three.csv", *options, "--classes", "low,mid,high")
+    text = [*CLASSES[:2], *CLASSES[4:], "--out", out, "--json", "--classes", "low,high"]
+    assert "List the numbers" in refused(2, "fit", folder / "numbers.npz", *text)
+
+
+@pytest.mark.parametrize("odd", ["unknown", "0.5", "", "7", "1e999"])
+def test_declared_classes_keep_their_type_whatever_one_label_is(folder, tmp_path, odd):
+    lines = (folder / "three.csv").read_text().splitlines()
+    lines[7] = lines[7].rsplit(",", 1)[0] + "," + odd
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    options = [*CLASSES, "--out", tmp_path / "m.json", "--json", "--classes", "0,1,2"]
+    result = run("fit", tmp_path / "t.csv", *options)
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "m.json").read_text())["classes"] == [0, 1, 2]
+    assert result.stderr == ""
 
 
 def test_several_classes_print_a_column_each(folder, tmp_path):
@@ -437,9 +455,9 @@ def test_arguments_are_refused_before_data_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("a.csv", "weight,y\n1,2\n7351x,3\n", "column 'weight' was expected to hold numbers"),
+        ("a.csv", "weight,y\n1,2\n7351x,3\n", "cells that are no numbers"),
         ("a.csv", "weight,y\n1,2\n7351\n", "a.csv"),
-        ("a.csv", "weight,y\n1,7351x\n2,3\n", "column 'y' was expected to hold numbers"),
+        ("a.csv", "weight,y\n1,7351x\n2,3\n", "cells that are no numbers"),
         ("a.csv", "weight,y\n1,2\n,3\n", "missing or infinite values"),
         ("a.csv", "weight,y\n1,2\n3,\n", "missing or infinite values"),
         ("a.parquet", "7351", "could not be read as Parquet"),

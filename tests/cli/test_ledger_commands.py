@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from dpsparse import Ledger
 from dpsparse.cli import main
+from dpsparse.estimators.model_schema import digest
 from dpsparse.ledger.chain import EVENTS
 
 
@@ -47,8 +48,16 @@ def fit(table, address, epsilon, code=0, **more):
         "--recipe",
         "dp_ight",
     ]
-    options += ["--delta", "1e-6", "--ledger", address, "--dataset", more.get("dataset", "trial")]
+    options += ["--delta", "1e-6", "--dataset", more.pop("dataset", "trial")]
+    options += [] if address is None else ["--ledger", address]
+    for name, value in more.items():
+        options += [f"--{name.replace('_', '-')}", value]
     return run("fit", table, *options, "--epsilon", epsilon, "--out", table.parent / "model.json", "--json", code=code)
+
+
+def seal(path, content):
+    """Write a model file with a digest that fits, as whoever edits one can."""
+    path.write_text(json.dumps({**content, "digest": digest(content)}))
 
 
 def test_a_ledger_is_made_charged_shown_exported_and_verified(address, table):
@@ -124,3 +133,140 @@ def test_an_export_that_cannot_be_written_has_its_exit_code(address, tmp_path):
 @pytest.mark.parametrize("command", ["create", "show", "export", "verify"])
 def test_every_command_shows_an_example(command):
     assert f"dpsparse ledger {command} sqlite:///budget.db" in run("ledger", command, "--help").stdout
+
+
+def test_used_capacity_and_odometer_are_shown_by_their_names(address, table):
+    fit(table, address, 1.0)
+    shown = json.loads(run("ledger", "show", address, "trial", "--json").stdout)
+    assert shown["used"] == pytest.approx(1 / 3, rel=1e-3)
+    assert shown["spent"]["epsilon"] < shown["odometer"]["epsilon"] < 1.2
+    text = run("ledger", "show", address, "trial").stdout
+    assert "used capacity  epsilon = 0.9999" in text
+    assert "odometer       epsilon = 1.1" in text
+    assert "spent" not in text
+
+
+def test_the_environment_names_the_ledger(tmp_path, monkeypatch):
+    where = f"sqlite:///{tmp_path}/budget.db"
+    monkeypatch.setenv("DPSPARSE_LEDGER", where)
+    run("ledger", "create", "trial", "--epsilon", 3, "--delta", "1e-6")
+    assert run("ledger", "show", "trial").stdout == run("ledger", "show", where, "trial").stdout
+    assert run("ledger", "show").stdout == run("ledger", "show", where).stdout
+    assert run("ledger", "verify").stdout == run("ledger", "verify", where).stdout
+    assert run("ledger", "export").stdout == run("ledger", "export", where).stdout
+    monkeypatch.delenv("DPSPARSE_LEDGER")
+    assert "set DPSPARSE_LEDGER" in run("ledger", "verify", code=2).stderr
+    assert "not the address of a ledger" in run("ledger", "show", "trial", code=2).stderr
+    assert "no dataset was named" in run("ledger", "create", where, "--epsilon", 3, "--delta", "1e-6", code=2).stderr
+
+
+def test_a_model_is_verified_by_its_entry(address, table, tmp_path):
+    fit(table, address, 1.0)
+    model = table.parent / "model.json"
+    text = run("ledger", "verify", address, "--model", model).stdout
+    assert "was paid for by entry 3 of dataset 'trial' (done)" in text
+    found = json.loads(run("ledger", "verify", address, "--model", model, "--json").stdout)
+    assert found["model"] == {"dataset": "trial", "entry": 3, "status": "done"}
+
+    run("ledger", "create", f"sqlite:///{tmp_path}/other.db", "trial", "--epsilon", 3, "--delta", "1e-6")
+    assert (
+        "another ledger" in run("ledger", "verify", f"sqlite:///{tmp_path}/other.db", "--model", model, code=5).stderr
+    )
+
+
+def test_a_model_that_cites_a_cheaper_entry_is_not_verified(address, table):
+    fit(table, address, 0.2)
+    model = table.parent / "model.json"
+    cheap = json.loads(model.read_text())["statement"]["ledger"]
+    fit(table, address, 1.0)
+    content = json.loads(model.read_text())
+    content["statement"]["ledger"] = cheap
+    seal(model, content)
+    assert "is not the entry of this model" in run("ledger", "verify", address, "--model", model, code=5).stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "message"),
+    [
+        (("statement", "epsilon"), 0.5, "states epsilon = 0.5"),
+        (("statement", "mu"), 0.1, "is not the entry of this model"),
+        (("statement", "ledger", "entry"), 2, "does not match this ledger"),
+        (("statement", "ledger", "head"), "0" * 64, "does not match this ledger"),
+        (("statement", "ledger", "entry_hash"), "0" * 64, "does not match this ledger"),
+    ],
+)
+def test_a_model_that_was_edited_is_not_verified(address, table, where, value, message):
+    fit(table, address, 1.0)
+    model = table.parent / "model.json"
+    content = json.loads(model.read_text())
+    part = content
+    for name in where[:-1]:
+        part = part[name]
+    part[where[-1]] = value
+    model.write_text(json.dumps(content))
+    assert "was edited after it was saved" in run("ledger", "verify", address, "--model", model, code=5).stderr
+    seal(model, content)
+    assert message in run("ledger", "verify", address, "--model", model, code=5).stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", "[" * 100_000, '{"statement": {"epsilon": 1}}', '{"ledger": {}}', '{"ledger": {"entry": 3}}'],
+)
+def test_what_names_no_entry_is_refused(address, tmp_path, text):
+    path = tmp_path / "odd.json"
+    path.write_text(text)
+    run("ledger", "verify", address, "--model", path, code=2)
+    assert "not an ordinary file" in run("ledger", "verify", address, "--model", tmp_path, code=2).stderr
+
+
+def test_notes_are_printed(address, table, monkeypatch):
+    """A failure after the reservation whose refund fails too: the entry counts, and the command says so."""
+    from dpsparse.ledger.sqlite import SqliteStore
+    from dpsparse.privacy import LedgerNotWrittenError
+
+    def full(self, action):
+        raise LedgerNotWrittenError("the disk is full.")
+
+    def fail(*_, **__):
+        monkeypatch.setattr(SqliteStore, "write", full)
+        raise ValueError("something is wrong.")
+
+    monkeypatch.setattr("dpsparse.fits.oracle.hold_rows", fail)
+    said = fit(table, address, 1.0, code=2).stderr
+    assert "something is wrong." in said
+    assert "Entry 3 could not be refunded and counts as spent." in said
+
+
+def test_a_disk_that_is_full_before_the_first_answer_says_what_counts(address, table, monkeypatch):
+    from dpsparse.ledger.reservation import Reservation
+    from dpsparse.ledger.sqlite import SqliteStore
+    from dpsparse.privacy import LedgerNotWrittenError
+
+    start = Reservation.start
+
+    def full(self, action):
+        raise LedgerNotWrittenError("the disk is full.")
+
+    def filled(self, name=""):
+        monkeypatch.setattr(SqliteStore, "write", full)
+        start(self, name)
+
+    monkeypatch.setattr(Reservation, "start", filled)
+    said = fit(table, address, 1.0, code=4).stderr
+    assert "Nothing was reserved" not in said
+    assert "Entry 3 could not be refunded and counts" in said
+    monkeypatch.undo()
+    assert [e.status for e in Ledger(address).entries("trial")] == ["reserved"]
+
+
+def test_labels_and_runs_are_given_by_options(address, table, monkeypatch):
+    fit(table, address, 0.5, label="night job", run_id="2025-06-01")
+    [entry] = Ledger(address).entries("trial")
+    assert (entry.label, entry.run_id) == ("night job", "2025-06-01")
+    assert "night job  run 2025-06-01" in run("ledger", "show", address, "trial").stdout
+    said = fit(table, address, 0.5, code=2, run_id="2025-06-01").stderr
+    assert "run '2025-06-01' is done" in said
+    monkeypatch.setenv("DPSPARSE_LEDGER", address)
+    fit(table, None, 0.5, run_id="2025-06-02")
+    assert len(Ledger(address).entries("trial")) == 2

@@ -231,7 +231,7 @@ def test_a_model_survives_saving_and_loading(tmp_path, task):
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert loaded.statement_ == model.statement_
     assert loaded.get_params()["sparsity"] == 2
-    assert json.loads((tmp_path / "model.json").read_text())["version"] == 1
+    assert json.loads((tmp_path / "model.json").read_text())["version"] == 2
     assert list(tmp_path.iterdir()) == [tmp_path / "model.json"]
 
 

@@ -39,7 +39,7 @@ def test_a_fit_is_charged_and_its_statement_names_the_entry(ledger):
     model = regressor(ledger, epsilon=1.0).fit(X, Y)
     [entry] = ledger.entries("trial")
     assert (entry.status, entry.label) == ("done", "dp_ight")
-    assert model.statement_.ledger == {"dataset": "trial", "entry": entry.number}
+    assert model.statement_.ledger == ledger.cite("trial", entry.number)
     assert f"Charged to dataset 'trial' as entry {entry.number}" in str(model.statement_)
     assert ledger.address not in model.statement_.to_json()
     assert entry.epsilon(1e-6) == pytest.approx(model.statement_.epsilon, rel=1e-6)

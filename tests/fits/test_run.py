@@ -182,7 +182,7 @@ def test_missing_libraries_are_refused_before_anything_is_reserved(ledger, monke
 def test_the_entry_of_the_ledger_is_in_the_statement(ledger):
     model = SparseRegressor(ledger=ledger, dataset="trial", **CHEAP).fit(X, Y)
     [entry] = ledger.entries("trial")
-    assert model.statement_.ledger == {"dataset": "trial", "entry": entry.number}
+    assert model.statement_.ledger == ledger.cite("trial", entry.number)
 
 
 def test_unknown_classes_count_as_empty_and_coded_targets_agree():

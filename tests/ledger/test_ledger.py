@@ -19,9 +19,10 @@ from dpsparse import Ledger
 from dpsparse.accounting import PlanBill, SumBill, price
 from dpsparse.accounting.random_stopping import SearchBill, law_of
 from dpsparse.ledger import sqlite as ledger_sqlite
-from dpsparse.ledger.chain import EVENTS, HEAD, NOTHING, digest
+from dpsparse.ledger.chain import EVENTS, HEAD, NOTHING, Head, digest
 from dpsparse.ledger.payment import paying
 from dpsparse.ledger.sqlite import SqliteStore
+from dpsparse.ledger.sqlite_file import GUARDS
 from dpsparse.privacy import (
     Ask,
     Budget,
@@ -251,7 +252,7 @@ def test_nobody_refunds_behind_a_started_fit(ledger):
 
 def test_a_crash_counts_as_spent(ledger):
     code = (
-        "import os, sys; from dpsparse import Ledger; from dpsparse.privacy import *\n"
+        "import os, sys; from dpsparse import Ledger; from dpsparse.accounting import *; from dpsparse.privacy import *\n"
         "bill = PlanBill.of(price(Plan(asks=(Ask(name='g', noise=Noise.GAUSSIAN),)), Budget.approx(1.0, 1e-6)))\n"
         "with Ledger(sys.argv[1]).reserve('trial', bill):\n    os.kill(os.getpid(), 9)\n"
     )
@@ -265,10 +266,10 @@ def test_a_crash_counts_as_spent(ledger):
 def test_a_refund_that_cannot_be_written_leaves_a_note_and_stays_spent(ledger, monkeypatch):
     reservation = ledger.reserve("trial", fit())
 
-    def refuse(self):
+    def refuse(self, action):
         raise LedgerNotWrittenError("full")
 
-    monkeypatch.setattr(SqliteStore, "writing", refuse)
+    monkeypatch.setattr(SqliteStore, "write", refuse)
     with pytest.raises(Broken) as error, reservation:
         fail()
     assert "could not be refunded and counts as spent" in error.value.__notes__[0]
@@ -421,7 +422,7 @@ def test_missing_tables_are_an_error(ledger, path):
 
 
 @pytest.mark.parametrize(
-    ("version", "advice"), [(0, "an earlier release.*Use the release"), (2, "a later release.*Update")]
+    ("version", "advice"), [(1, "an earlier release.*Use the release"), (3, "a later release.*Update")]
 )
 def test_other_versions_are_named(ledger, path, version, advice):
     edit(path, (f"UPDATE {HEAD} SET version = {version}",))
@@ -512,7 +513,7 @@ def test_a_read_only_folder_gets_no_ledger(visible):
 
 
 def test_a_file_system_without_links_gets_its_ledger_too(path, monkeypatch):
-    def unknown(*_):
+    def unknown(*_, **__):
         raise PermissionError
 
     monkeypatch.setattr(os, "link", unknown)
@@ -561,7 +562,13 @@ def rehash(path, first: int):
                     (place, previous, new, number),
                 )
             previous = new
-        connection.execute(f"UPDATE {HEAD} SET number = ?, hash = ?", (len(rows), previous))
+        [(ledger,)] = connection.execute(f"SELECT ledger FROM {HEAD}")
+        ends = {dataset: place for place, (_, dataset, *_) in enumerate(rows, start=1) if dataset}
+        _, _, *moved = Head(ledger, len(rows), previous, ends).row()
+        connection.execute(f"UPDATE {HEAD} SET number = ?, hash = ?, ends = ?, seal = ?", moved)
+        connection.execute(f"PRAGMA user_version = {len(rows)}")
+        for guard in GUARDS:
+            connection.execute(guard.replace("CREATE TRIGGER", "CREATE TRIGGER IF NOT EXISTS"))
     connection.close()
 
 
@@ -589,7 +596,7 @@ EDITS = {
         (f"INSERT INTO {EVENTS} SELECT 14, dataset, entry, what, body, hash, hash FROM {EVENTS} WHERE number = 13",),
         "event 14 was edited",
     ),
-    "a head": ((f"UPDATE {HEAD} SET hash = '{NOTHING}'",), "its end was changed"),
+    "a head": ((f"UPDATE {HEAD} SET hash = '{NOTHING}'",), "does not match its seal"),
 }
 
 

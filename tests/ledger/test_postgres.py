@@ -92,7 +92,7 @@ def test_events_are_guarded_and_changes_are_detected(address):
 def test_a_later_version_is_named(address):
     ledger = Ledger(address)
     ledger.create("trial", 2.0, 1e-6)
-    change(address, f"UPDATE {HEAD} SET version = 2")
+    change(address, f"UPDATE {HEAD} SET version = 3")
     with pytest.raises(LedgerError, match="a later release"):
         ledger.spent("trial")
 

@@ -24,9 +24,10 @@ def run_herd(address: str, *, workers: int, attempts: int, kills: int, room: int
     ledger = Ledger(address)
     total = gaussian_epsilon(ledger_herd.MU * (room + 0.5) ** 0.5, DELTA)
     ledger.create("trial", total, DELTA, kind="gaussian")
+    paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(
         [sys.executable, "-m", "truth.ledger_herd", address, "trial", *map(str, (workers, attempts, kills, 7))],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=True,

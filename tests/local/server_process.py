@@ -21,7 +21,7 @@ def digest(server: Server) -> str:
     held = (
         server.round,
         server.count,
-        server._total.tolist(),
+        server._tally.total.tolist(),
         sorted(server._seen),
         [a.tolist() for a in server._answers],
     )
@@ -30,7 +30,7 @@ def digest(server: Server) -> str:
 
 def main() -> None:
     server = make()
-    print(server.task().hex(), digest(server), flush=True)
+    print(server.protocol.to_json().encode().hex(), server.task().hex(), digest(server), flush=True)
     while head := sys.stdin.buffer.read(4):
         message = sys.stdin.buffer.read(struct.unpack("<I", head)[0])
         try:

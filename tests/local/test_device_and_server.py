@@ -290,7 +290,7 @@ def test_a_radius_out_of_the_range_of_floats_is_refused_before_the_row_is_looked
 
 
 def state(server: Server) -> tuple:
-    return server.round, server.count, server._total.tobytes(), frozenset(server._seen), len(server._answers)
+    return server.round, server.count, server._tally.total.tobytes(), frozenset(server._seen), len(server._answers)
 
 
 def test_reports_that_cannot_be_honest_are_refused_and_change_nothing():
@@ -319,9 +319,9 @@ def test_a_poisoned_report_moves_the_sum_by_the_norm_of_a_report():
     server = Server(regressor(LDPIHT(steps=1)), n_people=10, n_features=4)
     poison = np.zeros(5, dtype=np.int32)
     poison[0] = round(server._randomiser._span)
-    before = server._total.copy()
+    before = server._tally.total.copy()
     server.receive(Report(server.protocol.identity, 0, b"p" * 16, poison).to_bytes())
-    moved = np.linalg.norm(server._total - before) * server._randomiser.unit
+    moved = np.linalg.norm(server._tally.total - before) * server._randomiser.unit
     assert moved <= server.influence * (1 + 1e-5)
 
 
@@ -333,7 +333,7 @@ def test_a_poisoned_label_is_no_larger_than_the_largest_honest_one(mechanism):
     with pytest.raises(MessageError, match="norm"):
         server.receive(Report(identity, 0, bytes(16), np.array([largest + 2], dtype=np.int32)).to_bytes())
     server.receive(Report(identity, 0, bytes(16), np.array([largest], dtype=np.int32)).to_bytes())
-    assert abs(server._total[0]) * server._randomiser.unit <= server.influence * (1 + 1e-12)
+    assert abs(server._tally.total[0]) * server._randomiser.unit <= server.influence * (1 + 1e-12)
 
 
 def test_labels_of_rows_that_do_not_exist_or_were_reported_are_refused():

@@ -53,17 +53,17 @@ def test_a_server_survives_mutated_messages_and_takes_only_what_is_valid():
     good = originals(server.task(), server.protocol, rng)
     accepted = 0
     for _ in range(MESSAGES):
-        before = server.round, server.count, server._total.copy(), len(server._seen)
+        before = server.round, server.count, server._tally.total.copy(), len(server._seen)
         message = mutated(good[int(rng.integers(len(good)))], rng)
         try:
             server.receive(message)
         except MessageError:
             assert (server.round, server.count, len(server._seen)) == (before[0], before[1], before[3])
-            assert np.array_equal(server._total, before[2])
+            assert np.array_equal(server._tally.total, before[2])
         else:  # a valid report of somebody who made it up: counted once, and of bounded influence
             accepted += 1
             assert server.count == before[1] + 1
-            moved = np.linalg.norm((server._total - before[2]) * server._randomiser.unit)
+            moved = np.linalg.norm((server._tally.total - before[2]) * server._randomiser.unit)
             assert moved <= server.influence * (1 + 1e-5)
     assert accepted < MESSAGES / 20
     for message in good:
@@ -81,8 +81,8 @@ def test_a_server_process_survives_mutated_messages():
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    task, state = process.stdout.readline().decode().split()
-    good = originals(bytes.fromhex(task), make().protocol, rng)
+    protocol, task, state = process.stdout.readline().decode().split()
+    good = originals(bytes.fromhex(task), bytes.fromhex(protocol).decode(), rng)
     refused = 0
     for _ in range(MESSAGES):
         message = mutated(good[int(rng.integers(len(good)))], rng)

@@ -4,6 +4,13 @@ from .mutant import changed
 
 FILTERS = "accounting/test_filters.py ledger/test_ledger.py"
 LEDGER = "ledger/test_ledger.py"
+DAMAGE = "ledger/test_damage.py ledger/test_ledger.py"
+RUNS = "ledger/test_runs.py"
+FILES = "ledger/test_files.py"
+FAULTS = "ledger/test_faults.py"
+SECRETS = "ledger/test_secrets.py"
+POSTGRES = "ledger/test_postgres_faults.py"
+ODOMETER = "accounting/test_odometer.py"
 BILLS = "accounting/test_costs.py accounting/test_filters.py"
 
 MUTANTS = (
@@ -63,33 +70,213 @@ MUTANTS = (
         LEDGER,
         ("a started fit is refunded", '"refund": ("reserve",)}', '"refund": ("reserve", "start")}'),
         ("a start is not written", '            self._advance("start")\n', ""),
-        ("every failure is refunded", "elif not self._started:", "else:"),
+        ("every failure is refunded", "            if self._started:\n                return\n", ""),
+    ),
+    *changed(
+        "ledger/charging.py",
+        LEDGER,
+        ("adjacencies are mixed", "if bill.adjacency != state.adjacency:", "if False:"),
+        (
+            "a price from before the ledger changed",
+            "if now.kind != priced.before.kind or now.slack < cost.slack:",
+            "if False:",
+        ),
+        ("a budget is overspent", "if not now.fits(cost) and not (priced.whole and now.live == 0):", "if False:"),
+    ),
+    *changed(
+        "ledger/charging.py",
+        RUNS,
+        (
+            "a run is charged again",
+            '        if body.get("run_id") != request.run_id:',
+            "        if True:",
+        ),
+        (
+            "a run that was reserved meanwhile is charged again",
+            "    known = _known(chain, request, content)\n    if known is not None:\n        return known\n    now",
+            "    now",
+        ),
+        ("a started run is taken up", 'if state == "reserved" and canonical', 'if state != "done" and canonical'),
+        (
+            "a run of another cost is taken up",
+            'if state == "reserved" and canonical(body["bill"]) == canonical(content):',
+            'if state == "reserved":',
+        ),
+        (
+            "a refunded run is taken up",
+            'if event.what != "reserve" or status[event.entry] == "refunded":',
+            'if event.what != "reserve":',
+        ),
     ),
     *changed(
         "ledger/ledger.py",
         LEDGER,
-        ("adjacencies are mixed", "if bill.adjacency != before.adjacency:", "if False:"),
-        ("a budget is set anew", "if chain.last(dataset) is not None:", "if False:"),
-        (
-            "a price from before the ledger changed",
-            "if now.kind != before.kind or now.slack < cost.slack:",
-            "if False:",
-        ),
-        ("a budget is overspent", "if not now.fits(cost) and not (whole and now.live == 0):", "if False:"),
+        ("a budget is set anew", "if name in head.ends:", "if False:"),
     ),
     *changed(
-        "ledger/state.py",
-        LEDGER,
-        ("a changed end is built on", "    if not event.intact:", "    if False:"),
+        "ledger/ledger.py",
+        "ledger/test_names.py",
+        ("names that look alike are two budgets", "            refuse_likeness(name, head.ends)\n", ""),
+    ),
+    *changed(
+        "ledger/names.py",
+        "ledger/test_names.py",
+        ("names are not composed", 'unicodedata.normalize("NFC", given).strip()', "given.strip()"),
+        ("names are not trimmed", 'unicodedata.normalize("NFC", given).strip()', 'unicodedata.normalize("NFC", given)'),
+        ("case makes a budget", 'unicodedata.normalize("NFKC", name).casefold()', "name"),
     ),
     *changed(
         "ledger/chain.py",
-        LEDGER,
+        DAMAGE,
+        ("the head's seal is not compared", "            sealed = head.seal() == seal", "            sealed = True"),
+        ("a changed end is built on", "        if not agrees or witness != head.number:", "        if False:"),
+        ("the header is not compared", "        if not agrees or witness != head.number:", "        if not agrees:"),
+        (
+            "the last event of a dataset is not compared",
+            "        if event is None or (event.number, event.dataset) != (number, dataset) or not event.intact:",
+            "        if event is None:",
+        ),
+        (
+            "missing events are not missed",
+            "            if event.number != place or not event.intact:",
+            "            if False:",
+        ),
+        ("a cut end of the events is not missed", "        if place != number:", "        if False:"),
+        (
+            "the head forgets the last events",
+            "        ends = {**self.ends, event.dataset: event.number} if event.dataset else self.ends",
+            "        ends = {event.dataset: event.number, **self.ends} if event.dataset else self.ends",
+        ),
         (
             "an event may refer to nothing",
             "previous, digest(number, dataset, entry, what, text, previous))",
             "previous, digest(number, dataset, entry, what, text, NOTHING))",
         ),
+    ),
+    *changed(
+        "ledger/entries.py",
+        DAMAGE,
+        (
+            "entries need not add up",
+            "    if (totals, slack, len(live)) != (dict(state.totals), state.slack, state.live):",
+            "    if False:",
+        ),
+    ),
+    *changed(
+        "ledger/check.py",
+        DAMAGE,
+        (
+            "verify does not compare last events",
+            "    if not found and {e.dataset: e.number for e in events if e.dataset} != dict(head.ends):",
+            "    if False:",
+        ),
+        (
+            "verify does not compare identities",
+            '    if not found and events and events[0].read().get("ledger") != head.ledger:',
+            "    if False:",
+        ),
+    ),
+    *changed(
+        "ledger/sqlite.py",
+        DAMAGE,
+        ("dropped guards are not missed", "        if made != set(SCHEMA):", "        if False:"),
+    ),
+    *changed(
+        "ledger/sqlite.py",
+        FILES,
+        ("devices are opened", "        if not stat.S_ISREG(found.st_mode):", "        if False:"),
+    ),
+    *changed(
+        "ledger/sqlite.py",
+        FAULTS,
+        (
+            "a commit that failed is said to have left nothing",
+            "LedgerNotWrittenError(str(failure), self._left(appended), appended.number)",
+            'LedgerNotWrittenError(str(failure), "nothing", appended.number)',
+        ),
+    ),
+    *changed(
+        "ledger/reservation.py",
+        FAULTS,
+        (
+            "an entry that could not be refunded is not named",
+            'f"Entry {self.entry} could not be refunded and counts as spent. ({failure})"',
+            '"Nothing was reserved."',
+        ),
+    ),
+    *changed(
+        "ledger/postgres.py",
+        POSTGRES,
+        (
+            "a commit without an answer is done again",
+            '                if left == "event":\n',
+            "                if False:\n",
+        ),
+        ("an unknown commit is done again", '                if left == "unknown":\n', "                if False:\n"),
+        (
+            "a lost transaction is not waited for",
+            '        connection.execute(f"SELECT number FROM {HEAD} FOR UPDATE")\n',
+            "",
+        ),
+        ("isolation is the server's", '    "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",\n', ""),
+    ),
+    *changed(
+        "ledger/address.py",
+        SECRETS,
+        ("the password stays in the address", "if name in SECRETS:", "if False:"),
+        ("a secret is shown", '        return "..."', "        return str(self._text)"),
+        ("a secret is pickled", "return Secret, (None,)", "return Secret, (self._text,)"),
+        (
+            "secrets are pickled with their address",
+            '"shown": self.shown, "secrets": {},',
+            '"shown": self.shown, "secrets": {k: v.reveal() for k, v in self.secrets.items()},',
+        ),
+        (
+            "addresses are quoted",
+            'f"this is not the address of a ledger. {known}',
+            'f"{text} is not the address of a ledger. {known}',
+        ),
+        ("what may be half a password is a database", "(?P<database>[^@/?#]*)", "(?P<database>[^?#]*)"),
+    ),
+    *changed(
+        "ledger/postgres.py",
+        SECRETS,
+        (
+            "the driver's words are passed on",
+            "        if any(secret.within(said) for secret in self._address.secrets.values()):",
+            "        if False:",
+        ),
+    ),
+    *changed(
+        "ledger/argument.py",
+        SECRETS,
+        ("an address stays in the estimator", "Ledger(value) if isinstance(value, str) else value", "value"),
+    ),
+    *changed(
+        "ledger/citation.py",
+        "ledger/test_citations.py",
+        ("another ledger answers", '    if cited["ledger"] != head.ledger:', "    if False:"),
+        ("an entry that was refunded paid", "            if not entry.counts:", "            if False:"),
+        (
+            "the cited head may be anything",
+            'or place.get(cited["head"], 0) < number:',
+            "or False:",
+        ),
+        ("the cited hash may be anything", 'if place.get(cited["entry_hash"]) != number or', "if False or"),
+    ),
+    *changed(
+        "accounting/odometer.py",
+        ODOMETER,
+        ("every level has all of delta", "delta / (WEIGHTS * (1 + abs(k)) ** 2)", "delta"),
+        ("the first entry has all of delta", "taken.first(FIRST * delta)", "taken.first(delta)"),
+        ("the price of the first entry for all", "        if taken.count == 1:", "        if True:"),
+        ("slack is not read", "    if taken.slack > SLACK * delta:", "    if False:"),
+        (
+            "all orders at once",
+            "return bool(taken.renyi[best] <= room[best])",
+            "return bool(np.any(taken.renyi <= room))",
+        ),
+        ("the weights of levels are halved", "WEIGHTS = math.pi**2 / 3 - 1", "WEIGHTS = (math.pi**2 / 3 - 1) / 2"),
     ),
     *changed(
         "accounting/domination.py",

@@ -61,21 +61,17 @@ def test_csv_without_target_takes_every_column(tmp_path, csv_reader):
     assert table.X.shape == (1, 2)
 
 
-@pytest.mark.parametrize(
-    ("cells", "dtype"),
-    [
-        (("0", "2"), np.int8),
-        (("0", "255"), np.uint8),
-        (("-1", "255"), np.int16),
-        (("-70000", "3"), np.int32),
-        (("1", str(2**40)), np.int64),
-        (("1", "2.0"), np.float64),
-        (("1", ""), np.float64),
-    ],
-)
-def test_integers_stay_small_when_every_feature_is_one(tmp_path, csv_reader, cells, dtype):
+@pytest.mark.parametrize("cells", [("0", "2"), ("0", "255"), ("-1", "1.5"), ("1", str(2**40)), ("1", ""), ("1", "x")])
+def test_the_type_of_features_says_nothing_about_their_cells(tmp_path, csv_reader, cells):
     path = write(tmp_path / "a.csv", "a,b,y\n" + ",".join(cells) + ",0.5\n")
-    assert read_table(path, "y").X.dtype == dtype
+    assert read_table(path, "y").X.dtype == np.float64
+
+
+@pytest.mark.parametrize("cell", ["1", "1.5", "x", "", "300"])
+def test_the_type_of_a_target_says_nothing_about_its_cells(tmp_path, csv_reader, cell):
+    path = write(tmp_path / "a.csv", f"a,y\n1,0\n2,{cell}\n")
+    assert read_table(path, "y").y.dtype == np.float64
+    assert read_table(path, "y", text_labels=True).y.dtype.kind == "U"
 
 
 def test_missing_cells_are_nan(tmp_path, csv_reader):
@@ -92,7 +88,7 @@ def test_columns_are_taken_by_name_and_in_order(tmp_path, csv_reader):
 def test_a_target_of_labels_may_be_text(tmp_path, csv_reader):
     path = write(tmp_path / "a.csv", "a,y\n1,yes\n2,no\n")
     assert read_table(path, "y", labels=True).y.tolist() == ["yes", "no"]
-    assert "column 'y'" in refusal(path, target="y")
+    assert np.isnan(read_table(path, "y").y).all()
 
 
 def test_quoted_names_and_a_byte_order_mark_are_read(tmp_path, csv_reader):
@@ -102,13 +98,30 @@ def test_quoted_names_and_a_byte_order_mark_are_read(tmp_path, csv_reader):
     assert read_table(path, "y").feature_names == ("dose, mg",)
 
 
-@pytest.mark.parametrize("cell", [SECRET + "x", "true", "2020-01-01", "1_000", "1;2"])
-def test_text_among_numbers_names_the_column_only(tmp_path, csv_reader, cell):
+@pytest.mark.parametrize("cell", [SECRET + "x", "true", "2020-01-01", "1_000", "1;2", "0x1F", "+-1"])
+def test_text_among_numbers_is_a_hole_and_nothing_is_said(tmp_path, csv_reader, cell):
     rows = "".join(f"{i},{i}\n" for i in range(50))
     path = write(tmp_path / "a.csv", "weight,y\n" + rows + f"{cell},1\n")
-    message = refusal(path, target="y")
-    assert "column 'weight'" in message
-    assert cell not in message
+    table = read_table(path, "y")
+    np.testing.assert_array_equal(table.X.ravel(), [*range(50), np.nan])
+
+
+def test_the_other_cells_are_the_same_numbers_beside_text(tmp_path, csv_reader):
+    cells = [
+        "0.1",
+        " 2.5",
+        "-0",
+        "1e-310",
+        "1.7976931348623157e308",
+        "123456789012345678",
+        "inf",
+        "-Infinity",
+        "3.0000000000000004",
+    ]
+    clean = write(tmp_path / "a.csv", "a,y\n" + "".join(f"{c},1\n" for c in cells))
+    mixed = write(tmp_path / "b.csv", "a,y\n" + "".join(f"{c},1\n" for c in cells) + "text,1\n")
+    one, two = read_table(clean, "y").X, read_table(mixed, "y").X[:-1]
+    assert one.tobytes() == two.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -169,11 +182,11 @@ def parquet(tmp_path):
     return make
 
 
-def test_parquet_keeps_compact_types(parquet):
+def test_parquet_features_are_floats_whatever_their_type(parquet):
     table = read_table(parquet(a=np.array([0, 2], np.int64), b=[True, False], y=[0.5, 1.5]), "y")
-    assert table.X.dtype == np.int8
+    assert table.X.dtype == np.float64
     np.testing.assert_array_equal(table.X, [[0, 1], [2, 0]])
-    assert read_table(parquet(a=np.array([0, 2], np.float32), b=np.array([1, 2], np.int8))).X.dtype == np.float32
+    assert read_table(parquet(a=np.array([0, 2], np.float32), b=np.array([1, 2], np.int8))).X.dtype == np.float64
 
 
 def test_parquet_holes_are_nan(parquet):
@@ -219,8 +232,35 @@ def test_svmlight_counted_from_zero_has_to_be_said(tmp_path):
     np.testing.assert_array_equal(read_table(path, zero_based=True).X.toarray(), [[0.5, 0, 2]])
 
 
-def test_svmlight_beyond_the_declared_width_is_refused(tmp_path):
-    assert "beyond the 5 features" in refusal(write(tmp_path / "a.svm", "1 7351:1\n"), n_features=5)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "1 7351:1",
+        "1 0:1 2:3",
+        "1 2:1 7:3",
+        "1 99999999999999999999:1",
+        "1 -3:1",
+        "1 2:x",
+        "1 2:1 2:2",
+        "1 2",
+        "1 1:1:1",
+    ],
+)
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_record_with_columns_that_do_not_exist_is_empty_and_the_others_stay(tmp_path, line, place):
+    lines = ["1 1:0.5 5:2", "-1 2:1"]
+    lines.insert(place, line)
+    table = read_table(write(tmp_path / "a.svm", "\n".join(lines) + "\n"), n_features=5)
+    expected = [[0.5, 0, 0, 0, 2], [0, 1, 0, 0, 0]]
+    expected.insert(place, [0] * 5)
+    np.testing.assert_array_equal(table.X.toarray(), expected)
+    y = [1, -1]
+    y.insert(place, 1)
+    np.testing.assert_array_equal(table.y, y)
+
+
+def test_a_width_that_is_learned_has_a_limit(tmp_path):
+    assert "Declare how many" in refusal(write(tmp_path / "a.svm", "1 1:1\n1 1000000000:1\n"))
 
 
 @pytest.mark.parametrize("text", ["1 1:7351x\n", "a,b\n7351,2\n", "\x00\x01"])
@@ -289,7 +329,7 @@ def test_an_unknown_ending_lists_the_known_ones(tmp_path):
 
 def test_a_folder_is_no_file(tmp_path):
     (tmp_path / "a.csv").mkdir()
-    assert "could not be read as CSV" in refusal(tmp_path / "a.csv")
+    assert "not an ordinary file" in refusal(tmp_path / "a.csv")
 
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
@@ -331,4 +371,5 @@ def test_parts_of_different_width_are_refused(tmp_path):
 
 
 def test_no_reader_unpickles():
-    assert "allow_pickle=True" not in Path(files.__file__).read_text(encoding="utf-8")
+    for path in Path(files.__file__).parent.glob("*.py"):
+        assert "allow_pickle=True" not in path.read_text(encoding="utf-8")

@@ -181,7 +181,7 @@ def test_predict_refuses_missing_values_and_wrong_widths(monkeypatch):
     [
         (b"\x80\x04garbage", "not valid JSON"),
         (b"{}", "not a dpsparse model"),
-        (b'{"format": "dpsparse-model", "version": 99}', "reads version 1"),
+        (b'{"format": "dpsparse-model", "version": 99}', "reads versions 1 and 2"),
         (b'{"format": "dpsparse-model", "version": 1, "class": "SparseRegressor"}', "damaged"),
     ],
 )

@@ -20,12 +20,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import scipy.sparse as sp
 
-from ..data.block import Block, Mask
+from ..data.block import Block, Mask, Matrix
 from ..data.draws import Draw
 from ..data.kernels import plain
 from ..data.lattice import Lattice
-from ..data.personal import PIECE_ENTRIES, pieces, whole_rows
+from ..data.personal import PIECE_ENTRIES, pieces, sparse_rows, whole_rows
 from ..data.shard import FEW, Factors, Shard
 from ..data.slopes import exact_gradient, slopes
 from ..facts import Clip, Vector
@@ -101,14 +102,27 @@ def change_exact(question: GradientChange, shards: Sequence[Shard], loss: Loss, 
 
 
 def contributions(
-    question: Gradient, shard: Shard, loss: Loss, chosen: Mask, entries: int = PIECE_ENTRIES
-) -> Iterator[Vector]:
-    """Gradients of the chosen rows, each held within its clip, some rows at a time: **private**, for local randomisers."""
+    question: Gradient,
+    shard: Shard,
+    loss: Loss,
+    chosen: Mask,
+    entries: int = PIECE_ENTRIES,
+    *,
+    sparse: bool = False,
+) -> Iterator[Matrix]:
+    """Gradients of the chosen rows, each held within its clip, some rows at a time: **private**, for local randomisers.
+
+    `sparse`: rows that are stored sparse and unshifted come as CSR matrices.
+    """
     lattice, clip = shard.lattice, question.clip
     for block in shard.chosen(chosen):
         for piece in pieces(block, lattice.facts.dimension, entries):
-            factor = factors(piece, lattice, slopes(loss, shard.margin(piece, question.w), piece), clip)
-            yield whole_rows(piece, lattice) * (factor * (clip.norm / lattice.record_units))[:, None]
+            held = factors(piece, lattice, slopes(loss, shard.margin(piece, question.w), piece), clip)
+            factor = held * (clip.norm / lattice.record_units)
+            if sparse and piece.sparse and not lattice.shifted:
+                yield sp.csr_matrix(sp.diags(factor) @ sparse_rows(piece, lattice))
+            else:
+                yield whole_rows(piece, lattice) * factor[:, None]
 
 
 # ------------------------------------------------------------------------------------------------ factors

@@ -88,6 +88,8 @@ def _of_estimator(
         "verbose": False,
         "ledger": None,
         "dataset": None,
+        "label": None,
+        "run_id": None,
         "keep_path": False,
     }
     if "statement_" in vars(estimator):  # the recipe that a rule picked for the data, and not for made-up worlds

@@ -1,4 +1,4 @@
-"""Command line: ``dpsparse demo | dictionary | fit | predict | plan | ledger | audit``.
+"""Command line: ``dpsparse demo | dictionary | fit | predict | plan | show | ledger | audit``.
 
 Commands import what is heavy when they run, so that ``--help`` is quick.
 """
@@ -14,6 +14,7 @@ from .fit import fit
 from .ledger import ledger
 from .plan import plan
 from .predict import predict
+from .show import show
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -21,7 +22,8 @@ from .predict import predict
 def main() -> None:
     """Sparse models on sensitive, high-dimensional data under differential privacy.
 
-    Every command takes --help, which shows an example, and --json, which prints one JSON object to standard output.
+    Every command takes --help, which shows an example, and --json, which prints one JSON object to standard
+    output: the result, or {"error": {"kind", "message", "exit_code"}}.
 
     \b
     Exit codes:
@@ -34,7 +36,7 @@ def main() -> None:
     """
 
 
-for _command in (demo, dictionary, fit, predict, plan, ledger, audit):
+for _command in (demo, dictionary, fit, predict, plan, show, ledger, audit):
     main.add_command(_command)
 
 __all__ = ["main"]

@@ -12,8 +12,8 @@ from .exits import Refusal
 from .output import waiting
 
 if TYPE_CHECKING:
-    from ..readers.files import Table
-    from ..tables import Dictionary, Effect
+    from ..readers.table import Table
+    from ..tables import Dictionary
 
 dictionary_option = click.option(
     "--dictionary",
@@ -71,24 +71,13 @@ def keep(model: Any, dictionary: Dictionary) -> None:
     model.statement_ = replace(model.statement_, assumptions=assumed)
 
 
-def in_units(model: Any) -> tuple[Effect, ...]:
-    """Coefficients of a model in the units of its dictionary; those that are zero are left out."""
-    import numpy as np
-
-    from ..tables import TableEncoder
-    from ..tables.units import INTERCEPT
-
-    found = TableEncoder(model.dictionary_).decode(model.coef_, model.intercept_)
-    return tuple(effect for effect in found if effect.column == INTERCEPT or np.any(effect.coefficient))
-
-
 def encode(path: Path, dictionary: Dictionary, visible: bool, *, target: bool) -> Table:
     """The rows of a file, encoded; with their targets where asked for. Wrong columns are named all at once."""
     import numpy as np
     import scipy.sparse as sp
 
     from ..readers.columns import blocks, header
-    from ..readers.files import Table
+    from ..readers.table import Table
     from ..tables import DictionaryError, TableEncoder, Target
 
     names = header(path)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .fit import brief, run
+from .describe import brief
+from .fit import run
 from .options import json_option
 from .output import as_json as print_json
 from .output import check_folder, progress, writing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 from typing import Any
 
 import click
@@ -41,11 +42,35 @@ class Violated(Refusal):
     exit_code = 6
 
 
+#: Where a context keeps whether JSON was asked for, and whether it was printed.
+_WANTED, _PRINTED = "dpsparse.json.wanted", "dpsparse.json.printed"
+
+
+def note_json() -> None:
+    """Remember that this command has printed its JSON object: an error then prints no second one."""
+    ctx = click.get_current_context(silent=True)
+    if ctx is not None:
+        ctx.meta[_PRINTED] = True
+
+
 class Commands(click.Group):
-    """A group whose commands refuse in a sentence instead of a traceback."""
+    """A group whose commands refuse in a sentence instead of a traceback; with ``--json``, in an object as well."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Remember whether JSON was asked for, before an argument can be refused."""
+        ctx.meta.setdefault(_WANTED, "--json" in args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
+        try:
+            return self._refusing(ctx)
+        except click.ClickException as error:
+            if ctx.parent is None and ctx.meta.get(_WANTED) and not ctx.meta.get(_PRINTED):
+                click.echo(json.dumps({"error": _error(error)}, indent=2))
+            raise
+
+    def _refusing(self, ctx: click.Context) -> Any:
         from ..privacy.errors import BudgetError, LedgerNotWrittenError, LedgerTamperedError
 
         try:
@@ -76,6 +101,13 @@ class Commands(click.Group):
             raise Refusal(_first_line(error)) from None
 
 
+def _error(error: click.ClickException) -> dict[str, Any]:
+    """An error as plain values: what standard error says in words."""
+    kind = type(error).__name__ if isinstance(error, Refusal) else "Refusal"
+    return {"kind": kind, "message": error.format_message(), "exit_code": error.exit_code}
+
+
 def _first_line(error: Exception) -> str:
-    """What an error says, without the advice that libraries print below it."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    """What an error says, without the advice that libraries print below it, and with the notes that were added to it."""
+    said = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return "\n".join([said, *vars(error).get("__notes__", [])])

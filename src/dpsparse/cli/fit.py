@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .declared import apply, dictionary_option, encode, in_units, keep
-from .exits import Refusal
+from .declared import apply, dictionary_option, encode, keep
+from .describe import describe, summary
+from .exits import NotWritten, Refusal
 from .inputs import kind_of, read
 from .options import json_option, make_estimator, model_options
 from .output import as_json as print_json
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..estimators.linear import SparseLinear
-    from ..privacy import Statement
-    from ..readers.files import Table
+    from ..readers.table import Table
 
 
 @click.command()
@@ -31,15 +31,20 @@ if TYPE_CHECKING:
 @click.option("--n-rows", type=int, help="Public number of rows; required for --adjacency add-remove.")
 @click.option("--n-features", type=int, help="Public number of features; required for svmlight files.")
 @click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
-@click.option("--ledger", help="Address of a ledger that is charged, such as sqlite:///budget.db; needs --dataset.")
+@click.option(
+    "--ledger",
+    help="Address of a ledger that is charged, such as sqlite:///budget.db; needs --dataset. Default: DPSPARSE_LEDGER.",
+)
 @click.option("--dataset", help="Name of this data in the ledger.")
+@click.option("--label", help="What the ledger's entry is called. Default: the recipe.")
+@click.option("--run-id", help="Names this run in the ledger: a retry with the same name does not pay twice.")
 @click.option("--seed", type=int, help="For tests only: a fit with a seed is NOT private.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     default=Path("model.json"),
     show_default=True,
-    help="Where the model is saved; an older file is replaced.",
+    help="Where the model is saved; an older model is replaced, and no other file.",
 )
 @json_option
 def fit(
@@ -66,7 +71,7 @@ def fit(
           --classes no,yes --row-norm 1 --out smoker.json
       dpsparse fit patients.csv --dictionary patients.yaml --epsilon 2
     """
-    check_model_file(out, [data, *_ledger_file(options["ledger"])])
+    check_model_file(out, _inputs(data, dictionary_file, options["ledger"], options["dataset"]))
     dictionary = apply(dictionary_file, options)
     if dictionary is not None and target is not None:
         raise Refusal("the dictionary names the target. Leave --target out.")
@@ -76,48 +81,55 @@ def fit(
     _check_surroundings(model)
     with progress(as_json) as visible:
         labels = options["task"] == "classification"
+        declared = options["classes"] is not None and dictionary is None
         if dictionary is not None:
             table = encode(data, dictionary, visible, target=True)
         else:
-            table = _read(data, visible, target=target, n_features=n_features, labels=labels, zero_based=zero_based)
-        if options["classes"] is not None:
+            form = {"labels": labels, "text_labels": declared, "zero_based": zero_based}
+            table = _read(data, visible, target=target, n_features=n_features, **form)
+        y = table.y
+        if declared:
             import numpy as np
 
-            model.set_params(classes=_like(np.asarray(table.y), options["classes"]))
-        run(model, table.X, table.y, table.feature_names, visible)
+            classes = _declared(options["classes"])
+            model.set_params(classes=classes)
+            y = _labelled(np.asarray(y), classes)
+        run(model, table.X, y, table.feature_names, visible)
     del table
     if dictionary is not None:
         keep(model, dictionary)
     # the answers are paid for: they are printed even where they cannot be saved
     failure = _save(model, out)
     if as_json:
-        units = {} if dictionary is None else {"in_units": [vars(effect) for effect in in_units(model)]}
-        print_json({**summary(model), **units, "model": None if failure else out})
+        print_json({**summary(model), "model": None if failure else out})
     else:
-        click.echo(brief(model.statement_))
-        click.echo(_features(model))
-        if dictionary is not None:
-            click.echo("\n".join(["In the units of the table:", *(f"  {effect}" for effect in in_units(model))]))
+        click.echo(describe(model))
         if failure is None:
             click.echo(f"Saved: {out}")
     if failure is not None:
         raise failure
 
 
-def _ledger_file(address: str | None) -> list[Path]:
-    """The file that holds a ledger, where one does."""
-    head = "sqlite:///"
-    return [Path(address.removeprefix(head))] if address is not None and address.startswith(head) else []
+def _inputs(data: Path, dictionary: Path | None, address: str | None, dataset: str | None) -> list[Path]:
+    """Files that a fit reads."""
+    from .. import Ledger
+    from ..ledger.address import has_default
+
+    charged = address is not None or (dataset is not None and has_default())
+    book = Ledger(address).file if charged else None
+    return [file for file in (data, dictionary, book) if file is not None]
 
 
 def _check_ledger(address: str | None, dataset: str | None) -> None:
     """Refuse a ledger that cannot be charged, before a file is read."""
-    if (address is None) != (dataset is None):
-        raise Refusal("--ledger and --dataset belong together. Give both, or neither.")
-    if address is not None and dataset is not None:
-        from .. import Ledger
+    if address is None and dataset is None:
+        return
+    from .. import Ledger
+    from ..ledger.address import has_default
 
-        Ledger(address).remaining(dataset)
+    if dataset is None or (address is None and not has_default()):
+        raise Refusal("--ledger and --dataset belong together. Give both, or neither.")
+    Ledger(address).remaining(dataset)
 
 
 def _check_surroundings(model: SparseLinear) -> None:
@@ -158,79 +170,47 @@ def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None
         model.feature_names_in_ = np.array(names, dtype=object)
 
 
-def brief(statement: Statement, most: int = 6) -> str:
-    """A statement with at most so many of its asks; a schedule makes them many, and the saved model has them all."""
-    lines = str(statement).splitlines()
-    asks = [i for i, line in enumerate(lines) if line.startswith("  - ")]
-    if len(asks) > most:
-        hidden = asks[most:]
-        lines[hidden[0]] = f"  - {len(hidden)} {'more ' if most else ''}noisy answers, listed in the saved model"
-        lines = [line for i, line in enumerate(lines) if i not in hidden[1:]]
-    return "\n".join(lines)
-
-
 def _save(model: SparseLinear, out: Path) -> Refusal | None:
+    from ..privacy.errors import DataError
+
     try:
         with writing(out):
             model.save(out)
     except Refusal as refusal:
         return refusal
+    except DataError as refusal:  # another file has come there since
+        return NotWritten(str(refusal))
     return None
 
 
-def _like(y: NDArray[np.generic], classes: list[str]) -> list[str] | list[float]:
-    """The declared classes in the type of the labels."""
-    if y.dtype.kind not in "biuf":
-        return classes
+def _declared(classes: list[str]) -> list[str] | list[float]:
+    """The declared classes: numbers if all of them are, otherwise text. The data has no say in it."""
     try:
         numbers = [float(c) for c in classes]
     except ValueError:
-        raise Refusal(
-            "--classes names labels, but the target holds numbers. List the numbers that stand for them."
-        ) from None
+        return classes
     return [int(c) if c.is_integer() else c for c in numbers]
 
 
-def summary(model: SparseLinear) -> dict[str, Any]:
-    """A fitted model as plain values."""
+def _labelled(y: NDArray[np.generic], classes: list[str] | list[float]) -> NDArray[np.generic]:
+    """Labels in the type of the declared classes; one that is none of them becomes a label outside, whose record counts as empty."""
     import numpy as np
 
-    coef = np.atleast_2d(model.coef_)
-    names = vars(model).get("feature_names_in_")
-    classes = vars(model).get("classes_")
-    selected = []
-    for j in model.support_:
-        values = coef[:, j].tolist()
-        selected.append(
-            {
-                "feature": int(j) if names is None else str(names[j]),
-                "index": int(j),
-                "coefficient": values[0] if len(values) == 1 else values,
-            }
-        )
-    return {
-        "recipe": model.statement_.recipe,
-        "n_features": int(model.n_features_in_),
-        "classes": None if classes is None else classes.tolist(),
-        "intercept": _scalar(np.asarray(model.intercept_).ravel().tolist()),
-        "selected": selected,
-        "statement": model.statement_.to_dict(),
-    }
+    declared = np.asarray(classes)
+    if declared.dtype.kind not in "biuf":
+        if y.dtype.kind in "biuf":
+            raise Refusal(
+                "--classes names labels, but the file stores the target as numbers. List the numbers that stand for them."
+            )
+        outside = max(declared.tolist(), key=len) + "."  # longer than every class
+        return np.where(np.isin(y, declared), y, outside)
+    if y.dtype.kind not in "biuf":
+        y = np.array([_as_number(v) for v in y.tolist()])
+    return np.where(np.isin(y, declared), y, declared.max() + 1).astype(declared.dtype)
 
 
-def _scalar(values: list[float]) -> float | list[float]:
-    return values[0] if len(values) == 1 else values
-
-
-def _features(model: SparseLinear) -> str:
-    content = summary(model)
-    selected = content["selected"]
-    several = isinstance(content["intercept"], list)
-    head = f"{len(selected)} of {content['n_features']} features selected"
-    lines = [head + (f"; one column for each of {content['classes']}:" if several else ":")]
-    width = max([len(str(f["feature"])) for f in selected] + [len("intercept")])
-    rows = [(f["feature"], f["coefficient"]) for f in selected] + [("intercept", content["intercept"])]
-    for name, value in rows:
-        values = value if isinstance(value, list) else [value]
-        lines.append(f"  {name!s:<{width}} " + " ".join(f"{v:12.6g}" for v in values))
-    return "\n".join(lines)
+def _as_number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")

@@ -9,7 +9,7 @@ from .exits import Refusal
 from .output import waiting
 
 if TYPE_CHECKING:
-    from ..readers.files import Table
+    from ..readers.table import Table
 
 
 def kind_of(path: Path) -> str | None:
@@ -30,5 +30,7 @@ def read(path: Path, visible: bool, **options: Any) -> Table:
         table = read_table(path, **options)
         for values in (table.X.data if sp.issparse(table.X) else table.X, table.y):
             if values is not None and values.dtype.kind == "f" and not np.all(np.isfinite(values)):
-                raise Refusal(f"{path} holds missing or infinite values. Fill or drop them first.")
+                raise Refusal(
+                    f"{path} holds missing or infinite values, or cells that are no numbers. Fill or drop them first."
+                )
     return table

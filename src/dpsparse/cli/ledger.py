@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .citation import citation_in
+from .exits import Refusal
 from .options import json_option
 from .output import as_json as print_json
 from .output import check_file, write_text
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 def ledger() -> None:
     """Open, read and check durable privacy budgets.
 
-    ADDRESS is sqlite:///budget.db (a file beside you), sqlite:////full/path.db, or postgresql://user@host:port/database.
+    ADDRESS is sqlite:///budget.db (a file beside you), sqlite:////full/path.db, or postgresql://user@host:port/database. Where it
+    is left out, the environment variable DPSPARSE_LEDGER names it.
 
     \b
     Example:
@@ -32,8 +35,7 @@ def ledger() -> None:
 
 
 @ledger.command()
-@click.argument("address")
-@click.argument("dataset")
+@click.argument("place", nargs=-1, metavar="[ADDRESS] DATASET")
 @click.option("--epsilon", type=float, required=True, help="Total that all fits together may spend.")
 @click.option("--delta", type=float, required=True, help="Total delta; well below 1/n. 0 allows pure fits only.")
 @click.option(
@@ -48,7 +50,7 @@ def ledger() -> None:
 )
 @json_option
 def create(
-    address: str, dataset: str, epsilon: float, delta: float, adjacency: str, kind: str | None, as_json: bool
+    place: tuple[str, ...], epsilon: float, delta: float, adjacency: str, kind: str | None, as_json: bool
 ) -> None:
     """Open DATASET with a total budget; makes the ledger if there is none, and never sets a budget anew.
 
@@ -58,20 +60,25 @@ def create(
     """
     from .. import Ledger
 
+    address, dataset = _place(place)
+    if dataset is None:
+        raise Refusal("no dataset was named. Write its name after the address.")
     book = Ledger(address)
     book.create(dataset, epsilon, delta, adjacency, kind=kind)
     if as_json:
         print_json(_dataset(book, dataset))
     else:
-        click.echo(f"Opened {dataset!r} with a total of {book.total(dataset)} under {adjacency}.")
+        click.echo(f"Opened {dataset.strip()!r} with a total of {book.total(dataset)} under {adjacency}.")
 
 
 @ledger.command()
-@click.argument("address")
-@click.argument("dataset", required=False)
+@click.argument("place", nargs=-1, metavar="[ADDRESS] [DATASET]")
 @json_option
-def show(address: str, dataset: str | None, as_json: bool) -> None:
-    """Show what was spent and what is left, for one DATASET with its entries, or for all.
+def show(place: tuple[str, ...], as_json: bool) -> None:
+    """Show used capacity, odometer and what is left, for one DATASET with its entries, or for all.
+
+    Used capacity is the smallest total that would have taken the same fits. It measures the budget and is no promise: the total is. The
+    odometer bounds what was lost so far, whenever it is read.
 
     \b
     Examples:
@@ -80,6 +87,7 @@ def show(address: str, dataset: str | None, as_json: bool) -> None:
     """
     from .. import Ledger
 
+    address, dataset = _place(place)
     book = Ledger(address)
     names = book.datasets() if dataset is None else (dataset,)
     found = [_dataset(book, name, entries=dataset is not None) for name in names]
@@ -91,10 +99,10 @@ def show(address: str, dataset: str | None, as_json: bool) -> None:
 
 
 @ledger.command()
-@click.argument("address")
+@click.argument("address", required=False)
 @click.option("--out", type=click.Path(path_type=Path), help="Write a file instead of printing.")
 @json_option
-def export(address: str, out: Path | None, as_json: bool) -> None:
+def export(address: str | None, out: Path | None, as_json: bool) -> None:
     """Write the whole ledger as JSON, with its head: a copy to keep elsewhere.
 
     \b
@@ -117,41 +125,82 @@ def export(address: str, out: Path | None, as_json: bool) -> None:
 
 
 @ledger.command()
-@click.argument("address")
+@click.argument("address", required=False)
 @click.option("--head", help="A hash that was kept elsewhere; it must be part of the chain.")
+@click.option(
+    "--model",
+    type=click.Path(path_type=Path),
+    help="A saved model: its entry must be in this ledger, count, and have paid for what the model states.",
+)
 @json_option
-def verify(address: str, head: str | None, as_json: bool) -> None:
+def verify(address: str | None, head: str | None, model: Path | None, as_json: bool) -> None:
     """Check the chain of hashes and compute every price again. Exit code 5 if something is wrong.
 
     \b
-    Example:
+    Examples:
       dpsparse ledger verify sqlite:///budget.db --head 3f1c...
+      dpsparse ledger verify sqlite:///budget.db --model model.json
     """
     from .. import Ledger
 
-    found = Ledger(address).verify(head)
+    book = Ledger(address)
+    cited = None if model is None else citation_in(model)
+    found = book.verify(head)
+    content: dict[str, Any] = {
+        "verified": True,
+        "events": found.events,
+        "datasets": found.datasets,
+        "head": found.head,
+    }
+    lines = [f"In order: {found.events} events on {found.datasets} datasets. Head: {found.head}"]
+    if cited is not None:
+        entry = cited.check(book)
+        content["model"] = {"dataset": entry.dataset, "entry": entry.number, "status": entry.status}
+        lines.append(f"{model} was paid for by entry {entry.number} of dataset {entry.dataset!r} ({entry.status}).")
     if as_json:
-        print_json({"verified": True, "events": found.events, "datasets": found.datasets, "head": found.head})
+        print_json(content)
     else:
-        click.echo(f"In order: {found.events} events on {found.datasets} datasets. Head: {found.head}")
+        click.echo("\n".join(lines))
+
+
+def _place(words: tuple[str, ...]) -> tuple[str | None, str | None]:
+    """An address and a dataset, of which either may be missing. Words are not quoted: one of them may hold a password."""
+    if len(words) > 2:
+        raise Refusal("too many words were given: expected an address and the name of a dataset.")
+    if len(words) == 2:
+        return words[0], words[1]
+    if not words or "://" in words[0]:
+        return (words[0] if words else None), None
+    from ..ledger.address import has_default
+
+    return (None, words[0]) if has_default() else (words[0], None)
 
 
 def _dataset(book: Ledger, name: str, entries: bool = True) -> dict[str, Any]:
     state = book.describe(name)
-    spent, left = book.spent(name), book.remaining(name)
+    spent, left, read = book.spent(name), book.remaining(name), book.odometer(name)
     content = {
-        "dataset": name,
+        "dataset": name.strip(),
         "epsilon": state.epsilon,
         "delta": state.delta,
         "adjacency": str(state.adjacency),
         "kind": state.kind,
         "spent": {"epsilon": spent.epsilon, "delta": spent.delta},
+        "used": spent.epsilon / state.epsilon,
+        "odometer": {"epsilon": read.epsilon, "delta": read.delta},
         "remaining": {"epsilon": left.epsilon, "delta": left.delta},
         "live": state.live,
     }
     if entries:
         content["entries"] = [
-            {"entry": e.number, "time": e.time, "label": e.label, "status": e.status, "epsilon": e.epsilon(state.delta)}
+            {
+                "entry": e.number,
+                "time": e.time,
+                "label": e.label,
+                "run_id": e.run_id,
+                "status": e.status,
+                "epsilon": e.epsilon(state.delta),
+            }
             for e in book.entries(name)
         ]
     return content
@@ -162,11 +211,11 @@ def _text(content: dict[str, Any]) -> str:
     lines = [
         f"{content['dataset']}: total ({content['epsilon']:.6g}, {content['delta']:.3g}) under {content['adjacency']}, "
         f"counted by {content['kind'] or 'the first fit, not made yet'}",
-        f"  spent     epsilon = {content['spent']['epsilon']:.6g} {at}, by {content['live']} fits",
-        f"  remaining epsilon = {content['remaining']['epsilon']:.6g} {at}, for one all-Gaussian fit",
+        f"  used capacity  epsilon = {content['spent']['epsilon']:.6g} {at} ({100 * content['used']:.3g} %), by {content['live']} fits",
+        f"  odometer       epsilon = {content['odometer']['epsilon']:.6g} {at}: a bound on what was lost so far",
+        f"  remaining      epsilon = {content['remaining']['epsilon']:.6g} {at}, for one all-Gaussian fit",
     ]
-    lines += [
-        f"  {e['entry']:>6}  {e['time']}  {e['status']:<8}  {e['epsilon']:10.4g}  {e['label']}"
-        for e in content.get("entries", [])
-    ]
+    for e in content.get("entries", []):
+        run = "" if e["run_id"] is None else f"  run {e['run_id']}"
+        lines.append(f"  {e['entry']:>6}  {e['time']}  {e['status']:<8}  {e['epsilon']:10.4g}  {e['label']}{run}")
     return "\n".join(lines)

@@ -6,45 +6,62 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import click
 
-from .exits import NotWritten
+from .exits import NotWritten, note_json
+
+#: What an SQLite file begins with.
+SQLITE = b"SQLite format 3\0"
 
 
 def as_json(content: Mapping[str, object]) -> None:
     """Print one JSON object; numbers that are not finite become null."""
     from ..plain import plain
 
+    note_json()
     click.echo(json.dumps(plain(content), indent=2, allow_nan=False))
 
 
-def check_file(path: Path, option: str = "--out") -> None:
-    """Refuse an output file that could not be written, before there is anything to write."""
-    if path.exists() and not path.is_file():
+def check_file(path: Path, option: str = "--out", inputs: Iterable[Path] = ()) -> None:
+    """Refuse an output file that could not be written, before there is anything to write; also one that is an input, or a ledger."""
+    from ..regular_files import same_file
+
+    try:
+        there = os.path.lexists(path)
+        ordinary = path.is_file()
+    except (OSError, ValueError):
+        raise NotWritten(f"{str(path)!r} is no name for a file. Choose another {option}.") from None
+    if there and not ordinary:
         raise NotWritten(f"{path} is not an ordinary file. Choose another {option}.")
+    if any(same_file(path, given) for given in inputs):
+        raise NotWritten(f"{path} is read by this command, so it is not replaced. Choose another {option}.")
+    if ordinary and _starts_with(path, SQLITE):
+        raise NotWritten(f"{path} is a database, perhaps a ledger, so it is not replaced. Choose another {option}.")
     check_folder(path.parent, option)
 
 
-def check_model_file(path: Path, inputs: Sequence[Path], option: str = "--out") -> None:
-    """Refuse an output that could not be written, that is one of the inputs, or that would replace something else than a model.
+def check_model_file(path: Path, inputs: Iterable[Path] = ()) -> None:
+    """The same for a model, which replaces nothing but a model."""
+    from ..estimators.model_file import check_replaceable
+    from ..privacy.errors import DataError
 
-    Called before anything is read or paid.
-    """
-    check_file(path, option)
-    if not path.exists():
-        return
-    if any(other.exists() and path.samefile(other) for other in inputs):
-        raise NotWritten(
-            f"{path} is read by this command and would be replaced by its result. Choose another {option}."
-        )
-    with path.open("rb") as file:
-        start = file.read(200)
-    if start.strip() and b'"dpsparse-model"' not in start:
-        raise NotWritten(f"{path} exists and is not a dpsparse model; it is not replaced. Choose another {option}.")
+    check_file(path, inputs=inputs)
+    try:
+        check_replaceable(path)
+    except DataError as refusal:
+        raise NotWritten(str(refusal)) from None
+
+
+def _starts_with(path: Path, head: bytes) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(head)) == head
+    except OSError:
+        return False
 
 
 def check_folder(folder: Path, option: str = "--out") -> None:
@@ -70,22 +87,10 @@ def writing(path: Path, option: str = "--out") -> Iterator[None]:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file that appears whole or not at all."""
+    from ..regular_files import write_whole
+
     with writing(path):
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-                file.write(text)
-            os.chmod(name, 0o666 & ~_umask())
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        write_whole(path, text)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..facts import Facts, Vector
 from ..losses import Loss
@@ -35,6 +36,12 @@ def whole_rows(block: Block, lattice: Lattice) -> Vector:
     out[:, : lattice.facts.n_features] = plain.shifted_columns(block, lattice, np.arange(lattice.facts.n_features))
     out[:, lattice.facts.n_features :] = lattice.height
     return out
+
+
+def sparse_rows(block: Block, lattice: Lattice) -> sp.csr_matrix:
+    """As `whole_rows`, for rows that are stored sparse and unshifted."""
+    constant = sp.csr_matrix(np.full((block.y.size, lattice.facts.free), lattice.height))
+    return sp.csr_matrix(sp.hstack([block.x.astype(float), constant]))
 
 
 def targets_of(shards: Sequence[Shard]) -> Vector:

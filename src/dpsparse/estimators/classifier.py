@@ -26,7 +26,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
     Parameters
     ----------
     epsilon, delta, budget, sparsity, row_norm, feature_bound, feature_center, recipe, penalty, alpha, l1_ratio, box, \
-adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, accept, random_state, verbose
+adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, label, run_id, accept, random_state, verbose
         As in `SparseRegressor`.
     loss : Loss or None
         None: logistic loss.
@@ -78,6 +78,8 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, acce
         noise: str = "lattice",
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
+        label: str | None = None,
+        run_id: str | None = None,
         accept: tuple[str, ...] = (),
         random_state: Seed = None,
         verbose: bool = False,
@@ -104,6 +106,8 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, acce
         self.noise = noise
         self.ledger = ledger
         self.dataset = dataset
+        self.label = label
+        self.run_id = run_id
         self.accept = accept
         self.random_state = random_state
         self.verbose = verbose

@@ -17,6 +17,7 @@ from ..data.bounds import read_bounds
 from ..data.declared import declared_bounds
 from ..facts import Vector
 from ..fits import FitRequest, Fitted, Matrix, Targets, fit, prepare, read_targets
+from ..ledger import LedgerArgument
 from ..oracle import Path
 from ..privacy import Statement
 from ..tables.carrier import carried_bounds
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 class SparseLinear(BaseEstimator):  # type: ignore[misc]
     """Base of both estimators; not for direct use."""
+
+    ledger = LedgerArgument()
 
     coef_: Vector
     intercept_: Vector | float

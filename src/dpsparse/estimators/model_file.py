@@ -4,26 +4,50 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import re
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path as FilePath
+from typing import Any
 
 import numpy as np
 
 from .. import losses, recipes
 from ..plain import Json, plain
 from ..privacy import Budget, DataError, Statement
+from ..privacy.errors import ModelEditedError
+from ..regular_files import open_regular, parse_json, read_bytes, write_whole
 from ..tables import Dictionary
 from .linear import SparseLinear
+from .model_schema import SchemaError, check, digest
+from .unknown_recipe import UnknownRecipe
 
 FORMAT = "dpsparse-model"
-VERSION = 1
+VERSION = 2
+#: Files beyond are not read unless the caller says so: about eight million coefficients.
+LARGEST_BYTES = 2**28
+#: A file that is to be replaced may have any size; only its first bytes are looked at.
+LARGEST_HEAD_OF, HEAD = 2**62, 200
+STARTS = re.compile(rb'\s*\{\s*"format"\s*:\s*"dpsparse-model"')
+#: Arguments that say how a fit is paid for: they belong to the session, and the entry that paid is in the statement.
+PAYING = ("ledger", "dataset", "label", "run_id")
+#: What the statement of a model begins with whose digest does not fit.
+EDITED = "the model file was edited after it was saved, or has no digest: nothing in it, this statement included, can be relied on"
 
 
 def save(model: SparseLinear, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model; the file appears whole or not at all."""
+    """Write a fitted model; the file appears whole or not at all.
+
+    Raises
+    ------
+    DataError
+        If there is another file that is no model, or a coefficient is not finite, which JSON has no word for.
+    """
     coef = np.atleast_2d(model.coef_)
+    if not (np.all(np.isfinite(coef)) and np.all(np.isfinite(model.intercept_))):
+        raise DataError("the model has coefficients that are not finite, and a model file holds finite numbers only.")
     row, column = np.nonzero(coef)
-    content = {
+    content: dict[str, Json] = {
         "format": FORMAT,
         "version": VERSION,
         "class": type(model).__name__,
@@ -33,99 +57,158 @@ def save(model: SparseLinear, path: str | os.PathLike[str]) -> None:
         "classes": plain(model.classes_) if hasattr(model, "classes_") else None,
         "coef": {
             "shape": list(model.coef_.shape),
-            "row": row.tolist(),
-            "column": column.tolist(),
+            "row": plain(row),
+            "column": plain(column),
             "value": coef[row, column].tolist(),
         },
         "intercept": np.asarray(model.intercept_).tolist(),
         "statement": model.statement_.to_dict(),
-        "dictionary": model.dictionary_.to_dict() if "dictionary_" in vars(model) else None,
+        "dictionary": plain(model.dictionary_.to_dict()) if "dictionary_" in vars(model) else None,
     }
-    target = FilePath(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1, allow_nan=False)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
-        raise
+    content["digest"] = digest(content)
+    write_whole(path, json.dumps(content, indent=1, allow_nan=False), check_replaceable)
 
 
-def load(path: str | os.PathLike[str]) -> SparseLinear:
+def check_replaceable(path: FilePath) -> None:
+    """Refuse to replace anything but a model: not data, not a ledger, not a file of somebody else."""
+    if not os.path.lexists(path):
+        return
+    with open_regular(path, LARGEST_HEAD_OF, "a dpsparse model that may be replaced") as file:
+        head = file.read(HEAD)
+    if head and not STARTS.match(head):
+        raise DataError(
+            f"{path} exists and is not a dpsparse model, so it is not replaced. Choose another name, or remove the file first."
+        )
+
+
+def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = LARGEST_BYTES) -> SparseLinear:
     """Read a model that `save` wrote.
+
+    The file ends with a digest over all that it holds. A file whose digest does not fit was changed after it was saved, or
+    damaged: it is refused. The digest finds changes; whoever can write the file can also make a new digest, so it proves nothing about
+    who made the model. A ledger does: see the statement's `ledger`.
+
+    Parameters
+    ----------
+    path : str or Path
+    edited : bool
+        Load a file whose digest does not fit, or which has none (version 1), all the same; its statement then says so first.
+    largest : int
+        Files of more bytes are not read.
 
     Raises
     ------
+    FileNotFoundError
+        If there is no such file.
+    ModelEditedError
+        If the digest does not fit.
     DataError
         If the file is not a model of a version this release reads.
     """
-    from .classifier import SparseClassifier
-    from .regressor import SparseRegressor
-
+    content = _parts(path, largest)
+    sealed = content.get("digest") == digest(content)
+    if not (sealed or edited):
+        raise ModelEditedError(
+            f"{path} was edited after it was saved, or is damaged: its digest does not fit. Nothing in it can be relied on. "
+            "Get the original; dpsparse.load(path, edited=True) reads it all the same."
+        )
     try:
-        content = json.loads(FilePath(path).read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError):
+        model = _model(content)
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError, RecursionError) as error:
+        raise DataError(
+            f"{path} is a damaged dpsparse model ({type(error).__name__}). Save it again from the original."
+        ) from None
+    if not sealed:
+        model.statement_ = replace(model.statement_, caveats=(EDITED, *model.statement_.caveats))
+    return model
+
+
+def digest_in(path: str | os.PathLike[str], largest: int = LARGEST_BYTES) -> str | None:
+    """The digest that a model file names, whether it fits or not; None for files of version 1."""
+    named: str | None = _parts(path, largest).get("digest")
+    return named
+
+
+def _parts(path: str | os.PathLike[str], largest: int) -> dict[str, Any]:
+    """The content of a file whose form is right."""
+    text = read_bytes(path, largest, "a dpsparse model")
+    try:
+        content = parse_json(text.decode("utf-8"))
+    except ValueError:  # also bytes that are no text
         raise DataError(
             f"{path} is not a dpsparse model: it is not valid JSON. Save models with model.save(path)."
         ) from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise DataError(f"{path} is not a dpsparse model. Save models with model.save(path).")
-    if content.get("version") != VERSION:
+    version = content.get("version")
+    if isinstance(version, bool) or version not in (1, VERSION):
         raise DataError(
-            f"{path} has format version {content.get('version')!r}; this release reads version {VERSION}. Update dpsparse."
+            f"{path} has another format version; this release reads versions 1 and {VERSION}. Update dpsparse."
         )
-    known = {"SparseClassifier": SparseClassifier, "SparseRegressor": SparseRegressor}
     try:
-        params = dict(content["params"])
-        if isinstance(params.get("recipe"), dict):
-            fields = dict(params["recipe"])
-            params["recipe"] = recipes.get(fields.pop("recipe"))(**fields)
-        if isinstance(params.get("loss"), dict):
-            params["loss"] = losses.restored(params["loss"])
-        if isinstance(params.get("budget"), dict):
-            params["budget"] = Budget(**params["budget"])
-        for name in ("feature_bound", "accept"):
-            if isinstance(params.get(name), list):
-                params[name] = tuple(params[name])
-        model: SparseLinear = known[content["class"]](**params)
-        stored = content["coef"]
-        shape = tuple(stored["shape"])
-        coef = np.zeros(shape if len(shape) == 2 else (1, *shape))
-        coef[stored["row"], stored["column"]] = stored["value"]
-        model.coef_ = coef.reshape(shape)
-        intercept = np.asarray(content["intercept"], dtype=float)
-        model.intercept_ = intercept if intercept.ndim else float(intercept)
-        model.support_ = np.flatnonzero(np.any(np.atleast_2d(model.coef_) != 0, axis=0))
-        model.n_features_in_ = int(content["n_features_in"])
-        if content["feature_names_in"] is not None:
-            model.feature_names_in_ = np.asarray(content["feature_names_in"], dtype=object)
-        if content["classes"] is not None:
-            model.classes_ = np.asarray(content["classes"])
-        model.statement_ = Statement.from_dict(content["statement"])
-        if content.get("dictionary") is not None:
-            model.dictionary_ = Dictionary.from_dict(content["dictionary"]).require()
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+        check(content)
+    except SchemaError as error:
         raise DataError(
-            f"{path} is a damaged dpsparse model ({type(error).__name__}). Save it again from the original."
+            f"{path} is a damaged dpsparse model: {error} is not as it was saved. Save it again from the original."
         ) from None
+    return content
+
+
+def _model(content: Mapping[str, Any]) -> SparseLinear:
+    from .classifier import SparseClassifier
+    from .regressor import SparseRegressor
+
+    known = {"SparseClassifier": SparseClassifier, "SparseRegressor": SparseRegressor}
+    params = {name: value for name, value in content["params"].items() if name not in PAYING}
+    if isinstance(params.get("recipe"), dict):
+        params["recipe"] = _recipe(params["recipe"])
+    if isinstance(params.get("loss"), dict):
+        params["loss"] = losses.restored(params["loss"])
+    if isinstance(params.get("budget"), dict):
+        params["budget"] = Budget(**params["budget"])
+    for name in ("feature_bound", "accept"):
+        if isinstance(params.get(name), list):
+            params[name] = tuple(params[name])
+    model: SparseLinear = known[content["class"]](**params)
+    stored = content["coef"]
+    shape = tuple(stored["shape"])
+    coef = np.zeros(shape if len(shape) == 2 else (1, *shape))
+    coef[stored["row"], stored["column"]] = stored["value"]
+    model.coef_ = coef.reshape(shape)
+    intercept = np.asarray(content["intercept"], dtype=float)
+    model.intercept_ = intercept if intercept.ndim else float(intercept)
+    model.support_ = np.flatnonzero(np.any(np.atleast_2d(model.coef_) != 0, axis=0))
+    model.n_features_in_ = int(content["n_features_in"])
+    if content["feature_names_in"] is not None:
+        model.feature_names_in_ = np.asarray(content["feature_names_in"], dtype=object)
+    if content["classes"] is not None:
+        model.classes_ = np.asarray(content["classes"])
+    model.statement_ = Statement.from_dict(content["statement"])
+    if content.get("dictionary") is not None:
+        model.dictionary_ = Dictionary.from_dict(content["dictionary"]).require()
+        if model.dictionary_.output_bounds().lower.size != model.n_features_in_:
+            raise ValueError
     return model
+
+
+def _recipe(stored: dict[str, Json]) -> recipes.Recipe:
+    """The recipe with its settings, or a stand-in where this installation has none that takes them."""
+    settings: dict[str, Any] = dict(stored)
+    try:
+        return recipes.get(settings.pop("recipe"))(**settings)
+    except (KeyError, TypeError, ValueError):
+        return UnknownRecipe(stored=stored)
 
 
 def _params(model: SparseLinear) -> dict[str, Json]:
     params: dict[str, Json] = {}
     for name, value in {**model.get_params(deep=False), **model.plain_bounds()}.items():
-        if name == "ledger":
-            continue  # an object of the session
+        if name in PAYING:
+            continue
         if name == "loss" and value is not None:
             value = losses.stored(value)
         if name == "recipe" and not isinstance(value, str):
-            value = recipes.settings(value)
+            value = value.stored if isinstance(value, UnknownRecipe) else recipes.settings(value)
         if isinstance(value, Budget):
             value = {k: getattr(value, k) for k in ("epsilon", "delta", "rho", "mu")}
         params[name] = plain(value)

@@ -59,6 +59,9 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         ``exact`` draws discrete Gaussians through OpenDP: slower, no floating-point caveat.
     ledger, dataset
         A durable budget shared by many fits.
+    label, run_id : str or None
+        For the ledger, both public: what the entry is called (default: the recipe), and which run it pays for: a retry with the same run_id does
+        not pay twice.
     accept : tuple of str
         Names of assumptions that the user accepts.
     random_state : int or None
@@ -115,6 +118,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         noise: str = "lattice",
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
+        label: str | None = None,
+        run_id: str | None = None,
         accept: tuple[str, ...] = (),
         random_state: Seed = None,
         verbose: bool = False,
@@ -142,6 +147,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         self.noise = noise
         self.ledger = ledger
         self.dataset = dataset
+        self.label = label
+        self.run_id = run_id
         self.accept = accept
         self.random_state = random_state
         self.verbose = verbose

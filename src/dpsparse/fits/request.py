@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from .. import checks, recipes
 from ..data.bounds import read_bounds, read_center, read_target_bound
 from ..facts import Facts, Penalty, Vector
-from ..ledger import Ledger
-from ..ledger.payment import check_ledger
+from ..ledger import Ledger, check_ledger
 from ..losses import Logistic, Loss, Squared, proven, target_of
 from ..mechanisms.exact import require_opendp
 from ..privacy import Adjacency, AssumptionError, Budget, BudgetError, PrivacyError
@@ -187,6 +186,8 @@ class FitRequest:
     noise: str
     ledger: Ledger | None
     dataset: str | None
+    label: str | None
+    run_id: str | None
     accept: tuple[str, ...]
     random_state: Seed
     verbose: bool
@@ -197,7 +198,8 @@ class FitRequest:
         given = dict(arguments)
         recipe = recipes.make(given["recipe"])
         budget, ledger, sparsity = given["budget"], given["ledger"], given["sparsity"]
-        check_ledger(ledger, given["dataset"])
+        check_ledger(ledger, given["dataset"], given["label"], given["run_id"])
+        _refuse_unstorable(given)
         request = cls(
             classifies=classifies,
             epsilon=given["epsilon"],  # type: ignore[arg-type]
@@ -219,8 +221,10 @@ class FitRequest:
             start=given["start"],
             keep_path=bool(given["keep_path"]),
             noise=check_noise(given["noise"], given["random_state"]) if recipe.private else "lattice",  # type: ignore[arg-type]
-            ledger=None if ledger is None else Ledger.of(ledger),  # type: ignore[arg-type]
+            ledger=None if given["dataset"] is None else Ledger.of(ledger),  # type: ignore[arg-type]
             dataset=given["dataset"],  # type: ignore[arg-type]
+            label=given["label"],  # type: ignore[arg-type]
+            run_id=given["run_id"],  # type: ignore[arg-type]
             accept=tuple(given["accept"]),  # type: ignore[arg-type]
             random_state=given["random_state"],  # type: ignore[arg-type]
             verbose=bool(given["verbose"]),
@@ -278,6 +282,16 @@ class FitRequest:
                 f"recipe {recipe.name!r} rests on an assumption that must be accepted by name: accept={missing!r}. "
                 f"See dpsparse.recipes.describe({recipe.name!r})."
             )
+
+
+def _refuse_unstorable(given: Mapping[str, object]) -> None:
+    """Refuse numbers that are not finite, also in arguments that the fit does not use: a model file has no word for them.
+
+    They would come to light when the model is saved, after it was paid for.
+    """
+    for name, value in given.items():
+        if not checks.all_finite(value):
+            raise ValueError(f"{name} must hold finite numbers only: a model with others could not be saved.")
 
 
 def _penalty(given: Mapping[str, object]) -> Penalty:

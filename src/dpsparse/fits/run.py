@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ..facts import Vector
@@ -17,7 +17,7 @@ from .oracle import Matrix, Opened, Watcher, open_oracle
 from .prepare import Prepared, refuse_unguarded
 from .progress import ProgressBar, turns_of
 from .seed import warn_if_seeded
-from .statement import SIMULATED, complete, draft_fit
+from .statement import SIMULATED, charged_to, complete, draft_fit
 
 
 class OpenOracle(Protocol):
@@ -94,10 +94,19 @@ def fit(prepared: Prepared, X: Matrix, targets: Sequence[Vector], assumptions: S
     name = prepared.recipe.name
     bar = ProgressBar(name, turns_of(prepared.plan) * prepared.models, visible=request.verbose)
     with (
-        paying(request.ledger, request.dataset, prepared.bill, label=name, delta=prepared.delta) as payment,
+        paying(
+            request.ledger,
+            request.dataset,
+            prepared.bill,
+            label=name if request.label is None else request.label,
+            run_id=request.run_id,
+            delta=prepared.delta,
+        ) as payment,
         bar as watcher,
     ):
-        return run(prepared, X, targets, payment, watcher, draft=draft, randomness=randomness)
+        fitted = run(prepared, X, targets, payment, watcher, draft=draft, randomness=randomness)
+    # cited once more, now that the ledger has noted the end
+    return replace(fitted, statement=charged_to(fitted.statement, payment))
 
 
 def run(

@@ -1,8 +1,21 @@
 """Where spent budgets are kept: a chain of entries in a store, reservations before rows are read, payments."""
 
+from .address import default_address
+from .argument import LedgerArgument
 from .entries import Amount, Entry
 from .ledger import Ledger
 from .payment import Payment, check_ledger, paying, refuse_own_ledger
 from .reservation import Reservation
 
-__all__ = ["Amount", "Entry", "Ledger", "Payment", "Reservation", "check_ledger", "paying", "refuse_own_ledger"]
+__all__ = [
+    "Amount",
+    "Entry",
+    "Ledger",
+    "LedgerArgument",
+    "Payment",
+    "Reservation",
+    "check_ledger",
+    "default_address",
+    "paying",
+    "refuse_own_ledger",
+]

@@ -1,7 +1,9 @@
 r"""Events of a ledger, chained by hashes, and the SQL that stores of either kind share.
 
-Every event holds the hash of the one before it; the head holds the number of events and the last hash. An event that was
-edited, removed, added or moved breaks the chain, and so does a shorter chain, because the head still names the old end.
+Every event holds the hash of the one before it. The head holds the identity of the ledger, the number of events, the last hash, the number of
+the last event of each dataset, and a seal over all of this. Whoever reads or writes compares first: the head with its seal, the end of the
+chain with the head, and the dataset's last event with what the head says it is. Events are found by their number alone: there is no
+index that could hide one.
 
 What a chain without a secret key cannot show: somebody who may write the file and rebuilds *everything* after the place of
 an edit, head included. `verify` still recomputes every price, so the rebuilt entries must be honest bills; that entries
@@ -12,29 +14,29 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from ..accounting.costs.base import canonical
-from ..privacy.errors import LedgerError
+from ..privacy.errors import LedgerError, LedgerTamperedError
 
 #: Version of the tables and of what events hold.
-VERSION = 1
+VERSION = 2
 #: What stands before the first event.
 NOTHING = "0" * 64
 
 COLUMNS = "number, dataset, entry, what, body, previous, hash"
 EVENTS, HEAD = "dpsparse_ledger_events", "dpsparse_ledger_head"
+#: INTEGER PRIMARY KEY is the place of the row itself in SQLite, so that no second structure has to agree with the table.
 TABLES = (
-    f"CREATE TABLE {EVENTS} (number BIGINT PRIMARY KEY, dataset TEXT NOT NULL, entry BIGINT NOT NULL, what TEXT NOT NULL, "
+    f"CREATE TABLE {EVENTS} (number INTEGER PRIMARY KEY, dataset TEXT NOT NULL, entry INTEGER NOT NULL, what TEXT NOT NULL, "
     "body TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL)",
-    f"CREATE INDEX {EVENTS}_of ON {EVENTS} (dataset, number)",
-    f"CREATE TABLE {HEAD} (one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL, number BIGINT NOT NULL, "
-    "hash TEXT NOT NULL)",
-    f"INSERT INTO {HEAD} (one, version, number, hash) VALUES (1, {VERSION}, 0, '{NOTHING}')",
+    f"CREATE TABLE {HEAD} (one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL, ledger TEXT NOT NULL, "
+    "number INTEGER NOT NULL, hash TEXT NOT NULL, ends TEXT NOT NULL, seal TEXT NOT NULL)",
 )
+_SEE = "See dpsparse ledger verify, and restore the ledger from a copy."
 
 
 @dataclass(frozen=True)
@@ -63,17 +65,48 @@ class Event:
     @property
     def intact(self) -> bool:
         """Whether the hash belongs to the content."""
-        return self.hash == digest(self.number, self.dataset, self.entry, self.what, self.body, self.previous)
+        try:
+            return self.hash == digest(self.number, self.dataset, self.entry, self.what, self.body, self.previous)
+        except (TypeError, ValueError):  # a damaged row may hold anything
+            return False
 
     def read(self) -> dict[str, Any]:
         """The body."""
         try:
             content = json.loads(self.body)
-        except json.JSONDecodeError:
+        except (ValueError, TypeError, RecursionError):
             content = None
         if not isinstance(content, dict):
             raise LedgerError(f"event {self.number} of the ledger is damaged: its content is not readable.")
         return content
+
+
+@dataclass(frozen=True)
+class Head:
+    """Where a ledger ends: its identity, how many events, the last hash, and the last event of each dataset."""
+
+    ledger: str
+    number: int
+    hash: str
+    ends: Mapping[str, int]
+
+    @classmethod
+    def fresh(cls) -> Head:
+        """That of an empty ledger, with an identity of its own."""
+        return cls(secrets.token_hex(16), 0, NOTHING, {})
+
+    def after(self, event: Event) -> Head:
+        """With one more event."""
+        ends = {**self.ends, event.dataset: event.number} if event.dataset else self.ends
+        return Head(self.ledger, event.number, event.hash, ends)
+
+    def row(self) -> tuple[int, str, int, str, str, str]:
+        """As it is stored, with its seal."""
+        return VERSION, self.ledger, self.number, self.hash, canonical(self.ends), self.seal()
+
+    def seal(self) -> str:
+        """A hash over everything it says."""
+        return hashlib.sha256(canonical([VERSION, self.ledger, self.number, self.hash, self.ends]).encode()).hexdigest()
 
 
 def digest(number: int, dataset: str, entry: int, what: str, body: str, previous: str) -> str:
@@ -84,84 +117,122 @@ def digest(number: int, dataset: str, entry: int, what: str, body: str, previous
 class Chain:
     """The events of a ledger inside one transaction.
 
+    Guarantee
+    ---------
+    `head`, `last` and `append` refuse a ledger in which the head does not agree with its seal, with the end of the events, or with the dataset's
+    last event. `entry` and `events` refuse events that do not match their hashes, and a range in which one is missing.
+
     Parameters
     ----------
     execute : callable
         Runs one statement with parameters and gives rows.
     mark : str
         How this database writes a parameter.
+    witness : int or None
+        How many events a third place says there were when the transaction began; None where there is no such place.
     """
 
-    def __init__(self, execute: Callable[[str, Sequence[Any]], Iterable[Sequence[Any]]], mark: str) -> None:
+    def __init__(
+        self,
+        execute: Callable[[str, Sequence[Any]], Iterable[Sequence[Any]]],
+        mark: str,
+        witness: int | None = None,
+    ) -> None:
         self._execute = execute
         self._mark = mark
+        self._witness = witness
+        #: The event that this transaction appended last.
+        self.appended: Event | None = None
 
-    def head(self) -> tuple[int, int, str]:
-        """Version, number of events, last hash."""
-        rows = list(self._execute(f"SELECT version, number, hash FROM {HEAD}", ()))
+    def head(self) -> Head:
+        """Where the ledger ends, after all comparisons."""
+        head = self.stated_head()
+        rows = list(self._execute(f"SELECT {COLUMNS} FROM {EVENTS} ORDER BY number DESC LIMIT 1", ()))
+        end = Event(*rows[0]) if rows else None
+        agrees = head.number == 0 if end is None else (end.number, end.hash) == (head.number, head.hash) and end.intact
+        witness = head.number if self._witness is None or self.appended is not None else self._witness
+        if not agrees or witness != head.number:
+            raise LedgerTamperedError(
+                f"the end of the ledger does not match its head: it is damaged or was changed from outside. {_SEE}"
+            )
+        return head
+
+    def stated_head(self) -> Head:
+        """What the head says, and its seal confirms; not yet compared with the events."""
+        rows = list(self._execute(f"SELECT version FROM {HEAD}", ()))
         if len(rows) != 1:
-            raise LedgerError("the ledger is damaged: it has no head.")
-        version, number, last = rows[0]
+            raise LedgerTamperedError("the ledger is damaged: it has no head.")
+        [version] = rows[0]
+        if not isinstance(version, int):
+            raise LedgerTamperedError(f"the head of the ledger is damaged. {_SEE}")
         if version != VERSION:
             age = "a later" if version > VERSION else "an earlier"
             advice = "Update dpsparse." if version > VERSION else "Use the release that wrote it."
             raise LedgerError(
                 f"the ledger was written by {age} release (version {version}); this one reads version {VERSION}. {advice}"
             )
-        return int(version), int(number), str(last)
+        [(ledger, number, last, ends, seal)] = self._execute(f"SELECT ledger, number, hash, ends, seal FROM {HEAD}", ())
+        try:
+            head = Head(ledger, number, last, json.loads(ends))
+            sealed = head.seal() == seal
+        except (ValueError, TypeError, RecursionError):
+            sealed = False
+        if not sealed:
+            raise LedgerTamperedError(f"the head of the ledger does not match its seal: it is damaged. {_SEE}")
+        return head
 
-    def events(self, dataset: str | None = None, entry: int | None = None) -> Iterator[Event]:
-        """Events in order, of one dataset or one entry if named."""
-        where, given = [], []
-        for column, value in (("dataset", dataset), ("entry", entry)):
-            if value is not None:
-                where.append(f"{column} = {self._mark}")
-                given.append(value)
-        condition = f" WHERE {' AND '.join(where)}" if where else ""
-        return (
-            Event(*row) for row in self._execute(f"SELECT {COLUMNS} FROM {EVENTS}{condition} ORDER BY number", given)
-        )
+    def events(self, first: int = 1) -> Iterator[Event]:
+        """Events in order, from a number on, as they are stored."""
+        text = f"SELECT {COLUMNS} FROM {EVENTS} WHERE number >= {self._mark} ORDER BY number"
+        return (Event(*row) for row in self._execute(text, (first,)))
+
+    def of(self, dataset: str | None, first: int = 1) -> list[Event]:
+        """The events of a dataset, or of all, in order, from a number on; none is missing, and each matches its hash."""
+        number, found = self.head().number, []
+        place = first - 1
+        for place, event in enumerate(self.events(first), start=first):
+            if event.number != place or not event.intact:
+                raise LedgerTamperedError(
+                    f"event {place} of the ledger does not match its hash, or is missing: it is damaged. {_SEE}"
+                )
+            if dataset in (None, event.dataset):
+                found.append(event)
+        if place != number:
+            raise LedgerTamperedError(
+                f"the ledger holds {place} events and its head names {number}: it is damaged. {_SEE}"
+            )
+        return found
 
     def last(self, dataset: str) -> Event | None:
-        """The latest event of a dataset."""
-        text = f"SELECT {COLUMNS} FROM {EVENTS} WHERE dataset = {self._mark} ORDER BY number DESC LIMIT 1"
-        rows = list(self._execute(text, (dataset,)))
-        return Event(*rows[0]) if rows else None
+        """The latest event of a dataset, by the head; None if the head knows no such dataset."""
+        number = self.head().ends.get(dataset)
+        if number is None:
+            return None
+        rows = list(self._execute(f"SELECT {COLUMNS} FROM {EVENTS} WHERE number = {self._mark}", (number,)))
+        event = Event(*rows[0]) if rows else None
+        if event is None or (event.number, event.dataset) != (number, dataset) or not event.intact:
+            raise LedgerTamperedError(
+                f"the ledger was changed from outside, or is damaged: event {number}, the last of dataset {dataset!r}, is missing or "
+                f"does not match its hash. {_SEE}"
+            )
+        return event
 
     def append(self, dataset: str, entry: int, what: str, body: dict[str, Any]) -> Event:
-        """Add an event at the end. Refuses to build on an end that does not match the head."""
-        _, number, last = self.head()
-        if number:
-            rows = list(self._execute(f"SELECT {COLUMNS} FROM {EVENTS} ORDER BY number DESC LIMIT 1", ()))
-            end = Event(*rows[0]) if rows else None
-            if end is None or end.number != number or end.hash != last or not end.intact:
-                raise LedgerError(
-                    "the end of the ledger does not match its head: it was changed from outside. "
-                    "Nothing was reserved. See dpsparse ledger verify."
-                )
-        event = Event.after(number + 1, last, dataset, entry, what, body)
+        """Add an event at the end; a mark of chance makes it unlike any other."""
+        head = self.head()
+        event = Event.after(head.number + 1, head.hash, dataset, entry, what, {**body, "mark": secrets.token_hex(8)})
         marks = ", ".join([self._mark] * 7)
         self._execute(
             f"INSERT INTO {EVENTS} ({COLUMNS}) VALUES ({marks})",
-            (event.number, dataset, event.entry, what, event.body, last, event.hash),
+            (event.number, dataset, event.entry, what, event.body, event.previous, event.hash),
         )
-        self._execute(
-            f"UPDATE {HEAD} SET number = {self._mark}, hash = {self._mark} WHERE one = 1", (event.number, event.hash)
-        )
+        _, _, *moved = head.after(event).row()
+        columns = ", ".join(f"{name} = {self._mark}" for name in ("number", "hash", "ends", "seal"))
+        self._execute(f"UPDATE {HEAD} SET {columns} WHERE one = 1", moved)
+        self.appended = event
         return event
 
-
-class Store(Protocol):
-    """Where a chain lives."""
-
-    def reading(self) -> AbstractContextManager[Chain]:
-        """A consistent view. A ledger that is missing is an error."""
-        ...
-
-    def writing(self) -> AbstractContextManager[Chain]:
-        """An exclusive transaction: durable when it ends, undone if an exception leaves it."""
-        ...
-
-    def found(self) -> None:
-        """Make an empty ledger if there is none; never touches one that is there."""
-        ...
+    def holds(self, event: Event) -> bool:
+        """Whether this very event is part of the chain."""
+        text = f"SELECT hash FROM {EVENTS} WHERE number = {self._mark}"
+        return [tuple(row) for row in self._execute(text, (event.number,))] == [(event.hash,)]

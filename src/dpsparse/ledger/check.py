@@ -12,7 +12,7 @@ from typing import Any
 from ..accounting.costs.base import canonical, restored
 from ..accounting.filters import Charge, recharge, restored_filters
 from ..privacy.errors import LedgerTamperedError, PrivacyError
-from .chain import NOTHING, Event
+from .chain import NOTHING, Event, Head
 from .reservation import MAY_FOLLOW
 from .state import State
 
@@ -31,21 +31,21 @@ class Verified:
     head: str
 
 
-def check(events: Sequence[Event], number: int, last: str, damage: Sequence[str], head: str | None) -> Verified:
+def check(events: Sequence[Event], head: Head, damage: Sequence[str], kept: str | None) -> Verified:
     """Check everything; raises with what was found."""
     problems = [f"the file is damaged: {d}" for d in damage]
-    problems += _chain_problems(events, number, last)
-    if head is not None and head not in {e.hash for e in events}:
+    problems += _chain_problems(events, head)
+    if kept is not None and kept not in {e.hash for e in events}:
         problems.append("the head that was kept elsewhere is not part of the chain: events were removed or replaced")
     if not problems:
         problems += _content_problems(events)
     if problems:
         more = f" (and {len(problems) - NAMED} more)" if len(problems) > NAMED else ""
         raise LedgerTamperedError(f"the ledger does not verify: {'; '.join(problems[:NAMED])}{more}.")
-    return Verified(len(events), sum(e.what == "create" for e in events), last)
+    return Verified(len(events), sum(e.what == "create" for e in events), head.hash)
 
 
-def _chain_problems(events: Sequence[Event], number: int, last: str) -> list[str]:
+def _chain_problems(events: Sequence[Event], head: Head) -> list[str]:
     found, previous = [], NOTHING
     for place, event in enumerate(events, start=1):
         if event.number != place:
@@ -56,8 +56,12 @@ def _chain_problems(events: Sequence[Event], number: int, last: str) -> list[str
         if not event.intact:
             found.append(f"event {place} was edited")
         previous = event.hash
-    if (len(events), previous) != (number, last):
-        found.append(f"the chain has {len(events)} events and the head names {number}: its end was changed")
+    if (len(events), previous) != (head.number, head.hash):
+        found.append(f"the chain has {len(events)} events and the head names {head.number}: its end was changed")
+    if not found and {e.dataset: e.number for e in events if e.dataset} != dict(head.ends):
+        found.append("the head names other last events of its datasets than the chain has")
+    if not found and events and events[0].read().get("ledger") != head.ledger:
+        found.append("the head has another identity than the first event")
     return found
 
 

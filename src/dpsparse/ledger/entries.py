@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..accounting.costs.base import Bill, canonical, restored
-from ..accounting.filters import PARTS, UNIT, GaussianFilter
+from ..accounting.filters import PARTS, UNBOUNDED, UNIT, GaussianFilter, units
+from ..accounting.odometer import Taken, odometer
 from ..privacy.curves import ORDERS, Curve, gaussian_epsilon, renyi_epsilon
+from ..privacy.errors import LedgerTamperedError
 from .chain import Event
 from .state import State
 
@@ -48,6 +50,8 @@ class Entry:
         Parts of slack taken.
     content : dict
         The stored bill.
+    run_id : str or None
+        The run that it pays for; see `Ledger.reserve`.
     """
 
     number: int
@@ -58,6 +62,7 @@ class Entry:
     costs: dict[str, int]
     slack: int
     content: dict[str, Any]
+    run_id: str | None = None
 
     @property
     def counts(self) -> bool:
@@ -88,19 +93,33 @@ def entries_of(events: Iterable[Event]) -> tuple[Entry, ...]:
                 "costs": body["costs"],
                 "slack": body["slack"],
                 "content": body["bill"],
+                "run_id": body.get("run_id"),
             }
         if event.what in STATUS:
             found[event.entry]["status"] = STATUS[event.what]
     return tuple(Entry(**fields) for fields in found.values())
 
 
+def recount(state: State, entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """The entries that count, after a comparison of their sum with the totals of the state."""
+    live = tuple(e for e in entries if e.counts)
+    totals = {name: sum(e.costs[name] for e in live) for name in state.totals}
+    slack = PARTS - sum(e.slack for e in live)
+    if (totals, slack, len(live)) != (dict(state.totals), state.slack, state.live):
+        raise LedgerTamperedError(
+            "the ledger is damaged: its entries do not add up to its totals. See dpsparse ledger verify, and restore it from a copy."
+        )
+    return live
+
+
 def spent_of(state: State, entries: Iterable[Entry]) -> Amount:
-    r"""The smallest total with which a ledger would have taken these entries.
+    r"""The capacity that is used: the smallest total with which a ledger would have taken these entries.
 
     By the Gaussian filter: the exact curve of :math:`\sum\mu_i^2`, at delta less the slacks. By a Renyi filter: the best
-    order for their sum. A single entry may also be taken at its own price. Never above the total.
+    order for their sum. A single entry may also be taken at its own price. Never above the total. It is chosen after the fact, so it is
+    no bound on what was lost: that is `odometer_of`.
     """
-    live = [e for e in entries if e.counts]
+    live = recount(state, entries)
     if not live:
         return Amount(0.0, 0.0)
     found = [state.epsilon]
@@ -110,11 +129,40 @@ def spent_of(state: State, entries: Iterable[Entry]) -> Amount:
         found.append(state.totals["pure"] * UNIT)
     for lead in state.filters:
         if isinstance(lead, GaussianFilter) and state.totals["gaussian"] <= lead.capacity:
-            slack = lead.slack * (PARTS - state.slack) / PARTS
-            found.append(gaussian_epsilon(math.sqrt(state.totals["gaussian"] * UNIT), state.delta - slack))
+            found.append(
+                gaussian_epsilon(math.sqrt(state.totals["gaussian"] * UNIT), state.delta - _slack(lead, state))
+            )
     if state.delta > 0:
-        found.append(renyi_epsilon(np.sum([_renyi(canonical(e.content)) for e in live], axis=0), state.delta))
+        found.append(renyi_epsilon(_curves(live), state.delta))
     return Amount(min(found), state.delta)
+
+
+def odometer_of(state: State, entries: Iterable[Entry]) -> Amount:
+    """A bound on what was lost so far, valid whenever it is read; see `dpsparse.accounting.odometer`."""
+    live = recount(state, entries)
+    if not live:
+        return Amount(0.0, 0.0)
+    leads = [f for f in state.filters if isinstance(f, GaussianFilter)]
+    taken = Taken(
+        count=len(live),
+        first=live[0].epsilon,
+        mu_squared=state.totals["gaussian"] * UNIT if leads else math.inf,
+        slack=sum(_slack(f, state) for f in leads),
+        renyi=_curves(live),
+        pure=sum(units(e.bill.pure()) for e in live) * UNIT,
+    )
+    found = odometer(state.epsilon, state.delta, taken)
+    return Amount(found if found < UNBOUNDED * UNIT else math.inf, state.delta)
+
+
+def _slack(lead: GaussianFilter, state: State) -> float:
+    """The delta that slacks have taken."""
+    return lead.slack * (PARTS - state.slack) / PARTS
+
+
+def _curves(live: Iterable[Entry]) -> Curve:
+    """Divergences of all entries together."""
+    return np.asarray(np.sum([_renyi(canonical(e.content)) for e in live], axis=0))
 
 
 @lru_cache(maxsize=256)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
-from urllib.parse import urlsplit
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NoReturn
 
-from ..accounting.costs.base import Bill, stored
-from ..privacy.errors import BudgetError, BudgetExceededError, LedgerError
-from .chain import VERSION, Event
+from ..accounting.costs.base import Bill
+from ..privacy.errors import LedgerError, LedgerNotWrittenError
+from .address import Address, FileAddress, default_address, read_address
+from .chain import VERSION, Chain, Event, Head
+from .charging import Request, charge, present
 from .check import Verified, check
-from .entries import Amount, Entry, entries_of, spent_of
+from .citation import check_citation, citation_of
+from .entries import Amount, Entry, entries_of, odometer_of, spent_of
+from .names import dataset_name, label_text, refuse_likeness, run_name
 from .postgres import PostgresStore
 from .reservation import Reservation
 from .sqlite import SqliteStore
@@ -19,11 +23,13 @@ from .state import State, latest
 
 FORMAT = "dpsparse-ledger"
 
-#: How often a reservation is tried again because the ledger changed while it was priced.
-ATTEMPTS = 20
+_LEFT = {
+    "nothing": "The dataset was not opened.",
+    "event": "The dataset was opened all the same.",
+    "unknown": "It is not known whether the dataset was opened. dpsparse ledger show tells.",
+}
 
 
-@dataclass(frozen=True, repr=False)
 class Ledger:
     r"""A durable budget for datasets, in one SQLite file or a PostgreSQL database.
 
@@ -32,14 +38,15 @@ class Ledger:
     Everything that was reserved for a dataset and not refunded is together (epsilon, delta)-DP with the total that the
     dataset was created with, also when each fit was chosen after seeing the models before it (`filters`). A reservation
     is durable before it is acknowledged, and is made in one transaction with the check that it fits: processes cannot
-    overspend together. A crash counts as spent; a refund is possible only before the first answer.
+    overspend together. A crash counts as spent; a refund is possible only before the first answer. Damage that would give budget back is found
+    when the ledger is read or charged: it is refused then. No text or pickle that is made from a ledger holds its password.
 
     Parameters
     ----------
-    address : str
+    address : str or None
         ``sqlite:///budget.db`` (relative), ``sqlite:////var/lib/budget.db`` (absolute) or
-        ``postgresql://user@host:port/database`` (extra ``postgres``). Nothing is opened until it is needed, and nothing is
-        made but by `create`.
+        ``postgresql://user@host:port/database`` (extra ``postgres``). None: that of the environment variable ``DPSPARSE_LEDGER``.
+        Nothing is opened until it is needed, and nothing is made but by `create`.
 
     Examples
     --------
@@ -53,22 +60,50 @@ class Ledger:
     >>> folder.cleanup()
     """
 
-    address: str
+    __slots__ = ("_address",)
+    _address: Address
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.address, str):
-            raise TypeError(f"a ledger's address must be text such as 'sqlite:///budget.db', got {self.address!r}.")
-        self._store()
+    def __init__(self, address: str | None = None) -> None:
+        object.__setattr__(self, "_address", read_address(default_address(address)))
 
     @classmethod
-    def of(cls, ledger: Ledger | str) -> Ledger:
-        """A ledger from itself or its address."""
+    def of(cls, ledger: Ledger | str | None) -> Ledger:
+        """A ledger from itself or its address; None: the one that the environment names."""
         return ledger if isinstance(ledger, Ledger) else cls(ledger)
 
+    @property
+    def address(self) -> str:
+        """The address without its password."""
+        return self._address.text
+
+    @property
+    def file(self) -> Path | None:
+        """The file that holds it; None for a database."""
+        return Path(self._address.path) if isinstance(self._address, FileAddress) else None
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("a ledger is not changed. Make another one from another address.")
+
+    def __getstate__(self) -> object:
+        return self._address
+
+    def __setstate__(self, address: object) -> None:
+        object.__setattr__(self, "_address", address)
+
+    def __copy__(self) -> Ledger:
+        return self
+
+    def __deepcopy__(self, _: object) -> Ledger:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ledger) and self._address == other._address
+
+    def __hash__(self) -> int:
+        return hash(self._address.text)
+
     def __repr__(self) -> str:
-        parts = urlsplit(self.address)
-        hidden = self.address if parts.password is None else self.address.replace(f":{parts.password}@", ":...@")
-        return f"Ledger({hidden!r})"
+        return f"Ledger({self._address.shown!r})"
 
     # ---------------------------------------------------------------------------------------------- writing
 
@@ -80,29 +115,42 @@ class Ledger:
         Parameters
         ----------
         dataset : str
-            A public name.
+            A public name. It is stored in one spelling (NFC, trimmed); one that differs from a known name by case or spaces alone is refused.
         epsilon, delta : float
             The total that all fits together may spend. delta = 0 allows pure fits only, whose epsilons add up.
         adjacency : {"replace-one", "add-remove"}
         kind : {"gaussian", "renyi"} or None
             How costs are counted (see ``docs/ledger.md``). None: the first entry decides.
         """
-        if not isinstance(dataset, str) or not dataset.strip() or len(dataset) > 200 or not dataset.isprintable():
-            raise LedgerError(f"a dataset's name must be 1 to 200 printable characters, got {dataset!r}.")
+        name = dataset_name(dataset)
         state = State.opened(epsilon, delta, adjacency, kind)
-        store = self._store()
-        store.found()
-        with store.writing() as chain:
-            if chain.head()[1] == 0:
-                chain.append("", 0, "open", {"format": FORMAT, "version": VERSION, "time": _now()})
-            if chain.last(dataset) is not None:
+
+        def act(chain: Chain) -> None:
+            head = chain.head()
+            if head.number == 0:
+                chain.append(
+                    "", 0, "open", {"format": FORMAT, "version": VERSION, "ledger": head.ledger, "time": present()}
+                )
+            if name in head.ends:
                 raise LedgerError(
-                    f"dataset {dataset!r} is in the ledger already. A budget is never set anew: use it, or choose another name for "
+                    f"dataset {name!r} is in the ledger already. A budget is never set anew: use it, or choose another name for "
                     "other data."
                 )
-            chain.append(dataset, 0, "create", {"time": _now(), "state": state.to_dict()})
+            refuse_likeness(name, head.ends)
+            chain.append(name, 0, "create", {"time": present(), "state": state.to_dict()})
 
-    def reserve(self, dataset: str, bill: Bill, *, label: str = "", delta: float | None = None) -> Reservation:
+        store = self._store()
+        try:
+            store.found()
+            store.write(act)
+            return
+        except LedgerNotWrittenError as error:
+            failure = LedgerNotWrittenError(f"{error} {_LEFT[error.left]}", error.left, error.number)
+        raise failure
+
+    def reserve(
+        self, dataset: str, bill: Bill, *, label: str = "", run_id: str | None = None, delta: float | None = None
+    ) -> Reservation:
         """Take the cost of a bill out of a dataset's budget, durably, before anything is read.
 
         Parameters
@@ -111,6 +159,11 @@ class Ledger:
         bill : Bill
         label : str
             What it is for; public.
+        run_id : str or None
+            Names the run that is paid for, in public, so that a retry is not charged twice. What an earlier entry of the same dataset and
+            run_id makes of it: none, or a refunded one: a new entry is reserved. *reserved*, with an equal bill: that entry is taken up, and
+            nothing more is charged; of several who hold it, one can start. *started*, *done*, or reserved with another bill:
+            refused by `RunRepeatedError`. It is written in the same transaction as the entry, so a crash cannot part them.
         delta : float or None
             At which a refusal says what would fit; None: the dataset's.
 
@@ -118,86 +171,90 @@ class Ledger:
         ------
         BudgetExceededError
             If the budget has less left; nothing is taken.
+        RunRepeatedError
+            If the run was paid for and began.
         """
-        content = stored(bill)
-        for _ in range(ATTEMPTS):
-            before = self._state(dataset)
-            if bill.adjacency != before.adjacency:
-                raise LedgerError(
-                    f"dataset {dataset!r} protects {str(before.adjacency)!r} neighbours, and this cost is for "
-                    f"{str(bill.adjacency)!r}. Fit with adjacency={str(before.adjacency)!r}."
-                )
-            if before.delta == 0 and bill.pure() == float("inf"):
-                raise BudgetError(
-                    f"dataset {dataset!r} has delta = 0 and takes pure fits only; this one has no epsilon at delta = 0. "
-                    "Choose a recipe with Laplace noise or selections, or another dataset's budget."
-                )
-            state = before.decided(bill)  # priced outside the transaction: it may take seconds
-            cost = state.charge(bill)
-            whole = not state.fits(cost) and state.whole(bill)
-            with self._store().writing() as chain:
-                now = latest(chain, dataset)
-                if now.kind != before.kind or now.slack < cost.slack:
-                    continue
-                now = now if now.kind is not None else now.counting(str(state.kind))
-                if not now.fits(cost) and not (whole and now.live == 0):
-                    break
-                body = {
-                    "time": _now(),
-                    "label": label,
-                    "bill": content,
-                    "costs": dict(cost.costs),
-                    "slack": cost.slack,
-                    "state": now.taken(cost).to_dict(),
-                }
-                return Reservation(self._store(), dataset, chain.append(dataset, 0, "reserve", body).entry)
-        else:
-            raise LedgerError(
-                "the ledger changed too often while this cost was priced. Nothing was reserved; try again."
-            )
-        raise _refusal(now, dataset, bill, delta)
+        run = None if run_id is None else run_name(run_id)
+        return charge(self._store(), Request(dataset_name(dataset), bill, label_text(label), run, delta))
 
     # ---------------------------------------------------------------------------------------------- reading
 
     def datasets(self) -> tuple[str, ...]:
-        """Names of all datasets."""
-        with self._store().reading() as chain:
-            chain.head()
-            return tuple(e.dataset for e in chain.events() if e.what == "create")
+        """Names of all datasets, in the order in which they were opened."""
+        _, events = self._everything()
+        return tuple(e.dataset for e in events if e.what == "create")
+
+    def identity(self) -> str:
+        """The number that was drawn when the ledger was made; a copy has the same."""
+        return self._store().read(lambda chain: chain.head().ledger)
 
     def total(self, dataset: str) -> Amount:
         """What the dataset was created with."""
-        state = self._state(dataset)
+        state = self.describe(dataset)
         return Amount(state.epsilon, state.delta)
 
     def spent(self, dataset: str) -> Amount:
-        """The smallest total with which a ledger would have taken the same entries, at the dataset's delta."""
-        with self._store().reading() as chain:
-            state, events = latest(chain, dataset), list(chain.events(dataset))
-        return spent_of(state, entries_of(events))
+        """The used capacity: the smallest total with which a ledger would have taken the same entries, at the dataset's delta.
+
+        It is what the budget is measured by, and no promise: it is chosen after the fact. The promise is the total, and `odometer` bounds what
+        was lost so far.
+        """
+        return spent_of(*self._state_and_entries(dataset))
+
+    def odometer(self, dataset: str) -> Amount:
+        """A bound on what was lost so far, valid whenever it is read and whatever was chosen because of it.
+
+        For the transcript at which somebody stops, P(S) <= E_Q[exp(epsilon); S] + delta for every set S (`accounting.odometer`). Dearer than
+        `spent`, and near the end above the total, which holds as well.
+        """
+        return odometer_of(*self._state_and_entries(dataset))
 
     def remaining(self, dataset: str) -> Amount:
         """The largest budget of one all-Gaussian fit (for delta = 0: of a pure one) that would still be taken."""
-        state = self._state(dataset)
+        state = self.describe(dataset)
         room = state.room()
         return Amount(room, state.delta if room > 0 else 0.0)
 
     def entries(self, dataset: str) -> tuple[Entry, ...]:
         """Every reservation, in order."""
-        with self._store().reading() as chain:
-            latest(chain, dataset)
-            return entries_of(chain.events(dataset))
+        return self._state_and_entries(dataset)[1]
 
     def describe(self, dataset: str) -> State:
         """Adjacency, way of counting, filters and totals."""
-        return self._state(dataset)
+        name = dataset_name(dataset)
+        return self._store().read(lambda chain: latest(chain, name))
+
+    def cite(self, dataset: str, entry: int) -> dict[str, Any]:
+        """What names an entry elsewhere, such as in a model file: identity of the ledger, dataset, entry, its hash and the present head."""
+        name = dataset_name(dataset)
+
+        def act(chain: Chain) -> dict[str, Any]:
+            latest(chain, name)
+            return citation_of(chain.head(), chain.of(name), name, entry)
+
+        return self._store().read(act)
+
+    def verify_citation(self, citation: Mapping[str, Any]) -> Entry:
+        """Verify the whole ledger, and that the cited entry is in it, counts, and stands before the cited head.
+
+        Raises
+        ------
+        LedgerTamperedError
+            If the citation names another ledger, an entry or a head that is not in it, or one that was refunded.
+        """
+        self.verify()
+        return check_citation(citation, *self._everything())
 
     def export(self) -> dict[str, Any]:
         """Everything as plain JSON types, with the head: keep a copy elsewhere, and compare it by ``verify(head=...)``."""
-        with self._store().reading() as chain:
-            _, number, last = chain.head()
-            events = [_plain(e) for e in chain.events()]
-        return {"format": FORMAT, "version": VERSION, "head": {"number": number, "hash": last}, "events": events}
+        head, events = self._everything()
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "ledger": head.ledger,
+            "head": {"number": head.number, "hash": head.hash},
+            "events": [asdict(e) for e in events],
+        }
 
     def verify(self, head: str | None = None) -> Verified:
         """Check the file, the chain of hashes, every state and every price, from the stored bills.
@@ -214,60 +271,20 @@ class Ledger:
         """
         store = self._store()
         damage = store.damage()
-        with store.reading() as chain:
-            _, number, last = chain.head()
-            events = list(chain.events())
-        return check(events, number, last, damage, head)
+        stated, events = store.read(lambda chain: (chain.stated_head(), list(chain.events())))
+        return check(events, stated, damage, head)
 
     # ---------------------------------------------------------------------------------------------- inside
 
     def _store(self) -> SqliteStore | PostgresStore:
-        scheme, separator, rest = self.address.partition("://")
-        if separator and scheme in ("postgresql", "postgres"):
-            return PostgresStore(self.address)
-        if separator and scheme == "sqlite" and rest.startswith("/") and rest.strip("/") and ":memory:" not in rest:
-            return SqliteStore(rest[1:])
-        raise LedgerError(
-            f"{self.address!r} is not the address of a ledger. Write sqlite:///budget.db for a file beside you, sqlite:////full/path.db "
-            "for one anywhere, or postgresql://user@host:port/database; a ledger in memory would not last."
-        )
+        place = self._address
+        return SqliteStore(place.path) if isinstance(place, FileAddress) else PostgresStore(place)
 
-    def _state(self, dataset: str) -> State:
-        with self._store().reading() as chain:
-            return latest(chain, dataset)
+    def _everything(self) -> tuple[Head, list[Event]]:
+        return self._store().read(lambda chain: (chain.head(), chain.of(None)))
 
-
-def _refusal(state: State, dataset: str, bill: Bill, delta: float | None) -> BudgetExceededError:
-    room = state.room()
-    at = state.delta if delta is None else delta
-    factor = state.largest_factor(bill) if state.filters else 0.0
-    fits = bill.scaled(factor).epsilon(at) if factor > 0 else 0.0
-    fits = float(f"{fits * 0.999:.3g}")
-    advice = (
-        f"A fit like this one with epsilon = {fits:g} at delta = {at:g} would fit"
-        if fits > 0
-        else "Nothing like it fits any more"
-    )
-    return BudgetExceededError(
-        f"dataset {dataset!r} has less left than this fit costs ({bill.epsilon(at):.4g} at delta = {at:g}): of its total "
-        f"({state.epsilon:g}, {state.delta:g}) an all-Gaussian fit of epsilon = {room:.4g} could still be taken. {advice}. "
-        "Nothing was read or reserved.",
-        remaining=room,
-        would_fit=fits,
-    )
-
-
-def _plain(event: Event) -> dict[str, Any]:
-    return {
-        "number": event.number,
-        "dataset": event.dataset,
-        "entry": event.entry,
-        "what": event.what,
-        "body": event.body,
-        "previous": event.previous,
-        "hash": event.hash,
-    }
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    def _state_and_entries(self, dataset: str) -> tuple[State, tuple[Entry, ...]]:
+        name = dataset_name(dataset)
+        state, events = self._store().read(lambda chain: (latest(chain, name), chain.of(name)))
+        entries = entries_of(events)
+        return state, entries

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 from ..accounting.costs.base import Bill
 from ..accounting.costs.plan import PlanBill
 from ..privacy.errors import LedgerError
+from .address import has_default
 from .ledger import Ledger
+from .names import dataset_name, label_text, run_name
 from .reservation import Reservation
+
+
+class Paid(Protocol):
+    """What may say how it is paid for: an estimator or a step."""
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        """Arguments by name."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -26,36 +36,57 @@ class Payment:
             self.reservation.start()
 
     @property
-    def record(self) -> dict[str, Any] | None:
-        """For the statement: names without an address."""
-        if self.reservation is None:
-            return None
-        return {"dataset": self.reservation.dataset, "entry": self.reservation.entry}
+    def record(self) -> dict[str, str | int] | None:
+        """For the statement: the citation of the entry, without an address."""
+        return None if self.reservation is None else self.reservation.citation()
 
 
-def check_ledger(ledger: Any, dataset: Any) -> None:
-    """Refuse a ledger without a dataset's name, the other way round, and what is neither; opens nothing."""
+def check_ledger(ledger: object, dataset: object, label: object = None, run_id: object = None) -> None:
+    """Refuse a ledger without a dataset's name, the other way round, and what is neither; a run without a ledger; opens nothing."""
+    if label is not None:
+        label_text(label)
     if ledger is None and dataset is None:
+        _refuse_lone_run(run_id)
         return
-    if ledger is None or dataset is None:
+    if dataset is None or (ledger is None and not has_default()):
         raise LedgerError("ledger and dataset belong together: give both, or neither.")
-    if not isinstance(ledger, Ledger | str):
+    dataset_name(dataset)
+    if run_id is not None:
+        run_name(run_id)
+    if not isinstance(ledger, Ledger | str | None):
         raise TypeError(f"ledger must be a dpsparse Ledger or its address, got {type(ledger).__name__}.")
     Ledger.of(ledger)
 
 
-def refuse_own_ledger(part: Any, whole: str) -> None:
+def _refuse_lone_run(run_id: object) -> None:
+    if run_id is not None:
+        raise LedgerError("a run_id belongs to a ledger, which knows what was paid: give ledger and dataset too.")
+
+
+def refuse_own_ledger(part: Paid, whole: str) -> None:
     """Refuse a part with a ledger of its own where the whole pays at once: the part's would never be charged."""
-    if part.ledger is not None or part.dataset is not None:
+    own = part.get_params(deep=False)
+    if any(own.get(name) is not None for name in ("ledger", "dataset")):
         raise LedgerError(
             f"{type(part).__name__} has a ledger or dataset of its own, which would not be charged: {whole} is paid for as one. "
             f"Give ledger and dataset to {whole} instead."
+        )
+    if any(own.get(name) is not None for name in ("label", "run_id")):
+        raise LedgerError(
+            f"{type(part).__name__} has a label or run_id of its own, under which nothing would be charged: {whole} is paid for as "
+            f"one. Give label and run_id to {whole} instead."
         )
 
 
 @contextmanager
 def paying(
-    ledger: Any, dataset: str | None, bill: Bill | None, *, label: str, delta: float | None = None
+    ledger: Ledger | str | None,
+    dataset: str | None,
+    bill: Bill | None,
+    *,
+    label: str,
+    run_id: str | None = None,
+    delta: float | None = None,
 ) -> Iterator[Payment]:
     """Reserve a bill, run what stands inside, and confirm; refunded if nothing was answered.
 
@@ -65,23 +96,27 @@ def paying(
     Parameters
     ----------
     ledger : Ledger, str or None
+        None: the one that ``DPSPARSE_LEDGER`` names, if a dataset is given.
     dataset : str or None
+        None: nothing is paid.
     bill : Bill or None
         None: what has no price, such as a baseline; it cannot be paid out of a ledger.
     label : str
         What it is for; public.
+    run_id : str or None
+        Which run it pays for; public. A retry with the same one is not charged twice (`Ledger.reserve`).
     delta : float or None
         At which a refusal says what would fit.
     """
-    check_ledger(ledger, dataset)
-    if ledger is None or dataset is None:
+    check_ledger(ledger, dataset, label, run_id)
+    if dataset is None:
         yield Payment()
         return
     if bill is None:
         raise LedgerError(
             f"{label!r} has no privacy and so no price: it must not touch data that a ledger guards. Leave ledger=None for it."
         )
-    with Ledger.of(ledger).reserve(dataset, bill, label=label, delta=delta) as reservation:
+    with Ledger.of(ledger).reserve(dataset, bill, label=label, run_id=run_id, delta=delta) as reservation:
         if isinstance(bill, PlanBill) and bill.account.costs.random:
             reservation.start()
         yield Payment(reservation)

@@ -2,22 +2,34 @@
 
 Every writing transaction first locks the one row of the head (``SELECT ... FOR UPDATE``): writers take turns, and what
 they read afterwards is what the one before them committed. ``synchronous_commit`` is switched on for each of them.
+
+A transaction that failed before its commit left nothing and is tried again where the reason passes: a failed serialization, a
+deadlock, a lost connection. Where the connection is lost *during* the commit, the head is locked anew, which waits for the end of the
+lost transaction, and the event is looked for: it was committed, or it is tried again. If the server cannot be asked, the error says that
+it is not known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
-from urllib.parse import urlsplit
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from ..privacy.errors import LedgerError, LedgerNotWrittenError
-from .chain import EVENTS, HEAD, TABLES, Chain
+from .address import ServerAddress
+from .chain import EVENTS, HEAD, TABLES, Chain, Event, Head
+
+T = TypeVar("T")
 
 #: Milliseconds to wait for other writers; seconds to wait for the server.
 PATIENCE, KNOCK = 60_000, 10
+#: How often a transaction is tried, and seconds before the second try; each further wait is twice as long.
+TRIES, PAUSE = 6, 0.1
 #: Key of the lock under which tables are made: "dpsl".
 LOCK = 0x6470736C
+
+#: Classes of SQLSTATE that pass by themselves: connections, rollbacks; the server goes down or comes up.
+_PASSING = ("08", "40", "57P01", "57P02", "57P03")
 
 _GUARDS = (
     f"CREATE FUNCTION {EVENTS}_guard() RETURNS trigger LANGUAGE plpgsql AS "
@@ -40,68 +52,145 @@ def _driver() -> Any:
 class PostgresStore:
     """A chain in a database."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
-        try:
-            parts = urlsplit(address)
-            self.shown = f"{parts.hostname or 'the local server'}{parts.path}"
-        except ValueError:
-            raise LedgerError("a PostgreSQL address looks like postgresql://user@host:port/database.") from None
+    def __init__(self, address: ServerAddress) -> None:
+        self._address = address
+        self.shown = address.shown
 
-    @contextmanager
-    def reading(self) -> Iterator[Chain]:
-        """A consistent view."""
-        with self._connected() as connection:
-            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            yield self._chain(connection)
+    def read(self, action: Callable[[Chain], T]) -> T:
+        """Run an action on a consistent view."""
+        return self._run(lambda c: action(self._chain(c)), "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
-    @contextmanager
-    def writing(self) -> Iterator[Chain]:
-        """An exclusive transaction."""
-        with self._connected() as connection:
-            connection.execute(f"SET LOCAL lock_timeout = {PATIENCE}")
-            connection.execute("SET LOCAL synchronous_commit = on")
-            chain = self._chain(connection)
-            connection.execute(f"SELECT number FROM {HEAD} FOR UPDATE")
-            yield chain
+    def write(self, action: Callable[[Chain], T]) -> T:
+        """Run an action in an exclusive transaction."""
+        appended: list[Event | None] = [None]
+
+        def act(connection: Any) -> T:
+            chain = self._locked(connection)
+            value = action(chain)
+            appended[0] = chain.appended
+            return value
+
+        return self._run(act, *_WRITING, appended=appended)
 
     def found(self) -> None:
         """Make empty tables if there are none."""
-        with self._connected() as connection:
+
+        def act(connection: Any) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
             if not self._there(connection):
                 for statement in (*TABLES, *_GUARDS):
                     connection.execute(statement)
+                connection.execute(f"INSERT INTO {HEAD} VALUES (1, %s, %s, %s, %s, %s, %s)", Head.fresh().row())
+
+        self._run(act, *_WRITING)
 
     def damage(self) -> list[str]:
-        """Nothing: the server checks its own files."""
-        return []
+        """Whether events are still guarded; the server checks its own files."""
 
-    @contextmanager
-    def _connected(self) -> Iterator[Any]:
-        """A connection whose transaction is committed at the end, or undone if an exception leaves it."""
+        def act(connection: Any) -> list[str]:
+            text = (
+                "SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass(%s) AND tgname = %s AND tgenabled <> 'D'"
+            )
+            [(count,)] = connection.execute(text, (EVENTS, f"{EVENTS}_guard")).fetchall()
+            return [] if count == 1 else ["the guard of its events is missing or switched off"]
+
+        return self._run(act)
+
+    # ---------------------------------------------------------------------------------------------- transactions
+
+    def _run(self, act: Callable[[Any], T], *settings: str, appended: list[Event | None] | None = None) -> T:
+        """Run and commit, again where a failure passes and is known to have left nothing."""
         psycopg = _driver()
-        try:
-            with psycopg.connect(self.address, connect_timeout=KNOCK) as connection:
-                yield connection
-        except psycopg.errors.LockNotAvailable:
-            raise LedgerNotWrittenError(
-                f"the ledger at {self.shown} was busy for {PATIENCE // 1000} seconds. Nothing was reserved; try again."
-            ) from None
-        except (
+        failure: LedgerError | None = None
+        for turn in range(TRIES):
+            if turn:
+                time.sleep(PAUSE * 2 ** (turn - 1))
+            connection, committing = None, False
+            try:
+                connection = psycopg.connect(self._address.text, connect_timeout=KNOCK, **self._secrets())
+                for setting in settings:
+                    connection.execute(setting)
+                value = act(connection)
+                committing = True
+                self._commit(connection)
+                return value
+            except psycopg.Error as error:
+                passing = _passes(error, connection)
+                failure = self._failure(error, passing)
+            finally:
+                if connection is not None:
+                    connection.close()
+            if connection is None and turn == 0 and not passing:
+                break  # nothing was lost: the server cannot be reached
+            event = appended[0] if appended else None
+            if committing and passing and event is not None:
+                left = self._left(event)
+                if left == "event":
+                    return value
+                if left == "unknown":
+                    failure = LedgerNotWrittenError(str(failure), left, event.number)
+                    break
+            if not passing and connection is not None:
+                break
+        assert failure is not None
+        raise failure
+
+    def _commit(self, connection: Any) -> None:
+        connection.commit()
+
+    def _left(self, event: Event) -> str:
+        """What a commit without an answer has left: asked under the lock, which the lost transaction holds until it ends."""
+        psycopg = _driver()
+        for turn in range(TRIES):
+            if turn:
+                time.sleep(PAUSE * 2 ** (turn - 1))
+            try:
+                with psycopg.connect(self._address.text, connect_timeout=KNOCK, **self._secrets()) as connection:
+                    for setting in _WRITING:
+                        connection.execute(setting)
+                    return "event" if self._locked(connection).holds(event) else "nothing"
+            except (psycopg.Error, LedgerError):
+                continue
+        return "unknown"
+
+    def _secrets(self) -> dict[str, str | None]:
+        return {name: secret.reveal() for name, secret in self._address.secrets.items()}
+
+    def _failure(self, error: Any, passing: bool) -> LedgerError:
+        """An error of the server in our words, with nothing of the address but host and database."""
+        psycopg = _driver()
+        said = self._said(error)
+        if isinstance(error, psycopg.errors.LockNotAvailable):
+            return LedgerNotWrittenError(f"the ledger at {self.shown} was busy for {PATIENCE // 1000} seconds.")
+        refused = (
             psycopg.errors.DiskFull,
             psycopg.errors.InsufficientPrivilege,
             psycopg.errors.ReadOnlySqlTransaction,
-        ) as e:
-            raise LedgerNotWrittenError(
-                f"the ledger at {self.shown} could not be written: {_first(e)}. Nothing was reserved."
-            ) from None
-        except psycopg.Error as error:
-            raise LedgerError(f"the ledger at {self.shown} cannot be used: {_first(error)}") from None
+        )
+        if passing or isinstance(error, refused):
+            return LedgerNotWrittenError(f"the ledger at {self.shown} could not be written or read: {said}.")
+        advice = ""
+        if self._address.withheld and not self._address.secrets:
+            advice = " Its password was left behind when it was pickled: keep it in PGPASSFILE."
+        return LedgerError(f"the ledger at {self.shown} cannot be used: {said}.{advice}")
+
+    def _said(self, error: Any) -> str:
+        """The first line of what the server said; only its code if that could hold a secret."""
+        said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        if any(secret.within(said) for secret in self._address.secrets.values()):
+            return f"SQLSTATE {error.sqlstate}" if error.sqlstate else type(error).__name__
+        return said
+
+    # ---------------------------------------------------------------------------------------------- tables
 
     def _there(self, connection: Any) -> bool:
         found = connection.execute("SELECT to_regclass(%s), to_regclass(%s)", (EVENTS, HEAD)).fetchone()
         return None not in found
+
+    def _locked(self, connection: Any) -> Chain:
+        chain = self._chain(connection)
+        connection.execute(f"SELECT number FROM {HEAD} FOR UPDATE")
+        return chain
 
     def _chain(self, connection: Any) -> Chain:
         if not self._there(connection):
@@ -117,6 +206,15 @@ class PostgresStore:
         return Chain(execute, "%s")
 
 
-def _first(error: Exception) -> str:
-    """The first line of what the server said; never the address, which may hold a password."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+#: READ COMMITTED, so that what is read after the lock is what the writer before committed, whatever the server's default.
+_WRITING = (
+    "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+    f"SET LOCAL lock_timeout = {PATIENCE}",
+    "SET LOCAL synchronous_commit = on",
+)
+
+
+def _passes(error: Any, connection: Any) -> bool:
+    """Whether a failure passes by itself."""
+    state = error.sqlstate or ""
+    return (connection is not None and connection.closed) or state.startswith(_PASSING)

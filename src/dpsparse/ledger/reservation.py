@@ -7,12 +7,32 @@ from datetime import UTC, datetime
 from typing import Self
 
 from ..accounting.filters import Charge
-from ..privacy.errors import LedgerError
-from .chain import Store
+from ..privacy.errors import LedgerError, LedgerNotWrittenError
+from .chain import Chain, Event
 from .state import latest
+from .store import Store
 
 #: From which states an event may follow.
 MAY_FOLLOW = {"start": ("reserve",), "confirm": ("reserve", "start"), "refund": ("reserve",)}
+
+#: What is known of an entry if an event could not be written: by event, and by what the attempt left.
+_KNOWN = {
+    "start": {
+        "nothing": "No answer was computed.",
+        "event": "No answer was computed. Entry {entry} was noted as started all the same: it counts.",
+        "unknown": "No answer was computed. It is not known whether entry {entry} was noted as started; it counts until it is refunded.",
+    },
+    "confirm": {
+        "nothing": "Entry {entry} counts; its end was not noted.",
+        "event": "Entry {entry} counts; its end was noted all the same.",
+        "unknown": "Entry {entry} counts; it is not known whether its end was noted.",
+    },
+    "refund": {
+        "nothing": "Entry {entry} was not refunded: it counts.",
+        "event": "Entry {entry} was refunded all the same: it does not count.",
+        "unknown": "It is not known whether entry {entry} was refunded. dpsparse ledger show tells.",
+    },
+}
 
 
 class Reservation:
@@ -21,12 +41,27 @@ class Reservation:
     Guarantee
     ---------
     Until `refund` is durable the cost counts, so a crash at any moment counts as spent. `start` is durable before the
-    first answer is computed; after it a refund is refused, by this object and by the ledger.
+    first answer is computed, and follows one reservation once: of two processes that hold the same entry, one answers. After it
+    a refund is refused, by this object and by the ledger.
+
+    Attributes
+    ----------
+    ledger : str
+        Identity of the ledger.
+    dataset : str
+    entry : int
+    entry_hash : str
+        Hash of the event that reserved it.
+    head : str
+        Hash of the last event that is known of it.
     """
 
-    def __init__(self, store: Store, dataset: str, entry: int) -> None:
-        self.dataset = dataset
-        self.entry = entry
+    def __init__(self, store: Store, ledger: str, event: Event) -> None:
+        self.ledger = ledger
+        self.dataset = event.dataset
+        self.entry = event.entry
+        self.entry_hash = event.hash
+        self.head = event.hash
         self._store = store
         self._started = False
 
@@ -46,20 +81,38 @@ class Reservation:
             raise LedgerError(f"entry {self.entry} cannot be refunded: an answer was computed.")
         self._advance("refund")
 
+    def citation(self) -> dict[str, str | int]:
+        """What names this entry in a model file: no address, nothing to read. See `Ledger.verify_citation`."""
+        return {
+            "ledger": self.ledger,
+            "dataset": self.dataset,
+            "entry": self.entry,
+            "entry_hash": self.entry_hash,
+            "head": self.head,
+        }
+
     def _advance(self, what: str) -> None:
-        with self._store.writing() as chain:
-            events = list(chain.events(self.dataset, self.entry))
-            if not events or events[-1].what not in MAY_FOLLOW[what]:
-                found = events[-1].what if events else "nothing"
-                raise LedgerError(f"entry {self.entry} cannot {what}: its last event is {found!r}.")
-            state = latest(chain, self.dataset)
-            if what == "refund":
-                taken = events[0].read()
-                state = state.given_back(Charge(taken["costs"], taken["slack"]))
-            body: dict[str, object] = {"state": state.to_dict()}
-            if what != "confirm":  # how long an entry took tells how many runs a search made, which is secret
-                body["time"] = datetime.now(UTC).isoformat(timespec="seconds")
-            chain.append(self.dataset, self.entry, what, body)
+        try:
+            self.head = self._store.write(lambda chain: self._append(chain, what)).hash
+            return
+        except LedgerNotWrittenError as error:
+            known = _KNOWN[what][error.left].format(entry=self.entry)
+            failure = LedgerNotWrittenError(f"{error} {known}", error.left, error.number)
+        raise failure
+
+    def _append(self, chain: Chain, what: str) -> Event:
+        events = [e for e in chain.of(self.dataset, self.entry) if e.entry == self.entry]
+        if not events or events[-1].what not in MAY_FOLLOW[what]:
+            found = events[-1].what if events else "nothing"
+            raise LedgerError(f"entry {self.entry} cannot {what}: its last event is {found!r}.")
+        state = latest(chain, self.dataset)
+        if what == "refund":
+            taken = events[0].read()
+            state = state.given_back(Charge(taken["costs"], taken["slack"]))
+        body: dict[str, object] = {"state": state.to_dict()}
+        if what != "confirm":  # how long an entry took tells how many runs a search made, which is secret
+            body["time"] = datetime.now(UTC).isoformat(timespec="seconds")
+        return chain.append(self.dataset, self.entry, what, body)
 
     def __enter__(self) -> Self:
         return self
@@ -68,12 +121,29 @@ class Reservation:
         try:
             if error is None:
                 self.confirm()
-            elif not self._started:
-                self.refund()
-        except LedgerError as failure:
-            if error is not None:
-                error.add_note(f"entry {self.entry} of the ledger could not be refunded and counts as spent: {failure}")
                 return
-            warnings.warn(
-                f"entry {self.entry} is charged, but the ledger could not note that it ended: {failure}", stacklevel=3
-            )
+            if self._started:
+                return
+            self.refund()
+            if isinstance(error, LedgerError):
+                _tell(error, f"Entry {self.entry} was refunded.")
+        except LedgerError as failure:
+            if error is None:
+                warnings.warn(
+                    f"entry {self.entry} is charged, but the ledger could not note that it ended: {failure}",
+                    stacklevel=3,
+                )
+            elif isinstance(failure, LedgerNotWrittenError) and failure.left == "event":
+                _tell(error, f"Entry {self.entry} was refunded.")
+            elif isinstance(failure, LedgerNotWrittenError) and failure.left == "unknown":
+                _tell(error, f"It is not known whether entry {self.entry} was refunded. ({failure})")
+            else:
+                _tell(error, f"Entry {self.entry} could not be refunded and counts as spent. ({failure})")
+
+
+def _tell(error: BaseException, sentence: str) -> None:
+    """Add what is known of an entry: to a message of the ledger itself, or as a note to another error."""
+    if isinstance(error, LedgerError):
+        error.args = (f"{error} {sentence}", *error.args[1:])
+    else:
+        error.add_note(sentence)

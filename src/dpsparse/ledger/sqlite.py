@@ -8,8 +8,9 @@ file and their folder before a commit returns: a process killed at any moment, o
 event or none, and the next one to open the file undoes a half-written one. A write-ahead log would be quicker, but it
 keeps committed events in a second file, which a copy of the first one misses.
 
-A new file is written beside its place and linked there when it is complete. A file that is missing, empty or not a ledger
-is never made anew.
+A commit that reports an error is looked at again: what it left is said, and nothing is acknowledged that was not reported durable. The number
+of events also stands in the header of the file (``user_version``), so that the pages of the events, of the head and of the header must agree; and
+the file must be as long as its header says, so that no page is newer than all of them.
 """
 
 from __future__ import annotations
@@ -17,26 +18,28 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import stat
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from ..privacy.errors import LedgerError, LedgerNotWrittenError
-from .chain import EVENTS, HEAD, TABLES, Chain
+from ..privacy.errors import LedgerError, LedgerNotWrittenError, LedgerTamperedError
+from .chain import EVENTS, HEAD, Chain, Event
+from .sqlite_file import APPLICATION, SCHEMA, make_file
+
+T = TypeVar("T")
 
 #: Seconds to wait for other writers.
 PATIENCE = 60.0
-#: Marks the file as ours: "dpsl".
-APPLICATION = 0x6470736C
 
-_GUARDS = tuple(
-    f"CREATE TRIGGER {EVENTS}_no_{what} BEFORE {what.upper()} ON {EVENTS} "
-    "BEGIN SELECT RAISE(ABORT, 'events of a ledger are never changed'); END"
-    for what in ("update", "delete")
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_UNWRITABLE = (
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_CANTOPEN,
 )
-_UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PERM)
 
 
 class SqliteStore:
@@ -45,71 +48,114 @@ class SqliteStore:
     def __init__(self, path: str) -> None:
         self.path = Path(path)
 
-    @contextmanager
-    def reading(self) -> Iterator[Chain]:
-        """A consistent view."""
-        with self._translated(), contextlib.closing(self._connect()) as connection:
-            connection.execute("BEGIN")
-            yield self._chain(connection)
+    def read(self, action: Callable[[Chain], T]) -> T:
+        """Run an action on a consistent view."""
+        try:
+            with contextlib.closing(self._connect()) as connection:
+                connection.execute("BEGIN")
+                return action(self._chain(connection))
+        except sqlite3.Error as error:
+            failure = self._failure(error, "read")
+        raise failure
 
-    @contextmanager
-    def writing(self) -> Iterator[Chain]:
-        """An exclusive transaction."""
-        with self._translated(), contextlib.closing(self._connect()) as connection:
-            connection.execute("PRAGMA journal_mode = DELETE")
-            connection.execute("PRAGMA synchronous = EXTRA")
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._chain(connection)
-                connection.execute("COMMIT")
-            except BaseException:
-                with contextlib.suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-                raise
+    def write(self, action: Callable[[Chain], T]) -> T:
+        """Run an action in an exclusive transaction."""
+        appended: Event | None = None
+        committing = False
+        try:
+            with contextlib.closing(self._connect()) as connection:
+                connection.execute("PRAGMA journal_mode = DELETE")
+                connection.execute("PRAGMA synchronous = EXTRA")
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    chain = self._chain(connection)
+                    value = action(chain)
+                    appended = chain.appended
+                    if appended is not None:
+                        connection.execute(f"PRAGMA user_version = {appended.number}")
+                    committing = True
+                    connection.execute("COMMIT")
+                except BaseException:
+                    with contextlib.suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+                    raise
+            return value
+        except sqlite3.Error as error:
+            failure = self._failure(error, "written")
+        if isinstance(failure, LedgerNotWrittenError) and committing and appended is not None:
+            failure = LedgerNotWrittenError(str(failure), self._left(appended), appended.number)
+        raise failure
 
     def found(self) -> None:
         """Make an empty ledger if there is none."""
-        if self.path.exists():
-            return
-        folder = self.path.parent
-        if not folder.is_dir():
-            raise LedgerError(f"the folder {folder} does not exist. Create it, or choose another address.")
+        if self._there() is None:
+            make_file(self.path)
+
+    def damage(self) -> list[str]:
+        """What SQLite itself finds wrong with the file, and what is missing of tables and guards."""
         try:
-            handle, name = tempfile.mkstemp(dir=folder, prefix=f".{self.path.name}-", suffix=".new")
-            os.close(handle)
-        except OSError as error:
-            raise LedgerNotWrittenError(
-                f"no ledger can be made in {folder}: {(error.strerror or 'no reason given').lower()}. Choose another address."
-            ) from None
+            with contextlib.closing(self._connect()) as connection:
+                found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(5)")]
+                stated = connection.execute(
+                    f"SELECT (SELECT user_version FROM pragma_user_version) = number FROM {HEAD}"
+                ).fetchall()
+                made = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+        except sqlite3.Error as error:
+            return [str(self._failure(error, "read"))]
+        wrong = [] if found == ["ok"] else found
+        if stated != [(1,)]:
+            wrong.append("its header counts other events than its head")
+        if made != set(SCHEMA):
+            wrong.append("its tables or the guards of its events are not as they were made")
+        return wrong
+
+    # ---------------------------------------------------------------------------------------------- inside
+
+    def _left(self, event: Event) -> str:
+        """What a commit that reported an error has left."""
         try:
-            with self._translated(), contextlib.closing(sqlite3.connect(name, isolation_level=None)) as connection:
-                connection.execute("PRAGMA synchronous = EXTRA")
-                connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                connection.execute("BEGIN IMMEDIATE")
-                for statement in (*TABLES, *_GUARDS):
-                    connection.execute(statement)
-                connection.execute("COMMIT")
-            os.chmod(name, 0o600)
-            _place(name, self.path)
-            _sync(folder)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(name)
+            with contextlib.closing(self._connect()) as connection:
+                connection.execute(
+                    "BEGIN IMMEDIATE"
+                )  # plays a journal back that was left over, before anything is read
+                return "event" if self._chain(connection).holds(event) else "nothing"
+        except (sqlite3.Error, LedgerError):
+            return "unknown"
+
+    def _there(self) -> os.stat_result | None:
+        """What stands at the path: an ordinary file, or nothing."""
+        try:
+            found = self.path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            if self.path.is_symlink():
+                raise LedgerError(
+                    f"{self.path} is a link that leads nowhere. Repair it, or choose another address."
+                ) from None
+            return None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "not a path"
+            raise LedgerError(f"{_short(self.path)} cannot be a ledger: {reason.lower()}.") from None
+        if not stat.S_ISREG(found.st_mode):
+            raise LedgerError(f"{self.path} is not an ordinary file, so it cannot be a ledger.")
+        for side in ("-journal", "-wal", "-shm"):
+            with contextlib.suppress(OSError):
+                if not stat.S_ISREG(os.lstat(f"{self.path}{side}").st_mode):
+                    raise LedgerError(f"{self.path}{side} is not an ordinary file. Remove it: the ledger writes there.")
+        return found
 
     def _connect(self) -> sqlite3.Connection:
-        if not self.path.exists():
+        found = self._there()
+        if found is None:
             raise LedgerError(
                 f"there is no ledger at {self.path}. Make one with Ledger(address).create(dataset, epsilon, delta), or check the "
                 "address: a ledger that was lost must not be replaced by an empty one."
             )
-        if not self.path.is_file():
-            raise LedgerError(f"{self.path} is not an ordinary file, so it cannot be a ledger.")
         uri = f"{self.path.resolve().as_uri()}?mode=rw"
         connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
         try:
             if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
                 raise LedgerError(
-                    f"{self.path} is {'empty' if self.path.stat().st_size == 0 else 'not a ledger'}. Restore it from a copy, or "
+                    f"{self.path} is {'empty' if found.st_size == 0 else 'not a ledger'}. Restore it from a copy, or "
                     "choose another address; it is not overwritten."
                 )
         except BaseException:
@@ -121,56 +167,27 @@ class SqliteStore:
         def execute(statement: str, given: Sequence[Any]) -> sqlite3.Cursor:
             return connection.execute(statement, tuple(given))
 
+        counted: int = connection.execute("PRAGMA user_version").fetchone()[0]
+        pages, size = (connection.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "page_size"))
+        if self.path.stat().st_size != pages * size:
+            raise LedgerTamperedError(
+                f"{self.path} is longer or shorter than its header says: it is damaged. Restore it from a copy."
+            )
         names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not {EVENTS, HEAD} <= names:
             raise LedgerError(f"{self.path} is a damaged ledger: its tables are missing. Restore it from a copy.")
-        return Chain(execute, "?")
+        return Chain(execute, "?", counted)
 
-    def damage(self) -> list[str]:
-        """What SQLite itself finds wrong with the file."""
-        with self._translated(), contextlib.closing(self._connect()) as connection:
-            found = [row[0] for row in connection.execute("PRAGMA integrity_check(5)")]
-        return [] if found == ["ok"] else found
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        """Errors of the database in our words."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-            said = str(error)
-            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise LedgerNotWrittenError(
-                    f"the ledger {self.path} was busy for {PATIENCE:.0f} seconds. Nothing was reserved; try again."
-                ) from None
-            if code in _UNWRITABLE or code == sqlite3.SQLITE_CANTOPEN:
-                raise LedgerNotWrittenError(
-                    f"the ledger {self.path} could not be written: {said}. Nothing was reserved; free some space or ask for the "
-                    "right to write it and its folder."
-                ) from None
-            raise LedgerError(
-                f"{self.path} is not a ledger, or it is damaged: {said}. Restore it from a copy."
-            ) from None
+    def _failure(self, error: sqlite3.Error, what: str) -> LedgerError:
+        """An error of the database in our words."""
+        code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+        if code in _BUSY:
+            return LedgerNotWrittenError(f"the ledger {self.path} was busy for {PATIENCE:.0f} seconds.")
+        if code in _UNWRITABLE:
+            return LedgerNotWrittenError(f"the ledger {self.path} could not be {what}: {error}.")
+        return LedgerError(f"{self.path} is not a ledger, or it is damaged: {error}. Restore it from a copy.")
 
 
-def _place(name: str, target: Path) -> None:
-    """Give a complete file its name, unless somebody else was first: then theirs is used."""
-    try:
-        os.link(name, target)
-    except FileExistsError:
-        return
-    except OSError:  # a file system without links: claim the name, then fill it
-        with contextlib.suppress(FileExistsError):
-            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            os.replace(name, target)
-
-
-def _sync(folder: Path) -> None:
-    """Make a new name in a folder durable, where the system lets folders be opened."""
-    with contextlib.suppress(OSError, AttributeError):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+def _short(path: Path) -> str:
+    text = str(path)
+    return text if len(text) <= 100 else f"{text[:60]}...{text[-30:]}"

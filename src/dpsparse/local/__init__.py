@@ -5,8 +5,9 @@ they travel is left to the caller.
 """
 
 from .device import Device
+from .memory import AnswerFile, Claim, InProcess
 from .messages import MessageError, Report, Task
 from .protocol import Protocol
 from .server import Server
 
-__all__ = ["Device", "MessageError", "Protocol", "Report", "Server", "Task"]
+__all__ = ["AnswerFile", "Claim", "Device", "InProcess", "MessageError", "Protocol", "Report", "Server", "Task"]

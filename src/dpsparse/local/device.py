@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from ..hosts import MemoryHost
 from ..mechanisms import Randomness
 from ..oracle import Gradient, Labels
 from ..privacy import PrivacyError
+from .memory import Claim, Memory, memory_of
 from .messages import MessageError, Report, Task
 from .protocol import Protocol
 
@@ -26,7 +29,13 @@ class Device:
     ---------
     The report is epsilon-LDP, at the epsilon of the protocol, for any two rows, whatever the server asks: the gradient is
     clipped here, to the radius of the task, and randomised here. A protocol that costs more than this device allows is refused
-    before a row is looked at; a second round is refused whatever became of the first.
+    before a row is looked at.
+
+    **Once** means: for one run of a protocol, whatever its rounds, at most one report is ever computed by all devices that share a
+    `memory`; and over all runs that this memory has seen, the epsilons (and deltas) add up to no more than `epsilon` and `delta`. The mark is
+    made, and with a file is on the disk, before the report exists: a crash, or a report that is lost on its way, counts as
+    answered. With a path this holds across restarts, forks and several processes, as long as the file is kept; with a function, as far
+    as the application keeps it; with ``None`` only for this object in this process, which is for simulations and not for people.
 
     Parameters
     ----------
@@ -35,9 +44,12 @@ class Device:
     protocol : Protocol or str
         What the server published.
     epsilon : float
-        The most that this person allows.
+        The most that this person allows, for all answers in `memory` together.
     delta : float
-        0: pure reports only.
+        The same for delta; 0: pure reports only.
+    memory : path, callable, AnswerFile, InProcess or None
+        Where the device remembers that it has answered: a file of its own, or a function of the host application that stores a
+        `Claim` durably and then returns True. None: as long as this object lives.
     number : int or None
         Where labels are asked for: which row of the public features this is.
     randomness : Randomness or None
@@ -65,6 +77,7 @@ class Device:
         *,
         epsilon: float,
         delta: float = 0.0,
+        memory: Memory | Callable[[Claim], bool] | str | Path | None = None,
         number: int | None = None,
         randomness: Randomness | None = None,
     ) -> None:
@@ -87,6 +100,9 @@ class Device:
         self._randomness = randomness or Randomness()
         self._lock = threading.Lock()
         self._spoken = False
+        self._memory = memory_of(memory)
+        self._allowed = (float(epsilon), float(delta))
+        self._claim = Claim(self.protocol.identity.hex(), cost, self.protocol.delta)
 
     def _coded(self, y: Any) -> float:
         classes = self.protocol.classes
@@ -96,7 +112,7 @@ class Device:
 
     @property
     def spoken(self) -> bool:
-        """Whether the one answer was given."""
+        """Whether this object has given its one answer, or begun to."""
         return self._spoken
 
     def answer(self, task: bytes) -> bytes:
@@ -107,7 +123,8 @@ class Device:
         MessageError
             If the task is damaged or belongs to another protocol. The device may still answer another one.
         PrivacyError
-            If this device has answered already.
+            If this device has answered already, in this object or in an earlier one with the same memory, or its answers together would
+            cost more than it allows.
         """
         asked = Task.from_bytes(task)
         dimension = 0 if self.protocol.labels else self._terms.facts.dimension
@@ -119,6 +136,7 @@ class Device:
             if self._spoken:
                 raise PrivacyError("this device has answered a round already, and answers no second one.")
             self._spoken = True
+        self._memory.claim(self._claim, *self._allowed)
         name = self._terms.plan.asks[0].name
         if self.protocol.labels:
             randomiser = self._terms.randomiser(Labels(), name)

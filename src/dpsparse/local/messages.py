@@ -6,7 +6,7 @@ A message is a fixed header, numbers, and a digest of both:
 4 bytes   ``DPSL``
 1         version
 1         kind: 1 task, 2 report
-16        which protocol: the digest of its text
+16        which run of which protocol: the digest of its text, nonce included
 4         round, counted from 0
 16        identifier of a report; zero in tasks
 8         radius to which answers are held (task); zero in reports
@@ -50,7 +50,7 @@ class Task:
     Attributes
     ----------
     protocol : bytes
-        Which protocol, 16 bytes.
+        Which run of which protocol, 16 bytes.
     round : int
     radius : float
         Answers are held within this norm before they are randomised.
@@ -86,7 +86,7 @@ class Report:
     Attributes
     ----------
     protocol : bytes
-        Which protocol, 16 bytes.
+        Which run of which protocol, 16 bytes.
     round : int
     identifier : bytes
         16 bytes, different for every report; where labels are asked for, the number of the row.

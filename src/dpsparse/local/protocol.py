@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
+import secrets
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,9 +23,11 @@ from ..oracles.local import LocalTerms
 from ..plain import plain
 from ..privacy import Ask, Budget, Noise, OncePerPerson, Plan, PrivacyError
 from ..privacy.curves import gaussian_epsilon
+from ..regular_files import parse_json
 
 FORMAT = "dpsparse-local"
-VERSION = 1
+VERSION = 2
+NONCE = re.compile(r"[0-9a-f]{32}")
 #: Bounds beyond would leave the range of floats on a device.
 LARGEST_BOUND = 1e100
 #: The facts that devices need.
@@ -36,6 +40,9 @@ class Protocol:
 
     Attributes
     ----------
+    nonce : str
+        32 hexadecimal digits that a server draws for each run: the same model asked again is another protocol, and reports of one run
+        are not taken in another.
     rounds : int
         How many groups of people there are.
     labels : bool
@@ -58,6 +65,7 @@ class Protocol:
         Public centre of the target.
     """
 
+    nonce: str
     rounds: int
     labels: bool
     noise: str
@@ -78,8 +86,10 @@ class Protocol:
         delta: float,
         classes: tuple[bool | int | float | str, ...] | None = None,
         target_center: float = 0.0,
+        *,
+        nonce: str | None = None,
     ) -> Protocol:
-        """The protocol of a priced plan with one ask."""
+        """The protocol of a priced plan with one ask; a new run unless its nonce is given."""
         if not priced.plan.local or len(priced.plan.asks) != 1:
             raise PrivacyError(
                 "devices answer recipes of the local model with one ask, such as recipe='ldp_iht' or 'label_ldp_iht'."
@@ -90,6 +100,7 @@ class Protocol:
         if stored["loss"] == "Unstored":
             raise PrivacyError(f"the loss {loss.name!r} was given as functions, which a protocol cannot hold.")
         return cls(
+            nonce=secrets.token_hex(16) if nonce is None else nonce,
             rounds=ask.times,
             labels=ask.rows.labels,
             noise=str(ask.noise),
@@ -110,7 +121,7 @@ class Protocol:
     def from_json(cls, text: str) -> Protocol:
         """The inverse; refuses what is not a protocol of this version."""
         try:
-            content = json.loads(text)
+            content = parse_json(text)
             form, version = content.pop("format"), content.pop("version")
             if form != FORMAT or version != VERSION:
                 raise ValueError
@@ -125,7 +136,7 @@ class Protocol:
 
     @cached_property
     def identity(self) -> bytes:
-        """16 bytes that no other protocol has."""
+        """16 bytes that no other protocol, and no other run of this one, has."""
         return hashlib.sha256(self.to_json().encode()).digest()[:16]
 
     def epsilon(self) -> float:
@@ -156,6 +167,8 @@ class Protocol:
     @cached_property
     def terms(self) -> LocalTerms:
         """Randomisers at this price: the same that a simulated fit has. Refuses bounds and prices that are none."""
+        if not NONCE.fullmatch(self.nonce):
+            raise ValueError("the nonce of a protocol has 32 hexadecimal digits.")
         if not (math.isfinite(self.strength) and self.strength > 0 and self.rounds >= 1 and 0 <= self.delta < 1):
             raise ValueError("the price or the rounds of a protocol are no numbers.")
         rows = OncePerPerson(labels=self.labels, randomiser=self.randomiser)

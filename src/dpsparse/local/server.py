@@ -2,78 +2,29 @@
 
 from __future__ import annotations
 
+import threading
+from os import PathLike
+from typing import NoReturn
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from ..data.lattice import Lattice
 from ..data.personal import PublicRows
 from ..estimators.linear import SparseLinear
-from ..facts import Facts, Vector
+from ..facts import Vector
 from ..fits import FitRequest, Fitted, Shape, coefficients_of, prepare
 from ..fits.statement import DEVICES, complete, draft_fit
 from ..hosts import MemoryHost
-from ..oracle import Gradient, Labels, Oracle, Question
-from ..oracles import Till
+from ..oracle import Gradient, Labels, Question
 from ..oracles.local import LocalTerms, Randomiser
-from ..privacy import PrivacyError
+from ..privacy import DataError, PrivacyError
 from ..privacy.statement import Answer
+from .collected import Collected, Open
 from .messages import MessageError, Report, Task
 from .protocol import Protocol
-
-
-class _Open(Exception):
-    """The loop wants to know something that nobody has answered yet."""
-
-    def __init__(self, question: Question, turn: int) -> None:
-        super().__init__()
-        self.question = question
-        self.turn = turn
-
-
-class _Collected(Oracle):
-    """Answers that have come in; the first one that has not stops the loop.
-
-    A solver is a function of its answers and of public facts, so running it again from its start costs nothing but time.
-    """
-
-    def __init__(self, facts: Facts, terms: LocalTerms, answers: list[Vector]) -> None:
-        self.facts = facts
-        self._terms = terms
-        self.plan = terms.plan
-        self.passes = 0.0
-        self._till = Till(self.plan)
-        self._answers = list(answers)
-
-    def answer(self, question: Question, ask: str) -> Vector:
-        """What came in, or a stop."""
-        _, turn = self._till.charge(ask)
-        if turn >= len(self._answers):
-            raise _Open(question, turn)
-        return self._answers[turn].copy()
-
-    @property
-    def terms(self) -> LocalTerms:
-        """Public."""
-        return self._terms
-
-    @property
-    def unused(self) -> dict[str, int]:
-        """Rounds that were not asked for."""
-        return self._till.unused
-
-    @property
-    def receipts(self) -> list[Answer]:
-        """Kept by the server."""
-        return self._till.answers
-
-    def deviation(self, question: Question, ask: str, turn: int) -> float:
-        """Public."""
-        return self.terms.deviation(question, ask, turn)
-
-    def choose(self, branch: str) -> None:
-        """Local plans have no branches."""
-        self.terms.branch(branch)
+from .saved import Saved, Tally
 
 
 class Server:
@@ -81,9 +32,11 @@ class Server:
 
     Guarantee
     ---------
-    A message that is malformed, damaged, of another protocol or round, of a wrong norm, or that carries an identifier which was
-    seen before, or of a round in which as many came as there are people, is refused with `MessageError` and changes nothing. A false report that passes all checks moves the sum of its
-    round by no more than the norm that every report has, ``influence``: who made it cannot be told from the report.
+    A message that is malformed, damaged, of another protocol, of another run of the same one or of another round, of a wrong norm, or
+    that carries an identifier which was taken before in this run, or of a round in which as many came as there are people, is refused
+    with `MessageError` and changes nothing. So every report is taken at most once, in one run, also when it is sent again after
+    `resume`. A false report that passes all checks moves the sum of its round by no more than the norm that every report has,
+    ``influence``: who made it cannot be told from the report. All methods may be called from several threads.
 
     Parameters
     ----------
@@ -94,6 +47,8 @@ class Server:
     n_features : int
     features : array of shape (n_people, n_features), optional
         The public features, for label privacy.
+    nonce : str or None
+        None: a new run. `resume` gives the one of the run that goes on.
 
     Attributes
     ----------
@@ -122,10 +77,17 @@ class Server:
     """
 
     def __init__(
-        self, estimator: SparseLinear, *, n_people: int, n_features: int, features: ArrayLike | None = None
+        self,
+        estimator: SparseLinear,
+        *,
+        n_people: int,
+        n_features: int,
+        features: ArrayLike | None = None,
+        nonce: str | None = None,
     ) -> None:
+        self._lock = threading.RLock()
         self._estimator: SparseLinear = clone(estimator)
-        if self._estimator.ledger is not None:
+        if self._estimator.ledger is not None or self._estimator.dataset is not None:
             raise ValueError(
                 "a server holds no dataset to charge; every device keeps its own epsilon. Leave ledger=None."
             )
@@ -147,11 +109,13 @@ class Server:
             self._prepared.delta,
             classes,
             request.target_center,
+            nonce=nonce,
         )
         self._identity = self.protocol.identity
         self._seen: set[bytes] = set()
         self._answers: list[Vector] = []
         self._receipts: list[Answer] = []
+        self._closed: list[Tally] = []
         self._facts = self._prepared.facts
         self._found: Vector | None = None
         self._question: Question | None = None
@@ -162,14 +126,13 @@ class Server:
     def _advance(self) -> None:
         """Run the loop on what is known: it ends, or it opens the next round."""
         try:
-            self._found = self._prepared.solver.run(_Collected(self._facts, self._terms, self._answers))
+            self._found = self._prepared.solver.run(Collected(self._facts, self._terms, self._answers))
             self._question = None
-        except _Open as wanted:
+        except Open as wanted:
             self._question = wanted.question
             self._randomiser: Randomiser = self._terms.randomiser(wanted.question, self._ask, wanted.turn)
-            self._total = np.zeros(1 if self.protocol.labels else self._facts.dimension, dtype=np.int64)
-            self._labels: dict[int, int] = {}
-            self._count = 0
+            width = 1 if self.protocol.labels else self._facts.dimension
+            self._tally = Tally(np.zeros(width, dtype=np.int64))
 
     @property
     def _ask(self) -> str:
@@ -183,7 +146,7 @@ class Server:
     @property
     def count(self) -> int:
         """Reports accepted in this round."""
-        return 0 if self._question is None else self._count
+        return 0 if self._question is None else self._tally.count
 
     @property
     def finished(self) -> bool:
@@ -203,60 +166,136 @@ class Server:
 
     def task(self) -> bytes:
         """What to send to the people of this round's group."""
-        question = self._require_open()
-        w = question.w if isinstance(question, Gradient) else np.zeros(0)
-        return Task(self._identity, self.round, self._terms.radius(question), w).to_bytes()
+        with self._lock:
+            question = self._require_open()
+            w = question.w if isinstance(question, Gradient) else np.zeros(0)
+            return Task(self._identity, self.round, self._terms.radius(question), w).to_bytes()
 
     def receive(self, message: bytes) -> None:
         """Take one report, or refuse it with `MessageError` and change nothing."""
-        self._require_open()
         report = Report.from_bytes(message)
         if report.protocol != self._identity:
-            raise MessageError("the report belongs to another protocol.")
+            raise MessageError("the report belongs to another protocol, or to another run of this one.")
+        with self._lock:
+            self._take(report)
+
+    def _take(self, report: Report) -> None:
+        self._require_open()
+        tally = self._tally
         if report.round != self.round:
             raise MessageError(f"the report belongs to round {report.round}; round {self.round} is open.")
-        if report.values.size != self._total.size:
-            raise MessageError(f"a report of this protocol holds {self._total.size} numbers, got {report.values.size}.")
+        if report.values.size != tally.total.size:
+            raise MessageError(f"a report of this protocol holds {tally.total.size} numbers, got {report.values.size}.")
         if not self._randomiser.valid(report.values):
             raise MessageError("no honest report has these values: their norm or their places are not possible.")
         if report.identifier in self._seen:
             raise MessageError("a report with this identifier was taken already.")
-        if self._count >= self._facts.n_rows:  # identifiers are kept, so made-up ones must not fill the memory
+        if tally.count >= self._facts.n_rows:  # identifiers are kept, so made-up ones must not fill the memory
             raise MessageError(f"{self._facts.n_rows} people were expected, and this round has as many reports.")
         number = int.from_bytes(report.identifier, "little")
         if self.protocol.labels and number >= self._facts.n_rows:
             raise MessageError("the report is about a row that does not exist.")
         self._seen.add(report.identifier)
-        self._total += report.values
-        self._count += 1
+        tally.total += report.values
+        tally.count += 1
         if self.protocol.labels:
-            self._labels[number] = int(report.values[0])
+            tally.labels[number] = int(report.values[0])
 
     def close(self) -> None:
         """End the round with the reports that came, and go on."""
-        question = self._require_open()
-        if self._count == 0:
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        question, tally = self._require_open(), self._tally
+        if tally.count == 0:
             raise MessageError("no report has come in this round; it cannot be closed.")
         if isinstance(question, Labels):
-            rows = np.array(sorted(self._labels))
+            rows = np.array(sorted(tally.labels))
             host = MemoryHost(self._features[rows], np.zeros(rows.size), self._facts)
             self._facts = self._facts.with_(design=PublicRows(host.shards, self._loss))
-            told = np.array([self._labels[i] for i in rows], dtype=np.int32)
+            told = np.array([tally.labels[i] for i in rows], dtype=np.int32)
             answer = self._terms.label_values(self._randomiser, told)
         else:
-            answer = np.asarray(self._total * (self._randomiser.unit / self._count), dtype=np.float64)
+            answer = np.asarray(tally.total * (self._randomiser.unit / tally.count), dtype=np.float64)
         apart = 2 * self._terms.radius(question)
         ask = self._prepared.plan.asks[0]
         self._receipts.append(
             Answer(ask.name, ask.noise, 1, 1 / self.protocol.rounds, apart, apart / self.protocol.strength)
         )
         self._answers.append(answer)
+        self._closed.append(tally)
         self._advance()
+
+    # ---------------------------------------------------------------------------------------------- saving
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything that came in to a JSON file (no pickle, no row); `resume` goes on from it.
+
+        The file appears whole or not at all. Reports that were taken after the last save are not in it: keep messages until a save
+        has followed them, and send them all again after a crash. Those in the file are then refused as taken, and the others are taken.
+        """
+        with self._lock:
+            tallies = [*self._closed, *([] if self._question is None else [self._tally])]
+            Saved(self.protocol, tallies, self._question is not None, frozenset(self._seen)).write(path)
+
+    @classmethod
+    def resume(cls, path: str | PathLike[str], estimator: SparseLinear, *, features: ArrayLike | None = None) -> Server:
+        """The server that was saved, in the middle of its round.
+
+        Parameters
+        ----------
+        path : str or Path
+        estimator : SparseRegressor or SparseClassifier
+            As it was given to the server that was saved; with other settings the file is refused.
+        features : array, optional
+            The public features, for label privacy.
+
+        Raises
+        ------
+        DataError
+            If the file is not a saved server of this estimator, was edited, or contradicts itself.
+        """
+        saved = Saved.read(path)
+        facts = saved.protocol.facts
+        server = cls(
+            estimator,
+            n_people=facts["n_rows"],
+            n_features=facts["n_features"],
+            features=features,
+            nonce=saved.protocol.nonce,
+        )
+        if server.protocol.identity != saved.protocol.identity:
+            raise DataError(
+                f"{path} was saved by a server with another estimator. Give the same one, with the same settings."
+            )
+        for place, tally in enumerate(saved.tallies):
+            server._check_tally(tally, path)
+            server._tally = tally
+            if not (saved.open and place == len(saved.tallies) - 1):
+                server.close()
+        server._seen = set(saved.seen)
+        return server
+
+    def _check_tally(self, tally: Tally, path: str | PathLike[str]) -> None:
+        """Refuse sums that no reports have."""
+        told = np.array(list(tally.labels.values()), dtype=np.int64)
+        longest = tally.count * self._randomiser.largest * (1 + 1e-5)
+        length = float(np.linalg.norm(tally.total.astype(float))) * self._randomiser.unit
+        if length > longest or np.any(np.abs(told) >= 2**31) or not self._randomiser_takes(told):
+            raise DataError(f"{path} holds sums that no reports have. Resume from the original.")
+
+    def _randomiser_takes(self, labels: NDArray[np.int64]) -> bool:
+        return not labels.size or self._randomiser.valid(labels.astype(np.int32)[:, None])
 
     # ---------------------------------------------------------------------------------------------- the model
 
     def model(self) -> SparseLinear:
         """The fitted estimator, with its statement, once all rounds are closed."""
+        with self._lock:
+            return self._model()
+
+    def _model(self) -> SparseLinear:
         if self._found is None:
             raise MessageError(f"round {self.round} of {self.protocol.rounds} is open; close it first.")
         model: SparseLinear = clone(self._estimator)
@@ -265,6 +304,9 @@ class Server:
         found = coefficients_of(self._found, lattice.applied_shift, lattice.applied_intercept)
         statement = complete(draft_fit(self._prepared, (DEVICES,), secure=True), self._receipts)
         return model.keep(Fitted((found,), statement), self._prepared.request.classes)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a server is stored with server.save(path), and goes on with Server.resume(path, estimator).")
 
     def __repr__(self) -> str:
         return f"Server(round {self.round} of {self.protocol.rounds}, {self.count} reports)"

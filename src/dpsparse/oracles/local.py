@@ -212,8 +212,8 @@ class LocalOracle(ChargedOracle):
         total = np.zeros(self.facts.dimension, dtype=np.int64)
         for shard in self._shards:
             here = members[shard.first_row : shard.first_row + shard.rows]
-            for own in contributions(question, shard, self._loss, here, self._entries):
-                total += randomiser.reports(own, self._randomness).sum(axis=0, dtype=np.int64)
+            for own in contributions(question, shard, self._loss, here, self._entries, sparse=self.facts.dimension > 1):
+                total += randomiser.total(own, self._randomness)
         return np.asarray(total * (randomiser.unit / int(members.sum())), dtype=np.float64)
 
     def deviation(self, question: Question, ask: str, turn: int) -> float:

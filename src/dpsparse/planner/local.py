@@ -17,12 +17,15 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from ..facts import Clip
+from ..facts import Clip, Facts
 from ..fits import Prepared
 from ..oracle import Gradient, Labels
 from ..oracles.local import LocalTerms
 from ..privacy.participation import PUBLIC_FEATURES
 from ..privacy.plan import Noise
+
+#: Reports of more bytes are warned about: what 16,384 features make of four bytes each.
+LONG_REPORT = 2**16
 
 
 class Loop(Protocol):
@@ -51,7 +54,7 @@ def warnings(prepared: Prepared) -> tuple[str, ...]:
         return ()
     facts = prepared.facts
     needed = people_needed(prepared)
-    said = (PUBLIC_FEATURES,) if prepared.plan.labels_only else ()
+    said = (PUBLIC_FEATURES,) if prepared.plan.labels_only else _long_reports(facts)
     if facts.n_rows >= needed:
         return said
     [ask] = prepared.plan.asks
@@ -77,6 +80,17 @@ def warnings(prepared: Prepared) -> tuple[str, ...]:
         *said,
         f"{facts.n_rows} people are too few for {facts.n_features} features at {what}: about {_rounded(needed)} are needed to tell "
         f"{_sparsity(prepared)} coefficients from noise; {least}. To do better, {advice}.",
+    )
+
+
+def _long_reports(facts: Facts) -> tuple[str, ...]:
+    """A word about reports that are long, since every one has a number for each feature, however sparse the rows are."""
+    size = 4 * facts.dimension
+    if size <= LONG_REPORT:
+        return ()
+    return (
+        f"every person sends {facts.dimension:,} numbers, {_rounded(size / 1000)} kB, however sparse the rows are, and the noise is spread over all of "
+        "them. Use fewer features, or protect labels only (recipe='label_ldp_iht'), where a report is one number.",
     )
 
 

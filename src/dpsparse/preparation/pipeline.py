@@ -19,7 +19,7 @@ from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
 from ..fits import Matrix, Prepared, Shape, models_of, prepare, public_rows, refuse_doubtful, stated_budget
 from ..fits.statement import charged_to, state_pipeline
-from ..ledger import Ledger, check_ledger, paying, refuse_own_ledger
+from ..ledger import Ledger, LedgerArgument, check_ledger, paying, refuse_own_ledger
 from ..privacy import Adjacency, Budget, BudgetError, PrivacyError, Statement
 from .behind import bounds_behind
 from .bounds import Bounds
@@ -64,6 +64,8 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
         Public number of rows; under add-remove it is needed unless a NoisyCount comes first.
     ledger, dataset
         A durable budget; the whole pipeline is reserved at once.
+    label, run_id : str or None
+        For the ledger, as in `SparseRegressor`. Label None: "private pipeline", or the recipe where only the model has a price.
     memory, verbose, transform_input
         As in scikit-learn; rows are not cached, whatever `memory` is.
 
@@ -74,6 +76,8 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
     plan_ : PipelinePlan
         How the budget was divided.
     """
+
+    ledger = LedgerArgument()
 
     def __init__(
         self,
@@ -87,6 +91,8 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
         n_rows: int | None = None,
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
+        label: str | None = None,
+        run_id: str | None = None,
         memory: object = None,
         verbose: bool = False,
         transform_input: object = None,
@@ -101,6 +107,8 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
         self.n_rows = n_rows
         self.ledger = ledger
         self.dataset = dataset
+        self.label = label
+        self.run_id = run_id
 
     # ---------------------------------------------------------------------------------------------- public side
 
@@ -115,7 +123,7 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
             Number of features that reach the first step of ours.
         """
         priced = self.priced_steps()
-        check_ledger(self.ledger, self.dataset)
+        check_ledger(self.ledger, self.dataset, self.label, self.run_id)
         counted = any(isinstance(step, NoisyCount) for step in priced.values())
         whole, delta = stated_budget(self.budget, self.epsilon, self.delta, self.adjacency, None if counted else n_rows)
 
@@ -149,7 +157,7 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
             )
         if not recipes.make(last.recipe).private:
             raise BudgetError("the model is a baseline without privacy. A private pipeline needs a private recipe.")
-        if self.ledger is not None:
+        if self.dataset is not None:
             refuse_doubtful(last.accept)
         found = {name: step for name, step in self.steps if isinstance(step, PricedStep | SparseLinear)}
         for step in found.values():
@@ -227,7 +235,10 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
             statements = self._fit_steps(start, X, y, n_rows, bounds, plan)
             whole = state_pipeline(statements, epsilon=None, delta=plan.delta, accountant=None, free=plan.free)
         else:
-            with paying(self.ledger, self.dataset, plan.bill, label="private pipeline", delta=plan.delta) as payment:
+            label = "private pipeline" if self.label is None else self.label
+            with paying(
+                self.ledger, self.dataset, plan.bill, label=label, run_id=self.run_id, delta=plan.delta
+            ) as payment:
                 payment.start()
                 statements = self._fit_steps(start, X, y, n_rows, bounds, plan)
             whole = state_pipeline(
@@ -254,7 +265,12 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
                 continue
             loan = self._loan(name, plan.budgets[name], plan.delta, n_rows, bounds)
             if plan.alone:
-                loan |= {"ledger": self.ledger, "dataset": self.dataset}
+                loan |= {
+                    "ledger": self.ledger,
+                    "dataset": self.dataset,
+                    "label": self.label,
+                    "run_id": self.run_id,
+                }
             with lent(step, **loan):
                 if isinstance(step, SparseLinear) and not plan.alone:  # its bounds may not have been foreseen
                     request = step.request()
@@ -301,6 +317,8 @@ def make_private_pipeline(
     n_rows: int | None = None,
     ledger: Ledger | str | None = None,
     dataset: str | None = None,
+    label: str | None = None,
+    run_id: str | None = None,
 ) -> PrivatePipeline:
     """A pipeline with one budget and one statement; names of steps are their classes in lower case.
 
@@ -310,7 +328,7 @@ def make_private_pipeline(
     Parameters
     ----------
     *steps : transformers and, last, a model
-    epsilon, delta, budget, shares, adjacency, n_rows, ledger, dataset
+    epsilon, delta, budget, shares, adjacency, n_rows, ledger, dataset, label, run_id
         As in `PrivatePipeline`.
 
     Examples
@@ -336,6 +354,8 @@ def make_private_pipeline(
         n_rows=n_rows,
         ledger=ledger,
         dataset=dataset,
+        label=label,
+        run_id=run_id,
     )
     pipeline.priced_steps()
     return pipeline

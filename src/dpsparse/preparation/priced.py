@@ -22,7 +22,7 @@ from ..fits import (
 )
 from ..fits.statement import complete, draft_step
 from ..hosts import MemoryHost
-from ..ledger import Ledger, Payment, paying
+from ..ledger import LedgerArgument, Payment, paying
 from ..losses import Squared
 from ..mechanisms import Randomness
 from ..oracle import Oracle
@@ -49,13 +49,13 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
     #: Name of the one ask.
     ask = ""
     question = ""
+    ledger = LedgerArgument()
 
     epsilon: float
     delta: float | None
     budget: Budget | None
     adjacency: str
     noise: str
-    ledger: Ledger | str | None
     dataset: str | None
     random_state: Seed
     statement_: Statement

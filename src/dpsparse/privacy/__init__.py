@@ -15,6 +15,7 @@ from .errors import (
     NotPricedError,
     PrivacyError,
     PrivacyLeakError,
+    RunRepeatedError,
 )
 from .participation import OncePerPerson
 from .plan import Ask, EveryRow, Noise, Participation, Plan, PoissonRows, RandomTimes
@@ -45,5 +46,6 @@ __all__ = [
     "PrivacyError",
     "PrivacyLeakError",
     "RandomTimes",
+    "RunRepeatedError",
     "Statement",
 ]

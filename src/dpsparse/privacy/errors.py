@@ -31,7 +31,37 @@ class LedgerError(PrivacyError):
 
 
 class LedgerNotWrittenError(LedgerError):
-    """A ledger that could not be written: a full disk, a missing right. Nothing was reserved."""
+    """A ledger that could not be written: a full disk, a missing right, a lost connection. The message says what counts.
+
+    Attributes
+    ----------
+    left : {"nothing", "event", "unknown"}
+        What the attempt left in the ledger: nothing; the whole event, although an error was reported; or it is not known.
+    number : int or None
+        Of the event that was to be written, where one was.
+    """
+
+    def __init__(self, message: str, left: str = "nothing", number: int | None = None) -> None:
+        super().__init__(message)
+        self.left = left
+        self.number = number
+
+
+class RunRepeatedError(LedgerError):
+    """A run that the ledger knows: it was paid for, and is not charged again.
+
+    Attributes
+    ----------
+    entry : int
+        Its entry, which counts.
+    status : str
+        Of the entry.
+    """
+
+    def __init__(self, message: str, entry: int = 0, status: str = "") -> None:
+        super().__init__(message)
+        self.entry = entry
+        self.status = status
 
 
 class LedgerTamperedError(LedgerError):
@@ -52,6 +82,10 @@ class AssumptionError(PrivacyError):
 
 class DataError(ValueError):
     """The data cannot be used as it is; says what is wrong without naming a row."""
+
+
+class ModelEditedError(DataError):
+    """A model file whose digest does not fit: it was changed after it was saved."""
 
 
 class PrivacyLeakError(PrivacyError):

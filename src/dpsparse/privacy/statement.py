@@ -127,7 +127,7 @@ class Statement:
     versions : mapping
         Versions of the software.
     ledger : mapping or None
-        The dataset and the number of the entry under which a ledger was charged.
+        The citation of the entry under which a ledger was charged: its identity, the dataset, the entry and hashes; no address.
     """
 
     private: bool

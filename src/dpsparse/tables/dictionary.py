@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Self
 
 from ..data.declared import ColumnBounds
+from ..regular_files import write_whole
 from .column import Column
 from .errors import DictionaryError, suggestion
-from .formats import Plain, kind_of, read_plain, render, write_text
+from .formats import Plain, kind_of, read_plain, render
 
 FORMAT = "dpsparse-dictionary"
 VERSION = 1
@@ -100,7 +101,7 @@ class Dictionary:
     def write(self, path: str | Path) -> None:
         """Write a YAML, JSON or CSV file, as the ending says; it appears whole or not at all."""
         path = Path(path)
-        write_text(path, render(self.to_dict(), kind_of(path), FIELDS, COMMENT if self.check() else ""))
+        write_whole(path, render(self.to_dict(), kind_of(path), FIELDS, COMMENT if self.check() else ""))
 
     @classmethod
     def skeleton(cls, header: Sequence[str], kinds: Mapping[str, str], roles: Mapping[str, str]) -> Self:

@@ -11,7 +11,6 @@ import io
 import json
 import os
 import stat
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -229,18 +228,3 @@ def render(content: dict[str, Plain], kind: str, fields: tuple[str, ...], commen
         flags = {name: str(value).lower() for name, value in line.items() if isinstance(value, bool)}
         writer.writerow({"version": 1, **line, **flags})
     return text.getvalue()
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file that appears whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise

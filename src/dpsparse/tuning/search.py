@@ -22,7 +22,7 @@ from ..estimators.refusals import refuse_fit_arguments
 from ..facts import Vector
 from ..fits import Prepared, ProgressBar, Seed, Shape, default_delta, models_of, prepare, warn_if_seeded
 from ..fits.statement import charged_to, draft_search, state_best
-from ..ledger import Ledger, check_ledger, paying, refuse_own_ledger
+from ..ledger import Ledger, LedgerArgument, check_ledger, paying, refuse_own_ledger
 from ..mechanisms import Randomness
 from ..privacy import Budget, PrivacyError
 from .plan import SearchPlan
@@ -71,6 +71,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         the data, scores and the others fit; each row then takes part in one of the two, and both have the whole budget of a run.
     ledger, dataset
         A durable budget shared by many fits; the whole search is reserved at once.
+    label, run_id : str or None
+        For the ledger, as in `SparseRegressor`. Label None: "private search".
     accept : tuple of str
         Names of assumptions that the user accepts, beside the estimator's own.
     random_state : int or None
@@ -104,6 +106,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     4.0
     """
 
+    ledger = LedgerArgument()
+
     def __init__(
         self,
         estimator: SparseLinear,
@@ -119,6 +123,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         holdout: float | None = None,
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
+        label: str | None = None,
+        run_id: str | None = None,
         accept: tuple[str, ...] = (),
         random_state: Seed = None,
         verbose: bool = False,
@@ -135,6 +141,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.holdout = holdout
         self.ledger = ledger
         self.dataset = dataset
+        self.label = label
+        self.run_id = run_id
         self.accept = accept
         self.random_state = random_state
         self.verbose = verbose
@@ -156,7 +164,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 f"PrivateSearch takes a SparseRegressor or a SparseClassifier, got {type(self.estimator).__name__}. "
                 "What it fits must be private, and know its own price."
             )
-        check_ledger(self.ledger, self.dataset)
+        check_ledger(self.ledger, self.dataset, self.label, self.run_id)
         refuse_own_ledger(self.estimator, "the search")
         law = law_of(self.law, self.mean_runs)
         scoring = Scoring.read(self.scoring, self.score_bound, self.estimator.request())
@@ -267,13 +275,14 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         for parameters in drawn:  # refuse before anything is spent; what was drawn does not depend on the data
             self.prepare_candidate(parameters, plan, data.shape)
         warn_if_seeded(randomness, "search")
-        label, loss = "private search", data.request.loss
+        label, loss = "private search" if self.label is None else self.label, data.request.loss
         shared = space.assumptions(self.estimator, data.facts(plan.training_rows))
         said = (*data.targets.assumptions, *shared)
         draft = draft_search(plan.bill, plan.delta, plan.run_rho, loss, plan.n_rows, said, secure=randomness.secure)
         models = [(parameters, self._candidate(parameters, plan)) for parameters in drawn]
-        bar = ProgressBar(label, None, visible=self.verbose)  # how many runs there are is secret
-        with paying(self.ledger, self.dataset, plan.bill, label=label, delta=plan.delta) as payment, bar:
+        bar = ProgressBar("private search", None, visible=self.verbose)  # how many runs there are is secret
+        paid = paying(self.ledger, self.dataset, plan.bill, label=label, run_id=self.run_id, delta=plan.delta)
+        with paid as payment, bar:
             payment.start()  # also where no run was drawn: the ledger must not tell
             best = best_run(models, data, plan, randomness, holdout=self.holdout)
         if best is None:

@@ -27,6 +27,8 @@ FIXED = frozenset(
         "noise",
         "ledger",
         "dataset",
+        "label",
+        "run_id",
         "accept",
         "random_state",
         "verbose",

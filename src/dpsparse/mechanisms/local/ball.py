@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, betaln, expit
 
@@ -14,11 +16,20 @@ from ..randomness import Randomness
 from .coins import check_epsilon, check_positive, held_probability
 from .polar import polar
 from .scalar import Reports, Vector
+from .span import Span
+
+Rows = Any  # a numpy array or a CSR matrix
 
 #: Steps of the lattice of reports per typical size of an entry of a report.
 STEPS = 2.0**20
 #: Reports are 32-bit integers, so a report has fewer entries than this.
 LARGEST_DIMENSION = 2**21
+#: People whose reports are summed at once in a simulation: large for few normals, small for few products of rows.
+BATCH = 16
+#: The same for sparse rows, whose products cost little.
+SPARSE_BATCH = 64
+#: Shorter rows are reported one by one: batches pay where rows are much longer than they are many.
+SHORTEST = 16 * SPARSE_BATCH
 
 
 @dataclass(frozen=True)
@@ -166,18 +177,93 @@ class PrivUnit:
         """One report for each row of `values`; rows beyond the radius are held within it, rows that are not finite are zero."""
         generator = randomness.generator()
         u, norms = polar(values)
+        plus, height = self._coins(norms, generator)
+        z = self._points(u, plus, height, generator.standard_normal(u.shape))
+        z *= self._span
+        return np.rint(z, out=z).astype(np.int32)
+
+    def total(self, values: Rows, randomness: Randomness) -> NDArray[np.int64]:
+        r"""The sum of one report for each row of `values`, in units of the lattice: for simulations, which need no single report.
+
+        Where rows are much longer than a batch of people (`BATCH`), the sum is drawn without its terms. In an orthonormal basis that
+        begins with the span of the directions of a batch and goes on with a uniform basis of the rest, B independent Gaussian
+        vectors are B r independent normals and, in the rest, the triangle of Bartlett: normals below a diagonal of chi variables with
+        :math:`p-r, p-r-1, \dots` degrees of freedom. Every point is made from these few numbers by the same lines as a report; their sum has
+        a part in the span and, by symmetry, a uniform direction in the rest.
+
+        Guarantee
+        ---------
+        The law is that of the sum of reports, each rounded only after they are added: post-processing of points that are as private one by one as
+        reports are. Directions that lie in the span of the others but for :math:`10^{-7}` of their length are moved into it; those
+        that lie nearer to it than :math:`10^{-3}` are drawn one by one.
+        """
+        if self.dimension < SHORTEST or values.shape[0] == 1:
+            return self._one_by_one(values, randomness)
+        batch = SPARSE_BATCH if sp.issparse(values) else BATCH
+        drawn, reported = np.zeros(self.dimension), np.zeros(self.dimension, dtype=np.int64)
+        for start in range(0, values.shape[0], batch):
+            part, rows = values[start : start + batch], None
+            with np.errstate(over="ignore", invalid="ignore"):
+                gram = part @ part.T
+            gram = gram.toarray() if sp.issparse(gram) else gram
+            norms = np.sqrt(np.diagonal(gram))
+            if np.all((norms == 0) | ((norms > 1e-150) & (norms < 1e150))):
+                lengths = np.where(norms > 0, norms, 1.0)
+                span = Span.of(gram / lengths / lengths[:, None])
+                drawn += self._batch(part, norms, lengths, span, randomness.generator())
+                rows = part[span.near]
+            else:  # NaN, or squares that leave the range of floats
+                rows = part
+            if rows.shape[0]:
+                reported += self._one_by_one(rows, randomness)
+        drawn *= self._span
+        return np.asarray(reported + np.rint(drawn).astype(np.int64))
+
+    def _one_by_one(self, values: Rows, randomness: Randomness) -> NDArray[np.int64]:
+        dense = values.toarray() if sp.issparse(values) else values
+        return np.asarray(self.reports(dense, randomness).sum(axis=0, dtype=np.int64))
+
+    def _batch(
+        self, values: Rows, norms: Vector, lengths: Vector, span: Span, generator: np.random.Generator
+    ) -> Vector:
+        """The sum of the points of a batch, but for the rows that are near its span."""
+        shown = ~span.near
+        people, rank = int(shown.sum()), span.rank
+        plus, height = self._coins(norms[shown], generator)
+        drawn = np.zeros((people, rank + people))
+        drawn[:, :rank] = generator.standard_normal((people, rank))
+        drawn[:, rank:] = np.tril(generator.standard_normal((people, people)), -1)
+        at = np.arange(people)
+        drawn[at, rank + at] = np.sqrt(generator.chisquare(self.dimension - rank - at))
+        u = np.zeros_like(drawn)
+        u[:, :rank] = span.coordinates[shown]
+        total = self._points(u, plus, height, drawn).sum(axis=0)
+        # a uniform direction of the rest: normals, less their part in the span
+        normals = generator.standard_normal(self.dimension)
+        inner = span.solve((values @ normals) / lengths)
+        across = math.sqrt(float(normals @ normals) - float(inner @ inner))
+        length = float(np.linalg.norm(total[rank:])) / across
+        normals *= length
+        normals += (span.expand(total[:rank] - length * inner) / lengths) @ values
+        return normals
+
+    def _coins(self, norms: Vector, generator: np.random.Generator) -> tuple[NDArray[np.bool_], Vector]:
+        """The coin of step 1, and the height of step 2."""
         people = norms.size
         plus = generator.random(people) < 0.5 + np.minimum(norms, self.radius) / self.radius / 2
         height = self._heights(generator.random(people) < self.inside, generator.random(people))
         height *= np.where(norms > 0, 1.0, 0.0)  # nothing to say: a uniform point
-        z = generator.standard_normal(u.shape)
+        return np.asarray(plus), height
+
+    @staticmethod
+    def _points(u: Vector, plus: NDArray[np.bool_], height: Vector, z: Vector) -> Vector:
+        """Points of these heights above unit rows `u`, from Gaussian rows `z`; both are used up."""
         z -= np.einsum("ij,ij->i", z, u)[:, None] * u
         width = np.sqrt(np.einsum("ij,ij->i", z, z))
         z *= (np.sqrt(1 - height**2) / np.maximum(width, 1e-300))[:, None]
         u *= (height * np.where(plus, 1.0, -1.0))[:, None]
         z += u
-        z *= self._span
-        return np.rint(z, out=z).astype(np.int32)
+        return z
 
     def _heights(self, hit: NDArray[np.bool_], uniform: Vector) -> Vector:
         r""":math:`\langle z,u\rangle` for points of the cap or of the rest, from the share of the sphere that lies above them."""

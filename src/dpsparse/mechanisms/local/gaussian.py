@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..gaussian import lattice_gaussian
 from ..randomness import Randomness
@@ -75,6 +76,10 @@ class LocalGaussian:
         whole = np.trunc(held / self.unit).astype(np.int64)
         noisy = lattice_gaussian(whole, self.sigma / self.unit, randomness)
         return np.clip(noisy, -(2**31) + 1, 2**31 - 1).astype(np.int32).reshape(np.shape(values))
+
+    def total(self, values: Vector, randomness: Randomness) -> NDArray[np.int64]:
+        """The sum of one report for each row of `values`."""
+        return np.asarray(self.reports(values, randomness).sum(axis=0, dtype=np.int64))
 
     def valid(self, reports: Reports) -> bool:
         """Whether these could be reports: of this many entries, and not longer than honest ones are."""

@@ -68,6 +68,10 @@ class TwoPoint:
         up = np.clip(0.5 + held / (2 * self.bound) * (2 * self.keep - 1), 1 - self.keep, self.keep)
         return np.where(randomness.generator().random(held.shape) < up, 1, -1).astype(np.int32)
 
+    def total(self, values: Vector, randomness: Randomness) -> NDArray[np.int64]:
+        """The sum of one report for each row of `values`."""
+        return np.asarray(self.reports(values, randomness).sum(axis=0, dtype=np.int64))
+
     def valid(self, reports: Reports) -> bool:
         """Whether these could be reports."""
         return bool(np.all(np.abs(reports.astype(np.int64)) == 1))
@@ -149,6 +153,10 @@ class Piecewise:
         cell = np.where(generator.random(place.shape) < self.hit, inside, outside)
         return (2 * cell - (self.cells - 1)).astype(np.int32)
 
+    def total(self, values: Vector, randomness: Randomness) -> NDArray[np.int64]:
+        """The sum of one report for each row of `values`."""
+        return np.asarray(self.reports(values, randomness).sum(axis=0, dtype=np.int64))
+
     def valid(self, reports: Reports) -> bool:
         """Whether these could be reports."""
         whole = reports.astype(np.int64) + (self.cells - 1)
@@ -212,6 +220,10 @@ class RandomisedResponse:
         truth = np.where(np.asarray(values) == 1, 1, -1)
         kept = randomness.generator().random(truth.shape) < self.keep
         return np.where(kept, truth, -truth).astype(np.int32)
+
+    def total(self, values: Vector, randomness: Randomness) -> NDArray[np.int64]:
+        """The sum of one report for each row of `values`."""
+        return np.asarray(self.reports(values, randomness).sum(axis=0, dtype=np.int64))
 
     def valid(self, reports: Reports) -> bool:
         """Whether these could be reports."""

@@ -1,0 +1,47 @@
+"""``dpsparse show``: what a saved model holds and promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .describe import describe, summary
+from .exits import Refusal
+from .options import json_option
+from .output import as_json as print_json
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@json_option
+def show(model: Path, as_json: bool) -> None:
+    """Print the statement of the saved MODEL, caveats first, its coefficients, its digest and the entry of a ledger that paid for it.
+
+    Says first if the file was edited after it was saved, and then exits with 2.
+
+    \b
+    Example:
+      dpsparse show model.json
+    """
+    from .. import load
+    from ..estimators.model_file import digest_in
+    from ..privacy.errors import ModelEditedError
+
+    edited = None
+    try:
+        fitted = load(model)
+    except ModelEditedError as error:
+        edited = str(error)
+        fitted = load(model, edited=True)
+    digest, record = digest_in(model), fitted.statement_.ledger
+    if as_json:
+        print_json({"edited": edited is not None, **summary(fitted), "digest": digest, "ledger": record})
+    else:
+        click.echo(describe(fitted))
+        click.echo(f"Digest: {'none' if digest is None else digest}{'' if edited is None else ', which does not fit'}")
+        click.echo("Ledger: none was charged" if record is None else "Ledger:")
+        for name, value in (record or {}).items():
+            click.echo(f"  {name}: {value}")
+    if edited is not None:
+        raise Refusal(edited)

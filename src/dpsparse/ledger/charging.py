@@ -1,0 +1,195 @@
+"""Taking the cost of a bill out of a dataset's budget: priced first, then checked and written in one transaction.
+
+Guarantee
+---------
+What is written fits the state that the same transaction read. A run that the ledger knows by its `run_id` is never charged again: if nothing was
+answered for it, its entry is taken up; otherwise it is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from ..accounting.costs.base import Bill, canonical, stored
+from ..accounting.filters import Charge
+from ..privacy.errors import BudgetError, BudgetExceededError, LedgerError, LedgerNotWrittenError, RunRepeatedError
+from .chain import Chain, Event
+from .entries import STATUS
+from .reservation import Reservation
+from .state import State, latest
+from .store import Store
+
+#: How often a reservation is tried again because the ledger changed while it was priced.
+ATTEMPTS = 20
+
+_LEFT = {
+    "nothing": "Nothing was reserved; try again when the reason is gone.",
+    "event": "Entry {number} was written all the same: it counts.",
+    "unknown": (
+        "It is not known whether an entry was reserved: if it was, it counts. dpsparse ledger show tells, and a retry with the same "
+        "run_id is not charged twice."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be charged.
+
+    Attributes
+    ----------
+    dataset : str
+    bill : Bill
+    label : str
+        What it is for.
+    run_id : str or None
+        Which run it pays for.
+    delta : float or None
+        At which a refusal says what would fit; None: the dataset's.
+    """
+
+    dataset: str
+    bill: Bill
+    label: str
+    run_id: str | None
+    delta: float | None
+
+
+def charge(store: Store, request: Request) -> Reservation:
+    """Reserve, take up what an earlier attempt of the same run reserved, or refuse."""
+    try:
+        return _charge(store, request)
+    except LedgerNotWrittenError as error:
+        failure = LedgerNotWrittenError(
+            f"{error} {_LEFT[error.left].format(number=error.number)}", error.left, error.number
+        )
+    raise failure
+
+
+def _charge(store: Store, request: Request) -> Reservation:
+    content = stored(request.bill)
+    for _ in range(ATTEMPTS):
+        known = store.read(lambda chain: _known(chain, request, content))
+        if known is not None:
+            return Reservation(store, *known)
+        before = store.read(lambda chain: latest(chain, request.dataset))
+        _refuse_others(before, request)
+        priced = _Priced.of(before, request.bill)  # outside the transaction: it may take seconds
+        found = store.write(lambda chain, p=priced: _take(chain, request, content, p))  # type: ignore[misc]
+        if isinstance(found, State):
+            raise _refusal(found, request)
+        if found is not None:
+            return Reservation(store, *found)
+    raise LedgerError("the ledger changed too often while this cost was priced. Nothing was reserved; try again.")
+
+
+@dataclass(frozen=True)
+class _Priced:
+    """A cost, and the state at which it was computed; `whole` if it may take everything at once."""
+
+    before: State
+    kind: str
+    cost: Charge
+    whole: bool
+
+    @classmethod
+    def of(cls, before: State, bill: Bill) -> _Priced:
+        state = before.decided(bill)
+        cost = state.charge(bill)
+        return cls(before, str(state.kind), cost, not state.fits(cost) and state.whole(bill))
+
+
+def _take(chain: Chain, request: Request, content: dict[str, Any], priced: _Priced) -> tuple[str, Event] | State | None:
+    """Write the entry: the ledger's identity and the event; the state if it does not fit; None if the price is out of date."""
+    known = _known(chain, request, content)
+    if known is not None:
+        return known
+    now, cost = latest(chain, request.dataset), priced.cost
+    if now.kind != priced.before.kind or now.slack < cost.slack:
+        return None
+    now = now if now.kind is not None else now.counting(priced.kind)
+    if not now.fits(cost) and not (priced.whole and now.live == 0):
+        return now
+    body = {
+        "time": present(),
+        "label": request.label,
+        "bill": content,
+        "costs": dict(cost.costs),
+        "slack": cost.slack,
+        "state": now.taken(cost).to_dict(),
+    }
+    if request.run_id is not None:
+        body["run_id"] = request.run_id
+    event = chain.append(request.dataset, 0, "reserve", body)
+    return chain.head().ledger, event
+
+
+def _known(chain: Chain, request: Request, content: dict[str, Any]) -> tuple[str, Event] | None:
+    """The entry of the same run, if nothing was answered for it yet; None if there is none that counts."""
+    if request.run_id is None:
+        return None
+    events = chain.of(request.dataset)
+    status = {e.entry: STATUS[e.what] for e in events if e.what in STATUS}
+    for event in events:
+        if event.what != "reserve" or status[event.entry] == "refunded":
+            continue
+        body = event.read()
+        if body.get("run_id") != request.run_id:
+            continue
+        state = status[event.entry]
+        if state == "reserved" and canonical(body["bill"]) == canonical(content):
+            return chain.head().ledger, event
+        why = {
+            "reserved": "is reserved for work of another cost",
+            "started": "was started, and what it answered may have been seen: to answer again would cost again",
+            "done": "is done: use the model that it saved",
+        }[state]
+        raise RunRepeatedError(
+            f"run {request.run_id!r} {why}. It is entry {event.entry} of dataset {request.dataset!r}, which counts; nothing more was "
+            "charged. Choose another run_id to run, and pay, once more.",
+            event.entry,
+            state,
+        )
+    return None
+
+
+def _refuse_others(state: State, request: Request) -> None:
+    dataset, bill = request.dataset, request.bill
+    if bill.adjacency != state.adjacency:
+        raise LedgerError(
+            f"dataset {dataset!r} protects {str(state.adjacency)!r} neighbours, and this cost is for "
+            f"{str(bill.adjacency)!r}. Fit with adjacency={str(state.adjacency)!r}."
+        )
+    if state.delta == 0 and bill.pure() == float("inf"):
+        raise BudgetError(
+            f"dataset {dataset!r} has delta = 0 and takes pure fits only; this one has no epsilon at delta = 0. "
+            "Choose a recipe with Laplace noise or selections, or another dataset's budget."
+        )
+
+
+def _refusal(state: State, request: Request) -> BudgetExceededError:
+    dataset, bill = request.dataset, request.bill
+    room = state.room()
+    at = state.delta if request.delta is None else request.delta
+    factor = state.largest_factor(bill) if state.filters else 0.0
+    fits = bill.scaled(factor).epsilon(at) if factor > 0 else 0.0
+    fits = float(f"{fits * 0.999:.3g}")
+    advice = (
+        f"A fit like this one with epsilon = {fits:g} at delta = {at:g} would fit"
+        if fits > 0
+        else "Nothing like it fits any more"
+    )
+    return BudgetExceededError(
+        f"dataset {dataset!r} has less left than this fit costs ({bill.epsilon(at):.4g} at delta = {at:g}): of its total "
+        f"({state.epsilon:g}, {state.delta:g}) an all-Gaussian fit of epsilon = {room:.4g} could still be taken. {advice}. "
+        "Nothing was read or reserved.",
+        remaining=room,
+        would_fit=fits,
+    )
+
+
+def present() -> str:
+    """The time, in seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

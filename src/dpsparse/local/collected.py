@@ -1,0 +1,63 @@
+"""The oracle of a server: what devices have answered so far."""
+
+from __future__ import annotations
+
+from ..facts import Facts, Vector
+from ..oracle import Oracle, Question
+from ..oracles import Till
+from ..oracles.local import LocalTerms
+from ..privacy.statement import Answer
+
+
+class Open(Exception):
+    """The loop wants to know something that nobody has answered yet."""
+
+    def __init__(self, question: Question, turn: int) -> None:
+        super().__init__()
+        self.question = question
+        self.turn = turn
+
+
+class Collected(Oracle):
+    """Answers that have come in; the first one that has not stops the loop.
+
+    A solver is a function of its answers and of public facts, so running it again from its start costs nothing but time.
+    """
+
+    def __init__(self, facts: Facts, terms: LocalTerms, answers: list[Vector]) -> None:
+        self.facts = facts
+        self.plan = terms.plan
+        self.passes = 0.0
+        self._terms = terms
+        self._till = Till(self.plan)
+        self._answers = list(answers)
+
+    def answer(self, question: Question, ask: str) -> Vector:
+        """What came in, or a stop."""
+        _, turn = self._till.charge(ask)
+        if turn >= len(self._answers):
+            raise Open(question, turn)
+        return self._answers[turn].copy()
+
+    @property
+    def terms(self) -> LocalTerms:
+        """Public numbers."""
+        return self._terms
+
+    @property
+    def unused(self) -> dict[str, int]:
+        """Rounds that were not asked for."""
+        return self._till.unused
+
+    @property
+    def receipts(self) -> list[Answer]:
+        """Kept by the server."""
+        return self._till.answers
+
+    def deviation(self, question: Question, ask: str, turn: int) -> float:
+        """Public."""
+        return self._terms.deviation(question, ask, turn)
+
+    def choose(self, branch: str) -> None:
+        """Local plans have no branches."""
+        self._terms.branch(branch)

@@ -1,0 +1,160 @@
+"""The state of a server as JSON: what came in, round by round, and nothing that can be computed from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..privacy import DataError, PrivacyError
+from ..regular_files import open_regular, parse_json, read_bytes, write_whole
+from .protocol import Protocol
+
+FORMAT = "dpsparse-local-server"
+VERSION = 1
+#: Files beyond are not read: room for some million people.
+LARGEST_BYTES = 2**28
+IDENTIFIER = re.compile(r"[0-9a-f]{32}")
+STARTS = re.compile(rb'\{"content": \{"format": "dpsparse-local-server"')
+
+
+@dataclass
+class Tally:
+    """Reports of one round, added up.
+
+    Attributes
+    ----------
+    total : array of int64
+    count : int
+        How many reports.
+    labels : dict
+        Where labels are asked for: each row's report.
+    """
+
+    total: NDArray[np.int64]
+    count: int = 0
+    labels: dict[int, int] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        labels = {str(k): v for k, v in self.labels.items()}
+        return {"total": self.total.tolist(), "count": self.count, "labels": labels}
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> Tally:
+        """The inverse; refuses, with ValueError, TypeError or KeyError, what is none."""
+        total, count, labels = content["total"], content["count"], content["labels"]
+        if not (type(count) is int and count >= 0 and set(content) == {"total", "count", "labels"}):
+            raise ValueError
+        if not all(type(v) is int and abs(v) <= count * 2**31 for v in (*total, *labels.values())):
+            raise ValueError
+        return cls(np.array(total, dtype=np.int64), count, {int(k): v for k, v in labels.items()})
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A server between two messages.
+
+    Attributes
+    ----------
+    protocol : Protocol
+    tallies : list of Tally
+        The closed rounds, and the open one if there is one.
+    open : bool
+        Whether the last tally is of a round that is open.
+    seen : frozenset of bytes
+        Identifiers of all reports that were taken.
+    """
+
+    protocol: Protocol
+    tallies: list[Tally]
+    open: bool
+    seen: frozenset[bytes]
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Write a file that appears whole or not at all."""
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "protocol": self.protocol.to_json(),
+            "open": self.open,
+            "tallies": [t.to_dict() for t in self.tallies],
+            "seen": sorted(s.hex() for s in self.seen),
+        }
+        text = json.dumps({"content": content, "digest": _digest(content)}, allow_nan=False)
+        write_whole(path, text, _check_replaceable)
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> Saved:
+        """The inverse.
+
+        Raises
+        ------
+        DataError
+            If the file is none, was edited, or contradicts itself.
+        """
+        text = read_bytes(path, LARGEST_BYTES, "a saved server")
+        try:
+            outer = parse_json(text.decode("utf-8"))
+            content = outer["content"]
+            if content["format"] != FORMAT or content["version"] != VERSION or outer["digest"] != _digest(content):
+                raise ValueError
+            tallies = [Tally.from_dict(t) for t in content["tallies"]]
+            if not all(IDENTIFIER.fullmatch(s) for s in content["seen"]) or type(content["open"]) is not bool:
+                raise ValueError
+            seen = frozenset(bytes.fromhex(s) for s in content["seen"])
+            found = cls(Protocol.from_json(content["protocol"]), tallies, content["open"], seen)
+            found.check(len(content["seen"]))
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, PrivacyError):
+            raise DataError(
+                f"{path} is not a saved server, or was edited or damaged after it was saved. Resume from the original."
+            ) from None
+        return found
+
+    def check(self, listed: int) -> None:
+        """Refuse counts that do not agree with each other or with the protocol."""
+        facts = self.protocol.facts
+        width = 1 if self.protocol.labels else self.protocol.restored_facts().dimension
+        closed = len(self.tallies) - self.open
+        counts = [t.count for t in self.tallies]
+        holds = (
+            closed <= self.protocol.rounds
+            and self.open == (closed < self.protocol.rounds)
+            and all(t.total.shape == (width,) for t in self.tallies)
+            and all(count > 0 for count in counts[:closed])
+            and max(counts) <= facts["n_rows"]
+            and listed == len(self.seen) == sum(counts)
+        )
+        if self.protocol.labels:
+            numbers = {int.from_bytes(s, "little") for s in self.seen}
+            holds = holds and all(
+                t.labels.keys() <= numbers and len(t.labels) == t.count and int(t.total[0]) == sum(t.labels.values())
+                for t in self.tallies
+            )
+            holds = holds and all(number < facts["n_rows"] for number in numbers)
+        else:
+            holds = holds and not any(t.labels for t in self.tallies)
+        if not holds:
+            raise ValueError
+
+
+def _digest(content: dict[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _check_replaceable(path: Path) -> None:
+    """Refuse to replace anything but a saved server."""
+    if not path.exists():
+        return
+    with open_regular(path, 2**62, "a saved server that may be replaced") as file:
+        head = file.read(100)
+    if head and not STARTS.match(head):
+        raise DataError(f"{path} exists and is not a saved server, so it is not replaced. Choose another name.")

@@ -1,0 +1,126 @@
+"""svmlight and npz: rows without names."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from array import array
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..privacy.errors import DataError
+from .table import LARGEST_WIDTH, Matrix, Table
+
+
+def read_svmlight(file: IO[bytes], path: Path, n_features: int | None, zero_based: bool) -> Table:
+    """Rows of an svmlight file. A record with a column that does not exist, or that cannot be read, has no features; its target stays."""
+    from sklearn.datasets import load_svmlight_file
+
+    first = 0 if zero_based else 1
+    try:
+        found, y = load_svmlight_file(file, zero_based=True)
+    except (ValueError, OverflowError):
+        file.seek(0)
+        found, y = _lines(file, path, first, n_features)
+    if found.shape[0] == 0:
+        raise DataError(f"{path} holds no rows. Write the file again.")
+    if n_features is None and found.nnz and found.indices.max() - first >= LARGEST_WIDTH:
+        raise DataError(
+            f"{path} has columns beyond {LARGEST_WIDTH:,}. Declare how many features there are: n_features."
+        )
+    width = n_features or max(found.shape[1] - first, 1)
+    columns = found.indices.astype(np.int64) - first
+    rows = np.repeat(np.arange(found.shape[0]), np.diff(found.indptr))
+    wrong = np.zeros(found.shape[0], dtype=bool)
+    wrong[rows[(columns < 0) | (columns >= width)]] = True
+    kept = ~wrong[rows]
+    if found.nnz and not kept.any():
+        hint = "" if zero_based else " If it counts its columns from 0, say so with zero_based=True."
+        raise DataError(f"{path} holds no record with columns from {first} to {width + first - 1}.{hint}")
+    X = sp.csr_matrix((found.data[kept], (rows[kept], columns[kept])), shape=(found.shape[0], width))
+    return Table(X, y)
+
+
+def _lines(file: IO[bytes], path: Path, first: int, n_features: int | None) -> tuple[sp.csr_matrix, Any]:
+    """The same line by line, for files with records that cannot be read: these are empty, and nothing is said about them."""
+    most = (LARGEST_WIDTH if n_features is None else n_features) + first
+    data, indices, ends, y = array("d"), array("q"), array("q", [0]), array("d")
+    usable = False
+    for line in file:
+        parts = line.split(b"#", 1)[0].split()
+        if not parts:
+            continue
+        y.append(_float(parts[0]))
+        pairs = [p.split(b":") for p in parts[1:] if not p.startswith(b"qid:")]
+        try:
+            own = {int(j): float(v) for j, v in pairs}
+            whole = len(own) == len(pairs) and all(first <= j < most for j in own)
+        except ValueError:
+            own, whole = {}, False
+        usable = usable or (whole and not math.isnan(y[-1]))
+        if whole:
+            indices.extend(own)
+            data.extend(own.values())
+        ends.append(len(indices))
+    if not usable:
+        raise DataError(
+            f"{path} could not be read as svmlight: no record has its form. Write the file again, or correct its ending."
+        )
+    places = np.array(indices, dtype=np.int64)
+    width = most if n_features is not None else int(places.max(initial=0)) + 1
+    found = sp.csr_matrix((np.array(data), places, np.array(ends)), shape=(len(y), width))
+    found.sort_indices()
+    return found, np.array(y)
+
+
+def _float(text: bytes) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def read_npz(file: IO[bytes], path: Path, part: str, largest: int) -> Table | None:
+    """The train (`part` empty) or test part; None if there is no test part."""
+    file.seek(0)
+    _check_sizes(file, path, largest)
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as found:
+        dense, sparse = f"X{part}", [f"{key}{part}" for key in ("data", "indices", "indptr", "shape")]
+        if dense in found.files:
+            X: Matrix = found[dense]
+        elif all(key in found.files for key in sparse):
+            data, indices, indptr, shape = (found[key] for key in sparse)
+            X = sp.csr_matrix((data, indices, indptr), shape=tuple(int(v) for v in shape))
+            X.check_format(full_check=True)
+            if X.shape[1] > LARGEST_WIDTH:
+                raise DataError(f"{path} has more than {LARGEST_WIDTH:,} columns, which are not read.")
+        elif part:
+            return None
+        else:
+            raise DataError(f"{path} was expected to hold X, y or data, indices, indptr, shape, y. Store it so.")
+        y = found[f"y{part}"] if f"y{part}" in found.files else None
+    if X.ndim != 2 or X.dtype.kind not in "biuf" or (y is not None and y.shape != (X.shape[0],)):
+        raise DataError(f"{path} was expected to hold a table of numbers with one target for each row. Store it so.")
+    return Table(X, y)
+
+
+def _check_sizes(file: IO[bytes], path: Path, largest: int) -> None:
+    """Refuse what would unpack to too much, and arrays that say they are larger than they are, before memory is taken for them."""
+    total = 0
+    with zipfile.ZipFile(file) as archive:
+        for member in archive.infolist():
+            total += member.file_size
+            if total > largest:
+                raise DataError(
+                    f"{path} unpacks to more than {largest:,} bytes, which is not read. Use a smaller file, or raise the limit."
+                )
+            with archive.open(member) as stream:
+                version = np.lib.format.read_magic(stream)
+                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                shape, _, dtype = read(stream)
+            if not dtype.hasobject and math.prod(shape) * dtype.itemsize > member.file_size:
+                raise DataError(f"{path} holds an array that is shorter than it says. Write the file again.")

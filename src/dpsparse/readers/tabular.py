@@ -1,0 +1,240 @@
+"""CSV and Parquet: columns with names, read as floats whatever the cells hold."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..privacy.errors import DataError
+from .table import Table
+
+#: Cells of a CSV file that count as missing.
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+#: Bytes that pyarrow parses at once, and the longest line that is read.
+CSV_BLOCK = 2**25
+#: Columns that are put into a table together.
+COLUMNS_AT_ONCE = 64
+
+
+def csv_header(file: IO[bytes], path: Path) -> list[str]:
+    """The names in the first line."""
+    with _records(file, path) as records:
+        names = next(records, [])
+    if not names:
+        raise DataError(
+            f"{path} was expected to start with a line of column names, but is empty. Write the file again."
+        )
+    if all(_is_number(n) for n in names) and names not in (
+        [str(i) for i in range(len(names))],
+        [str(i + 1) for i in range(len(names))],
+    ):
+        # a record that is taken for a header would be published as feature names
+        raise DataError(
+            f"{path} was expected to start with a line of column names, but that line holds numbers. Add a header."
+        )
+    return names
+
+
+def parquet_header(file: IO[bytes]) -> list[str]:
+    """The names of the columns."""
+    try:
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise ImportError("reading Parquet needs pyarrow. Install it with: pip install 'dpsparse[data]'") from None
+    names = pq.read_schema(file).names
+    return [n for n in names if not re.fullmatch(r"__index_level_\d+__", n)]  # what pandas adds for a row index
+
+
+def read_csv(
+    file: IO[bytes],
+    path: Path,
+    names: list[str],
+    features: list[str],
+    target: str | None,
+    labels: bool,
+    text_labels: bool,
+) -> Table:
+    """CSV by pyarrow; where a cell is no number, by the standard library, which gives the same numbers for the others."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    kinds = dict.fromkeys(features, pa.float64())
+    if target is not None:
+        kinds[target] = pa.string() if labels or text_labels else pa.float64()
+    options = arrow_csv.ConvertOptions(
+        column_types=kinds, include_columns=list(kinds), null_values=list(MISSING), strings_can_be_null=False
+    )
+    try:
+        table = arrow_csv.read_csv(
+            file, read_options=arrow_csv.ReadOptions(block_size=CSV_BLOCK), convert_options=options
+        )
+    except pa.ArrowInvalid:
+        file.seek(0)
+        return plain_csv(file, path, names, features, target, labels, text_labels)
+    if table.num_rows == 0:
+        raise DataError(f"{path} holds no rows. Write the file again.")
+    y: NDArray[Any] | None = None
+    if target is not None:
+        column = table[target]
+        text = labels or text_labels
+        y = _labels(column.to_pylist(), target, text_labels, path) if text else _values(column)
+    return Table(_matrix(table, features), y, tuple(features))
+
+
+def read_parquet(
+    file: IO[bytes], path: Path, features: list[str], target: str | None, labels: bool, largest: int
+) -> Table:
+    """Parquet by pyarrow. Types are those that the file declares; rows are counted before they are unpacked."""
+    import pyarrow.parquet as pq
+
+    wanted = [*features, *([] if target is None else [target])]
+    with pq.ParquetFile(file) as parts:
+        meta = parts.metadata
+        groups = [meta.row_group(i) for i in range(meta.num_row_groups)]
+        size = max(
+            8 * sum(g.num_rows for g in groups) * len(wanted),
+            8 * meta.num_rows * len(wanted),
+            sum(g.column(j).total_uncompressed_size for g in groups for j in range(g.num_columns)),
+        )
+        if size > largest:
+            raise DataError(
+                f"{path} unpacks to more than {largest:,} bytes, which is not read. Use a smaller file, or raise the limit."
+            )
+        for name in features:
+            if not _is_number_type(parts.schema_arrow.field(name).type):
+                raise _text_in(name, path)
+        table = parts.read(columns=wanted)
+    if table.num_rows == 0:
+        raise DataError(f"{path} holds no rows. Write the file again.")
+    y = None if target is None else _target(table[target], target, labels, path)
+    return Table(_matrix(table, features), y, tuple(features))
+
+
+def _matrix(table: Any, features: list[str]) -> NDArray[np.float64]:
+    X = np.empty((table.num_rows, len(features)))
+    for start in range(0, len(features), COLUMNS_AT_ONCE):  # one column at a time would touch every row for each
+        names = features[start : start + COLUMNS_AT_ONCE]
+        X[:, start : start + len(names)] = np.stack([_values(table[n]) for n in names], axis=1)
+    return X
+
+
+def _text_in(column: str, path: Path) -> DataError:
+    return DataError(
+        f"{path}: column {column!r} was expected to hold numbers, but is declared as something else. Encode it as numbers, or leave it out."
+    )
+
+
+def _is_number_type(kind: Any) -> bool:
+    import pyarrow as pa
+
+    known = (pa.types.is_null, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating)
+    return any(test(kind) for test in known)
+
+
+def _values(column: Any) -> NDArray[np.float64]:
+    """An Arrow column as floats, NaN where it has none; whole numbers beyond 2^53 are rounded."""
+    import pyarrow as pa
+
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=float)
+
+
+def _target(column: Any, name: str, labels: bool, path: Path) -> NDArray[Any]:
+    """The target of a Parquet file: by its declared type."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if _is_number_type(column.type):
+        whole = labels and pa.types.is_integer(column.type) and column.null_count == 0
+        return np.asarray(column.to_numpy()) if whole else _values(column)
+    if not (labels and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type))):
+        raise _text_in(name, path)
+    return np.asarray(["" if v is None else v for v in column.to_pylist()], dtype=str)
+
+
+def plain_csv(
+    file: IO[bytes],
+    path: Path,
+    names: list[str],
+    features: list[str],
+    target: str | None,
+    labels: bool,
+    text_labels: bool,
+) -> Table:
+    """CSV by the standard library: for an installation without extras, and for cells that are no numbers. Slower, and the same answers."""
+    places = [names.index(n) for n in features]
+    numbers, text = array("d"), []
+    with _records(file, path) as records:
+        next(records)
+        for row in records:
+            if not row:
+                continue
+            if len(row) != len(names):
+                raise DataError(f"{path}: every line must have as many cells as the first. Write the file again.")
+            numbers.extend([_number(row[place]) for place in places])
+            if target is not None:
+                text.append(row[names.index(target)])
+    X = np.frombuffer(numbers, dtype=float).reshape(-1, len(features)) if numbers else np.empty((0, len(features)))
+    if X.shape[0] == 0:
+        raise DataError(f"{path} holds no rows. Write the file again.")
+    y: NDArray[Any] | None = None
+    if target is not None:
+        y = _labels(text, target, text_labels, path) if labels or text_labels else np.array([_number(t) for t in text])
+    return Table(X, y, tuple(features))
+
+
+@contextmanager
+def _records(file: IO[bytes], path: Path) -> Iterator[Iterator[list[str]]]:
+    """The records of a CSV file, cell by cell; lines that are too long are refused."""
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+
+    def lines() -> Iterator[str]:
+        while line := text.readline(CSV_BLOCK):
+            if len(line) == CSV_BLOCK:
+                raise DataError(f"{path} holds a line of more than {CSV_BLOCK:,} characters. Write the file again.")
+            yield line
+
+    try:
+        yield csv.reader(lines())
+    finally:
+        text.detach()
+
+
+def _labels(text: list[str], name: str, as_text: bool, path: Path) -> NDArray[Any]:
+    """Labels as text; where their type was not declared, as numbers if all of them are, and whole ones if they are that too."""
+    if as_text:
+        return np.array([t.strip() for t in text], dtype=str)
+    numbers = np.array([_number(t) for t in text])
+    if np.all(np.isfinite(numbers)):
+        whole = np.all(numbers == np.rint(numbers)) and np.abs(numbers).max() < 2.0**53
+        return numbers.astype(np.int64) if whole else numbers
+    if any(t.strip() in MISSING for t in text):
+        raise DataError(f"{path}: column {name!r} has missing labels. Fill or drop them first, or declare the classes.")
+    return np.array(text, dtype=str)
+
+
+def _number(cell: str) -> float:
+    """The number of a cell, NaN where it is none."""
+    text = cell.strip()
+    if text in MISSING or "_" in text:  # Python's own digits separator, which no CSV means
+        return math.nan
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _is_number(cell: str) -> bool:
+    return cell.strip() in MISSING or not math.isnan(_number(cell))

@@ -1,0 +1,153 @@
+"""What a command writes, what it never replaces, and what it says to machines when it refuses."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dpsparse import Ledger
+from dpsparse.cli import main
+
+OPTIONS = [
+    "--target",
+    "y",
+    "--task",
+    "regression",
+    "--feature-bound",
+    "1",
+    "--target-bound",
+    "1",
+    "--recipe",
+    "dp_ight",
+]
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+@pytest.fixture
+def table(tmp_path):
+    X = np.random.default_rng(0).uniform(-1, 1, (50, 3))
+    lines = ["a,b,c,y", *(",".join(f"{v:.4f}" for v in (*row, row[0])) for row in X)]
+    (tmp_path / "d.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path / "d.csv"
+
+
+@pytest.fixture
+def budget(tmp_path):
+    Ledger(f"sqlite:///{tmp_path}/b.db").create("trial", epsilon=3.0, delta=1e-5)
+    return tmp_path / "b.db"
+
+
+@pytest.mark.parametrize("by", ["name", "hard link", "soft link", "other spelling"])
+@pytest.mark.parametrize("which", ["data", "ledger"])
+def test_fit_never_replaces_what_it_reads(tmp_path, table, budget, which, by):
+    victim = table if which == "data" else budget
+    before = victim.read_bytes()
+    out = victim
+    if by == "hard link":
+        out = tmp_path / "out.json"
+        os.link(victim, out)
+    elif by == "soft link":
+        out = tmp_path / "out.json"
+        out.symlink_to(victim)
+    elif by == "other spelling":
+        (tmp_path / "sub").mkdir()
+        out = tmp_path / "sub" / ".." / victim.name
+    result = run("fit", table, *OPTIONS, "--ledger", f"sqlite:///{budget}", "--dataset", "trial", "--out", out)
+    assert result.exit_code == 4, result.output
+    assert "not replaced" in result.stderr
+    assert victim.read_bytes() == before
+    assert Ledger(f"sqlite:///{budget}").entries("trial") == ()
+
+
+def test_fit_replaces_no_other_file_and_reads_nothing_then(tmp_path, table):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    result = run("fit", table, *OPTIONS, "--out", tmp_path / "thesis.txt")
+    assert result.exit_code == 4
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+@pytest.mark.parametrize("victim", ["m.json", "d.csv", "b.db"])
+def test_predictions_never_replace_the_model_the_data_or_a_ledger(tmp_path, table, budget, victim):
+    assert run("fit", table, *OPTIONS, "--out", tmp_path / "m.json").exit_code == 0
+    before = (tmp_path / victim).read_bytes()
+    result = run("predict", tmp_path / "m.json", table, "--out", tmp_path / victim)
+    assert result.exit_code == 4, result.output
+    assert (tmp_path / victim).read_bytes() == before
+
+
+def test_outputs_never_set_the_mask_of_the_process(tmp_path, table, monkeypatch):
+    assert run("fit", table, *OPTIONS, "--out", tmp_path / "m.json").exit_code == 0
+    monkeypatch.setattr(os, "umask", lambda _: pytest.fail("the mask belongs to the whole process"))
+    assert run("predict", tmp_path / "m.json", table, "--out", tmp_path / "p.csv").exit_code == 0
+
+
+# ------------------------------------------------------------------------------------------------ errors for machines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["fit", "absent.csv", *OPTIONS, "--json"], 2),
+        (["fit", "absent.csv", "--json"], 2),
+        (["fit", "--json", "--no-such-option"], 2),
+        (["predict", "absent.json", "absent.csv", "--json"], 2),
+        (["show", "absent.json", "--json"], 2),
+        (["audit", "--json"], 2),
+        (["audit", "no_such_recipe", "--json"], 2),
+        (["plan", "--json"], 2),
+        (["ledger", "show", "sqlite:///absent.db", "--json"], 2),
+        (["ledger", "verify", "sqlite:///absent.db", "--json"], 2),
+        (["demo", "--epsilon", "-1", "--json"], 3),
+        (["no-such-command", "--json"], 2),
+    ],
+)
+def test_every_command_prints_an_error_object_where_json_was_asked_for(tmp_path, monkeypatch, arguments, code):
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments)
+    assert result.exit_code == code, result.output
+    error = json.loads(result.stdout)["error"]
+    assert error["exit_code"] == code
+    assert error["message"]
+    assert set(error) == {"kind", "message", "exit_code"}
+    assert "Error" in result.stderr
+    silent = run(*[a for a in arguments if a != "--json"])
+    assert silent.stdout == ""
+
+
+def test_a_refused_budget_has_its_own_kind(tmp_path, table, budget):
+    ledger = ["--ledger", f"sqlite:///{budget}", "--dataset", "trial", "--out", tmp_path / "m.json", "--json"]
+    result = run("fit", table, *OPTIONS, "--epsilon", "50", *ledger)
+    assert result.exit_code == 3
+    assert json.loads(result.stdout)["error"]["kind"] == "BudgetRefusal"
+
+
+# ------------------------------------------------------------------------------------------------ show
+
+
+def test_show_prints_the_statement(tmp_path, table):
+    run("fit", table, *OPTIONS, "--out", tmp_path / "m.json")
+    result = run("show", tmp_path / "m.json")
+    assert result.exit_code == 0
+    assert "differential privacy" in result.stdout
+    assert "features selected" in result.stdout
+
+
+def test_show_and_audit_say_first_that_a_file_was_edited(tmp_path, table):
+    run("fit", table, *OPTIONS, "--out", tmp_path / "m.json")
+    content = json.loads((tmp_path / "m.json").read_text())
+    content["statement"]["epsilon"] = 0.01
+    (tmp_path / "m.json").write_text(json.dumps(content))
+    result = run("show", tmp_path / "m.json")
+    assert result.exit_code == 2
+    assert result.stdout.startswith("CAVEAT: the model file was edited")
+    assert json.loads(run("show", tmp_path / "m.json", "--json").stdout)["edited"] is True
+    for command in (["audit", tmp_path / "m.json"], ["predict", tmp_path / "m.json", table]):
+        result = run(*command)
+        assert result.exit_code == 2
+        assert result.stdout == ""
+        assert "edited after it was saved" in result.stderr
