@@ -44,9 +44,9 @@ MUTANTS = (
         ("one number may stand for all rows", "if found.shape != columns[0].shape:", "if found.ndim > 1:"),
     ),
     *changed(
-        "estimators/linear.py",
+        "fits/prepare.py",
         ROWWISE,
-        ("losses are not tried before a fit", "        refuse_mixing(self._loss(), facts.target)\n", ""),
+        ("losses are not tried before a fit", "    refuse_mixing(request.loss, declared.target)\n", ""),
     ),
     *changed(
         "oracles/central.py",
@@ -73,7 +73,7 @@ MUTANTS = (
         ("an unproven plan has a price", "if self.plan.unproven:", "if self.plan.unproven is None:"),
     ),
     *changed(
-        "estimators/refusals.py",
+        "fits/prepare.py",
         "privacy/test_unproven.py",
         (
             "an unproven plan needs no word of its user",
