@@ -137,6 +137,35 @@ def test_show_prints_the_statement(tmp_path, table):
     assert "features selected" in result.stdout
 
 
+def test_show_prints_caveats_first_then_coefficients_digest_and_the_entry_that_paid(tmp_path, table, budget):
+    book = Ledger(f"sqlite:///{budget}")
+    paid = ["--ledger", book.address, "--dataset", "trial", "--seed", 1]
+    assert run("fit", table, *OPTIONS, *paid, "--out", tmp_path / "m.json").exit_code == 0
+    lines = run("show", tmp_path / "m.json").stdout.splitlines()
+    stored = json.loads((tmp_path / "m.json").read_text())
+    entry = book.entries("trial")[0].number
+    places = [
+        next(i for i, line in enumerate(lines) if line.startswith(start))
+        for start in (
+            "CAVEAT: fitted with a fixed seed",
+            "This model",
+            "  intercept",
+            f"Digest: {stored['digest']}",
+            "Ledger:",
+        )
+    ]
+    assert places[0] == 0
+    assert places == sorted(places)
+    told = dict(line.strip().split(": ") for line in lines[places[-1] + 1 :])
+    assert told == {name: str(value) for name, value in book.cite("trial", entry).items()}
+    content = json.loads(run("show", tmp_path / "m.json", "--json").stdout)
+    assert content["digest"] == stored["digest"]
+    assert content["ledger"] == book.cite("trial", entry)
+
+    run("fit", table, *OPTIONS, "--out", tmp_path / "free.json")
+    assert "Ledger: none was charged" in run("show", tmp_path / "free.json").stdout
+
+
 def test_show_and_audit_say_first_that_a_file_was_edited(tmp_path, table):
     run("fit", table, *OPTIONS, "--out", tmp_path / "m.json")
     content = json.loads((tmp_path / "m.json").read_text())

@@ -8,13 +8,25 @@ import sys
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from sklearn.base import clone
 
 import dpsparse
-from dpsparse import Budget, Ledger, SparseClassifier, SparseRegressor, recipes
+from dpsparse import (
+    Budget,
+    Ledger,
+    PrivateScaler,
+    PrivateSearch,
+    RowNormalizer,
+    SparseClassifier,
+    SparseRegressor,
+    make_private_pipeline,
+    recipes,
+)
 from dpsparse.accounting import SumBill
+from dpsparse.cli import main
 from dpsparse.hosts import MemoryHost
-from dpsparse.privacy import BudgetExceededError, LedgerError
+from dpsparse.privacy import BudgetExceededError, LedgerError, RunRepeatedError
 from truth.recipes import Doubtful
 
 RNG = np.random.default_rng(0)
@@ -195,3 +207,84 @@ def test_an_address_works_like_a_ledger_in_clones_and_pickles(ledger, tmp_path):
     assert "sqlite" not in (tmp_path / "model.json").read_text()
     assert dpsparse.load(tmp_path / "model.json").statement_.ledger == model.statement_.ledger
     assert json.loads((tmp_path / "model.json").read_text())["statement"]["ledger"]["dataset"] == "trial"
+
+
+# ------------------------------------------------------------------------------------------------ labels, runs, citations
+
+
+@pytest.mark.parametrize("kind", ["regressor", "classifier", "search", "pipeline", "pipeline of a model alone"])
+def test_an_entry_has_its_label_and_a_run_is_paid_once(ledger, kind, tmp_path):
+    paid = {"ledger": ledger, "dataset": "trial", "label": "night job", "run_id": "2025-06-01", "epsilon": 1.0}
+    model = SparseRegressor(target_bound=3.5, **CHEAP)
+    made = {
+        "regressor": lambda: model.set_params(**paid),
+        "classifier": lambda: SparseClassifier(**CHEAP, **paid),
+        "search": lambda: PrivateSearch(model, {"alpha": [0.0, 0.1]}, delta=1e-6, mean_runs=2, **paid),
+        "pipeline": lambda: make_private_pipeline(PrivateScaler(feature_bound=1.0), model, delta=1e-6, **paid),
+        "pipeline of a model alone": lambda: make_private_pipeline(RowNormalizer(), model, delta=1e-6, **paid),
+    }[kind]()
+    made.fit(X, Y > 0 if kind == "classifier" else Y)
+    [entry] = ledger.entries("trial")
+    assert (entry.label, entry.run_id, entry.status) == ("night job", "2025-06-01", "done")
+    cited = made.statement_.ledger
+    assert cited == ledger.cite("trial", entry.number)
+    assert ledger.verify_citation(cited).number == entry.number
+
+    with pytest.raises(RunRepeatedError, match="is done: use the model that it saved"):
+        clone(made).fit(X, Y > 0 if kind == "classifier" else Y)
+    assert len(ledger.entries("trial")) == 1
+
+    saved = {"search": lambda: made.best_estimator_, "pipeline": lambda: made[-1]}.get(kind.split()[0], lambda: made)()
+    saved.save(tmp_path / "model.json")
+    found = CliRunner().invoke(main, ["ledger", "verify", ledger.address, "--model", str(tmp_path / "model.json")])
+    assert found.exit_code == 0, found.output
+    assert f"was paid for by entry {entry.number} of dataset 'trial' (done)" in found.stdout
+    loaded = dpsparse.load(tmp_path / "model.json")
+    assert (loaded.ledger, loaded.dataset, loaded.label, loaded.run_id) == (None, None, None, None)
+
+
+def test_a_run_without_a_ledger_and_a_part_with_a_run_are_refused(ledger):
+    model = SparseRegressor(target_bound=3.5, **CHEAP)
+    with pytest.raises(LedgerError, match="a run_id belongs to a ledger"):
+        clone(model).set_params(run_id="once").fit(X, Y)
+    for name in ("label", "run_id"):
+        part = clone(model).set_params(**{name: "once"})
+        with pytest.raises(LedgerError, match="a label or run_id of its own, under which nothing would be charged"):
+            PrivateSearch(part, {"alpha": [0.0]}, ledger=ledger, dataset="trial").fit(X, Y)
+        with pytest.raises(LedgerError, match="a label or run_id of its own"):
+            make_private_pipeline(part, ledger=ledger, dataset="trial")
+    with pytest.raises(LedgerError, match="a label must be"):
+        regressor(ledger, label="\n").fit(X, Y)
+    assert ledger.entries("trial") == ()
+
+
+def test_the_environment_names_a_ledger(ledger, monkeypatch):
+    monkeypatch.setenv("DPSPARSE_LEDGER", ledger.address)
+    regressor(None, epsilon=0.5).fit(X, Y)
+    SparseRegressor(target_bound=3.5, epsilon=0.5, **CHEAP).fit(X, Y)
+    assert len(ledger.entries("trial")) == 1, "only a fit with a dataset is charged"
+    with pytest.raises(LedgerError, match="protects labels only"):
+        regressor(None, recipe="label_ldp_iht").fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"box": np.inf},
+        {"budget": Budget.zcdp(0.1), "epsilon": np.nan},
+        {"start": [np.nan, *[0.0] * 11]},
+    ],
+)
+def test_what_could_not_be_saved_is_not_paid_for(ledger, options):
+    with pytest.raises(ValueError, match=r"finite"):
+        regressor(ledger, **options).fit(X, Y)
+    assert ledger.entries("trial") == ()
+
+
+def test_a_text_that_is_no_address_is_refused_at_the_fit_and_never_shown():
+    model = regressor("postgresql:/me:s3cret@host")
+    assert "s3cret" not in repr(model)
+    assert b"s3cret" not in pickle.dumps(model)
+    with pytest.raises(LedgerError, match="not the address of a ledger") as caught:
+        clone(model).fit(X, Y)
+    assert "s3cret" not in str(caught.value)

@@ -10,6 +10,7 @@ FILES = "ledger/test_files.py"
 FAULTS = "ledger/test_faults.py"
 SECRETS = "ledger/test_secrets.py"
 POSTGRES = "ledger/test_postgres_faults.py"
+FITS = "estimators/test_ledger_fits.py"
 ODOMETER = "accounting/test_odometer.py"
 BILLS = "accounting/test_costs.py accounting/test_filters.py"
 
@@ -250,7 +251,7 @@ MUTANTS = (
     *changed(
         "ledger/argument.py",
         SECRETS,
-        ("an address stays in the estimator", "Ledger(value) if isinstance(value, str) else value", "value"),
+        ("an address stays in the estimator", "_kept(value) if isinstance(value, str) else value", "value"),
     ),
     *changed(
         "ledger/citation.py",
@@ -308,5 +309,30 @@ MUTANTS = (
             "return np.asarray(np.max([p.renyi(orders) for p in self.parts], axis=0))",
         ),
         ("the first part's draws are billed", "costs = reduce(Costs.then, known)", "costs = known[0]"),
+    ),
+    *changed(
+        "fits/run.py",
+        FITS,
+        ("a fit does not name its run to the ledger", "run_id=request.run_id,", "run_id=None,"),
+        (
+            "a fit cites the head before its end",
+            "return replace(fitted, statement=charged_to(fitted.statement, payment))",
+            "return fitted",
+        ),
+    ),
+    *changed(
+        "fits/prepare.py",
+        FITS,
+        ("what cannot be saved is paid for", "        request.check_storable()\n", "        pass\n"),
+    ),
+    *changed(
+        "ledger/payment.py",
+        FITS,
+        ("a part's own run is dropped", 'for name in ("label", "run_id"))', 'for name in ("label",))'),
+        (
+            "a run without a ledger is nobody's",
+            "    if run_id is not None:\n        raise LedgerError",
+            "    if run_id is None:\n        raise LedgerError",
+        ),
     ),
 )

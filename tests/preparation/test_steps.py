@@ -136,7 +136,7 @@ def test_a_scaler_states_and_pays_for_itself(tmp_path):
     ledger.create("trial", epsilon=1.0, delta=1e-6)
     scaler = PrivateScaler(epsilon=0.5, delta=1e-6, feature_bound=1.0, ledger=ledger, dataset="trial").fit(X)
     assert scaler.statement_.epsilon == pytest.approx(0.5, rel=1e-6)
-    assert scaler.statement_.ledger == {"dataset": "trial", "entry": ledger.entries("trial")[0].number}
+    assert scaler.statement_.ledger == ledger.cite("trial", ledger.entries("trial")[0].number)
     assert ledger.spent("trial").epsilon == pytest.approx(0.5, rel=1e-3)
     assert "private column scales" in str(scaler.statement_)
     pickle.loads(pickle.dumps(scaler))

@@ -9,9 +9,8 @@ import numpy as np
 
 from builders import Rows, prepared_for
 from dpsparse.facts import Facts, Penalty, Vector
-from dpsparse.fits import make_oracle
 from dpsparse.mechanisms import Randomness
-from dpsparse.oracles import ExactOracle
+from dpsparse.oracles import ExactOracle, make_oracle
 from dpsparse.privacy import Budget, Noise
 
 

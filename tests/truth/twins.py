@@ -10,9 +10,8 @@ import scipy.sparse as sp
 
 from builders import Rows, prepared_for
 from dpsparse.facts import Facts, Vector
-from dpsparse.fits import make_oracle
 from dpsparse.mechanisms import Randomness
-from dpsparse.oracles import ExactOracle
+from dpsparse.oracles import ExactOracle, make_oracle
 from dpsparse.privacy import Budget, Noise
 
 

@@ -87,6 +87,8 @@ def prepare(request: FitRequest, shape: Shape) -> Prepared:
     facts = recipe.view(declared)
     _check_facts(recipe, facts)
     request.check_accepted(recipe)
+    if recipe.private:
+        request.check_storable()
     if has_none(recipe):
         solver = recipe.solver(facts)
         unpriced = Budget.approx(1.0, 0.5)  # a plan needs one to be written; a baseline does not look at it

@@ -7,7 +7,7 @@ set of classes takes, and in which language a budget is stated.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
@@ -199,7 +199,6 @@ class FitRequest:
         recipe = recipes.make(given["recipe"])
         budget, ledger, sparsity = given["budget"], given["ledger"], given["sparsity"]
         check_ledger(ledger, given["dataset"], given["label"], given["run_id"])
-        _refuse_unstorable(given)
         request = cls(
             classifies=classifies,
             epsilon=given["epsilon"],  # type: ignore[arg-type]
@@ -274,6 +273,15 @@ class FitRequest:
         """The public start; None: zero."""
         return None if self.start is None else checks.vector(self.start, "start", n_features)
 
+    def check_storable(self) -> None:
+        """Refuse numbers that are not finite, also in arguments that this fit does not use: a model file has no word for them.
+
+        They would come to light when the model is saved, after it was paid for.
+        """
+        for field in fields(self):
+            if not checks.all_finite(getattr(self, field.name)):
+                raise ValueError(f"{field.name} must hold finite numbers only: a model with others could not be saved.")
+
     def check_accepted(self, recipe: recipes.Recipe) -> None:
         """Refuse a recipe that rests on an assumption which was not accepted by name."""
         missing = tuple(name for name in recipe.needs if name not in self.accept)
@@ -282,16 +290,6 @@ class FitRequest:
                 f"recipe {recipe.name!r} rests on an assumption that must be accepted by name: accept={missing!r}. "
                 f"See dpsparse.recipes.describe({recipe.name!r})."
             )
-
-
-def _refuse_unstorable(given: Mapping[str, object]) -> None:
-    """Refuse numbers that are not finite, also in arguments that the fit does not use: a model file has no word for them.
-
-    They would come to light when the model is saved, after it was paid for.
-    """
-    for name, value in given.items():
-        if not checks.all_finite(value):
-            raise ValueError(f"{name} must hold finite numbers only: a model with others could not be saved.")
 
 
 def _penalty(given: Mapping[str, object]) -> Penalty:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Self, overload
 
+from ..privacy.errors import LedgerError
+from .address import Secret
 from .ledger import Ledger
 
 
 class LedgerArgument:
-    """An attribute that holds a `Ledger` where an address is set. What is neither is kept, for `check_ledger` to refuse."""
+    """An attribute that holds a `Ledger` where an address is set.
+
+    Nothing is refused when it is set, as scikit-learn wants it: what is neither is kept for `check_ledger` to refuse, and a text that is no
+    address is kept as a secret, since it may be one with a slip in it.
+    """
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -29,4 +35,11 @@ class LedgerArgument:
         return found
 
     def __set__(self, owner: object, value: Ledger | str | None) -> None:
-        vars(owner)[self._name] = Ledger(value) if isinstance(value, str) else value
+        vars(owner)[self._name] = _kept(value) if isinstance(value, str) else value
+
+
+def _kept(text: str) -> Ledger | Secret:
+    try:
+        return Ledger(text)
+    except LedgerError:
+        return Secret(text)

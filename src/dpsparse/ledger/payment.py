@@ -10,7 +10,7 @@ from typing import Protocol
 from ..accounting.costs.base import Bill
 from ..accounting.costs.plan import PlanBill
 from ..privacy.errors import LedgerError
-from .address import has_default
+from .address import Secret, has_default
 from .ledger import Ledger
 from .names import dataset_name, label_text, run_name
 from .reservation import Reservation
@@ -53,6 +53,8 @@ def check_ledger(ledger: object, dataset: object, label: object = None, run_id: 
     dataset_name(dataset)
     if run_id is not None:
         run_name(run_id)
+    if isinstance(ledger, Secret):  # a text that was no address
+        ledger = ledger.reveal() or ""
     if not isinstance(ledger, Ledger | str | None):
         raise TypeError(f"ledger must be a dpsparse Ledger or its address, got {type(ledger).__name__}.")
     Ledger.of(ledger)

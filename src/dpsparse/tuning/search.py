@@ -159,13 +159,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _planned(self, shape: Shape) -> tuple[SearchPlan, Space]:
         """The plan, and the space that it was checked for; from arguments and public shape alone."""
-        if not isinstance(self.estimator, SparseLinear):
-            raise TypeError(
-                f"PrivateSearch takes a SparseRegressor or a SparseClassifier, got {type(self.estimator).__name__}. "
-                "What it fits must be private, and know its own price."
-            )
-        check_ledger(self.ledger, self.dataset, self.label, self.run_id)
-        refuse_own_ledger(self.estimator, "the search")
+        self._check_parts()
         law = law_of(self.law, self.mean_runs)
         scoring = Scoring.read(self.scoring, self.score_bound, self.estimator.request())
         n_rows = shape.n_rows
@@ -210,6 +204,16 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if careful.run_rho != plan.run_rho:
             checked(careful)
         return careful, space
+
+    def _check_parts(self) -> None:
+        """Refuse what is not searched, and what is not paid for as it says."""
+        if not isinstance(self.estimator, SparseLinear):
+            raise TypeError(
+                f"PrivateSearch takes a SparseRegressor or a SparseClassifier, got {type(self.estimator).__name__}. "
+                "What it fits must be private, and know its own price."
+            )
+        check_ledger(self.ledger, self.dataset, self.label, self.run_id)
+        refuse_own_ledger(self.estimator, "the search")
 
     def _share(self) -> float:
         return checks.fraction(self.score_share, "score_share")
@@ -266,6 +270,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         from ..audit import check_pipeline
 
         check_pipeline(self.estimator, strict=True)
+        self._check_parts()
         randomness = Randomness(self.random_state)
         data = Data.read(clone(self.estimator), X, y)
         del X, y
