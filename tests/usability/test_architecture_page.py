@@ -1,0 +1,63 @@
+"""The walk of docs/architecture.md is the walk of the code."""
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpsparse import Ledger, SparseRegressor, recipes
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
+STEP = re.compile(r"^\d+\. `([\w.]+)`:", re.MULTILINE)
+
+
+def first_calls(run):
+    """Names of our functions, in the order of their first call."""
+    seen = {}
+
+    def watch(frame, event, _):
+        code = frame.f_code
+        if event == "call" and "/dpsparse/" in code.co_filename:
+            module = code.co_filename.rsplit("/dpsparse/", 1)[1].removesuffix(".py").replace("/", ".")
+            seen.setdefault(f"{module}.{code.co_qualname}", len(seen))
+
+    sys.setprofile(watch)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return seen
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory):
+    ledger = Ledger(f"sqlite:///{tmp_path_factory.mktemp('ledger') / 'budget.db'}")
+    ledger.create("trial", epsilon=2.0, delta=1e-5)
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 4))
+    recipe = recipes.DPIGHT(mechanism="dense", steps=2)
+    model = SparseRegressor(
+        epsilon=1.0, delta=1e-6, feature_bound=1.0, target_bound=1.0, recipe=recipe, ledger=ledger, dataset="trial"
+    )
+    return first_calls(lambda: model.fit(X, X[:, 0]))
+
+
+def out_of_order(steps, calls):
+    """Steps that are not called, or not after the step before."""
+    places = [calls.get(step, -1) for step in steps]
+    return [step for step, here, before in zip(steps, places, [-1, *places], strict=False) if here <= before]
+
+
+def test_the_page_tells_the_walk_in_under_20_steps(calls):
+    steps = STEP.findall(PAGE.read_text())
+    assert 10 < len(steps) < 20
+    assert out_of_order(steps, calls) == []
+
+
+def test_control_two_steps_that_change_places_are_noticed(calls):
+    steps = STEP.findall(PAGE.read_text())
+    rows, ledger = "hosts.memory.MemoryHost.__init__", "ledger.ledger.Ledger.reserve"
+    swapped = [{rows: ledger, ledger: rows}.get(step, step) for step in steps]
+    assert out_of_order(swapped, calls) != []
+    assert out_of_order([*steps, "fits.run.nothing"], calls) == ["fits.run.nothing"]
