@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..facts import Clip, Facts, Vector
 from ..oracle import Oracle, Question
 from ..oracles.local import LocalTerms
@@ -33,7 +31,7 @@ class Collected(Oracle):
         self.till = Till(self.plan)
         self._answers = list(answers)
 
-    def answer(self, question: Question, ask: str) -> Any:
+    def answer(self, question: Question, ask: str) -> Vector:
         """What came in, or a stop."""
         _, turn = self.till.charge(ask)
         if turn >= len(self._answers):
