@@ -9,7 +9,7 @@ import secrets
 import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from .privacy.errors import DataError
 
@@ -76,7 +76,7 @@ def parse_json(text: bytes | str) -> Any:
         raise ValueError("nested too deep") from None
 
 
-def _refuse_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError("a number that is not finite")
 
 
@@ -87,7 +87,7 @@ def _finite(text: str) -> float:
     return number
 
 
-def _refuse_twins(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_twins(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
     pairs = list(pairs)
     found = dict(pairs)
     if len(found) != len(pairs):

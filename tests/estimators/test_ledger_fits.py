@@ -26,6 +26,7 @@ from dpsparse import (
 from dpsparse.accounting import SumBill
 from dpsparse.cli import main
 from dpsparse.hosts import MemoryHost
+from dpsparse.losses import Custom
 from dpsparse.privacy import BudgetExceededError, LedgerError, RunRepeatedError
 from truth.recipes import Doubtful
 
@@ -279,6 +280,12 @@ def test_what_could_not_be_saved_is_not_paid_for(ledger, options):
     with pytest.raises(ValueError, match=r"finite"):
         regressor(ledger, **options).fit(X, Y)
     assert ledger.entries("trial") == ()
+
+
+def test_a_loss_without_a_bound_is_paid_for_and_saved(ledger, tmp_path):
+    model = regressor(ledger, loss=Custom(derivative=lambda m, y: m - y, curvature=1.0)).fit(X, Y)
+    model.save(tmp_path / "model.json")
+    assert dpsparse.load(tmp_path / "model.json").statement_ == model.statement_
 
 
 def test_a_text_that_is_no_address_is_refused_at_the_fit_and_never_shown():

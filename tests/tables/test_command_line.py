@@ -127,6 +127,18 @@ def test_help_shows_an_example(command):
     assert "dictionary" in said
 
 
+def test_no_command_replaces_the_table_or_the_dictionary_that_it_reads(folder):
+    kept = [(folder / name).read_bytes() for name in ("table.csv", "codebook.yaml")]
+    said = "is read by this command, so it is not replaced"
+    declared = ["--dictionary", "codebook.yaml"]
+    assert said in run("dictionary", "new", "table.csv", *KINDS, *ROLES, "--out", "table.csv", "--replace", code=4)
+    assert said in run("plan", *declared, "--n-rows", 600, "--plot", "codebook.yaml", code=4)
+    for out in ("codebook.yaml", "table.csv"):
+        assert said in run("fit", "table.csv", *declared, "--out", out, code=4)
+        assert said in run("predict", "model.json", "table.csv", *declared, "--out", out, code=4)
+    assert [(folder / name).read_bytes() for name in ("table.csv", "codebook.yaml")] == kept
+
+
 def test_fit_plan_and_predict_with_a_dictionary(folder):
     content = json.loads(run("plan", "--dictionary", "codebook.yaml", "--n-rows", 600, "--epsilon", 4, "--json"))
     assert content["n_features"] == 6

@@ -12,6 +12,7 @@ from .exits import Refusal
 from .output import waiting
 
 if TYPE_CHECKING:
+    from ..estimators.linear import SparseLinear
     from ..readers.table import Table
     from ..tables import Dictionary
 
@@ -64,7 +65,7 @@ def apply(path: Path | None, options: dict[str, Any]) -> Dictionary | None:
     return found
 
 
-def keep(model: Any, dictionary: Dictionary) -> None:
+def keep(model: SparseLinear, dictionary: Dictionary) -> None:
     """Let a fitted model keep its dictionary, and its statement say what rests on it."""
     model.dictionary_ = dictionary
     assumed = (*model.statement_.assumptions, "the data dictionary was written without looking at the rows")

@@ -60,7 +60,7 @@ def new(
     """
     if out.exists() and not replace:
         raise NotWritten(f"{out} exists already. Choose another --out, or say --replace.")
-    check_file(out)
+    check_file(out, inputs=[table])
     from ..readers.columns import header
     from ..tables import Dictionary, DictionaryError
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-from typing import Any
 
 import click
 
@@ -61,7 +60,7 @@ class Commands(click.Group):
         ctx.meta.setdefault(_WANTED, "--json" in args)
         return super().parse_args(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         """Run a command."""
         try:
             return self._refusing(ctx)
@@ -70,7 +69,7 @@ class Commands(click.Group):
                 click.echo(json.dumps({"error": _error(error)}, indent=2))
             raise
 
-    def _refusing(self, ctx: click.Context) -> Any:
+    def _refusing(self, ctx: click.Context) -> object:
         from ..privacy.errors import BudgetError, LedgerNotWrittenError, LedgerTamperedError
 
         try:
@@ -101,7 +100,7 @@ class Commands(click.Group):
             raise Refusal(_first_line(error)) from None
 
 
-def _error(error: click.ClickException) -> dict[str, Any]:
+def _error(error: click.ClickException) -> dict[str, str | int]:
     """An error as plain values: what standard error says in words."""
     kind = type(error).__name__ if isinstance(error, Refusal) else "Refusal"
     return {"kind": kind, "message": error.format_message(), "exit_code": error.exit_code}

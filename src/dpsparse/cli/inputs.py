@@ -28,8 +28,9 @@ def read(path: Path, visible: bool, **options: Any) -> Table:
 
     with waiting(f"reading {path}", visible):
         table = read_table(path, **options)
-        for values in (table.X.data if sp.issparse(table.X) else table.X, table.y):
-            if values is not None and values.dtype.kind == "f" and not np.all(np.isfinite(values)):
+        for part in (table.X.data if sp.issparse(table.X) else table.X, table.y):
+            values = np.asarray(part)
+            if values.dtype.kind == "f" and not np.all(np.isfinite(values)):
                 raise Refusal(
                     f"{path} holds missing or infinite values, or cells that are no numbers. Fill or drop them first."
                 )

@@ -44,7 +44,7 @@ def plan(
       dpsparse plan --n-rows 3000 --dictionary patients.yaml --epsilon 2
     """
     if plot is not None:
-        check_file(plot, option="--plot")
+        check_file(plot, option="--plot", inputs=[] if dictionary_file is None else [dictionary_file])
     dictionary = apply(dictionary_file, options)
     if dictionary is not None:
         if n_features is not None:

@@ -56,7 +56,7 @@ def predict(
       dpsparse predict model.json patients.parquet --proba --out risk.csv
     """
     if out is not None:
-        check_file(out, inputs=(model, data))
+        check_file(out, inputs=[file for file in (model, data, dictionary_file) if file is not None])
     fitted = _load(model)
     if proba and "classes_" not in vars(fitted):
         raise Refusal("--proba needs a classifier, but the model is a regressor. Leave --proba out.")

@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeAlias, TypeGuard
 
 from ..privacy.statement import AskRecord, Statement
 
@@ -34,11 +34,15 @@ NAMES = (
 LATER = ("digest", "dictionary")
 
 
+#: Whether a part of a file may be what it is.
+Test: TypeAlias = Callable[[object], bool]
+
+
 class SchemaError(ValueError):
     """A model file that is none. The text says which part, and quotes nothing."""
 
 
-def digest(content: Mapping[str, Any]) -> str:
+def digest(content: Mapping[str, object]) -> str:
     """A digest of everything in a file but the digest itself, whatever its spaces and the order of its names."""
     held = {k: v for k, v in content.items() if k != "digest"}
     text = json.dumps(held, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -85,23 +89,23 @@ def _check_coef(coef: Any, d: int) -> int | None:
     return None if len(shape) == 1 else rows
 
 
-def _optional(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def _optional(test: Test) -> Test:
     return lambda value: value is None or test(value)
 
 
-def _text(value: Any) -> bool:
+def _text(value: object) -> TypeGuard[str]:
     return isinstance(value, str)
 
 
-def _texts(value: Any) -> bool:
+def _texts(value: object) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(map(_text, value))
 
 
-def _mapping(value: Any) -> bool:
+def _mapping(value: object) -> TypeGuard[dict[str, object]]:
     return isinstance(value, dict)
 
 
-def _number(value: Any) -> bool:
+def _number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and _finite(value)
 
 
@@ -112,11 +116,11 @@ def _finite(value: float) -> bool:
         return False
 
 
-def _whole(value: Any, least: int, most: int) -> bool:
+def _whole(value: object, least: int, most: int) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
-def _count(value: Any) -> bool:
+def _count(value: object) -> TypeGuard[int]:
     return _whole(value, 0, 2**62)
 
 
@@ -128,7 +132,7 @@ def _labels(values: list[Any]) -> bool:
 
 
 #: Tests of the fields of a statement, by name; infinite numbers are written as null.
-STATEMENT: dict[str, Callable[[Any], bool]] = {
+STATEMENT: dict[str, Test] = {
     "private": lambda v: isinstance(v, bool),
     "epsilon": _optional(lambda v: _number(v) and v >= 0),
     "delta": lambda v: _number(v) and 0 <= v <= 1,
@@ -148,7 +152,7 @@ STATEMENT: dict[str, Callable[[Any], bool]] = {
     "accountant": _text,
 }
 #: The same for one ask.
-ASK: dict[str, Callable[[Any], bool]] = {
+ASK: dict[str, Test] = {
     "name": _text,
     "noise": _text,
     "cost_name": _text,
@@ -158,13 +162,11 @@ ASK: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _is_ask(value: Any) -> bool:
+def _is_ask(value: object) -> bool:
     return _fits(value, AskRecord, ASK, _number)
 
 
-def _fits(
-    value: Any, kind: type[Any], tests: Mapping[str, Callable[[Any], bool]], other: Callable[[Any], bool]
-) -> bool:
+def _fits(value: object, kind: type[AskRecord] | type[Statement], tests: Mapping[str, Test], other: Test) -> bool:
     """Whether a dictionary has the fields of a dataclass (those with a default may be missing), each as its test wants it."""
     known = {f.name: f for f in fields(kind)}
     if not (isinstance(value, dict) and value.keys() <= known.keys()):
@@ -175,11 +177,11 @@ def _fits(
     )
 
 
-def _check_statement(statement: Any) -> None:
+def _check_statement(statement: object) -> None:
     _need(_fits(statement, Statement, STATEMENT, lambda _: True), "statement")
 
 
-def _depth(value: Any) -> int:
+def _depth(value: object) -> int:
     deepest, left = 0, [(value, 1)]
     while left:
         part, depth = left.pop()

@@ -276,10 +276,10 @@ class FitRequest:
     def check_storable(self) -> None:
         """Refuse numbers that are not finite, also in arguments that this fit does not use: a model file has no word for them.
 
-        They would come to light when the model is saved, after it was paid for.
+        They would come to light when the model is saved, after it was paid for. A loss may be unbounded, and is stored by its own form.
         """
         for field in fields(self):
-            if not checks.all_finite(getattr(self, field.name)):
+            if field.name != "loss" and not checks.all_finite(getattr(self, field.name)):
                 raise ValueError(f"{field.name} must hold finite numbers only: a model with others could not be saved.")
 
     def check_accepted(self, recipe: recipes.Recipe) -> None:

@@ -13,7 +13,7 @@ from .entries import Entry, entries_of
 FIELDS: dict[str, type] = {"ledger": str, "dataset": str, "entry": int, "entry_hash": str, "head": str}
 
 
-def citation_of(head: Head, events: Sequence[Event], dataset: str, entry: int) -> dict[str, Any]:
+def citation_of(head: Head, events: Sequence[Event], dataset: str, entry: int) -> dict[str, str | int]:
     """The citation of an entry, with the present head."""
     for event in events:
         if (event.what, event.entry) == ("reserve", entry):

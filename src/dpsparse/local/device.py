@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -154,5 +154,5 @@ class Device:
     def __repr__(self) -> str:
         return f"Device({'has answered' if self._spoken else 'has not answered'})"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise TypeError("a device is not copied or stored: it answers once.")

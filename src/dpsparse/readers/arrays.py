@@ -6,10 +6,11 @@ import math
 import zipfile
 from array import array
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from ..privacy.errors import DataError
 from .table import LARGEST_WIDTH, Matrix, Table
@@ -44,7 +45,9 @@ def read_svmlight(file: IO[bytes], path: Path, n_features: int | None, zero_base
     return Table(X, y)
 
 
-def _lines(file: IO[bytes], path: Path, first: int, n_features: int | None) -> tuple[sp.csr_matrix, Any]:
+def _lines(
+    file: IO[bytes], path: Path, first: int, n_features: int | None
+) -> tuple[sp.csr_matrix, NDArray[np.float64]]:
     """The same line by line, for files with records that cannot be read: these are empty, and nothing is said about them."""
     most = (LARGEST_WIDTH if n_features is None else n_features) + first
     data, indices, ends, y = array("d"), array("q"), array("q", [0]), array("d")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
+import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-Matrix = Any  # a numpy array or a CSR matrix
+#: Rows of a file.
+Matrix: TypeAlias = NDArray[np.generic] | sp.csr_matrix
 
 #: Files that have, or unpack to, more bytes are not read unless the caller says so.
 LARGEST_BYTES = 2**32
@@ -31,7 +33,7 @@ class Table:
     """
 
     X: Matrix
-    y: NDArray[Any] | None = None
+    y: NDArray[np.generic] | None = None
     feature_names: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:

@@ -83,7 +83,7 @@ def read_csv(
         return plain_csv(file, path, names, features, target, labels, text_labels)
     if table.num_rows == 0:
         raise DataError(f"{path} holds no rows. Write the file again.")
-    y: NDArray[Any] | None = None
+    y: NDArray[np.generic] | None = None
     if target is not None:
         column = table[target]
         text = labels or text_labels
@@ -150,7 +150,7 @@ def _values(column: Any) -> NDArray[np.float64]:
     return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=float)
 
 
-def _target(column: Any, name: str, labels: bool, path: Path) -> NDArray[Any]:
+def _target(column: Any, name: str, labels: bool, path: Path) -> NDArray[np.generic]:
     """The target of a Parquet file: by its declared type."""
     import pyarrow as pa
 
@@ -189,7 +189,7 @@ def plain_csv(
     X = np.frombuffer(numbers, dtype=float).reshape(-1, len(features)) if numbers else np.empty((0, len(features)))
     if X.shape[0] == 0:
         raise DataError(f"{path} holds no rows. Write the file again.")
-    y: NDArray[Any] | None = None
+    y: NDArray[np.generic] | None = None
     if target is not None:
         y = _labels(text, target, text_labels, path) if labels or text_labels else np.array([_number(t) for t in text])
     return Table(X, y, tuple(features))
@@ -212,7 +212,7 @@ def _records(file: IO[bytes], path: Path) -> Iterator[Iterator[list[str]]]:
         text.detach()
 
 
-def _labels(text: list[str], name: str, as_text: bool, path: Path) -> NDArray[Any]:
+def _labels(text: list[str], name: str, as_text: bool, path: Path) -> NDArray[np.generic]:
     """Labels as text; where their type was not declared, as numbers if all of them are, and whole ones if they are that too."""
     if as_text:
         return np.array([t.strip() for t in text], dtype=str)
