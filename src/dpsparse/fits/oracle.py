@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from ..data.source import Source
 from ..facts import Vector
 from ..hosts import MemoryHost
 from ..ledger import Payment
@@ -24,7 +25,7 @@ from ..oracles import make_oracle
 from .prepare import Prepared
 
 #: Rows as an estimator hands them over.
-Matrix: TypeAlias = np.ndarray | sp.csr_matrix | sp.csr_array
+Matrix: TypeAlias = np.ndarray | sp.csr_matrix | sp.csr_array | Source
 
 #: Told the name of every ask that is charged: public.
 Watcher = Callable[[str], None]

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from ..data.source import silence
 from ..facts import Vector
 from ..ledger import Payment, paying
 from ..mechanisms import Randomness
@@ -71,7 +72,7 @@ def fit(prepared: Prepared, X: Matrix, targets: Sequence[Vector], assumptions: S
     Parameters
     ----------
     prepared : Prepared
-    X : array or CSR matrix
+    X : Source, array or CSR matrix
         Private rows.
     targets : sequence of arrays
         One vector for each model; private.
@@ -81,7 +82,8 @@ def fit(prepared: Prepared, X: Matrix, targets: Sequence[Vector], assumptions: S
     Guarantee
     ---------
     The whole cost is durable in the ledger before a row is handed over, and the ledger's start before the first answer is
-    computed. Whatever can fail without a row has failed before: libraries, prices, names, the draft of the statement.
+    computed. Whatever can fail without a row has failed before: libraries, prices, names, the draft of the statement. While
+    rows are read no warning passes, since it could depend on one.
     """
     request = prepared.request
     randomness = Randomness(request.random_state)
@@ -104,7 +106,8 @@ def fit(prepared: Prepared, X: Matrix, targets: Sequence[Vector], assumptions: S
         ) as payment,
         bar as watcher,
     ):
-        fitted = run(prepared, X, targets, payment, watcher, draft=draft, randomness=randomness)
+        with silence():
+            fitted = run(prepared, X, targets, payment, watcher, draft=draft, randomness=randomness)
     # cited once more, now that the ledger has noted the end
     return replace(fitted, statement=charged_to(fitted.statement, payment))
 
