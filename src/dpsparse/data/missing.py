@@ -12,8 +12,11 @@ CHOICES = ("refuse", "empty")
 #: Fixed: it names no row, column, value or number of them.
 REFUSAL = (
     "the data holds NaN, inf or a cell that is no number (an argument must be a string of digits or a number). Fill such cells with a public "
-    "constant, or set on_missing='empty': their records then count as nothing."
+    "constant"
 )
+#: What else can be done about it.
+AT_FIT = ", or set on_missing='empty': their records then count as nothing."
+AT_PREDICTION = "; nothing can be said about rows with such cells."
 
 #: Said in statements wherever rows may be refused.
 NOT_COVERED = (
@@ -22,7 +25,16 @@ NOT_COVERED = (
 )
 
 
-def refuse_missing(source: Source, targets: Vector) -> None:
-    """Refuse rows with a cell or target that is no finite number; always in the same words."""
+def refuse_missing(source: Source, targets: Vector, advice: str = AT_FIT) -> None:
+    """Refuse rows with a cell or target that is no finite number; always in the same words.
+
+    Parameters
+    ----------
+    source : Source
+    targets : array
+        Empty where they are not looked at.
+    advice : str
+        How the message ends.
+    """
     if has_missing(source, targets):
-        raise MissingValueError(REFUSAL)
+        raise MissingValueError(REFUSAL + advice)

@@ -112,7 +112,9 @@ def _array(X: Any) -> NDArray[Any]:
     with silence():
         try:
             array = X if isinstance(X, np.ndarray) else np.asarray(X)
-            if array is not X and array.dtype.kind not in "biuf":  # one text among lists would make texts of all their cells
+            if (
+                array is not X and array.dtype.kind not in "biuf"
+            ):  # one text among lists would make texts of all their cells
                 array = np.array(X, dtype=object)
         except Exception:  # a message of numpy could quote a cell
             array = np.array(None)
@@ -261,4 +263,5 @@ def has_missing(source: Source, targets: Vector) -> bool:
     with silence():
         if not np.all(np.isfinite(targets)):
             return True
-        return not source.whole and any(not np.all(np.isfinite(x.data if sp.issparse(x) else x)) for x, _ in source.blocks(targets))
+        blocks = () if source.whole else source.blocks(np.zeros(0))
+        return any(not np.all(np.isfinite(x.data if sp.issparse(x) else x)) for x, _ in blocks)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import Source, read_bounds, refuse_missing
 from ..data.declared import ColumnBounds, declared_bounds
+from ..data.missing import AT_PREDICTION
 from ..facts import Vector
 from ..fits import FitRequest, Fitted, Targets, fit, prepare, read_targets
 from ..ledger import LedgerArgument
@@ -149,7 +150,7 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
     def _margins(self, X: object) -> Vector:
         check_is_fitted(self, "coef_")
         source = read_source(self, X, reset=False)
-        refuse_missing(source, np.zeros(0))
+        refuse_missing(source, np.zeros(0), AT_PREDICTION)
         return np.asarray(source.plain() @ np.atleast_2d(self.coef_).T + self.intercept_)
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -88,7 +88,7 @@ def fit(prepared: Prepared, X: Matrix, targets: Sequence[Vector], assumptions: S
     request = prepared.request
     randomness = Randomness(request.random_state)
     if prepared.recipe.private:
-        warn_if_seeded(randomness, "fit", stacklevel=4)
+        warn_if_seeded(randomness, "fit", stacklevel=5)
     if request.ledger is not None:
         refuse_unguarded(prepared.plan, prepared.recipe.name)
     said = (*assumptions, SIMULATED) if prepared.plan.local else tuple(assumptions)
@@ -105,9 +105,9 @@ def fit(prepared: Prepared, X: Matrix, targets: Sequence[Vector], assumptions: S
             delta=prepared.delta,
         ) as payment,
         bar as watcher,
+        silence(),
     ):
-        with silence():
-            fitted = run(prepared, X, targets, payment, watcher, draft=draft, randomness=randomness)
+        fitted = run(prepared, X, targets, payment, watcher, draft=draft, randomness=randomness)
     # cited once more, now that the ledger has noted the end
     return replace(fitted, statement=charged_to(fitted.statement, payment))
 

@@ -81,9 +81,7 @@ def refusals(on_missing: str) -> tuple[str, ...]:
     return (NOT_COVERED,) if on_missing == "refuse" else ()
 
 
-def draft_step(
-    priced: PricedPlan, delta: float, what: str, n_rows: int, on_missing: str, *, secure: bool
-) -> Statement:
+def draft_step(priced: PricedPlan, delta: float, what: str, n_rows: int, on_missing: str, *, secure: bool) -> Statement:
     """What a transformer with one priced question will have promised."""
     return Statement(
         private=True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +11,9 @@ from ..data.source import center_targets, code_classes, silence
 from ..facts import Vector
 from ..privacy import DataError
 from .request import FitRequest, models_of
+
+#: No labels, as NaN is none, which does not equal itself.
+INFINITE = (float("inf"), float("-inf"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,6 +80,6 @@ def learn_classes(y: NDArray[np.generic]) -> NDArray[np.generic]:
 
 def _present(label: object) -> bool:
     try:
-        return label is not None and bool(label == label) and not (isinstance(label, float) and math.isinf(label))
+        return label is not None and bool(label == label) and label not in INFINITE  # noqa: PLR0124
     except Exception:  # whatever cannot be compared is no label
         return False

@@ -22,7 +22,7 @@ from .bounds import Bounds
 
 
 class PerRecord(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of transformers that look at one row at a time; not for direct use. No rows are as good as any."""
+    """Base of transformers that look at one row at a time; not for direct use."""
 
     on_missing: str
 

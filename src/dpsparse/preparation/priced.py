@@ -97,10 +97,9 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         priced, delta = self.price(facts.n_rows)
         draft = draft_step(priced, delta, what, facts.n_rows, self.on_missing, secure=randomness.secure)
         warn_if_seeded(randomness, "step", stacklevel=6)
-        with paying(self.ledger, self.dataset, PlanBill.of(priced), label=what, delta=delta) as payment:
-            with silence():
-                host = MemoryHost(X, np.zeros(X.shape[0]), facts)
-                yield Opened(make_oracle(host, Squared(), priced, randomness, payment), draft, payment)
+        with paying(self.ledger, self.dataset, PlanBill.of(priced), label=what, delta=delta) as payment, silence():
+            host = MemoryHost(X, np.zeros(X.shape[0]), facts)
+            yield Opened(make_oracle(host, Squared(), priced, randomness, payment), draft, payment)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
