@@ -14,7 +14,7 @@ from ..ledger import Payment, paying
 from ..mechanisms import Randomness
 from ..oracle import Path
 from ..privacy import Answer, PrivacyError, Statement
-from .oracle import Matrix, Opened, Watcher, open_oracle
+from .oracle import Opened, Rows, Watcher, open_oracle
 from .prepare import Prepared, refuse_unguarded
 from .progress import ProgressBar, turns_of
 from .seed import warn_if_seeded
@@ -25,7 +25,7 @@ class OpenOracle(Protocol):
     """Who makes the oracle of one model, from what was prepared and from rows."""
 
     def __call__(
-        self, prepared: Prepared, X: Matrix, y: Vector, randomness: Randomness, payment: Payment, watcher: Watcher
+        self, prepared: Prepared, X: Rows, y: Vector, randomness: Randomness, payment: Payment, watcher: Watcher
     ) -> Opened:
         """An oracle over the rows."""
         ...
@@ -66,7 +66,7 @@ def substitute_oracles(opener: OpenOracle) -> Iterator[None]:
         _opener.reset(before)
 
 
-def fit(prepared: Prepared, X: Matrix, targets: Sequence[Vector], assumptions: Sequence[str] = ()) -> Fitted:
+def fit(prepared: Prepared, X: Rows, targets: Sequence[Vector], assumptions: Sequence[str] = ()) -> Fitted:
     """Pay for what was prepared, run it on private rows, and state what was promised.
 
     Parameters
@@ -114,7 +114,7 @@ def fit(prepared: Prepared, X: Matrix, targets: Sequence[Vector], assumptions: S
 
 def run(
     prepared: Prepared,
-    X: Matrix,
+    X: Rows,
     targets: Sequence[Vector],
     payment: Payment,
     watcher: Watcher,

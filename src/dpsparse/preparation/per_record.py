@@ -6,7 +6,7 @@ import math
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -18,6 +18,7 @@ from ..data.source import silence
 from ..estimators.door import read_source
 from ..facts import Vector
 from ..fits import Matrix
+from ..privacy import Adjacency
 from .bounds import Bounds
 
 
@@ -38,7 +39,9 @@ class PerRecord(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
 
     def _rows(self, X: object) -> Matrix:
         check_is_fitted(self, "bounds_")
-        source = self._unless_refused(read_source(self, X, reset=False))
+        source = self._unless_refused(
+            read_source(self, X, reset=False, adjacency=Adjacency.ADD_REMOVE)
+        )  # there may be none
         rows: Matrix = source.rows(0, source.shape[0]).astype(float, copy=True)
         return rows
 
@@ -115,7 +118,7 @@ class RowNormalizer(PerRecord):
             return np.asarray(size.max(axis=1))
         return np.asarray(size.sum(axis=1) if self.norm == "l1" else np.sqrt((size**2).sum(axis=1)))
 
-    def _sparse_norms(self, data: Vector, owner: Vector, rows: int) -> Vector:
+    def _sparse_norms(self, data: Vector, owner: NDArray[np.intp], rows: int) -> Vector:
         size = np.abs(data)
         if self.norm == "max":
             largest = np.zeros(rows)

@@ -322,7 +322,9 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
         ours = isinstance(step, PerRecord)
         with lent(step, **({"on_missing": on_missing} if ours else {})), silence():
             try:
-                X = step.fit(X, y).transform(X)
+                # where there are no rows, which must not be told, ours learn as little from an empty one
+                seen = np.zeros((1, Source.of(X).shape[1])) if ours and Source.of(X).shape[0] == 0 else X
+                X = step.fit(seen, y).transform(X)
             except (PrivacyError, DataError):
                 raise
             except Exception as error:

@@ -82,8 +82,8 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         return self._unless_refused(read_source(self, X, reset=True, adjacency=Adjacency.named(self.adjacency)))
 
     def _again(self, X: object) -> Source:
-        """Rows to be transformed, at the same door."""
-        return self._unless_refused(read_source(self, X, reset=False, adjacency=Adjacency.named(self.adjacency)))
+        """Rows to be transformed, at the same door; there may be none."""
+        return self._unless_refused(read_source(self, X, reset=False, adjacency=Adjacency.ADD_REMOVE))
 
     def _unless_refused(self, source: Source) -> Source:
         if checks.one_of(self.on_missing, "on_missing", CHOICES) == "refuse":
