@@ -310,7 +310,7 @@ def test_predict_refuses_what_it_cannot_use(folder, classifier, regressor, tmp_p
     names = ",".join(f"g{j}" for j in range(8))
     for hole in ("", "nan", "inf"):
         (tmp_path / "a.csv").write_text(f"{names}\n1,1,1,1,1,1,1,{hole}\n")
-        assert "missing or infinite values" in refused(2, "predict", classifier, tmp_path / "a.csv")
+        assert "holds NaN, inf" in refused(2, "predict", classifier, tmp_path / "a.csv")
     np.savez(tmp_path / "a.npz", X=np.zeros((2, 5)))
     assert "has 5 features, but 8 were expected" in refused(2, "predict", classifier, tmp_path / "a.npz")
 
@@ -455,11 +455,11 @@ def test_arguments_are_refused_before_data_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("a.csv", "weight,y\n1,2\n7351x,3\n", "cells that are no numbers"),
+        ("a.csv", "weight,y\n1,2\n7351x,3\n", "a cell that is no number"),
         ("a.csv", "weight,y\n1,2\n7351\n", "a.csv"),
-        ("a.csv", "weight,y\n1,7351x\n2,3\n", "cells that are no numbers"),
-        ("a.csv", "weight,y\n1,2\n,3\n", "missing or infinite values"),
-        ("a.csv", "weight,y\n1,2\n3,\n", "missing or infinite values"),
+        ("a.csv", "weight,y\n1,7351x\n2,3\n", "a cell that is no number"),
+        ("a.csv", "weight,y\n1,2\n,3\n", "holds NaN, inf"),
+        ("a.csv", "weight,y\n1,2\n3,\n", "holds NaN, inf"),
         ("a.parquet", "7351", "could not be read as Parquet"),
         ("a.npz", "7351", "could not be read as npz"),
         ("a.doc", "7351", "ending that is not known"),

@@ -189,7 +189,7 @@ def test_unknown_classes_count_as_empty_and_coded_targets_agree():
     request = SparseClassifier(feature_bound=1.0, classes=[1, 2, 3]).request()
     targets = read_targets(request, np.array([3, 1, 7, 2]))
     assert targets.models == 3
-    assert np.array_equal(targets.coded(), [2.0, 0.0, np.nan, 1.0], equal_nan=True)
+    assert np.array_equal(targets.coded, [2.0, 0.0, np.nan, 1.0], equal_nan=True)
     assert np.array_equal(targets.vectors[2], [1.0, 0.0, np.nan, 0.0], equal_nan=True)
     assert targets.assumptions == ()
 

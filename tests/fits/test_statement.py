@@ -44,7 +44,10 @@ def test_a_draft_says_everything_but_what_was_drawn():
 @pytest.mark.parametrize("secure", [True, False])
 def test_a_seed_is_a_caveat(secure):
     prepared = prepared_for(SparseRegressor(**BOUNDS), 400, 10)
-    for draft in (draft_fit(prepared, secure=secure), draft_step(prepared.priced, 1e-6, "a step", 400, secure=secure)):
+    for draft in (
+        draft_fit(prepared, secure=secure),
+        draft_step(prepared.priced, 1e-6, "a step", 400, "empty", secure=secure),
+    ):
         assert any("fixed seed" in caveat for caveat in draft.caveats) is not secure
 
 
@@ -60,7 +63,7 @@ def test_several_models_say_how_they_share():
 
 def test_the_statement_of_a_pipeline_adds_up():
     prepared = prepared_for(SparseRegressor(**BOUNDS), 400, 10)
-    step = draft_step(prepared.priced, 1e-6, "a step", 400, secure=True)
+    step = draft_step(prepared.priced, 1e-6, "a step", 400, "empty", secure=True)
     model = draft_fit(prepared, secure=False)
     whole = state_pipeline([step, model], epsilon=3.0, delta=1e-6, accountant="both", free=["scale"])
     assert whole.rho == pytest.approx(step.rho + model.rho)

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from . import of_ledger, of_local, of_losses, of_mechanisms, of_oracles, of_privacy, of_rows, of_search, of_statistics
+from . import (
+    of_door,
+    of_ledger,
+    of_local,
+    of_losses,
+    of_mechanisms,
+    of_oracles,
+    of_privacy,
+    of_rows,
+    of_search,
+    of_statistics,
+)
 from .mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -10,6 +21,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_privacy.MUTANTS,
     *of_oracles.MUTANTS,
     *of_rows.MUTANTS,
+    *of_door.MUTANTS,
     *of_statistics.MUTANTS,
     *of_losses.MUTANTS,
     *of_local.MUTANTS,

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from ..facts import Vector
-from ..fits import Matrix, Opened, Prepared, Watcher, open_oracle, substitute_oracles
+from ..fits import Opened, Prepared, Rows, Watcher, open_oracle, substitute_oracles
 from ..ledger import Payment
 from ..mechanisms import Randomness
 from ..oracles import RecordingOracle
@@ -39,7 +39,7 @@ def wrap_oracles(wrap: Callable[[Prepared, Opened], Opened]) -> Iterator[None]:
     """Put something between the solvers and the oracles of all fits inside this block."""
 
     def opener(
-        prepared: Prepared, X: Matrix, y: Vector, randomness: Randomness, payment: Payment, watcher: Watcher
+        prepared: Prepared, X: Rows, y: Vector, randomness: Randomness, payment: Payment, watcher: Watcher
     ) -> Opened:
         return wrap(prepared, open_oracle(prepared, X, y, randomness, payment, watcher))
 

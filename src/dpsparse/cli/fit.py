@@ -159,12 +159,15 @@ def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None
 
     import numpy as np
 
-    from ..privacy import NonPrivateRandomnessWarning
+    from ..privacy import MissingValueError, NonPrivateRandomnessWarning
 
     model.set_params(verbose=visible)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NonPrivateRandomnessWarning)  # the statement says so, first of all
-        model.fit(X, y)
+        try:
+            model.fit(X, y)
+        except MissingValueError as refusal:
+            raise Refusal(str(refusal).replace("set on_missing='empty'", "give --on-missing empty")) from None
     model.set_params(verbose=False)
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
@@ -193,8 +196,10 @@ def _declared(classes: list[str]) -> list[str] | list[float]:
 
 
 def _labelled(y: NDArray[np.generic], classes: list[str] | list[float]) -> NDArray[np.generic]:
-    """Labels in the type of the declared classes; one that is none of them becomes a label outside, whose record counts as empty."""
+    """Labels in the type of the declared classes; a record with any other label counts as empty."""
     import numpy as np
+
+    from ..data.source import numbers
 
     declared = np.asarray(classes)
     if declared.dtype.kind not in "biuf":
@@ -202,15 +207,5 @@ def _labelled(y: NDArray[np.generic], classes: list[str] | list[float]) -> NDArr
             raise Refusal(
                 "--classes names labels, but the file stores the target as numbers. List the numbers that stand for them."
             )
-        outside = max(declared.tolist(), key=len) + "."  # longer than every class
-        return np.where(np.isin(y, declared), y, outside)
-    if y.dtype.kind not in "biuf":
-        y = np.array([_as_number(v) for v in y.tolist()])
-    return np.where(np.isin(y, declared), y, declared.max() + 1).astype(declared.dtype)
-
-
-def _as_number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
+        return y
+    return numbers(y)

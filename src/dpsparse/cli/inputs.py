@@ -1,11 +1,10 @@
-"""Data for a command: read, and free of holes."""
+"""Data for a command."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .exits import Refusal
 from .output import waiting
 
 if TYPE_CHECKING:
@@ -20,18 +19,8 @@ def kind_of(path: Path) -> str | None:
 
 
 def read(path: Path, visible: bool, **options: Any) -> Table:
-    """Read a file, as `dpsparse.readers.files.read_table` does, and refuse missing values without saying where they are."""
-    import numpy as np
-    import scipy.sparse as sp
-
+    """Read a file, as `dpsparse.readers.files.read_table` does. What is missing or no number becomes NaN; models decide about it."""
     from ..readers.files import read_table
 
     with waiting(f"reading {path}", visible):
-        table = read_table(path, **options)
-        for part in (table.X.data if sp.issparse(table.X) else table.X, table.y):
-            values = np.asarray(part)
-            if values.dtype.kind == "f" and not np.all(np.isfinite(values)):
-                raise Refusal(
-                    f"{path} holds missing or infinite values, or cells that are no numbers. Fill or drop them first."
-                )
-    return table
+        return read_table(path, **options)

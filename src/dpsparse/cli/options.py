@@ -82,6 +82,13 @@ _MODEL = (
         "--accept", multiple=True, help="Name of an assumption that a recipe asks to accept; may be repeated."
     ),
     click.option(
+        "--on-missing",
+        type=click.Choice(["refuse", "empty"]),
+        default="refuse",
+        show_default=True,
+        help="Rows with missing values, or cells that are no numbers: refuse them, which tells that there are some, or count them as nothing.",
+    ),
+    click.option(
         "--noise",
         type=click.Choice(["lattice", "exact"]),
         default="lattice",

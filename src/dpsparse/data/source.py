@@ -59,18 +59,17 @@ class Source:
     def __init__(self, X: Any) -> None:
         self.sparse = bool(sp.issparse(X))
         self.names: tuple[str, ...] | None = None
-        self._table: Any = None
+        self._kept: Any
         if self.sparse:
-            self._read: Callable[[int, int], Raw] = _sparse_reader(X)
-            self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
+            self._kept = _sparse_rows(X)
+            self._read: Callable[[Any, int, int], Raw] = _csr_rows
         elif hasattr(X, "columns") and hasattr(X, "shape"):
-            self.names = tuple(str(name) for name in X.columns)
-            self.shape = (int(X.shape[0]), int(X.shape[1]))
-            self._read = lambda start, stop: _frame_rows(X, start, stop)
+            columns = X.column_names if hasattr(X, "column_names") else X.columns
+            self.names = tuple(str(name) for name in columns)
+            self._kept, self._read = X, _frame_rows
         else:
-            array = _array(X)
-            self.shape = (int(array.shape[0]), int(array.shape[1]))
-            self._read = lambda start, stop: numbers(array[start:stop])
+            self._kept, self._read = _array(X), _array_rows
+        self.shape: tuple[int, int] = (int(self._kept.shape[0]), int(self._kept.shape[1]))
 
     @classmethod
     def of(cls, X: Any) -> Source:
@@ -80,7 +79,25 @@ class Source:
     def rows(self, start: int, stop: int) -> Raw:
         """Some rows as floats, dense or CSR; NaN where a cell is no number."""
         with silence():
-            return self._read(start, stop)
+            return self._read(self._kept, start, stop)
+
+    def plain(self) -> Raw:
+        """All rows as an array or a CSR matrix of numbers: as they came where they are one, and not copied then."""
+        kept = self._kept
+        return kept if self.sparse or _plain_array(kept) else self.rows(0, self.shape[0])
+
+    def take(self, which: Any) -> Source:
+        """Some of the rows, by a slice or by their numbers; all of them are not copied."""
+        if isinstance(which, slice) and which == slice(None):
+            return self
+        if hasattr(self._kept, "column_names"):
+            return Source(self._kept.take(which))
+        return Source(self._kept.iloc[which] if hasattr(self._kept, "iloc") else self._kept[which])
+
+    @property
+    def whole(self) -> bool:
+        """Whether the declared type has no word for what is no number: integers and booleans."""
+        return bool(getattr(self._kept, "dtype", np.dtype(float)).kind in "biu") and not np.ma.isMaskedArray(self._kept)
 
     def blocks(self, targets: Vector, start: int = 0, stop: int | None = None) -> Iterator[tuple[Raw, Vector]]:
         """Rows and their targets, some at a time."""
@@ -95,18 +112,43 @@ def _array(X: Any) -> NDArray[Any]:
     with silence():
         try:
             array = X if isinstance(X, np.ndarray) else np.asarray(X)
+            if (
+                array is not X and array.dtype.kind not in "biuf"
+            ):  # one text among lists would make texts of all their cells
+                array = np.array(X, dtype=object)
         except Exception:  # a message of numpy could quote a cell
             array = np.array(None)
     if array.ndim != 2:
-        raise DataError("X must have two dimensions: one row for each record, and one column for each feature.")
+        raise DataError(
+            "X must be a 2D array with two dimensions: one row for each record, and one column for each feature. Reshape your data."
+        )
+    if array.dtype.kind == "c":
+        raise DataError("Complex data not supported.")
     return array
 
 
-def _sparse_reader(X: Any) -> Callable[[int, int], Raw]:
-    rows = X.tocsr()
-    if rows.dtype.kind not in "biuf":
-        rows = sp.csr_matrix((numbers(rows.data), rows.indices, rows.indptr), shape=rows.shape)
-    return lambda start, stop: rows if stop - start == rows.shape[0] else rows[start:stop]
+def _plain_array(kept: Any) -> bool:
+    return type(kept) is np.ndarray and kept.dtype.kind in "biuf"
+
+
+def _array_rows(array: NDArray[Any], start: int, stop: int) -> Vector:
+    return numbers(array[start:stop])
+
+
+def _sparse_rows(X: Any) -> Raw:
+    if X.dtype.kind == "c":
+        raise DataError("Complex data not supported.")
+    if len(X.shape) != 2:
+        raise DataError("X must be a 2D array. Reshape your data.")
+    with silence():
+        rows = X.tocsr()
+        if rows.dtype.kind not in "biuf":
+            rows = sp.csr_matrix((numbers(rows.data), rows.indices, rows.indptr), shape=rows.shape)
+    return rows
+
+
+def _csr_rows(rows: Raw, start: int, stop: int) -> Raw:
+    return rows if stop - start == rows.shape[0] else rows[start:stop]
 
 
 def _frame_rows(frame: Any, start: int, stop: int) -> Vector:
@@ -114,9 +156,14 @@ def _frame_rows(frame: Any, start: int, stop: int) -> Vector:
     part = frame.iloc[start:stop] if hasattr(frame, "iloc") else frame[start:stop]
     out = np.empty((stop - start, part.shape[1]))
     for j in range(part.shape[1]):
-        column = part.iloc[:, j] if hasattr(part, "iloc") else part.to_series(j)
-        out[:, j] = numbers(column)
+        out[:, j] = numbers(_column(part, j))
     return out
+
+
+def _column(frame: Any, j: int) -> Any:
+    if hasattr(frame, "iloc"):
+        return frame.iloc[:, j]
+    return frame.to_series(j) if hasattr(frame, "to_series") else frame.column(j)
 
 
 def numbers(values: Any) -> Vector:
@@ -138,6 +185,8 @@ def _plain_numbers(values: Any) -> Vector:
     array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
     if array.dtype.kind in "biuf":
         return np.asarray(array, dtype=float)
+    if array.dtype.kind in "mM":  # numpy would make integers of nanoseconds
+        return np.full(array.shape, np.nan)
     return _each(np.asarray(array, dtype=object))
 
 
@@ -168,10 +217,21 @@ def code_classes(y: Any, classes: Sequence[Any]) -> Vector:
     """
     codes = {_key(label): float(code) for code, label in enumerate(classes)}
     with silence():
+        if isinstance(y, np.ndarray) and y.dtype.kind in "biuf" and not np.ma.isMaskedArray(y):
+            return _code_numbers(y.ravel(), codes)
         try:
             return np.array([_code(label, codes) for label in _labels(y)], dtype=float)
         except Exception:
             return np.full(len(y), np.nan)
+
+
+def _code_numbers(y: NDArray[Any], codes: dict[Any, float]) -> Vector:
+    """Codes of labels that are stored as numbers, class by class."""
+    found = np.full(y.shape, np.nan)
+    for label, code in codes.items():
+        if isinstance(label, int | float):
+            found[y == label] = code
+    return found
 
 
 def _labels(y: Any) -> Iterable[Any]:
@@ -191,9 +251,11 @@ def _code(label: Any, codes: dict[Any, float]) -> float:
 
 
 def center_targets(y: Any, center: float) -> Vector:
-    """Targets as floats less their public centre; NaN for whatever is no number."""
+    """Targets as floats less their public centre, the largest float where that is beyond all; NaN for whatever is no number."""
     with silence():
-        return np.asarray(numbers(y).ravel() - center)
+        found = numbers(y).ravel()
+        largest = np.finfo(float).max
+        return np.where(np.isfinite(found), np.clip(found - center, -largest, largest), np.nan)
 
 
 def has_missing(source: Source, targets: Vector) -> bool:
@@ -201,4 +263,5 @@ def has_missing(source: Source, targets: Vector) -> bool:
     with silence():
         if not np.all(np.isfinite(targets)):
             return True
-        return any(not np.all(np.isfinite(x.data if sp.issparse(x) else x)) for x, _ in source.blocks(targets))
+        blocks = () if source.whole else source.blocks(np.zeros(0))
+        return any(not np.all(np.isfinite(x.data if sp.issparse(x) else x)) for x, _ in blocks)

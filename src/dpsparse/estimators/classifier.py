@@ -26,13 +26,13 @@ class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
     Parameters
     ----------
     epsilon, delta, budget, sparsity, row_norm, feature_bound, feature_center, recipe, penalty, alpha, l1_ratio, box, \
-adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, label, run_id, accept, random_state, verbose
+adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, label, run_id, accept, on_missing, random_state, verbose
         As in `SparseRegressor`.
     loss : Loss or None
         None: logistic loss.
     classes : array or None
-        The possible classes. None: taken from y, and listed in the statement as an assumption. Records of any other class
-        count as empty.
+        The possible classes. None: taken from y, and listed in the statement as an assumption. Records of any other class, or
+        of none, count as empty: no label is ever refused then.
 
     Attributes
     ----------
@@ -81,6 +81,7 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, labe
         label: str | None = None,
         run_id: str | None = None,
         accept: tuple[str, ...] = (),
+        on_missing: str = "refuse",
         random_state: Seed = None,
         verbose: bool = False,
     ) -> None:
@@ -109,6 +110,7 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, labe
         self.label = label
         self.run_id = run_id
         self.accept = accept
+        self.on_missing = on_missing
         self.random_state = random_state
         self.verbose = verbose
 

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ..data.bounds import read_bounds
-from ..data.declared import declared_bounds
+from ..data import Source, read_bounds, refuse_missing
+from ..data.declared import ColumnBounds, declared_bounds
+from ..data.missing import AT_PREDICTION
 from ..facts import Vector
-from ..fits import FitRequest, Fitted, Matrix, Targets, fit, prepare, read_targets
+from ..fits import FitRequest, Fitted, Targets, fit, prepare, read_targets
 from ..ledger import LedgerArgument
 from ..oracle import Path
 from ..privacy import Statement
 from ..tables.carrier import carried_bounds
+from .door import read_source, read_vector, refuse_numbers_for_labels
 from .refusals import refuse_fit_arguments
 
 if TYPE_CHECKING:
@@ -87,24 +87,32 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
 
     # ---------------------------------------------------------------------------------------------- fitting
 
-    def read_rows(self, X: object, y: object) -> tuple[FitRequest, Matrix, Targets]:
-        """Check arguments, shapes, types and finite values, and code the targets; messages name no row.
+    def read_rows(self, X: object, y: object) -> tuple[FitRequest, Source, Targets]:
+        """Check arguments, shapes and declared types, and code the targets; refuse missing values if that was asked for.
 
-        Sets `n_features_in_` and, for data frames, `feature_names_in_`.
+        Sets `n_features_in_` and, for data frames, `feature_names_in_`. Messages name no row and no value.
         """
-        request, carried = self.request(), carried_bounds(X)
-        rows, targets = validate_data(
-            self, X, y, accept_sparse="csr", dtype="numeric", ensure_min_samples=1, y_numeric=not request.classifies
-        )
-        if np.iscomplexobj(rows):
-            raise ValueError("Complex data not supported.")
-        if request.classifies:
-            check_classification_targets(targets)
+        request, source, targets = self.read_silently(X, y)
+        if request.on_missing == "refuse":
+            # with declared classes a label that is none of them, or missing, makes its record empty in any case
+            refuse_missing(source, targets.coded if request.classes is None else np.zeros(0))
+        return request, source, targets
+
+    def read_silently(self, X: object, y: object) -> tuple[FitRequest, Source, Targets]:
+        """As `read_rows`, and nothing is refused for the sake of a value, but for the classes, where they are to be learned."""
+        request = self.request()
+        source = read_source(self, X, reset=True, adjacency=request.adjacency)
+        vector = read_vector(self, y, source.shape[0])
+        if request.classifies and request.classes is None:
+            refuse_numbers_for_labels(vector)
+        return self.with_bounds(request, carried_bounds(X)), source, read_targets(request, vector)
+
+    def with_bounds(self, request: FitRequest, carried: ColumnBounds | None = None) -> FitRequest:
+        """The request with bounds as numbers, where they were given by column name or come with the rows."""
         names = vars(self).get("feature_names_in_")
         feature_bound, row_norm = declared_bounds(self.feature_bound, self.row_norm, names, carried)
         self._rows_bounds = feature_bound, row_norm
-        request = replace(request, feature_bound=feature_bound, row_norm=row_norm)
-        return request, rows, read_targets(request, targets)
+        return replace(request, feature_bound=feature_bound, row_norm=row_norm)
 
     def plain_bounds(self) -> dict[str, object]:
         """Bounds of a fitted model as numbers, where they were given by name, by an object, or by the rows."""
@@ -123,10 +131,14 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
         y : array of shape (rows,)
         """
         refuse_fit_arguments(unsupported)
-        request, rows, targets = self.read_rows(X, y)
+        request, source, targets = self.read_rows(X, y)
         del X, y
-        shape = request.shape(rows.shape[0], rows.shape[1], sparse=sp.issparse(rows), models=targets.models)
-        return self.keep(fit(prepare(request, shape), rows, targets.vectors, targets.assumptions), targets.classes)
+        return self.fit_source(request, source, targets)
+
+    def fit_source(self, request: FitRequest, source: Source, targets: Targets) -> Self:
+        """Fit on rows that have passed the door. For rooms that read them themselves."""
+        shape = request.shape(*source.shape, sparse=source.sparse, models=targets.models)
+        return self.keep(fit(prepare(request, shape), source, targets.vectors, targets.assumptions), targets.classes)
 
     def _keep_shared(self, fitted: Fitted) -> None:
         self.statement_ = fitted.statement
@@ -137,8 +149,9 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
 
     def _margins(self, X: object) -> Vector:
         check_is_fitted(self, "coef_")
-        rows: Matrix = validate_data(self, X, accept_sparse="csr", reset=False)
-        return np.asarray(rows @ np.atleast_2d(self.coef_).T + self.intercept_)
+        source = read_source(self, X, reset=False)
+        refuse_missing(source, np.zeros(0), AT_PREDICTION)
+        return np.asarray(source.plain() @ np.atleast_2d(self.coef_).T + self.intercept_)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model and its statement to a JSON file (no pickle); read it back with `dpsparse.load`."""

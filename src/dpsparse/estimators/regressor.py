@@ -64,6 +64,9 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         not pay twice.
     accept : tuple of str
         Names of assumptions that the user accepts.
+    on_missing : {"refuse", "empty"}
+        What to do where a cell of X or a target is NaN, infinite or no number. ``refuse``: the fit is refused, before anything is spent; the
+        refusal says that there is such a cell, which the promise does not cover. ``empty``: the record counts as nothing, silently.
     random_state : int or None
         None: cryptographic randomness. A seed is for tests: the fit is then not private.
     verbose : bool
@@ -121,6 +124,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         label: str | None = None,
         run_id: str | None = None,
         accept: tuple[str, ...] = (),
+        on_missing: str = "refuse",
         random_state: Seed = None,
         verbose: bool = False,
     ) -> None:
@@ -150,6 +154,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         self.label = label
         self.run_id = run_id
         self.accept = accept
+        self.on_missing = on_missing
         self.random_state = random_state
         self.verbose = verbose
 

@@ -1,6 +1,6 @@
 """The fit itself, without scikit-learn: a request, what is prepared from it, how it is run, and what is stated about it."""
 
-from .oracle import Matrix, Opened, Watcher, open_oracle
+from .oracle import Matrix, Opened, Rows, Watcher, open_oracle
 from .prepare import Prepared, per_model, prepare, refuse_doubtful, refuse_unaccepted, refuse_unguarded
 from .progress import ProgressBar
 from .request import (
@@ -26,6 +26,7 @@ __all__ = [
     "Opened",
     "Prepared",
     "ProgressBar",
+    "Rows",
     "Seed",
     "Shape",
     "Targets",

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from ..data.source import Source
 from ..facts import Vector
 from ..hosts import MemoryHost
 from ..ledger import Payment
@@ -23,8 +24,10 @@ from ..oracle import Oracle
 from ..oracles import make_oracle
 from .prepare import Prepared
 
-#: Rows as an estimator hands them over.
+#: Rows as numbers.
 Matrix: TypeAlias = np.ndarray | sp.csr_matrix | sp.csr_array
+#: Rows as they are handed over.
+Rows: TypeAlias = Matrix | Source
 
 #: Told the name of every ask that is charged: public.
 Watcher = Callable[[str], None]
@@ -49,7 +52,7 @@ class Opened:
 
 
 def open_oracle(
-    prepared: Prepared, X: Matrix, y: Vector, randomness: Randomness, payment: Payment, watcher: Watcher
+    prepared: Prepared, X: Rows, y: Vector, randomness: Randomness, payment: Payment, watcher: Watcher
 ) -> Opened:
     """The oracle of one model of a fit.
 

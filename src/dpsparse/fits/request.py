@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .. import checks, recipes
 from ..data.bounds import read_bounds, read_center, read_target_bound
+from ..data.missing import CHOICES
 from ..facts import Facts, Penalty, Vector
 from ..ledger import Ledger, check_ledger
 from ..losses import Logistic, Loss, Squared, proven, target_of
@@ -189,6 +190,7 @@ class FitRequest:
     label: str | None
     run_id: str | None
     accept: tuple[str, ...]
+    on_missing: str
     random_state: Seed
     verbose: bool
 
@@ -225,6 +227,7 @@ class FitRequest:
             label=given["label"],  # type: ignore[arg-type]
             run_id=given["run_id"],  # type: ignore[arg-type]
             accept=tuple(given["accept"]),  # type: ignore[arg-type]
+            on_missing=checks.one_of(given["on_missing"], "on_missing", CHOICES),
             random_state=given["random_state"],  # type: ignore[arg-type]
             verbose=bool(given["verbose"]),
         )

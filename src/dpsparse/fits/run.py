@@ -8,12 +8,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from ..data.source import silence
 from ..facts import Vector
 from ..ledger import Payment, paying
 from ..mechanisms import Randomness
 from ..oracle import Path
 from ..privacy import Answer, PrivacyError, Statement
-from .oracle import Matrix, Opened, Watcher, open_oracle
+from .oracle import Opened, Rows, Watcher, open_oracle
 from .prepare import Prepared, refuse_unguarded
 from .progress import ProgressBar, turns_of
 from .seed import warn_if_seeded
@@ -24,7 +25,7 @@ class OpenOracle(Protocol):
     """Who makes the oracle of one model, from what was prepared and from rows."""
 
     def __call__(
-        self, prepared: Prepared, X: Matrix, y: Vector, randomness: Randomness, payment: Payment, watcher: Watcher
+        self, prepared: Prepared, X: Rows, y: Vector, randomness: Randomness, payment: Payment, watcher: Watcher
     ) -> Opened:
         """An oracle over the rows."""
         ...
@@ -65,13 +66,13 @@ def substitute_oracles(opener: OpenOracle) -> Iterator[None]:
         _opener.reset(before)
 
 
-def fit(prepared: Prepared, X: Matrix, targets: Sequence[Vector], assumptions: Sequence[str] = ()) -> Fitted:
+def fit(prepared: Prepared, X: Rows, targets: Sequence[Vector], assumptions: Sequence[str] = ()) -> Fitted:
     """Pay for what was prepared, run it on private rows, and state what was promised.
 
     Parameters
     ----------
     prepared : Prepared
-    X : array or CSR matrix
+    X : Source, array or CSR matrix
         Private rows.
     targets : sequence of arrays
         One vector for each model; private.
@@ -81,12 +82,13 @@ def fit(prepared: Prepared, X: Matrix, targets: Sequence[Vector], assumptions: S
     Guarantee
     ---------
     The whole cost is durable in the ledger before a row is handed over, and the ledger's start before the first answer is
-    computed. Whatever can fail without a row has failed before: libraries, prices, names, the draft of the statement.
+    computed. Whatever can fail without a row has failed before: libraries, prices, names, the draft of the statement. While
+    rows are read no warning passes, since it could depend on one.
     """
     request = prepared.request
     randomness = Randomness(request.random_state)
     if prepared.recipe.private:
-        warn_if_seeded(randomness, "fit", stacklevel=4)
+        warn_if_seeded(randomness, "fit", stacklevel=5)
     if request.ledger is not None:
         refuse_unguarded(prepared.plan, prepared.recipe.name)
     said = (*assumptions, SIMULATED) if prepared.plan.local else tuple(assumptions)
@@ -103,6 +105,7 @@ def fit(prepared: Prepared, X: Matrix, targets: Sequence[Vector], assumptions: S
             delta=prepared.delta,
         ) as payment,
         bar as watcher,
+        silence(),
     ):
         fitted = run(prepared, X, targets, payment, watcher, draft=draft, randomness=randomness)
     # cited once more, now that the ledger has noted the end
@@ -111,7 +114,7 @@ def fit(prepared: Prepared, X: Matrix, targets: Sequence[Vector], assumptions: S
 
 def run(
     prepared: Prepared,
-    X: Matrix,
+    X: Rows,
     targets: Sequence[Vector],
     payment: Payment,
     watcher: Watcher,

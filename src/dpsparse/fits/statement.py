@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from ..accounting import PricedPlan
 from ..accounting.random_stopping import RANDOM_STOPPING, SearchBill
+from ..data.missing import NOT_COVERED
 from ..ledger import Payment
 from ..losses import Loss
 from ..privacy import Answer, AskRecord, Statement
@@ -42,7 +43,7 @@ def draft_fit(prepared: Prepared, assumptions: Iterable[str] = (), *, secure: bo
     priced, recipe, facts = prepared.priced, prepared.recipe, prepared.facts
     unproven = prepared.plan.unproven
     caveats = [f"NOT PRIVATE: the privacy of this plan is not proven: {unproven}"] if unproven else []
-    assumed = [*assumptions, *recipe.assumptions(facts)]
+    assumed = [*assumptions, *recipe.assumptions(facts), *refusals(prepared.request.on_missing)]
     adjacency = str(prepared.request.adjacency)
     if prepared.plan.labels_only:
         adjacency = "replace-one-label"
@@ -75,7 +76,12 @@ def draft_fit(prepared: Prepared, assumptions: Iterable[str] = (), *, secure: bo
     )
 
 
-def draft_step(priced: PricedPlan, delta: float, what: str, n_rows: int, *, secure: bool) -> Statement:
+def refusals(on_missing: str) -> tuple[str, ...]:
+    """What a statement says about rows that would be refused."""
+    return (NOT_COVERED,) if on_missing == "refuse" else ()
+
+
+def draft_step(priced: PricedPlan, delta: float, what: str, n_rows: int, on_missing: str, *, secure: bool) -> Statement:
     """What a transformer with one priced question will have promised."""
     return Statement(
         private=True,
@@ -90,6 +96,7 @@ def draft_step(priced: PricedPlan, delta: float, what: str, n_rows: int, *, secu
         n_rows=n_rows,
         asks=(),
         accountant=priced.accountant,
+        assumptions=refusals(on_missing),
         caveats=_seeded("made", secure),
         versions=versions(),
     )

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.source import center_targets, code_classes, silence
 from ..facts import Vector
+from ..privacy import DataError
 from .request import FitRequest, models_of
+
+#: No labels, as NaN is none, which does not equal itself.
+INFINITE = (float("inf"), float("-inf"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -17,47 +22,64 @@ class Targets:
 
     Attributes
     ----------
-    vectors : tuple of arrays
-        For each model: 1 and 0 for its class and the others, NaN for a class that is not known; or centred outcomes.
-    y : array
-        As they came.
+    coded : array
+        Classes coded 0, 1, ..., or centred outcomes; NaN for a class that is not known and for what is no number. What scores compare with.
     classes : array or None
         Public: declared, or assumed to be.
     assumptions : tuple of str
         That the classes are public, where they were not declared.
     """
 
-    vectors: tuple[Vector, ...]
-    y: NDArray[np.generic]
+    coded: Vector
     classes: NDArray[np.generic] | None
     assumptions: tuple[str, ...]
 
     @property
     def models(self) -> int:
         """How many models there are."""
-        return len(self.vectors)
+        return models_of(self.classes)
 
-    def coded(self) -> Vector:
-        """Classes coded 0, 1, ..., NaN for others; or centred outcomes. What scores compare with."""
-        if self.classes is None:
-            return self.vectors[0]
-        code = np.searchsorted(self.classes, self.y).clip(0, self.classes.size - 1)
-        return np.where(self.classes[code] == self.y, code, np.nan).astype(float)
+    @property
+    def vectors(self) -> tuple[Vector, ...]:
+        """For each model: 1 and 0 for its class and the others, NaN for a class that is not known; or centred outcomes."""
+        if self.classes is None or self.models == 1:
+            return (self.coded,)
+        known = np.isfinite(self.coded)
+        return tuple(np.where(known, self.coded == code, np.nan) for code in range(self.classes.size))
+
+    def take(self, which: NDArray[np.intp] | slice) -> Targets:
+        """Those of some of the rows."""
+        return replace(self, coded=self.coded[which])
 
 
 def read_targets(request: FitRequest, y: NDArray[np.generic]) -> Targets:
-    """Code the targets as the models take them."""
+    """Code the targets as the models take them; silent about every value, but for the classes, where they are to be learned."""
     if not request.classifies:
-        return Targets((np.asarray(y, dtype=float) - request.target_center,), y, None, ())
+        return Targets(center_targets(y, request.target_center), None, ())
     classes, assumptions = request.classes, tuple[str, ...]()
     if classes is None:
-        classes = np.unique(y)
-        if classes.size < 2:
-            raise ValueError(
-                "y holds one class only, and a classifier needs at least 2 classes. If the data may hold a single class, declare classes=[...]."
-            )
+        classes = learn_classes(y)
         assumptions = (f"the label set {classes.tolist()} is treated as public",)
-    positives = classes[1:] if models_of(classes) == 1 else classes
-    known = np.isin(y, classes)
-    vectors = tuple(np.where(known, y == c, np.nan).astype(float) for c in positives)
-    return Targets(vectors, y, classes, assumptions)
+    return Targets(code_classes(y, classes.tolist()), classes, assumptions)
+
+
+def learn_classes(y: NDArray[np.generic]) -> NDArray[np.generic]:
+    """The set of labels, treated as public; missing and infinite ones are none."""
+    with silence():
+        present = y[np.array([_present(label) for label in y.tolist()], dtype=bool)]
+        try:
+            classes = np.unique(present)
+        except Exception:  # its message would name types or values
+            raise DataError("Unknown label type: labels of several types. Declare classes=[...].") from None
+    if classes.size < 2:
+        raise DataError(
+            "y holds one class only, and a classifier needs at least 2 classes. If the data may hold a single class, declare classes=[...]."
+        )
+    return classes
+
+
+def _present(label: object) -> bool:
+    try:
+        return label is not None and bool(label == label) and label not in INFINITE  # noqa: PLR0124
+    except Exception:  # whatever cannot be compared is no label
+        return False

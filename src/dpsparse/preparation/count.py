@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ..data import Source
 from ..facts import Facts
 from ..fits import Matrix, Seed
 from ..ledger import Ledger
@@ -29,8 +30,8 @@ class NoisyCount(PricedStep):
         As in `SparseRegressor`. delta None: 1e-6.
     adjacency : {"add-remove"}
         Under replace-one the number of rows is public, and there is nothing to count.
-    noise, ledger, dataset, random_state
-        As in `SparseRegressor`.
+    noise, ledger, dataset, on_missing, random_state
+        As in `SparseRegressor`. Every row counts here, also one with missing values.
 
     Attributes
     ----------
@@ -60,6 +61,7 @@ class NoisyCount(PricedStep):
         noise: str = "lattice",
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
+        on_missing: str = "refuse",
         random_state: Seed = None,
     ) -> None:
         self.epsilon = epsilon
@@ -69,6 +71,7 @@ class NoisyCount(PricedStep):
         self.noise = noise
         self.ledger = ledger
         self.dataset = dataset
+        self.on_missing = on_missing
         self.random_state = random_state
 
     def fit(self, X: object, y: object = None) -> Self:
@@ -78,7 +81,7 @@ class NoisyCount(PricedStep):
                 "under replace-one adjacency the number of rows is public: leave NoisyCount out, or use adjacency='add-remove'."
             )
         # empty rows, since no entry is asked for; divided by a public 1: the answer is the sum itself
-        rows = np.zeros((self._rows(X).shape[0], 1))
+        rows = Source(np.zeros((self._rows(X).shape[0], 1)))
         with self._asking(rows, Facts(n_rows=1, n_features=1), "a noisy count of rows") as opened:
             self.n_rows_ = max(1, round(opened.oracle.count(ask=self.ask)))
         self.statement_ = opened.statement(self.n_rows_)
@@ -87,5 +90,5 @@ class NoisyCount(PricedStep):
     def transform(self, X: object) -> Matrix:
         """The rows as they are."""
         check_is_fitted(self, "n_rows_")
-        rows: Matrix = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        rows: Matrix = self._again(X).plain()
         return rows

@@ -6,21 +6,26 @@ import math
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.preprocessing import normalize
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .. import checks
-from ..data.bounds import read_bounds
+from ..data import Source, read_bounds, refuse_missing
+from ..data.missing import CHOICES
+from ..data.source import silence
+from ..estimators.door import read_source
 from ..facts import Vector
 from ..fits import Matrix
+from ..privacy import Adjacency
 from .bounds import Bounds
 
 
 class PerRecord(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of transformers that look at one row at a time; not for direct use."""
+
+    on_missing: str
 
     def bounds_after(self, before: Bounds | None, n_features: int) -> Bounds:
         """Public bounds of the rows that come out, from those of the rows that come in, where they are known."""
@@ -28,19 +33,33 @@ class PerRecord(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
 
     def fit(self, X: object, y: object = None) -> Self:
         """Check the arguments and the shape; learns nothing from the rows."""
-        validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_min_samples=1)
+        self._unless_refused(read_source(self, X, reset=True))
         self.bounds_ = self.bounds_after(None, self.n_features_in_)
         return self
 
     def _rows(self, X: object) -> Matrix:
         check_is_fitted(self, "bounds_")
-        rows: Matrix = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False, copy=True)
+        source = self._unless_refused(
+            read_source(self, X, reset=False, adjacency=Adjacency.ADD_REMOVE)
+        )  # there may be none
+        rows: Matrix = source.rows(0, source.shape[0]).astype(float, copy=True)
         return rows
+
+    def _unless_refused(self, source: Source) -> Source:
+        if checks.one_of(self.on_missing, "on_missing", CHOICES) == "refuse":
+            refuse_missing(source, np.zeros(0))
+        return source
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.on_missing == "empty"
         return tags
+
+
+def _divisor(norms: Vector) -> Vector:
+    """Norms to divide by; empty rows stay empty."""
+    return np.where(norms == 0, 1.0, norms)
 
 
 class RowNormalizer(PerRecord):
@@ -56,6 +75,8 @@ class RowNormalizer(PerRecord):
     norm : {"l2", "l1", "max"}
         Which norm becomes `length`.
     length : float, default=1.0
+    on_missing : {"refuse", "empty"}
+        As in `SparseRegressor`. ``empty``: what is no number stays none, and the model behind counts the record as nothing.
 
     Attributes
     ----------
@@ -70,15 +91,41 @@ class RowNormalizer(PerRecord):
            [0. , 0. ]])
     """
 
-    def __init__(self, norm: str = "l2", length: float = 1.0) -> None:
+    def __init__(self, norm: str = "l2", length: float = 1.0, on_missing: str = "refuse") -> None:
         self.norm = norm
         self.length = length
+        self.on_missing = on_missing
 
     def transform(self, X: object) -> Matrix:
         """Scale the rows."""
-        scaled = normalize(self._rows(X), norm=self.norm, copy=False)
-        scaled *= self.length
-        return scaled
+        rows = self._rows(X)
+        with silence():
+            if isinstance(rows, np.ndarray):
+                # by the largest entry first: squares neither overflow nor vanish
+                rows /= _divisor(np.abs(rows).max(axis=1))[:, None]
+                rows *= self.length / _divisor(self._norms(rows))[:, None]
+                return rows
+            owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+            largest = np.zeros(rows.shape[0])
+            np.maximum.at(largest, owner, np.abs(rows.data))
+            rows.data /= _divisor(largest)[owner]
+            rows.data *= (self.length / _divisor(self._sparse_norms(rows.data, owner, rows.shape[0])))[owner]
+        return rows
+
+    def _norms(self, rows: Vector) -> Vector:
+        size = np.abs(rows)
+        if self.norm == "max":
+            return np.asarray(size.max(axis=1))
+        return np.asarray(size.sum(axis=1) if self.norm == "l1" else np.sqrt((size**2).sum(axis=1)))
+
+    def _sparse_norms(self, data: Vector, owner: NDArray[np.intp], rows: int) -> Vector:
+        size = np.abs(data)
+        if self.norm == "max":
+            largest = np.zeros(rows)
+            np.maximum.at(largest, owner, size)
+            return largest
+        sums = np.bincount(owner, weights=size if self.norm == "l1" else size**2, minlength=rows)
+        return np.asarray(sums if self.norm == "l1" else np.sqrt(sums))
 
     def bounds_after(self, before: Bounds | None, n_features: int) -> Bounds:
         """Entries within `length`, and not negative where those that come in are not."""
@@ -104,6 +151,8 @@ class PublicScaler(PerRecord):
         Public bounds: b for [-b, b], or (lo, hi); each a number or one per feature. Never taken from the data.
     center : bool, default=False
         False: divide by the largest absolute bound, which keeps zeros. True: move the midpoint to zero first; dense rows only.
+    on_missing : {"refuse", "empty"}
+        As in `RowNormalizer`.
 
     Attributes
     ----------
@@ -119,10 +168,14 @@ class PublicScaler(PerRecord):
     """
 
     def __init__(
-        self, feature_bound: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None, center: bool = False
+        self,
+        feature_bound: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
+        center: bool = False,
+        on_missing: str = "refuse",
     ) -> None:
         self.feature_bound = feature_bound
         self.center = center
+        self.on_missing = on_missing
 
     def transform(self, X: object) -> Matrix:
         """Clip, shift and scale the columns."""

@@ -8,19 +8,20 @@ from dataclasses import replace
 from typing import NoReturn, Self, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from .. import recipes
+from ..data import Source
 from ..data.declared import Bounded
+from ..data.source import silence
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
 from ..fits import Matrix, Prepared, Shape, models_of, prepare, public_rows, refuse_doubtful, stated_budget
-from ..fits.statement import charged_to, state_pipeline
+from ..fits.statement import charged_to, refusals, state_pipeline
 from ..ledger import Ledger, LedgerArgument, check_ledger, paying, refuse_own_ledger
-from ..privacy import Adjacency, Budget, BudgetError, PrivacyError, Statement
+from ..privacy import Adjacency, Budget, BudgetError, DataError, PrivacyError, Statement
 from .behind import bounds_behind
 from .bounds import Bounds
 from .count import NoisyCount
@@ -224,13 +225,16 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
         self.priced_steps()
         n_rows = self._public_rows(X)
         start, bounds = 0, None
-        for _, step in self.steps:  # steps that ask nothing, up to the first that does
+        for name, step in self.steps:  # steps that ask nothing, up to the first that does
             if isinstance(step, PricedStep | SparseLinear):
                 break
-            X, bounds = self._free(step, X, y, bounds)
+            X, bounds = self._free(name, step, X, y, bounds, self.steps[-1][1].on_missing)
             start += 1
-        plan = self.plan(n_rows or GUESSED_ROWS, int(X.shape[1]))
+        source = Source.of(X)
+        plan = self.plan(n_rows or GUESSED_ROWS, source.shape[1])
         self.plan_ = plan
+        if not plan.alone:
+            self._read_rows(source, y)
         if plan.alone:  # it pays for its own plan
             statements = self._fit_steps(start, X, y, n_rows, bounds, plan)
             whole = state_pipeline(statements, epsilon=None, delta=plan.delta, accountant=None, free=plan.free)
@@ -244,7 +248,8 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
             whole = state_pipeline(
                 statements, epsilon=plan.epsilon, delta=plan.delta, accountant=plan.accountant, free=plan.free
             )
-            whole = charged_to(whole, payment)
+            said = (*whole.assumptions, *refusals(self.steps[-1][1].on_missing))
+            whole = charged_to(replace(whole, assumptions=said), payment)
         self.statement_ = self.steps[-1][1].statement_ = whole
         return self
 
@@ -261,7 +266,7 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
         statements = []
         for name, step in self.steps[start:]:
             if not isinstance(step, PricedStep | SparseLinear):
-                X, bounds = self._free(step, X, y, bounds)
+                X, bounds = self._free(name, step, X, y, bounds, "empty")
                 continue
             loan = self._loan(name, plan.budgets[name], plan.delta, n_rows, bounds)
             if plan.alone:
@@ -271,10 +276,12 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
                     "label": self.label,
                     "run_id": self.run_id,
                 }
+            else:  # what was to be refused was refused before the first of them was paid for
+                loan["on_missing"] = "empty"
             with lent(step, **loan):
                 if isinstance(step, SparseLinear) and not plan.alone:  # its bounds may not have been foreseen
-                    request = step.request()
-                    shape = request.shape(X.shape[0], X.shape[1], sparse=sp.issparse(X), models=1)
+                    request, source = step.request(), Source.of(X)
+                    shape = request.shape(*source.shape, sparse=source.sparse, models=1)
                     refuse_local(prepare(request, shape))
                 step.fit(X, y)
             if isinstance(step, PricedStep):  # its asks must not be taken for those of the model
@@ -287,8 +294,15 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
             if isinstance(step, PrivateScaler):
                 bounds = step.bounds_
             if isinstance(step, PricedStep):
-                X = step.transform(X)
+                with lent(step, on_missing=loan.get("on_missing", step.on_missing)):
+                    X = step.transform(X)
         return statements
+
+    def _read_rows(self, source: Source, y: object) -> None:
+        """Let the model look at shape, labels and, where that was asked for, missing values, before anything is paid."""
+        clone(self.steps[-1][1]).set_params(
+            adjacency=self.adjacency, n_rows=self.n_rows, feature_bound=1.0, row_norm=None
+        ).read_rows(source, y)
 
     def _public_rows(self, X: Sized) -> int | None:
         """The public number of rows; None where a step counts them."""
@@ -299,11 +313,25 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
         return public_rows(self.n_rows, adjacency, int(shape[0]) if len(shape) else len(X))
 
     @staticmethod
-    def _free(step: BaseEstimator, X: Matrix, y: object, bounds: Bounds | None) -> tuple[Matrix, Bounds | None]:
-        """Rows and bounds behind a step that costs nothing."""
+    def _free(
+        name: str, step: BaseEstimator, X: Matrix, y: object, bounds: Bounds | None, on_missing: str
+    ) -> tuple[Matrix, Bounds | None]:
+        """Rows and bounds behind a step that costs nothing. What a foreign step says about rows does not get out."""
         if step in ("passthrough", None):
             return X, bounds
-        X = step.fit(X, y).transform(X)
+        ours = isinstance(step, PerRecord)
+        with lent(step, **({"on_missing": on_missing} if ours else {})), silence():
+            try:
+                # where there are no rows, which must not be told, ours learn as little from an empty one
+                seen = np.zeros((1, Source.of(X).shape[1])) if ours and Source.of(X).shape[0] == 0 else X
+                X = step.fit(seen, y).transform(X)
+            except (PrivacyError, DataError):
+                raise
+            except Exception as error:
+                raise DataError(
+                    f"step {name!r} could not take these rows ({type(error).__name__}). What it said is not shown, since it may quote a value: "
+                    "try the step on made-up rows."
+                ) from None
         return X, bounds_behind(step, bounds, int(X.shape[1]))
 
 

@@ -9,12 +9,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
 
+from .. import checks
 from ..accounting import PlanBill, PricedPlan, price
+from ..data import Source, refuse_missing
+from ..data.missing import CHOICES
+from ..data.source import silence
+from ..estimators.door import read_source
 from ..facts import Facts
 from ..fits import (
-    Matrix,
     Seed,
     check_noise,
     stated_budget,
@@ -27,7 +30,7 @@ from ..losses import Squared
 from ..mechanisms import Randomness
 from ..oracle import Oracle
 from ..oracles import make_oracle
-from ..privacy import Ask, Budget, Noise, Plan, Statement
+from ..privacy import Adjacency, Ask, Budget, Noise, Plan, Statement
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +60,7 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
     adjacency: str
     noise: str
     dataset: str | None
+    on_missing: str
     random_state: Seed
     statement_: Statement
 
@@ -73,24 +77,33 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         budget, delta = stated_budget(self.budget, self.epsilon, self.delta, self.adjacency, n_rows)
         return price(Plan(asks=(Ask(name=self.ask, question=self.question, noise=noise),)), budget), delta
 
-    def _rows(self, X: object) -> Matrix:
-        """Shapes, types and finite values; messages name no row."""
-        checked: Matrix = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_min_samples=1)
-        return checked
+    def _rows(self, X: object) -> Source:
+        """Rows at the door; missing values are refused if that was asked for. Messages name no row and no value."""
+        return self._unless_refused(read_source(self, X, reset=True, adjacency=Adjacency.named(self.adjacency)))
+
+    def _again(self, X: object) -> Source:
+        """Rows to be transformed, at the same door; there may be none."""
+        return self._unless_refused(read_source(self, X, reset=False, adjacency=Adjacency.ADD_REMOVE))
+
+    def _unless_refused(self, source: Source) -> Source:
+        if checks.one_of(self.on_missing, "on_missing", CHOICES) == "refuse":
+            refuse_missing(source, np.zeros(0))
+        return source
 
     @contextmanager
-    def _asking(self, X: Matrix, facts: Facts, what: str) -> Iterator[Opened]:
+    def _asking(self, X: Source, facts: Facts, what: str) -> Iterator[Opened]:
         """An oracle over the rows that answers the one ask; priced, and paid for, before the rows are handed over."""
         randomness = Randomness(self.random_state)
         priced, delta = self.price(facts.n_rows)
-        draft = draft_step(priced, delta, what, facts.n_rows, secure=randomness.secure)
+        draft = draft_step(priced, delta, what, facts.n_rows, self.on_missing, secure=randomness.secure)
         warn_if_seeded(randomness, "step", stacklevel=6)
-        with paying(self.ledger, self.dataset, PlanBill.of(priced), label=what, delta=delta) as payment:
+        with paying(self.ledger, self.dataset, PlanBill.of(priced), label=what, delta=delta) as payment, silence():
             host = MemoryHost(X, np.zeros(X.shape[0]), facts)
             yield Opened(make_oracle(host, Squared(), priced, randomness, payment), draft, payment)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.on_missing == "empty"
         tags.non_deterministic = True
         return tags

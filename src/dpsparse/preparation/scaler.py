@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .. import checks
 from ..facts import Vector
@@ -45,15 +45,15 @@ class PrivateScaler(PricedStep):
         f: no column is divided by less than this part of its bound.
     slack : float, default=1.5
         Scaled rows are promised to be clipped to `slack` times their root mean square norm.
-    adjacency, n_rows, noise, ledger, dataset, random_state
+    adjacency, n_rows, noise, ledger, dataset, on_missing, random_state
         As in `SparseRegressor`.
 
     Attributes
     ----------
     scale_ : array of shape (n_features,)
     bounds_ : Bounds
-        Public bounds for the rows that come out. Rows are divided and not clipped here: whoever fits on them declares these
-        bounds and clips to them, as a private pipeline does.
+        Public bounds for the rows that come out. Entries are clipped to the bounds that were declared and divided; rows are not clipped to
+        their norm here: whoever fits on them declares these bounds and clips to them, as a private pipeline does.
     statement_ : Statement
 
     Examples
@@ -84,6 +84,7 @@ class PrivateScaler(PricedStep):
         noise: str = "lattice",
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
+        on_missing: str = "refuse",
         random_state: Seed = None,
     ) -> None:
         self.epsilon = epsilon
@@ -98,6 +99,7 @@ class PrivateScaler(PricedStep):
         self.noise = noise
         self.ledger = ledger
         self.dataset = dataset
+        self.on_missing = on_missing
         self.random_state = random_state
 
     def fit(self, X: object, y: object = None) -> Self:
@@ -107,9 +109,10 @@ class PrivateScaler(PricedStep):
         floor, slack = checks.positive(self.floor, "floor"), checks.positive(self.slack, "slack")
         before = Bounds.read(self.feature_bound, self.row_norm, d)
         n_rows = public_rows(self.n_rows, Adjacency.named(self.adjacency), rows.shape[0])
-        with self._asking(rows, before.facts(n_rows, d, sp.issparse(rows)), "private column scales") as opened:
+        with self._asking(rows, before.facts(n_rows, d, rows.sparse), "private column scales") as opened:
             squares = opened.oracle.squares(ask=self.ask)
         noise = opened.oracle.deviation(Squares(), self.ask, 0)
+        self._before = before
         self.scale_ = self._scales(squares, noise, before.largest(d), floor)
         self.bounds_ = self._scaled(before, self.scale_, squares, slack)
         self.statement_ = opened.statement(n_rows)
@@ -137,7 +140,15 @@ class PrivateScaler(PricedStep):
         return Bounds(before.lower / scale, before.upper / scale, min(sure, typical))
 
     def transform(self, X: object) -> Matrix:
-        """Divide the columns by their scales."""
+        """Clip the columns to the declared bounds, and divide them by their scales."""
         check_is_fitted(self, "scale_")
-        rows: Matrix = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return rows / self.scale_ if isinstance(rows, np.ndarray) else sp.csr_matrix(rows.multiply(1 / self.scale_))
+        rows = self._again(X).plain()
+        every = np.ones(self.scale_.size)
+        lower, upper = self._before.lower * every, self._before.upper * every
+        if not sp.issparse(rows):
+            scaled = np.clip(rows, lower, upper, dtype=float, casting="unsafe")
+            scaled /= self.scale_
+            return scaled
+        columns = rows.indices
+        scaled = np.clip(rows.data.astype(float), lower[columns], upper[columns]) / self.scale_[columns]
+        return sp.csr_matrix((scaled, columns.copy(), rows.indptr.copy()), shape=rows.shape)

@@ -84,6 +84,13 @@ class DataError(ValueError):
     """The data cannot be used as it is; says what is wrong without naming a row."""
 
 
+class MissingValueError(DataError, TypeError):
+    """A cell or target is missing, infinite or no number, and that was to be refused. The message is the same for all of them.
+
+    It is a TypeError as well, since scikit-learn refuses missing values with the one and cells of a wrong type with the other.
+    """
+
+
 class ModelEditedError(DataError):
     """A model file whose digest does not fit: it was changed after it was saved."""
 

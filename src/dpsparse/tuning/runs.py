@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..data import Source
+from ..data.declared import ColumnBounds
 from ..estimators.linear import SparseLinear
 from ..facts import Facts
-from ..fits import FitRequest, Fitted, Matrix, Shape, Targets
+from ..fits import FitRequest, Fitted, Shape, Targets
 from ..mechanisms import Randomness
-from ..privacy import Adjacency, NonPrivateRandomnessWarning, Statement
+from ..privacy import Adjacency, Statement
 from ..privacy.statement import AskRecord, records
+from ..tables.carrier import carried_bounds
 from .plan import SearchPlan
 from .scoring import Validation
 from .space import Parameters
@@ -31,24 +32,27 @@ class Data:
         The estimator that checked them; it knows the names of the features.
     request : FitRequest
         What it was asked.
-    X : array or CSR matrix
+    X : Source
     targets : Targets
     shape : Shape
         Public.
+    carried : ColumnBounds or None
+        Public bounds that the rows brought along.
     """
 
     probe: SparseLinear
     request: FitRequest
-    X: Matrix
+    X: Source
     targets: Targets
     shape: Shape
+    carried: ColumnBounds | None
 
     @classmethod
     def read(cls, probe: SparseLinear, X: object, y: object) -> Data:
-        """Check shapes, types and finite values, as a fit does; messages name no row."""
-        request, rows, targets = probe.read_rows(X, y)
-        shape = request.shape(rows.shape[0], rows.shape[1], sparse=sp.issparse(rows), models=targets.models)
-        return cls(probe, request, rows, targets, shape)
+        """Check shapes and types, and refuse missing values if that was asked for, as a fit does; messages name no row."""
+        request, source, targets = probe.read_rows(X, y)
+        shape = request.shape(*source.shape, sparse=source.sparse, models=targets.models)
+        return cls(probe, request, source, targets, shape, carried_bounds(X))
 
     def facts(self, n_rows: int) -> Facts:
         """What is public about so many of the rows, as it was declared."""
@@ -85,7 +89,7 @@ def best_run(
     Guarantee
     ---------
     Each run is a fit, priced at `plan.training_rho`, and a score, priced at `plan.score_rho`. On the same rows they compose:
-    the sum is the price of a run. On two parts of the rows, split independently of the data, a record takes part in one of
+    the sum is the price of a run. No warning passes: their number would tell that of the runs. On two parts of the rows, split independently of the data, a record takes part in one of
     them, and the larger is: see `split`. The choice reads noisy scores and nothing else.
     """
     fitting, scoring = split(data.X.shape[0], plan, randomness, holdout)
@@ -94,22 +98,21 @@ def best_run(
         facts = facts.with_(target=replace(facts.target, bound=float(classes.size - 1)))
     exact = data.request.noise == "exact"
     validation = Validation(
-        data.X[scoring],
-        data.targets.coded()[scoring],
+        data.X.take(scoring),
+        data.targets.take(scoring).coded,
         facts,
         plan.scoring,
         plan.scoring.priced(plan.score_rho, plan.adjacency, exact),
     )
-    X, y = data.X[fitting], data.targets.y[fitting]
+    source, targets = data.X.take(fitting), data.targets.take(fitting)
     best: Run | None = None
     for parameters, model in candidates:
         if classes is not None:
             model.set_params(classes=classes)
         if not randomness.secure:
             model.set_params(random_state=int(randomness.generator().integers(2**31)))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NonPrivateRandomnessWarning)  # said once, for the search
-            model.fit(X, y)
+        named = data.named(model)
+        named.fit_source(named.with_bounds(named.request(), data.carried), source, targets)
         score, answers = validation.score(model, model.request(), randomness)
         if best is None or score > best.score:
             best = Run(parameters, model, score, (*model.statement_.asks, *records(answers)))

@@ -11,7 +11,7 @@ from .. import checks
 from ..accounting import PricedPlan, price
 from ..estimators.linear import SparseLinear
 from ..facts import Facts, Vector
-from ..fits import FitRequest, Matrix
+from ..fits import FitRequest, Rows
 from ..hosts import MemoryHost
 from ..losses import mean_of
 from ..mechanisms import Randomness
@@ -95,7 +95,7 @@ class Validation:
         The price of one score.
     """
 
-    def __init__(self, X: Matrix, y: Vector, facts: Facts, scoring: Scoring, priced: PricedPlan) -> None:
+    def __init__(self, X: Rows, y: Vector, facts: Facts, scoring: Scoring, priced: PricedPlan) -> None:
         self._host = MemoryHost(X, y, facts.with_(shift=0.0, means=None, intercept=1.0, start=None))
         self._scoring = scoring
         self._priced = priced

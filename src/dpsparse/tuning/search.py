@@ -17,11 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 from .. import checks
 from ..accounting import Promise
 from ..accounting.random_stopping import SearchBill, calibrate_search, law_of
+from ..data.source import silence
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
 from ..facts import Vector
 from ..fits import Prepared, ProgressBar, Seed, Shape, default_delta, models_of, prepare, warn_if_seeded
-from ..fits.statement import charged_to, draft_search, state_best
+from ..fits.statement import charged_to, draft_search, refusals, state_best
 from ..ledger import Ledger, LedgerArgument, check_ledger, paying, refuse_own_ledger
 from ..mechanisms import Randomness
 from ..privacy import Budget, PrivacyError
@@ -282,14 +283,15 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         warn_if_seeded(randomness, "search")
         label, loss = "private search" if self.label is None else self.label, data.request.loss
         shared = space.assumptions(self.estimator, data.facts(plan.training_rows))
-        said = (*data.targets.assumptions, *shared)
+        said = (*data.targets.assumptions, *shared, *refusals(data.request.on_missing))
         draft = draft_search(plan.bill, plan.delta, plan.run_rho, loss, plan.n_rows, said, secure=randomness.secure)
         models = [(parameters, self._candidate(parameters, plan)) for parameters in drawn]
         bar = ProgressBar("private search", None, visible=self.verbose)  # how many runs there are is secret
         paid = paying(self.ledger, self.dataset, plan.bill, label=label, run_id=self.run_id, delta=plan.delta)
         with paid as payment, bar:
             payment.start()  # also where no run was drawn: the ledger must not tell
-            best = best_run(models, data, plan, randomness, holdout=self.holdout)
+            with silence():
+                best = best_run(models, data, plan, randomness, holdout=self.holdout)
         if best is None:
             best = Run({}, public_default(clone(self.estimator), data, draft), math.nan, ran=False)
         model = data.named(best.model)

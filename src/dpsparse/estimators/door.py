@@ -1,0 +1,98 @@
+"""The door of estimators and steps: shape, column names and declared types are checked, and nothing is said about a value.
+
+Guarantee
+---------
+scikit-learn is asked about names and numbers of columns only. Messages are ours: none holds a cell, a target or the number of rows,
+which is private under add-remove adjacency. What is said, and whether, depends on values only through `refuse_missing`, a choice
+of the user, and through the set of classes where none was declared.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from ..data.source import Source, numbers, silence
+from ..privacy import Adjacency, DataError
+
+
+def read_source(estimator: BaseEstimator, X: Any, *, reset: bool, adjacency: Adjacency | None = None) -> Source:
+    """Rows as a user brought them; sets or compares `n_features_in_` and, for data frames, `feature_names_in_`.
+
+    Parameters
+    ----------
+    estimator : estimator or step
+    X : array-like, sparse matrix, frame or Source
+    reset : bool
+        True to set, False to compare.
+    adjacency : Adjacency or None
+        Under add-remove there may be no rows at all, since their number is private.
+    """
+    source = Source.of(X)
+    named = X if hasattr(X, "columns") else source
+    validate_data(estimator, named, y="no_validation", reset=reset, skip_check_array=True)
+    if source.shape[1] == 0:
+        raise DataError("Found array with 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
+    if source.shape[0] == 0 and adjacency is not Adjacency.ADD_REMOVE:
+        raise DataError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    return source
+
+
+def read_vector(estimator: BaseEstimator, y: Any, rows: int) -> NDArray[np.generic]:
+    """Targets as they came, one for each row; lists become arrays of objects, so that no target changes another."""
+    if y is None:
+        raise DataError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None.")
+    with silence():
+        vector = _vector(y)
+    if vector.ndim == 2 and vector.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,).",
+            DataConversionWarning,
+            stacklevel=5,
+        )
+        vector = vector.ravel()
+    if vector.ndim != 1:
+        raise DataError("y should be a 1d array: one target for each record.")
+    if vector.dtype.kind == "c":
+        raise DataError("Complex data not supported.")
+    if vector.size != rows:
+        raise DataError("X and y have inconsistent numbers of samples: one target is needed for each record.")
+    return vector
+
+
+def refuse_numbers_for_labels(y: NDArray[np.generic]) -> None:
+    """Refuse targets that are no labels, where the classes are learned from them."""
+    with silence():
+        try:
+            if y.dtype.kind == "f":
+                y = y[np.isfinite(y)]
+            elif y.dtype.kind == "O" and all(isinstance(label, float) for label in y.tolist()):
+                y = numbers(y)
+            check_classification_targets(y)
+        except Exception:  # its message could hold a label
+            raise DataError(
+                "Unknown label type: the targets of a classifier are labels, and these look continuous or of several types. "
+                "Declare classes=[...], or use a regressor."
+            ) from None
+
+
+def _vector(y: Any) -> NDArray[Any]:
+    try:
+        if hasattr(y, "to_numpy"):
+            return np.asarray(y.to_numpy())
+        return np.asarray(y if isinstance(y, np.ndarray) else _listed(y))
+    except Exception:  # a message could hold a target
+        return np.array(None)
+
+
+def _listed(y: Any) -> Any:
+    """A list as an array: of numbers if all are, otherwise of the objects themselves."""
+    found = np.asarray(y)
+    return found if found.dtype.kind in "biuf" else np.array(y, dtype=object)
