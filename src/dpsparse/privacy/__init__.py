@@ -1,12 +1,14 @@
 """What is promised: adjacency, budget, plan, participation, statement, errors."""
 
 from .adjacency import Adjacency
+from .attacker import attacker_success
 from .budget import Budget
 from .errors import (
     AssumptionError,
     BudgetError,
     BudgetExceededError,
     DataError,
+    HopelessFitWarning,
     LedgerError,
     LedgerNotWrittenError,
     LedgerTamperedError,
@@ -32,6 +34,7 @@ __all__ = [
     "BudgetExceededError",
     "DataError",
     "EveryRow",
+    "HopelessFitWarning",
     "LedgerError",
     "LedgerNotWrittenError",
     "LedgerTamperedError",
@@ -48,4 +51,5 @@ __all__ = [
     "RandomTimes",
     "RunRepeatedError",
     "Statement",
+    "attacker_success",
 ]
