@@ -126,7 +126,11 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
         request, rows, targets = self.read_rows(X, y)
         del X, y
         shape = request.shape(rows.shape[0], rows.shape[1], sparse=sp.issparse(rows), models=targets.models)
-        return self.keep(fit(prepare(request, shape), rows, targets.vectors, targets.assumptions), targets.classes)
+        prepared = prepare(request, shape)
+        from ..planner.foresight import warn_if_hopeless
+
+        notes = warn_if_hopeless(prepared, shape)
+        return self.keep(fit(prepared, rows, targets.vectors, targets.assumptions, notes), targets.classes)
 
     def _keep_shared(self, fitted: Fitted) -> None:
         self.statement_ = fitted.statement

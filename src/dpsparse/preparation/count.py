@@ -78,7 +78,7 @@ class NoisyCount(PricedStep):
                 "under replace-one adjacency the number of rows is public: leave NoisyCount out, or use adjacency='add-remove'."
             )
         # empty rows, since no entry is asked for; divided by a public 1: the answer is the sum itself
-        rows = np.zeros((self._rows(X).shape[0], 1))
+        rows = np.zeros((self.check_rows(X).shape[0], 1))
         with self._asking(rows, Facts(n_rows=1, n_features=1), "a noisy count of rows") as opened:
             self.n_rows_ = max(1, round(opened.oracle.count(ask=self.ask)))
         self.statement_ = opened.statement(self.n_rows_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,9 +10,10 @@ from typing import NoReturn, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils import check_X_y
 
 from .. import recipes
 from ..data.declared import Bounded
@@ -20,7 +22,7 @@ from ..estimators.refusals import refuse_fit_arguments
 from ..fits import Matrix, Prepared, Shape, models_of, prepare, public_rows, refuse_doubtful, stated_budget
 from ..fits.statement import charged_to, state_pipeline
 from ..ledger import Ledger, LedgerArgument, check_ledger, paying, refuse_own_ledger
-from ..privacy import Adjacency, Budget, BudgetError, PrivacyError, Statement
+from ..privacy import Adjacency, Budget, BudgetError, HopelessFitWarning, PrivacyError, Statement
 from .behind import bounds_behind
 from .bounds import Bounds
 from .count import NoisyCount
@@ -231,10 +233,12 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
             start += 1
         plan = self.plan(n_rows or GUESSED_ROWS, int(X.shape[1]))
         self.plan_ = plan
+        self._foresee(X, n_rows, plan)
         if plan.alone:  # it pays for its own plan
             statements = self._fit_steps(start, X, y, n_rows, bounds, plan)
             whole = state_pipeline(statements, epsilon=None, delta=plan.delta, accountant=None, free=plan.free)
         else:
+            self._check_rows(self.steps[start][1], X, y)
             label = "private pipeline" if self.label is None else self.label
             with paying(
                 self.ledger, self.dataset, plan.bill, label=label, run_id=self.run_id, delta=plan.delta
@@ -247,6 +251,24 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
             whole = charged_to(whole, payment)
         self.statement_ = self.steps[-1][1].statement_ = whole
         return self
+
+    def _check_rows(self, first: PricedStep, X: Matrix, y: object) -> None:
+        """Refuse rows and targets that a step would refuse, before the pipeline is paid for; the steps check again."""
+        clone(first).check_rows(X)
+        model = self.steps[-1][1]
+        check_X_y(np.zeros((X.shape[0], 1)), y, y_numeric=not model.request().classifies, estimator=model)
+
+    def _foresee(self, X: Matrix, n_rows: int | None, plan: PipelinePlan) -> None:
+        """Warn of a hopeless model before anything is paid; nothing where rows are counted, or where its bounds are learned."""
+        if n_rows is None:
+            return
+        from ..planner.foresight import warn_if_hopeless
+
+        prepared = self._prepared(plan.budgets[self.steps[-1][0]], plan.delta, n_rows, int(X.shape[1]))
+        if prepared is not None:
+            facts = prepared.facts
+            shape = Shape(n_rows=n_rows, n_features=facts.n_features, models=prepared.models)
+            warn_if_hopeless(prepared, shape, stacklevel=4)
 
     def fit_transform(self, X: object, y: object = None, **params: object) -> NoReturn:
         """Refused: a slice would fit its steps with budgets of their own, and charge no ledger."""
@@ -276,7 +298,9 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
                     request = step.request()
                     shape = request.shape(X.shape[0], X.shape[1], sparse=sp.issparse(X), models=1)
                     refuse_local(prepare(request, shape))
-                step.fit(X, y)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", HopelessFitWarning)  # said before anything was paid
+                    step.fit(X, y)
             if isinstance(step, PricedStep):  # its asks must not be taken for those of the model
                 asks = tuple(replace(ask, name=f"{name}: {ask.name}") for ask in step.statement_.asks)
                 statements.append(replace(step.statement_, asks=asks))

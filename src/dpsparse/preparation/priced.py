@@ -73,7 +73,7 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         budget, delta = stated_budget(self.budget, self.epsilon, self.delta, self.adjacency, n_rows)
         return price(Plan(asks=(Ask(name=self.ask, question=self.question, noise=noise),)), budget), delta
 
-    def _rows(self, X: object) -> Matrix:
+    def check_rows(self, X: object) -> Matrix:
         """Shapes, types and finite values; messages name no row."""
         checked: Matrix = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_min_samples=1)
         return checked

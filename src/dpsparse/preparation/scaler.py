@@ -102,7 +102,7 @@ class PrivateScaler(PricedStep):
 
     def fit(self, X: object, y: object = None) -> Self:
         """Learn the scales. The question is priced before a row is used; targets are not."""
-        rows = self._rows(X)
+        rows = self.check_rows(X)
         d = int(rows.shape[1])
         floor, slack = checks.positive(self.floor, "floor"), checks.positive(self.slack, "slack")
         before = Bounds.read(self.feature_bound, self.row_norm, d)

@@ -14,7 +14,7 @@ from ..estimators.linear import SparseLinear
 from ..facts import Facts
 from ..fits import FitRequest, Fitted, Matrix, Shape, Targets
 from ..mechanisms import Randomness
-from ..privacy import Adjacency, NonPrivateRandomnessWarning, Statement
+from ..privacy import Adjacency, HopelessFitWarning, NonPrivateRandomnessWarning, Statement
 from ..privacy.statement import AskRecord, records
 from .plan import SearchPlan
 from .scoring import Validation
@@ -109,6 +109,7 @@ def best_run(
             model.set_params(random_state=int(randomness.generator().integers(2**31)))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NonPrivateRandomnessWarning)  # said once, for the search
+            warnings.simplefilter("ignore", HopelessFitWarning)  # how many there are would tell the number of runs
             model.fit(X, y)
         score, answers = validation.score(model, model.request(), randomness)
         if best is None or score > best.score:
