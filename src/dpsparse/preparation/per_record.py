@@ -32,7 +32,7 @@ class PerRecord(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         self.bounds_ = self.bounds_after(None, self.n_features_in_)
         return self
 
-    def check_rows(self, X: object) -> Matrix:
+    def _rows(self, X: object) -> Matrix:
         check_is_fitted(self, "bounds_")
         rows: Matrix = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False, copy=True)
         return rows
@@ -76,7 +76,7 @@ class RowNormalizer(PerRecord):
 
     def transform(self, X: object) -> Matrix:
         """Scale the rows."""
-        scaled = normalize(self.check_rows(X), norm=self.norm, copy=False)
+        scaled = normalize(self._rows(X), norm=self.norm, copy=False)
         scaled *= self.length
         return scaled
 
@@ -126,7 +126,7 @@ class PublicScaler(PerRecord):
 
     def transform(self, X: object) -> Matrix:
         """Clip, shift and scale the columns."""
-        rows = self.check_rows(X)
+        rows = self._rows(X)
         lower, upper, _ = read_bounds(self.feature_bound, None, self.n_features_in_)
         if not isinstance(rows, np.ndarray):
             if self.center:
