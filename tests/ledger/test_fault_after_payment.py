@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import warnings
 from pathlib import Path
@@ -55,6 +56,8 @@ class Faults:
             self.paid = True
         if event != "call" or not self.paid or not code.co_filename.startswith(ROOMS) or code in self.seen:
             return
+        if code.co_flags & inspect.CO_GENERATOR or code.co_name.startswith("<"):  # entered again to clean up; no calls
+            return
         self.seen[code] = len(self.seen)
         if self.seen[code] == self.fail:
             self.where = f"{Path(code.co_filename).name}:{code.co_name}"
@@ -76,7 +79,7 @@ def attempt(model, fail):
             with Faults(fail) as faults:
                 model.fit(X, Y)
         except Fault as fault:
-            return fault, said, faults
+            return fault.with_traceback(None), said, faults  # whose frames would keep a connection open
     return None, said, faults
 
 
@@ -94,7 +97,9 @@ def test_a_fault_after_a_payment_is_told_and_what_was_answered_counts(make, tmp_
     fault, _, counted = attempt(make(**options), None)
     assert fault is None
     assert len(counted.seen) > 20
-    for fail in range(len(counted.seen)):
+    for fail in range(
+        1, len(counted.seen)
+    ):  # before the first, the reservation is not entered: it counts, and is not answered
         model = make(**options)
         fault, said, faults = attempt(model, fail)
         if not faults.where:  # caches made this fit call fewer functions
