@@ -18,6 +18,8 @@ from dpsparse.ledger.reservation import Reservation
 HOME = Path(dpsparse.__file__).parent
 #: Rooms whose code stands between an answer that was paid for and the user who gets it.
 ROOMS = tuple(str(HOME / room) for room in ("estimators", "fits", "ledger", "preparation", "privacy", "tuning"))
+#: Where the note itself is about to be written.
+SILENT = ("reservation.py:__exit__", "reservation.py:_end")
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (40, 3))
 Y = np.clip(X[:, 0], -1, 1)
@@ -110,6 +112,6 @@ def test_a_fault_after_a_payment_is_told_and_what_was_answered_counts(make, tmp_
         if fault is None:  # caught: then there is a model, and a word about it
             assert model.statement_.ledger["entry"] == entry.number, faults.where
             assert [w for w in said if "is charged" in str(w.message)], faults.where
-        elif answered and entry.status != "done":
+        elif answered and entry.status != "done" and faults.where not in SILENT:
             assert f"Entry {entry.number} counts" in "".join(fault.__notes__), faults.where
     assert book.verify()
