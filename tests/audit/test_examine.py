@@ -62,6 +62,29 @@ def test_a_solver_is_held_to_the_laws():
     assert "Verdict: VIOLATED" in str(found)
 
 
+def test_what_was_found_is_summed_up_in_plain_words():
+    found = audit.examine(fitted(), **FEW)
+    assert not found.void
+    assert found.caveats == ()
+    assert "6 checks tried to refute the promise and did not" in found.summary
+    assert "more runs see smaller ones" in found.summary, "eight runs prove nothing, and that is not called 0 %"
+    strong = replace(found, checks=tuple(replace(c, proved=0.5 * c.claimed) for c in found.checks))
+    assert strong.summary.endswith("Every attack would have noticed noise below 50% of what was priced.")
+    void = replace(found, void=True, caveats=("why",))
+    assert void.verdict == "NO PROMISE"
+    assert str(void).startswith("CAVEAT: why.")
+
+
+def test_a_plan_without_a_proof_is_void():
+    class Unproven(Stops):
+        def plan(self, facts, budget):
+            return replace(super().plan(facts, budget), unproven="nobody has shown it")
+
+    found = audit.examine(Unproven(), **FEW)
+    assert found.void
+    assert found.caveats == ("NOT PRIVATE: the privacy of this plan is not proven: nobody has shown it",)
+
+
 @pytest.mark.parametrize("name", ["dp_sgd", "label_ldp_iht"])
 def test_other_kinds_of_plans_are_examined_too(name):
     assert not audit.examine(name, **FEW).violated

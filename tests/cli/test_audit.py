@@ -81,6 +81,57 @@ def test_a_violation_has_its_own_exit_code(models, monkeypatch):
     assert json.loads(machine.stdout)["violated"]
 
 
+@pytest.fixture(scope="module")
+def seeded(tmp_path_factory):
+    file = tmp_path_factory.mktemp("seeded") / "seeded.json"
+    X = np.random.default_rng(0).uniform(-1, 1, (200, 4))
+    recipe = recipes.DPIGHT(mechanism="dense", steps=2)
+    model = SparseRegressor(feature_bound=1.0, target_bound=1.0, recipe=recipe, random_state=0)
+    model.fit(X, X[:, 0].clip(-1, 1)).save(file)
+    return file
+
+
+def test_a_caveat_that_voids_the_promise_comes_first_and_has_its_own_exit_code(seeded):
+    result = run(seeded, *FEW)
+    assert result.exit_code == 7
+    lines = result.stdout.splitlines()
+    assert lines[0] == "CAVEAT: fitted with a fixed seed: not private."
+    assert sum(line.startswith("CAVEAT") for line in lines) == 1
+    assert lines[-1].startswith("Verdict: NO PROMISE. The caveat above voids the promise")
+    assert "no violation found" not in result.stdout
+    assert "carries no promise: fitted with a fixed seed" in result.stderr
+    machine = run(seeded, "--json", *FEW)
+    assert machine.exit_code == 7
+    found = json.loads(machine.stdout)
+    assert found["void"] is True
+    assert found["caveats"] == ["fitted with a fixed seed: not private"]
+    assert found["verdict"] == "NO PROMISE"
+
+
+def test_help_names_the_exit_codes():
+    text = " ".join(run("--help").output.split())
+    assert "with 6 when a promise is refuted, and with 7 when a caveat voids it" in text
+    assert "7 there is no promise" in " ".join(CliRunner().invoke(main, ["--help"]).output.split())
+
+
+def test_a_weak_promise_is_a_caveat_and_no_failure(tmp_path):
+    X = np.random.default_rng(0).uniform(-1, 1, (200, 4))
+    recipe = recipes.DPIGHT(mechanism="dense", steps=2)
+    model = SparseRegressor(epsilon=50.0, feature_bound=1.0, target_bound=1.0, recipe=recipe)
+    model.fit(X, X[:, 0].clip(-1, 1)).save(tmp_path / "weak.json")
+    result = run(tmp_path / "weak.json", *FEW)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("CAVEAT: epsilon = 50 is above 10")
+
+
+def test_lines_read_neither_as_failure_nor_as_nonsense(models):
+    text = run(models / "regressor.json", *FEW).stdout
+    [opinion] = [line for line in text.splitlines() if "second opinion" in line]
+    assert "another library bounds it from above by" in opinion
+    assert "0%" not in text.splitlines()[-1]
+    assert "checks tried to refute the promise and did not" in text.splitlines()[-1]
+
+
 def test_classification_and_adjacency_of_a_recipe():
     result = run("dp_cd", "--task", "classification", "--adjacency", "add-remove", *FEW)
     assert result.exit_code == 0, result.output

@@ -166,6 +166,26 @@ def test_show_prints_caveats_first_then_coefficients_digest_and_the_entry_that_p
     assert "Ledger: none was charged" in run("show", tmp_path / "free.json").stdout
 
 
+@pytest.mark.parametrize("extra", [["--seed", 1], ["--recipe", "ight"]], ids=["seeded", "baseline"])
+def test_show_cannot_look_green_without_a_promise(tmp_path, table, extra):
+    assert run("fit", table, *OPTIONS, *extra, "--out", tmp_path / "m.json").exit_code == 0
+    result = run("show", tmp_path / "m.json")
+    assert result.exit_code == 7
+    assert result.stdout.startswith("CAVEAT: ")
+    assert "WITHOUT privacy" in result.stdout
+    assert "carries no promise" in result.stderr
+    machine = run("show", tmp_path / "m.json", "--json")
+    assert machine.exit_code == 7
+    assert json.loads(machine.stdout)["private"] is False
+
+
+def test_a_hopeless_fit_is_told_on_standard_error(tmp_path, table):
+    result = run("fit", table, *OPTIONS[:-2], "--epsilon", 0.01, "--out", tmp_path / "m.json")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("Warning: Noise hides the signal")
+    assert "Note: the planner called this fit hopeless" in result.stdout
+
+
 def test_show_and_audit_say_first_that_a_file_was_edited(tmp_path, table):
     run("fit", table, *OPTIONS, "--out", tmp_path / "m.json")
     content = json.loads((tmp_path / "m.json").read_text())

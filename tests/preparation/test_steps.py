@@ -143,7 +143,7 @@ def test_a_scaler_states_and_pays_for_itself(tmp_path):
     assert scaler.statement_.epsilon == pytest.approx(0.5, rel=1e-6)
     assert scaler.statement_.ledger == ledger.cite("trial", ledger.entries("trial")[0].number)
     assert ledger.spent("trial").epsilon == pytest.approx(0.5, rel=1e-3)
-    assert "private column scales" in str(scaler.statement_)
+    assert "private column scales" in scaler.statement_.details()
     pickle.loads(pickle.dumps(scaler))
 
 

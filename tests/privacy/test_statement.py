@@ -30,7 +30,7 @@ def statement(**changes) -> Statement:
         asks=records([Answer("gradient", Noise.GAUSSIAN, 1, 1.0, 2.0, 8.0)] * 3),
         accountant="exact Gaussian composition",
         assumptions=("labels are public",),
-        caveats=("fitted with a fixed seed: not private", "delta is large"),
+        caveats=("features are public", "delta is large"),
         versions={"dpsparse": "0"},
     )
     return replace(base, **changes)
@@ -134,6 +134,7 @@ def test_the_asks_of_a_fit_with_selections_suffice_to_recompute_its_epsilon():
         statement(mu=math.inf, rho=math.inf),
         statement(
             private=False,
+            priced=False,
             epsilon=math.inf,
             asks=records([Answer("a", Noise.NONE, 1, 1.0, 0.0, 0.0)]),
             caveats=(),
@@ -163,7 +164,7 @@ def test_a_statement_is_frozen():
 
 
 def test_it_prints_all_three_languages_the_adjacency_and_the_unit():
-    text = str(statement())
+    text = statement().details()
     assert "(1, 1e-06)-differential privacy" in text.replace("\n", " ")
     assert "rho = 0.028" in text
     assert "mu = 0.2367" in text
@@ -173,31 +174,32 @@ def test_it_prints_all_three_languages_the_adjacency_and_the_unit():
 
 
 def test_caveats_come_first_and_assumptions_are_listed():
-    lines = str(statement()).splitlines()
-    assert lines[0] == "CAVEAT: fitted with a fixed seed: not private."
+    lines = statement().details().splitlines()
+    assert str(statement()).splitlines()[:2] == lines[:2]
+    assert lines[0] == "CAVEAT: features are public."
     assert lines[1].startswith("CAVEAT: delta")
     assert not lines[2].startswith("CAVEAT")
     assert lines[-1] == "Assumes: labels are public."
 
 
 def test_asks_are_printed_in_groups_with_noise_and_cost():
-    text = str(statement(asks=records([Answer("select", Noise.GUMBEL, 5, 1.0, 2.0, 8.0)] * 7)))
+    text = statement(asks=records([Answer("select", Noise.GUMBEL, 5, 1.0, 2.0, 8.0)] * 7)).details()
     [line] = [part for part in text.splitlines() if "select" in part]
     for word in ("7 x select", "5 draws", "gumbel", "Gumbel scale 8", "sensitivity 2", "eta = 0.25"):
         assert word in line
 
 
 def test_sampled_rows_are_mentioned():
-    text = str(statement(asks=records([Answer("gradient", Noise.GAUSSIAN, 1, 0.25, 2.0, 8.0)])))
+    text = statement(asks=records([Answer("gradient", Noise.GAUSSIAN, 1, 0.25, 2.0, 8.0)])).details()
     assert "rate 0.25" in text
 
 
 def test_an_unproven_mu_is_called_so():
-    assert "not proven" in str(statement(mu=math.inf))
+    assert "not proven" in statement(mu=math.inf).details()
 
 
 def test_a_baseline_says_that_it_promises_nothing():
-    text = str(statement(private=False, epsilon=math.inf))
+    text = statement(private=False, priced=False, epsilon=math.inf).details()
     assert "WITHOUT privacy" in text
     assert "differential" not in text
 

@@ -197,7 +197,7 @@ def test_the_statement_counts_the_reports_of_several_classes():
     assert model.statement_.unit == "one person's label, 3 reports (local model)"
     assert any("moves two of the 3" in a for a in model.statement_.assumptions)
     assert not any("equal part" in a for a in model.statement_.assumptions)
-    assert "all people each" in str(model.statement_)
+    assert "all people each" in model.statement_.details()
     whole = model.set_params(recipe="ldp_iht").fit(X, y).statement_
     assert whole.unit == "one person, 3 reports (local model)"
     assert any("equal part" in a for a in whole.assumptions)

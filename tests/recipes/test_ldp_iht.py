@@ -159,7 +159,7 @@ def test_the_statement_says_local_one_person_one_report_and_pure(delta):
     assert statement.adjacency == "replace-one"
     assert any("simulated on one machine" in a for a in statement.assumptions)
     assert not statement.caveats
-    assert "reports randomised by each person" in str(statement)
+    assert "reports randomised by each person" in statement.details()
     assert audit.recomputed_epsilon(statement) == pytest.approx(statement.epsilon)
 
 

@@ -117,7 +117,7 @@ def test_what_was_drawn_costs_no_more_than_epsilon(epsilon):
     assert renyi_epsilon(total, 1e-5) <= statement.epsilon * (1 + 1e-9)
     assert statement.epsilon <= epsilon
     assert renyi_epsilon(total, 1e-5) > 0.9 * epsilon, "the budget is used"
-    assert "offset" in str(statement)
+    assert "offset" in statement.details()
 
 
 def test_other_languages_of_budget():

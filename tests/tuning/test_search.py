@@ -61,7 +61,7 @@ def test_the_statement_covers_the_whole_search(law):
     assert found.best_estimator_.statement_ is found.statement_
     assert law in found.statement_.accountant
     assert any("number of runs stays secret" in a for a in found.statement_.assumptions)
-    assert "zCDP with rho = not proven" in str(found.statement_)
+    assert "zCDP with rho = not proven" in found.statement_.details()
 
 
 def test_one_run_costs_what_the_plan_says():

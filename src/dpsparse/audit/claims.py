@@ -67,7 +67,7 @@ class Claim:
     @classmethod
     def statement(cls, statement: Statement) -> Claim:
         """What a statement promises: epsilon at delta, mu, and the curve of its rho."""
-        if not statement.private:
+        if not statement.priced:
             raise ValueError("a model without privacy claims nothing that could be refuted.")
         points = [(statement.epsilon, statement.delta)]
         if math.isfinite(statement.rho):

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..estimators.linear import SparseLinear
 from ..facts import Vector
+from ..fits.statement import plan_caveats
 from ..privacy import PrivacyError, Statement
 from .attack import attack
 from .laws import check_estimator_privacy, check_solver
@@ -40,7 +41,7 @@ def examine(
     """Audit a recipe, an estimator or a fitted model by every means there is.
 
     Deterministic checks come first: replay, swap and asks = plan; the sensitivity trace; for a fitted model also its epsilon
-    recomputed from the statement by another library. Then `attack`. Everything runs on made-up data: a model file
+    bounded from the statement by another library. Then `attack`. Everything runs on made-up data: a model file
     holds no rows, and none are needed.
 
     Parameters
@@ -90,12 +91,23 @@ def examine(
                 lambda: sensitivity_trace(model, X, labels),
             )
         )
+    caveats, void = plan_caveats(subject.plan), bool(subject.plan.unproven)
     if isinstance(target, SparseLinear) and "statement_" in vars(target):
+        caveats, void = target.statement_.caveats, not target.statement_.private
         laws.append(_second_opinion(target.statement_))
     if laws[0].violated:  # what does not keep the laws need not even run in an attack
         notes = ("not attacked: the laws are broken",)
         scope = "laws on made-up data"
-        return AuditResult(subject.label, scope, (), tuple(laws), seconds=time.perf_counter() - start, notes=notes)
+        return AuditResult(
+            subject.label,
+            scope,
+            (),
+            tuple(laws),
+            seconds=time.perf_counter() - start,
+            notes=notes,
+            caveats=caveats,
+            void=void,
+        )
     found = attack(
         target,
         runs=runs,
@@ -108,7 +120,7 @@ def examine(
         on_estimate=on_estimate,
         on_part=on_part,
     )
-    return replace(found, laws=tuple(laws), seconds=time.perf_counter() - start)
+    return replace(found, laws=tuple(laws), seconds=time.perf_counter() - start, caveats=caveats, void=void)
 
 
 def _law(name: str, holds: str, check: Callable[[], object]) -> LawCheck:
@@ -127,8 +139,8 @@ def _second_opinion(statement: Statement) -> LawCheck:
     except PrivacyError as refusal:
         return LawCheck(name, False, f"not possible: {refusal}")
     detail = (
-        f"recomputed from the statement's own answers: epsilon {found:.4g} at delta {statement.delta:.3g}, "
-        f"stated {statement.epsilon:.4g}"
+        f"stated epsilon {statement.epsilon:.4g} at delta {statement.delta:.3g}; another library bounds it from above by {found:.4g}, "
+        f"from the statement's own answers (its bound may be up to {LOOSER:.0%} larger, since it counts selections more coarsely)"
     )
     return LawCheck(name, found > statement.epsilon * (1 + LOOSER), detail)
 

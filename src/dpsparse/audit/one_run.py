@@ -195,7 +195,7 @@ def one_run(
     )
     with record_fits() as seen:
         model.fit(together, np.concatenate([np.asarray(y), targets.astype(np.asarray(y).dtype)]))
-    if not model.statement_.private:
+    if not model.statement_.priced:
         raise PrivacyError("this recipe promises no privacy, so there is nothing to audit.")
     towards = np.ravel(model.coef_) if access == "model" else _pull(seen[0].oracle, X.shape[1])
     scores = _shares(rows, towards)

@@ -9,6 +9,9 @@ from .lower_bounds import LowerBound
 
 NOTHING_FOUND = "no violation found"
 VIOLATED = "VIOLATED"
+VOID = "NO PROMISE"
+#: An attack that proves less than this part of a claim saw next to nothing: with so few runs, or so much noise, none would.
+BLIND = 0.1
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,10 @@ class AuditResult:
     seconds : float
     notes : tuple of str
         What was left out, and why.
+    caveats : tuple of str
+        What weakens the promise, or voids it, as the statement or the plan says.
+    void : bool
+        Whether a caveat voids the promise: then there is none, whatever the checks found.
     """
 
     target: str
@@ -112,6 +119,8 @@ class AuditResult:
     confidence: float = 1.0
     seconds: float = math.nan
     notes: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
+    void: bool = False
 
     @property
     def violated(self) -> bool:
@@ -121,7 +130,24 @@ class AuditResult:
     @property
     def verdict(self) -> str:
         """In two or three words."""
-        return VIOLATED if self.violated else NOTHING_FOUND
+        if self.violated:
+            return VIOLATED
+        return VOID if self.void else NOTHING_FOUND
+
+    @property
+    def summary(self) -> str:
+        """The verdict in plain words: what was found, and how much an error would have had to be to be seen."""
+        if self.violated:
+            return "The promise is false, or the fit does something else than it says."
+        if self.void:
+            return "The caveat above voids the promise: do not release this. The checks found nothing else."
+        power = min((c.power for c in self.checks if not math.isnan(c.power)), default=math.nan)
+        said = f"{len(self.checks) + len(self.laws)} checks tried to refute the promise and did not. No audit can prove one."
+        if math.isnan(power):
+            return said
+        if power < BLIND:
+            return f"{said} With so few runs at least one attack sees only gross errors: more runs see smaller ones."
+        return f"{said} Every attack would have noticed noise below {power:.0%} of what was priced."
 
     def to_dict(self) -> dict[str, object]:
         """As plain values, for JSON."""
@@ -129,7 +155,10 @@ class AuditResult:
             "target": self.target,
             "scope": self.scope,
             "verdict": self.verdict,
+            "summary": self.summary,
             "violated": self.violated,
+            "void": self.void,
+            "caveats": list(self.caveats),
             "runs": self.runs,
             "confidence": self.confidence,
             "seconds": self.seconds,
@@ -139,14 +168,10 @@ class AuditResult:
         }
 
     def __str__(self) -> str:
-        lines = [f"Audit of {self.target}: {self.scope}"]
+        lines = [f"CAVEAT: {c}." for c in self.caveats]
+        lines.append(f"Audit of {self.target}: {self.scope}")
         lines += [str(f) for f in self.laws]
         lines += [str(c) for c in self.checks]
         lines += [f"Note: {n}." for n in self.notes]
-        if self.violated:
-            lines.append(f"Verdict: {VIOLATED}. The promise is false, or the fit does something else than it says.")
-        else:
-            power = min((c.power for c in self.checks if not math.isnan(c.power)), default=math.nan)
-            seen = "" if math.isnan(power) else f" The weakest attack proved {power:.0%} of what is claimed."
-            lines.append(f"Verdict: {NOTHING_FOUND}. An audit can refute a promise; it cannot prove one.{seen}")
+        lines.append(f"Verdict: {self.verdict}. {self.summary}")
         return "\n".join(lines)

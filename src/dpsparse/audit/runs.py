@@ -127,12 +127,13 @@ class FitRuns:
 
         from sklearn.base import clone
 
-        from ..privacy import NonPrivateRandomnessWarning
+        from ..privacy import HopelessFitWarning, NonPrivateRandomnessWarning
 
         model = clone(self.subject.template).set_params(random_state=seed)
         y = self.y.astype(int) if self.subject.loss.classes else self.y + self.subject.target_center
         with warnings.catch_warnings(), record_fits() as seen:
             warnings.simplefilter("ignore", NonPrivateRandomnessWarning)
+            warnings.simplefilter("ignore", HopelessFitWarning)  # worlds are made up
             model.fit(self.X, y)
         learned = [
             np.ravel(value).astype(float)

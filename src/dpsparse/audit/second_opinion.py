@@ -22,8 +22,8 @@ def recomputed_epsilon(statement: Statement) -> float:
     """Epsilon of a statement at its delta, recomputed from its `asks` with dp-accounting.
 
     Gaussian answers are composed as privacy loss distributions under the statement's adjacency; answers of selections
-    and Laplace noise by their zCDP bounds, which is looser than our own account (so the result may exceed the
-    statement's epsilon there, by up to a fifth). Nothing of our accounting code is used.
+    and Laplace noise by their zCDP bounds, which is looser than our own account (so the result, an upper bound, may exceed
+    the statement's epsilon there, by up to a fifth). Nothing of our accounting code is used.
 
     Examples
     --------
@@ -39,8 +39,8 @@ def recomputed_epsilon(statement: Statement) -> float:
     import dp_accounting
     from dp_accounting import pld, rdp
 
-    if not statement.private:
-        raise PrivacyError("this model was fitted without privacy; there is nothing to recompute.")
+    if not statement.priced:
+        raise PrivacyError("this model was fitted without a price that is proven; there is nothing to recompute.")
     if statement.accountant.startswith(RANDOM_STOPPING):
         raise PrivacyError(
             "this model was chosen by a private search, which costs more than the answers of its best run; "

@@ -33,6 +33,7 @@ def main() -> None:
       4  the output or a ledger could not be written
       5  a ledger does not verify
       6  an audit refuted a promise
+      7  there is no promise: a seed, a plan without a proof, or a baseline
     """
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .exits import Refusal, Violated
+from .exits import NoPromise, Refusal, Violated
 from .options import json_option
 from .output import as_json as print_json
 from .output import progress
@@ -53,7 +54,8 @@ def audit(target: str | None, papers: bool, plot: Path | None, as_json: bool, **
 
     MODEL_OR_RECIPE is a model that `dpsparse fit` saved, or the name of a recipe. A model file holds no rows, and none are
     needed: what is audited is its recipe with its settings, on made-up data that is the worst for it, and the arithmetic
-    of its statement. Exits with 6 when a promise is refuted.
+    of its statement. Caveats come first. Exits with 6 when a promise is refuted, and with 7 when a caveat voids it: a seed, or a
+    plan without a proof.
 
     \b
     Examples:
@@ -78,10 +80,14 @@ def audit(target: str | None, papers: bool, plot: Path | None, as_json: bool, **
     if as_json:
         print_json({**found.to_dict(), "audited": about})
     else:
+        for caveat in found.caveats:
+            click.echo(f"CAVEAT: {caveat}.")
         click.echo(f"Audited: {about}")
-        click.echo(found)
+        click.echo(replace(found, caveats=()))
     if found.violated:
         raise Violated(f"the audit of {target} found a violation.")
+    if found.void:
+        raise NoPromise(f"{target} carries no promise: {found.caveats[0]}.")
 
 
 def _subject(target: str, task: str, adjacency: str) -> tuple[SparseLinear, str]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def brief(statement: Statement, most: int = 6) -> str:
     """A statement with at most so many of its asks; a schedule makes them many, and the saved model has them all."""
-    lines = str(statement).splitlines()
+    lines = statement.details().splitlines()
     asks = [i for i, line in enumerate(lines) if line.startswith("  - ")]
     if len(asks) > most:
         hidden = asks[most:]

@@ -41,6 +41,12 @@ class Violated(Refusal):
     exit_code = 6
 
 
+class NoPromise(Refusal):
+    """What was audited or shown carries no promise, as its caveats say (a seed, a plan without a proof, a baseline): exit code 7."""
+
+    exit_code = 7
+
+
 #: Where a context keeps whether JSON was asked for, and whether it was printed.
 _WANTED, _PRINTED = "dpsparse.json.wanted", "dpsparse.json.printed"
 

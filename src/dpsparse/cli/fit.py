@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -159,11 +159,13 @@ def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None
 
     import numpy as np
 
-    from ..privacy import MissingValueError, NonPrivateRandomnessWarning
+    from ..privacy import HopelessFitWarning, MissingValueError, NonPrivateRandomnessWarning
 
     model.set_params(verbose=visible)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NonPrivateRandomnessWarning)  # the statement says so, first of all
+        warnings.simplefilter("always", HopelessFitWarning)
+        warnings.showwarning = _tell
         try:
             model.fit(X, y)
         except MissingValueError as refusal:
@@ -171,6 +173,18 @@ def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None
     model.set_params(verbose=False)
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
+
+
+def _tell(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A warning as a sentence on standard error, at once."""
+    click.echo(f"Warning: {message}", err=True)
 
 
 def _save(model: SparseLinear, out: Path) -> Refusal | None:

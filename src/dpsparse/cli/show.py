@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from .describe import describe, summary
-from .exits import Refusal
+from .exits import NoPromise, Refusal
 from .options import json_option
 from .output import as_json as print_json
 
@@ -18,7 +18,8 @@ from .output import as_json as print_json
 def show(model: Path, as_json: bool) -> None:
     """Print the statement of the saved MODEL, caveats first, its coefficients, its digest and the entry of a ledger that paid for it.
 
-    Says first if the file was edited after it was saved, and then exits with 2.
+    Says first if the file was edited after it was saved, and then exits with 2; and if the model carries no promise (a seed, a plan
+    without a proof, a baseline), and then exits with 7.
 
     \b
     Example:
@@ -36,7 +37,8 @@ def show(model: Path, as_json: bool) -> None:
         fitted = load(model, edited=True)
     digest, record = digest_in(model), fitted.statement_.ledger
     if as_json:
-        print_json({"edited": edited is not None, **summary(fitted), "digest": digest, "ledger": record})
+        content = {"edited": edited is not None, "private": fitted.statement_.private, **summary(fitted)}
+        print_json({**content, "digest": digest, "ledger": record})
     else:
         click.echo(describe(fitted))
         click.echo(f"Digest: {'none' if digest is None else digest}{'' if edited is None else ', which does not fit'}")
@@ -45,3 +47,5 @@ def show(model: Path, as_json: bool) -> None:
             click.echo(f"  {name}: {value}")
     if edited is not None:
         raise Refusal(edited)
+    if not fitted.statement_.private:
+        raise NoPromise(f"{model} carries no promise to anyone in the data; its caveats say why.")

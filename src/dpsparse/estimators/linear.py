@@ -137,8 +137,12 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
 
     def fit_source(self, request: FitRequest, source: Source, targets: Targets) -> Self:
         """Fit on rows that have passed the door. For rooms that read them themselves."""
+        from ..planner.foresight import warn_if_hopeless
+
         shape = request.shape(*source.shape, sparse=source.sparse, models=targets.models)
-        return self.keep(fit(prepare(request, shape), source, targets.vectors, targets.assumptions), targets.classes)
+        prepared = prepare(request, shape)
+        notes = warn_if_hopeless(prepared, shape)
+        return self.keep(fit(prepared, source, targets.vectors, targets.assumptions, notes), targets.classes)
 
     def _keep_shared(self, fitted: Fitted) -> None:
         self.statement_ = fitted.statement

@@ -119,7 +119,7 @@ def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = L
             f"{path} is a damaged dpsparse model ({type(error).__name__}). Save it again from the original."
         ) from None
     if not sealed:
-        model.statement_ = replace(model.statement_, caveats=(EDITED, *model.statement_.caveats))
+        model.statement_ = replace(model.statement_, private=False, caveats=(EDITED, *model.statement_.caveats))
     return model
 
 

@@ -134,6 +134,7 @@ def _labels(values: list[Any]) -> bool:
 #: Tests of the fields of a statement, by name; infinite numbers are written as null.
 STATEMENT: dict[str, Test] = {
     "private": lambda v: isinstance(v, bool),
+    "priced": lambda v: isinstance(v, bool),
     "epsilon": _optional(lambda v: _number(v) and v >= 0),
     "delta": lambda v: _number(v) and 0 <= v <= 1,
     "rho": _optional(lambda v: _number(v) and v >= 0),

@@ -14,7 +14,7 @@ from .request import (
     read_loss,
     stated_budget,
 )
-from .run import Fitted, OpenOracle, coefficients_of, fit, run, substitute_oracles
+from .run import Fitted, OpenOracle, coefficients_of, fit, run, substitute_oracles, substituted
 from .seed import warn_if_seeded
 from .targets import Targets, read_targets
 
@@ -48,5 +48,6 @@ __all__ = [
     "run",
     "stated_budget",
     "substitute_oracles",
+    "substituted",
     "warn_if_seeded",
 ]

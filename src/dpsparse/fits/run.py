@@ -66,7 +66,18 @@ def substitute_oracles(opener: OpenOracle) -> Iterator[None]:
         _opener.reset(before)
 
 
-def fit(prepared: Prepared, X: Rows, targets: Sequence[Vector], assumptions: Sequence[str] = ()) -> Fitted:
+def substituted() -> bool:
+    """Whether fits get their oracles from elsewhere here: then they are part of an audit, and nothing is released."""
+    return _opener.get() is not open_oracle
+
+
+def fit(
+    prepared: Prepared,
+    X: Rows,
+    targets: Sequence[Vector],
+    assumptions: Sequence[str] = (),
+    notes: Sequence[str] = (),
+) -> Fitted:
     """Pay for what was prepared, run it on private rows, and state what was promised.
 
     Parameters
@@ -78,6 +89,8 @@ def fit(prepared: Prepared, X: Rows, targets: Sequence[Vector], assumptions: Seq
         One vector for each model; private.
     assumptions : sequence of str
         What the promise rests on beside the recipe's own.
+    notes : sequence of str
+        What the statement is to say beside.
 
     Guarantee
     ---------
@@ -92,7 +105,7 @@ def fit(prepared: Prepared, X: Rows, targets: Sequence[Vector], assumptions: Seq
     if request.ledger is not None:
         refuse_unguarded(prepared.plan, prepared.recipe.name)
     said = (*assumptions, SIMULATED) if prepared.plan.local else tuple(assumptions)
-    draft = draft_fit(prepared, said, secure=randomness.secure)
+    draft = draft_fit(prepared, said, notes, secure=randomness.secure)
     name = prepared.recipe.name
     bar = ProgressBar(name, turns_of(prepared.plan) * prepared.models, visible=request.verbose)
     with (

@@ -14,9 +14,10 @@ from ..accounting.random_stopping import RANDOM_STOPPING, SearchBill
 from ..data.missing import NOT_COVERED
 from ..ledger import Payment
 from ..losses import Loss
-from ..privacy import Answer, AskRecord, Statement
+from ..privacy import Answer, AskRecord, Plan, Statement
+from ..privacy.attacker import weaknesses
 from ..privacy.participation import PUBLIC_FEATURES
-from ..privacy.statement import records
+from ..privacy.statement import SEEDED, records
 from ..privacy.versions import versions
 from .local import sharing, unit_of
 from .prepare import Prepared
@@ -29,7 +30,17 @@ SECRET = (
 )
 
 
-def draft_fit(prepared: Prepared, assumptions: Iterable[str] = (), *, secure: bool) -> Statement:
+def plan_caveats(plan: Plan) -> tuple[str, ...]:
+    """What weakens or voids the promise of a plan, whoever runs it."""
+    public = (PUBLIC_FEATURES,) if plan.labels_only else ()
+    return (
+        (*public, f"NOT PRIVATE: the privacy of this plan is not proven: {plan.unproven}") if plan.unproven else public
+    )
+
+
+def draft_fit(
+    prepared: Prepared, assumptions: Iterable[str] = (), notes: Iterable[str] = (), *, secure: bool
+) -> Statement:
     """What a fit will have promised; no answers yet.
 
     Parameters
@@ -37,27 +48,25 @@ def draft_fit(prepared: Prepared, assumptions: Iterable[str] = (), *, secure: bo
     prepared : Prepared
     assumptions : iterable of str
         What it rests on beside the recipe's own.
+    notes : iterable of str
+        What is to be said beside why the recipe was picked.
     secure : bool
         False for a fit with a seed.
     """
     priced, recipe, facts = prepared.priced, prepared.recipe, prepared.facts
-    unproven = prepared.plan.unproven
-    caveats = [f"NOT PRIVATE: the privacy of this plan is not proven: {unproven}"] if unproven else []
+    proven = priced is not None and not prepared.plan.unproven
+    caveats = list(plan_caveats(prepared.plan))
     assumed = [*assumptions, *recipe.assumptions(facts), *refusals(prepared.request.on_missing)]
-    adjacency = str(prepared.request.adjacency)
-    if prepared.plan.labels_only:
-        adjacency = "replace-one-label"
-        caveats.insert(0, PUBLIC_FEATURES)
+    adjacency = "replace-one-label" if prepared.plan.labels_only else str(prepared.request.adjacency)
     if priced is None:
         caveats.append("no privacy: this is a baseline for comparison, and its result must not be released")
     else:
         caveats += _seeded("fitted", secure)
-        if prepared.delta > 1 / facts.n_rows:
-            caveats.append(f"delta = {prepared.delta:.3g} is above 1/n: it allows the exposure of a whole record")
         if prepared.models > 1:
             assumed.append(sharing(prepared.plan, prepared.models))
-    return Statement(
-        private=priced is not None and not unproven,
+    draft = Statement(
+        private=proven and secure,
+        priced=proven,
         epsilon=math.inf if priced is None else priced.epsilon(prepared.delta),
         delta=1.0 if priced is None else prepared.delta,
         rho=math.inf if priced is None else priced.rho,
@@ -71,9 +80,10 @@ def draft_fit(prepared: Prepared, assumptions: Iterable[str] = (), *, secure: bo
         accountant="none" if priced is None else priced.accountant,
         assumptions=tuple(assumed),
         caveats=tuple(caveats),
-        notes=(prepared.reason,) if prepared.reason else (),
+        notes=(*([prepared.reason] if prepared.reason else []), *notes),
         versions=versions(),
     )
+    return draft if priced is None else _weigh(draft)
 
 
 def refusals(on_missing: str) -> tuple[str, ...]:
@@ -83,8 +93,8 @@ def refusals(on_missing: str) -> tuple[str, ...]:
 
 def draft_step(priced: PricedPlan, delta: float, what: str, n_rows: int, on_missing: str, *, secure: bool) -> Statement:
     """What a transformer with one priced question will have promised."""
-    return Statement(
-        private=True,
+    draft = Statement(
+        private=secure,
         epsilon=priced.epsilon(delta),
         delta=delta,
         rho=priced.rho,
@@ -100,6 +110,7 @@ def draft_step(priced: PricedPlan, delta: float, what: str, n_rows: int, on_miss
         caveats=_seeded("made", secure),
         versions=versions(),
     )
+    return _weigh(draft)
 
 
 def state_pipeline(
@@ -121,8 +132,10 @@ def state_pipeline(
     assumptions = [a for part in parts for a in part.assumptions]
     if free:
         assumptions.append(f"what is done to a row by {', '.join(free)} depends on no other row")
-    return replace(
+    whole = replace(
         last,
+        private=all(part.private for part in parts),
+        priced=all(part.priced for part in parts),
         epsilon=last.epsilon if epsilon is None else epsilon,
         delta=delta,
         rho=math.fsum(part.rho for part in parts),
@@ -131,9 +144,10 @@ def state_pipeline(
         asks=tuple(ask for part in parts for ask in part.asks),
         accountant=last.accountant if accountant is None else accountant,
         assumptions=_once(assumptions),
-        caveats=_once(c for part in parts for c in part.caveats),
+        caveats=_once(c for part in parts for c in _strong(part)),
         notes=_once(note for part in parts for note in part.notes),
     )
+    return _weigh(whole)
 
 
 def draft_search(
@@ -141,8 +155,8 @@ def draft_search(
 ) -> Statement:
     """What a search will have promised, whichever run is the best; `state_best` adds that run."""
     law = bill.law
-    return Statement(
-        private=True,
+    draft = Statement(
+        private=secure,
         epsilon=bill.epsilon(delta),
         delta=delta,
         rho=math.inf,
@@ -159,6 +173,7 @@ def draft_search(
         notes=(f"each run, whichever candidate it drew, was rho-zCDP with rho = {run_rho:.6g}",),
         versions=versions(),
     )
+    return _weigh(draft)
 
 
 def state_best(draft: Statement, ran: Statement | None, loss: Loss, asks: tuple[AskRecord, ...]) -> Statement:
@@ -169,11 +184,13 @@ def state_best(draft: Statement, ran: Statement | None, loss: Loss, asks: tuple[
     else:
         said = replace(
             draft,
+            private=draft.private and ran.private,
+            priced=draft.priced and ran.priced,
             recipe=f"private search, {ran.recipe}",
             loss=loss.name,
             asks=asks,
             assumptions=(*draft.assumptions, *ran.assumptions),
-            caveats=(*ran.caveats, *draft.caveats),
+            caveats=_once((*_strong(ran), *draft.caveats)),
             notes=(*ran.notes, *draft.notes),
         )
     return replace(said, assumptions=_once((*said.assumptions, SECRET)))
@@ -184,6 +201,12 @@ def complete(draft: Statement, answers: Iterable[Answer], payment: Payment | Non
     return charged_to(replace(draft, asks=records(answers)), payment)
 
 
+def complete_step(draft: Statement, answers: Iterable[Answer], payment: Payment, n_rows: int) -> Statement:
+    """The same for a step, on the number of rows that is public once it was answered."""
+    counted = replace(complete(draft, answers, payment), n_rows=n_rows, caveats=_strong(draft))
+    return _weigh(counted)
+
+
 def charged_to(statement: Statement, payment: Payment | None) -> Statement:
     """A statement with the entry of the ledger that paid for it; names without an address."""
     entry: Mapping[str, object] | None = None if payment is None else payment.record
@@ -191,7 +214,21 @@ def charged_to(statement: Statement, payment: Payment | None) -> Statement:
 
 
 def _seeded(what: str, secure: bool) -> tuple[str, ...]:
-    return () if secure else (f"{what} with a fixed seed: not private",)
+    return () if secure else (f"{what} {SEEDED}",)
+
+
+def _weak(said: Statement) -> tuple[str, ...]:
+    return weaknesses(said.epsilon, said.delta, said.n_rows, said.mu, said.rho)
+
+
+def _weigh(said: Statement) -> Statement:
+    """A statement with the caveats that its own numbers call for."""
+    return replace(said, caveats=_once((*said.caveats, *_weak(said))))
+
+
+def _strong(said: Statement) -> tuple[str, ...]:
+    """Caveats of a part that hold for the whole: all but those about the part's own numbers."""
+    return tuple(caveat for caveat in said.caveats if caveat not in _weak(said))
 
 
 def _once(words: Iterable[str]) -> tuple[str, ...]:

@@ -118,24 +118,33 @@ class Reservation:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if error is None:
+            self._end()
+        elif self._started:
+            _tell(error, f"Entry {self.entry} counts: an answer was asked for.")
+        else:
+            self._give_back(error)
+
+    def _end(self) -> None:
+        """Confirm. What was paid for is there and counts, so nothing that fails here may take it away."""
         try:
-            if error is None:
-                self.confirm()
-                return
-            if self._started:
-                return
+            self.confirm()
+        except Exception as failure:
+            warnings.warn(
+                f"entry {self.entry} is charged, but the ledger could not note that it ended: {failure}", stacklevel=4
+            )
+
+    def _give_back(self, error: BaseException) -> None:
+        """Refund what was never answered, and add to the error what became of that."""
+        try:
             self.refund()
             if isinstance(error, LedgerError):
                 _tell(error, f"Entry {self.entry} was refunded.")
         except LedgerError as failure:
-            if error is None:
-                warnings.warn(
-                    f"entry {self.entry} is charged, but the ledger could not note that it ended: {failure}",
-                    stacklevel=3,
-                )
-            elif isinstance(failure, LedgerNotWrittenError) and failure.left == "event":
+            left = failure.left if isinstance(failure, LedgerNotWrittenError) else "nothing"
+            if left == "event":
                 _tell(error, f"Entry {self.entry} was refunded.")
-            elif isinstance(failure, LedgerNotWrittenError) and failure.left == "unknown":
+            elif left == "unknown":
                 _tell(error, f"It is not known whether entry {self.entry} was refunded. ({failure})")
             else:
                 _tell(error, f"Entry {self.entry} could not be refunded and counts as spent. ({failure})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from scipy.stats import chi2
 
@@ -118,6 +118,7 @@ class Outlook:
         if not isinstance(recipe, SelectPolish | DualAveraging) or not facts.target.direct:
             return None
         double = 2 / budget.kappa
+        rho, mu = _strengths(budget)
         return Case(
             algorithm=recipe.name,
             classes=facts.target.classes,
@@ -127,8 +128,8 @@ class Outlook:
             n_rows=facts.n_rows,
             n_features=facts.n_features,
             coefficients=coefficients(facts),
-            rho=budget.as_rho() * double**2,
-            mu=budget.as_mu() * double,
+            rho=rho * double**2,
+            mu=mu * double,
             base_rate=self.assumed.constant(facts) if facts.target.classes else 0.5,
         )
 
@@ -228,6 +229,12 @@ class Outlook:
     def epsilon_needed(self, n_rows: int | None = None, error: float | None = None) -> float | None:
         """Least epsilon for a useful fit, or for a typical test error of at most `error`; None beyond 50."""
         return _first(lambda v: self._reached(n_rows, v, error), LEAST_EPSILON, MOST_EPSILON, 0.01)
+
+
+@lru_cache(maxsize=256)  # every fit asks; it is a search of its own
+def _strengths(budget: Budget) -> tuple[float, float]:
+    """What a budget is worth for planning: rho and mu."""
+    return budget.as_rho(), budget.as_mu()
 
 
 def _first(reached: Callable[[float], bool], low: float, high: float, precision: float) -> float | None:

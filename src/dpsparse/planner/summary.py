@@ -12,7 +12,9 @@ from ..accounting.pricing import PricedPlan, describe
 from ..facts import Clip
 from ..fits import FitRequest, Prepared, Shape, models_of, prepare
 from ..plain import Json, plain
+from ..privacy.attacker import weaknesses
 from ..privacy.plan import Plan
+from ..privacy.words import page
 from . import local
 from .assumed import Assumed
 from .outlook import ExpectedError, Outlook
@@ -104,7 +106,7 @@ class PlanSummary:
             smallest_coefficient=smallest,
             verdict=verdict,
             why=why,
-            warnings=local.warnings(prepared),
+            warnings=(*_weak(prepared), *local.warnings(prepared)),
             outlook=outlook,
         )
 
@@ -168,6 +170,17 @@ class PlanSummary:
         lines.extend(f"  {name} = {_span(value)}" for name, value in self.settings.items() if value is not None)
         return "\n".join([*lines, *self._expected()])
 
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What speaks against spending the budget on it; first in `_repr_html_`."""
+        none = ("no privacy: a baseline for comparison",) if self.epsilon is None else ()
+        verdict = (f"hopeless: {self.why.rstrip('.')}",) if self.verdict == "hopeless" else ()
+        return (*none, *(warning.rstrip(".") for warning in self.warnings), *verdict)
+
+    def _repr_html_(self) -> str:
+        head = f"{self.recipe} on {self.n_rows} rows x {self.n_features} features. Verdict: {self.verdict}."
+        return page(self.caveats, head, good=not self.caveats, more=str(self))
+
     def _expected(self) -> list[str]:
         lines = [f"  warning: {warning}" for warning in self.warnings]
         if self.error is None:
@@ -217,6 +230,15 @@ def summarise(request: FitRequest, n_rows: int, n_features: int, assumed: Assume
         assumed=assumed,
     )
     return PlanSummary.of(prepared, outlook)
+
+
+def _weak(prepared: Prepared) -> tuple[str, ...]:
+    """Caveats that the statement of such a fit will carry because of its numbers."""
+    priced = prepared.priced
+    if priced is None:
+        return ()
+    epsilon = priced.epsilon(prepared.delta)
+    return weaknesses(epsilon, prepared.delta, prepared.facts.n_rows, priced.mu, priced.rho)
 
 
 def _asks(plan: Plan, priced: PricedPlan | None, branch: str) -> list[dict[str, Json]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,7 +22,7 @@ from ..estimators.refusals import refuse_fit_arguments
 from ..fits import Matrix, Prepared, Shape, models_of, prepare, public_rows, refuse_doubtful, stated_budget
 from ..fits.statement import charged_to, refusals, state_pipeline
 from ..ledger import Ledger, LedgerArgument, check_ledger, paying, refuse_own_ledger
-from ..privacy import Adjacency, Budget, BudgetError, DataError, PrivacyError, Statement
+from ..privacy import Adjacency, Budget, BudgetError, DataError, HopelessFitWarning, PrivacyError, Statement
 from .behind import bounds_behind
 from .bounds import Bounds
 from .count import NoisyCount
@@ -233,6 +234,7 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
         source = Source.of(X)
         plan = self.plan(n_rows or GUESSED_ROWS, source.shape[1])
         self.plan_ = plan
+        self._foresee(source, n_rows, plan)
         if not plan.alone:
             self._read_rows(source, y)
         if plan.alone:  # it pays for its own plan
@@ -252,6 +254,18 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
             whole = charged_to(replace(whole, assumptions=said), payment)
         self.statement_ = self.steps[-1][1].statement_ = whole
         return self
+
+    def _foresee(self, source: Source, n_rows: int | None, plan: PipelinePlan) -> None:
+        """Warn of a hopeless model before anything is paid; nothing where rows are counted, or where its bounds are learned."""
+        if n_rows is None:
+            return
+        from ..planner.foresight import warn_if_hopeless
+
+        prepared = self._prepared(plan.budgets[self.steps[-1][0]], plan.delta, n_rows, source.shape[1])
+        if prepared is not None:
+            facts = prepared.facts
+            shape = Shape(n_rows=n_rows, n_features=facts.n_features, models=prepared.models)
+            warn_if_hopeless(prepared, shape, stacklevel=4)
 
     def fit_transform(self, X: object, y: object = None, **params: object) -> NoReturn:
         """Refused: a slice would fit its steps with budgets of their own, and charge no ledger."""
@@ -283,7 +297,9 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
                     request, source = step.request(), Source.of(X)
                     shape = request.shape(*source.shape, sparse=source.sparse, models=1)
                     refuse_local(prepare(request, shape))
-                step.fit(X, y)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", HopelessFitWarning)  # said before anything was paid
+                    step.fit(X, y)
             if isinstance(step, PricedStep):  # its asks must not be taken for those of the model
                 asks = tuple(replace(ask, name=f"{name}: {ask.name}") for ask in step.statement_.asks)
                 statements.append(replace(step.statement_, asks=asks))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -23,7 +23,7 @@ from ..fits import (
     stated_budget,
     warn_if_seeded,
 )
-from ..fits.statement import complete, draft_step
+from ..fits.statement import complete_step, draft_step
 from ..hosts import MemoryHost
 from ..ledger import LedgerArgument, Payment, paying
 from ..losses import Squared
@@ -43,7 +43,7 @@ class Opened:
 
     def statement(self, n_rows: int) -> Statement:
         """What the step promised, on so many rows."""
-        return replace(complete(self.draft, self.oracle.receipts, self.payment), n_rows=n_rows)
+        return complete_step(self.draft, self.oracle.receipts, self.payment, n_rows)
 
 
 class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -1,12 +1,14 @@
 """What is promised: adjacency, budget, plan, participation, statement, errors."""
 
 from .adjacency import Adjacency
+from .attacker import attacker_success
 from .budget import Budget
 from .errors import (
     AssumptionError,
     BudgetError,
     BudgetExceededError,
     DataError,
+    HopelessFitWarning,
     LedgerError,
     LedgerNotWrittenError,
     LedgerTamperedError,
@@ -33,6 +35,7 @@ __all__ = [
     "BudgetExceededError",
     "DataError",
     "EveryRow",
+    "HopelessFitWarning",
     "LedgerError",
     "LedgerNotWrittenError",
     "LedgerTamperedError",
@@ -50,4 +53,5 @@ __all__ = [
     "RandomTimes",
     "RunRepeatedError",
     "Statement",
+    "attacker_success",
 ]

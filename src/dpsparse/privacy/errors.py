@@ -101,3 +101,7 @@ class PrivacyLeakError(PrivacyError):
 
 class NonPrivateRandomnessWarning(UserWarning):
     """A seed was given: the noise can be reproduced, so the fit is not private."""
+
+
+class HopelessFitWarning(UserWarning):
+    """A fit that public facts say will be no better than a constant: too few rows, or too small a budget."""

@@ -9,7 +9,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..plain import Json, plain
+from . import words
+from .attacker import attacker_success
 from .plan import Noise
+
+#: What the caveat of everything ends with whose noise came from a seed, and which is therefore not private.
+SEEDED = "with a fixed seed: not private"
 
 #: What the ratio sensitivity / scale of one draw is called, by noise.
 COST_NAMES = {
@@ -104,9 +109,10 @@ class Statement:
     Attributes
     ----------
     private : bool
-        False for the baselines without privacy.
+        Whether there is a promise: False for baselines, for plans without a proof, for noise from a seed, and for a model file
+        that was edited. The caveats say which.
     epsilon, delta : float
-        The promise in (epsilon, delta)-DP.
+        The promise in (epsilon, delta)-DP; where `private` is False, what the noise was made for.
     rho, mu : float
         The same plan in zCDP and in Gaussian DP: exact for unsampled Gaussians, otherwise upper bounds; infinite
         where nothing is proven.
@@ -128,6 +134,9 @@ class Statement:
         Versions of the software.
     ledger : mapping or None
         The citation of the entry under which a ledger was charged: its identity, the dataset, the entry and hashes; no address.
+    priced : bool
+        Whether a proof covers the price, whatever became of the promise: False for baselines and for plans without a proof. What was
+        fitted with a seed has a price, and is charged for it.
     """
 
     private: bool
@@ -147,6 +156,7 @@ class Statement:
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str]
     ledger: Mapping[str, Any] | None = None
+    priced: bool = True
 
     def to_dict(self) -> dict[str, Json]:
         """As plain JSON types; infinite numbers become None."""
@@ -158,8 +168,11 @@ class Statement:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Statement:
-        """The inverse of `to_dict`."""
+        """The inverse of `to_dict`; also of records from before `priced`, which called seeded fits private."""
         values = dict(fields)
+        values.setdefault("priced", values["private"])
+        if any(caveat.endswith(SEEDED) for caveat in values["caveats"]):
+            values["private"] = False
         for name in ("epsilon", "delta", "rho", "mu"):
             values[name] = math.inf if values[name] is None else float(values[name])
         values["asks"] = tuple(
@@ -169,60 +182,17 @@ class Statement:
             values[name] = tuple(values[name])
         return cls(**values)
 
+    @property
+    def attacker_success(self) -> float:
+        """How often an attacker guesses right between two equally likely neighbours, at most; 1 where nothing is promised."""
+        return attacker_success(self.epsilon, self.delta, self.mu, self.rho) if self.private else 1.0
+
+    def details(self) -> str:
+        """All of it in words: caveats first, then the promise, every answer, the accountant, assumptions and notes."""
+        return words.details(self)
+
     def __str__(self) -> str:
-        lines = [f"CAVEAT: {c}." for c in self.caveats]
-        if not self.private:
-            lines.append(
-                f"This model was fitted by {self.recipe} ({self.loss} loss) WITHOUT privacy: it carries no promise to anyone in the data."
-            )
-            return "\n".join(lines)
-        neighbours = {
-            "replace-one": "exchanging one row for any other",
-            "add-remove": "adding or removing one row",
-            "replace-one-label": "exchanging one person's label for any other, the features staying as they are,",
-        }.get(self.adjacency, self.adjacency)
-        factor = f"{math.exp(self.epsilon):.4g}" if self.epsilon < 500 else f"e^{self.epsilon:.6g}"
-        zcdp = "not proven" if math.isinf(self.rho) else f"{self.rho:.6g}"
-        gdp = "not proven for this noise" if math.isinf(self.mu) else f"{self.mu:.6g}"
-        lines.append(
-            f"This model was fitted by {self.recipe} ({self.loss} loss) under ({self.epsilon:.6g}, {self.delta:.3g})-differential "
-            f"privacy, {self.adjacency}: {neighbours} changes the probability of any outcome by at most a factor "
-            f"{factor}, up to {self.delta:.3g}. The unit of privacy is {self.unit}. In other words: rho-zCDP with "
-            f"rho = {zcdp}; mu-GDP with mu = {gdp}."
-        )
-        for name in dict.fromkeys(a.name for a in self.asks):
-            lines.append("  - " + _line([a for a in self.asks if a.name == name]))
-        lines.append(f"Composed by: {self.accountant}.")
-        if self.ledger is not None:
-            lines.append(
-                f"Charged to dataset {self.ledger['dataset']!r} as entry {self.ledger['entry']} of its ledger."
-            )
-        lines.extend(f"Assumes: {a}." for a in self.assumptions)
-        lines.extend(f"Note: {n}." for n in self.notes)
-        return "\n".join(lines)
+        return words.short(self)
 
-
-def _line(group: list[AskRecord]) -> str:
-    """All answers of one ask in one line; where their noise differs, from least to most."""
-
-    def span(values: Iterable[float]) -> str:
-        found = [f"{v:.4g}" for v in sorted(values)]
-        return found[0] if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
-
-    first = group[0]
-    what = {"mu": "sigma", "m": "sigma", "eta": "Gumbel scale"}.get(first.cost_name, "scale")
-    draws = "" if first.draws == 1 else f" of {first.draws} draws each"
-    if Noise(first.noise).local:
-        people = "all people" if first.rate >= 1 else f"one part in {round(1 / first.rate)} of the people"
-        return (
-            f"{sum(a.times for a in group)} x {first.name}: reports randomised by each person ({first.noise}), "
-            f"{first.cost_name} = {span(a.cost for a in group)} per report, answers at most {span(a.sensitivity for a in group)} "
-            f"apart, {people} each"
-        )
-    rows = "" if first.rate >= 1 else f", rows sampled at rate {first.rate:.4g}"
-    rows += f", offset {first.offset:.4g}" if first.offset else ""
-    return (
-        f"{sum(a.times for a in group)} x {first.name}{draws}: {first.noise} noise, {what} {span(a.scale for a in group)} "
-        f"for sensitivity {span(a.sensitivity for a in group)} "
-        f"({first.cost_name} = {span(a.cost for a in group)} per draw{rows})"
-    )
+    def _repr_html_(self) -> str:
+        return words.page(self.caveats, words.paragraph(self), good=self.private, more=self.details())
