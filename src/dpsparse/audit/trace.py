@@ -121,9 +121,7 @@ def _central_trace(
     return Trace(compared, largest)
 
 
-def _local_trace(
-    questions: list[Question], terms: LocalTerms, loss: Loss, X: Matrix, y: Vector, place: int
-) -> Trace:
+def _local_trace(questions: list[Question], terms: LocalTerms, loss: Loss, X: Matrix, y: Vector, place: int) -> Trace:
     """The same for people who randomise: what one of them would report from must stay within what the randomiser was made for.
 
     Where labels alone are private, neighbours differ in a label, and the public features must not.

@@ -224,10 +224,10 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
         self.priced_steps()
         n_rows = self._public_rows(X)
         start, bounds = 0, None
-        for _, step in self.steps:  # steps that ask nothing, up to the first that does
+        for name, step in self.steps:  # steps that ask nothing, up to the first that does
             if isinstance(step, PricedStep | SparseLinear):
                 break
-            X, bounds = self._free(step, X, y, bounds)
+            X, bounds = self._free(name, step, X, y, bounds)
             start += 1
         plan = self.plan(n_rows or GUESSED_ROWS, int(X.shape[1]))
         self.plan_ = plan
@@ -261,7 +261,7 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
         statements = []
         for name, step in self.steps[start:]:
             if not isinstance(step, PricedStep | SparseLinear):
-                X, bounds = self._free(step, X, y, bounds)
+                X, bounds = self._free(name, step, X, y, bounds)
                 continue
             loan = self._loan(name, plan.budgets[name], plan.delta, n_rows, bounds)
             if plan.alone:
@@ -299,10 +299,15 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
         return public_rows(self.n_rows, adjacency, int(shape[0]) if len(shape) else len(X))
 
     @staticmethod
-    def _free(step: BaseEstimator, X: Matrix, y: object, bounds: Bounds | None) -> tuple[Matrix, Bounds | None]:
-        """Rows and bounds behind a step that costs nothing."""
+    def _free(
+        name: str, step: BaseEstimator, X: Matrix, y: object, bounds: Bounds | None
+    ) -> tuple[Matrix, Bounds | None]:
+        """Rows and bounds behind a step that costs nothing; code of others has to pass on made-up rows first."""
+        from ..audit.pipeline import refuse_mixing_step
+
         if step in ("passthrough", None):
             return X, bounds
+        refuse_mixing_step(name, step, X)
         X = step.fit(X, y).transform(X)
         return X, bounds_behind(step, bounds, int(X.shape[1]))
 
