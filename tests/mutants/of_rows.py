@@ -189,8 +189,8 @@ MUTANTS = (
         ),
         (
             "every sparse row has the largest shift",
-            "return np.r_[np.abs(shift)[order], 0.0][first]",
-            "return np.r_[np.abs(shift)[order], 0.0][0 * first]",
+            "return np.asarray(np.r_[np.abs(shift)[order], 0.0][first])",
+            "return np.asarray(np.r_[np.abs(shift)[order], 0.0][0 * first])",
         ),
     ),
     *changed(

@@ -43,7 +43,7 @@ def fresh_column(values: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]
         return np.asarray(low + width * (0.05 + 0.85 * part), dtype=values.dtype)
     if low == high:
         low, high = (0.0, 1.0) if high in (0.0, 1.0) else (min(low, 0.0), max(high, 0.0))
-    return np.floor(low + (high - low + 1) * part * (1 - 2.0**-40)).astype(values.dtype)
+    return np.asarray(np.floor(low + (high - low + 1) * part * (1 - 2.0**-40)), dtype=values.dtype)
 
 
 def fresh_labels(y: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
@@ -66,7 +66,7 @@ def _fresh_words(values: NDArray[Any], rng: np.random.Generator, *, every: bool)
     drawn = rng.choice(distinct.size, values.size, p=weights / weights.sum())
     if every:
         drawn[: distinct.size] = np.arange(distinct.size)
-    return distinct[rng.permutation(drawn)]
+    return np.asarray(distinct[rng.permutation(drawn)])
 
 
 def _fresh_matrix(X: Any, rng: np.random.Generator) -> Any:

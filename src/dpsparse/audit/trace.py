@@ -103,8 +103,8 @@ def _central_trace(
     """All questions, of neighbours that differ in the record at one place."""
     # under add-remove neighbours of the data less this record have any record in its place
     rest = np.arange(X.shape[0]) != place
-    base = (X[rest], targets[rest]) if priced.budget.relation is Adjacency.ADD_REMOVE else (X, targets)
-    here = Held(MemoryHost(*base, facts), loss, priced)
+    base_X, base_y = (X[rest], targets[rest]) if priced.budget.relation is Adjacency.ADD_REMOVE else (X, targets)
+    here = Held(MemoryHost(base_X, base_y, facts), loss, priced)
     compared, largest = 0, 0.0
     others = [here]  # under replace-one also the adversarial dataset before: both differ from X in the same record
     for A, b in _neighbours(X, targets, facts, place):

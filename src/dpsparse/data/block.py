@@ -149,7 +149,7 @@ def _largest_absent(x: Any, owner: Indices, shift: Vector) -> Vector:
     rows, held = rows[sort], held[sort]
     place = np.arange(rows.size) - np.searchsorted(rows, rows)
     first = np.bincount(rows[held == place], minlength=x.shape[0])
-    return np.r_[np.abs(shift)[order], 0.0][first]
+    return np.asarray(np.r_[np.abs(shift)[order], 0.0][first])
 
 
 def _sums_of_rows(values: Any, indptr: Any, kind: Any) -> Any:
