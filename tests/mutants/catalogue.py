@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from . import of_ledger, of_local, of_losses, of_mechanisms, of_oracles, of_privacy, of_rows, of_search, of_statistics
+from . import (
+    of_audit,
+    of_ledger,
+    of_local,
+    of_losses,
+    of_mechanisms,
+    of_oracles,
+    of_privacy,
+    of_rows,
+    of_search,
+    of_statistics,
+)
 from .mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -15,6 +26,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_local.MUTANTS,
     *of_ledger.MUTANTS,
     *of_search.MUTANTS,
+    *of_audit.MUTANTS,
 )
 
 #: Mutants that no test notices, and why that is right. Better: a test.
