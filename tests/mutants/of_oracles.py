@@ -82,7 +82,7 @@ MUTANTS = (
         (
             "half of a sampled step's rate is taken for its price",
             "Draw(rate, self._randomness.key())",
-            "Draw(2 * ask.rows.rate, self._randomness.key())",
+            "Draw(2 * rate, self._randomness.key())",
         ),
     ),
     *changed(
