@@ -133,6 +133,15 @@ def test_the_program_of_a_fit_does_not_know_scikit_learn():
     assert run.stdout.strip() == "False"
 
 
+@pytest.mark.parametrize("room", ["oracles", "answers"])
+def test_tests_of_types_are_rare(room):
+    """Fewer than 10 in a thousand lines: tables of kinds say who does what."""
+    texts = [path.read_text() for path in (SOURCE / room).rglob("*.py")]
+    lines = sum(len(text.splitlines()) for text in texts)
+    used = sum(isinstance(n, ast.Name) and n.id == "isinstance" for text in texts for n in ast.walk(ast.parse(text)))
+    assert used < 10 * lines / 1000
+
+
 def test_any_is_rare():
     """Fewer than 8 in a thousand lines: names of real types say what goes where."""
     texts = [path.read_text() for path in SOURCE.rglob("*.py")]

@@ -457,3 +457,58 @@ def test_norms_of_shifted_sparse_rows_are_exact():
     row = sp.csr_matrix(np.where(np.arange(d) % 2, 0.5, 0.0)[None])
     [shard] = MemoryHost(row, np.zeros(1), facts).shards
     assert shard.blocks[0].squares[0] == (d / 2) * (0.5 / shard.lattice.unit) ** 2
+
+
+def test_sums_of_sparse_rows_close_to_their_shift_are_exact():
+    """Rows one or two units from the shift may have factors of 2^35, and their unshifted terms are beyond what floats hold.
+
+    A whole block of rows: with half as many bits in the low word the high words would be beyond it too.
+    """
+    n, rng = 2**16, np.random.default_rng(8)
+    facts = Facts(n_rows=n, n_features=3, lower=-1.0, upper=1.0, row_norm=2.0, shift=0.75, target_bound=1e6)
+    lattice = Lattice(facts)
+    away = rng.integers(1, 3, (n, 3)) * rng.choice([-1, 1], (n, 3))
+    X, y = (lattice.shift + away) * lattice.unit, rng.uniform(1e5, 1e6, n)
+    clip = Clip(1.0)
+    [shard] = MemoryHost(sp.csr_matrix(X), y, facts).shards
+    [block] = shard.blocks
+    factor = gradient_module.factors(block, lattice, -block.y, clip)
+    assert np.abs(factor).max() > 2**34
+    np.testing.assert_array_equal(block.x.toarray() - lattice.shift, away)
+    expected = away.T @ factor.astype(np.int64)
+    for support in (None, np.array([2, 0])):
+        question = Gradient(np.zeros(3), clip, support)
+        for shape in (np.asarray, sp.csr_matrix):
+            found = MemoryHost(shape(X), y, facts).total(question, Squared(), None)
+            np.testing.assert_array_equal(found, expected if support is None else expected[support])
+
+
+def test_weighted_sums_of_sparse_rows_at_their_shift_are_exact():
+    """Rows that are zero once shifted have a norm that is rounded up to almost nothing, and so have no bound but their own on a factor."""
+    n, rng = 2**16, np.random.default_rng(9)
+    facts = Facts(n_rows=n, n_features=3, lower=-1.0, upper=1.0, row_norm=2.0, shift=0.75, target_bound=1e9)
+    lattice = Lattice(facts)
+    away = rng.integers(0, 2, (n, 3)) * (np.arange(n) % 5 == 0)[:, None]
+    X, y = (lattice.shift + away) * lattice.unit, rng.uniform(1e8, 1e9, n)
+    question = WeightedGradient(np.zeros(3), np.array([1.0, 1.5, 2.0]), 1e-3)
+    dense, sparse = (
+        MemoryHost(shape(X), y, facts).total(question, Squared(), None) for shape in (np.asarray, sp.csr_matrix)
+    )
+    np.testing.assert_array_equal(dense, sparse)
+
+
+@pytest.mark.parametrize("shift", [0.3, np.linspace(-0.4, 0.4, D)], ids=["one", "each its own"])
+def test_the_largest_entry_of_a_shifted_row_is_that_of_the_dense_one(shift):
+    """Absent entries count as minus the shift; present ones do not."""
+    rng = np.random.default_rng(10)
+    X = np.round(np.clip(shift + 0.1 * rng.standard_normal((61, D)), -1, 1), 2) * (
+        rng.random((61, D)) < np.linspace(0, 1, 61)[:, None]
+    )
+    X[60] = shift
+    facts = SHIFTED.with_(shift=shift, intercept=0.0)
+    dense, sparse = (
+        MemoryHost(shape(X), np.zeros(61), facts).shards[0].blocks[0] for shape in (np.asarray, sp.csr_matrix)
+    )
+    np.testing.assert_array_equal(dense.largest, sparse.largest)
+    np.testing.assert_array_equal(dense.squares, sparse.squares)
+    assert dense.largest.min() < np.abs(shift).max() / MemoryHost(X, np.zeros(61), facts).lattice.unit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import (
+    of_audit,
     of_door,
     of_ledger,
     of_local,
@@ -27,6 +28,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_local.MUTANTS,
     *of_ledger.MUTANTS,
     *of_search.MUTANTS,
+    *of_audit.MUTANTS,
 )
 
 #: Mutants that no test notices, and why that is right. Better: a test.

@@ -62,7 +62,7 @@ MUTANTS = (
         "attacks/test_sampling_audit.py oracles/test_central.py",
         (
             "the rounding of a sampled sum is counted for one record",
-            "records = relation.kappa if isinstance(ask.rows, PoissonRows) else 1",
+            "records = 1 if sample_rate(ask) is None else relation.kappa",
             "records = 1",
         ),
         (
@@ -81,8 +81,8 @@ MUTANTS = (
         ),
         (
             "half of a sampled step's rate is taken for its price",
-            "Draw(ask.rows.rate, self._randomness.key())",
-            "Draw(2 * ask.rows.rate, self._randomness.key())",
+            "Draw(rate, self._randomness.key())",
+            "Draw(2 * rate, self._randomness.key())",
         ),
     ),
     *changed(
@@ -102,7 +102,7 @@ MUTANTS = (
             "if ask.question is not None and type(question).__name__ != ask.question:",
             "if False:",
         ),
-        ("everything is asked of a sample", "if isinstance(ask.rows, PoissonRows) and not sampled:", "if False:"),
+        ("everything is asked of a sample", "if sample_rate(ask) is not None and not sampled:", "if False:"),
         ("statistics of rows that are apart", "if kind in STATISTICS and host.shards is None:", "if False:"),
     ),
     *changed(

@@ -90,7 +90,8 @@ def weighted_part(question: WeightedGradient, shard: Shard, loss: Loss, draw: Dr
     for block, margin, square in zip(shard.blocks, shard.margins(question.w), squares, strict=True):
         with np.errstate(divide="ignore", over="ignore"):
             room = norm / (unit * np.sqrt(square)) * (1 - 2.0**-40)
-            cap = np.where(square > 0, np.floor(room), 0.0)
+            # S for rows whose true norm is zero, which is rounded up to almost nothing: larger factors are not summed exactly
+            cap = np.where(square > 0, np.floor(np.minimum(room, lattice.record_units)), 0.0)
             factor = np.clip(np.trunc(slopes(loss, margin, block) / step), -cap, cap)
         total += plain.scatter(block, lattice, factor, question.support)
     return total

@@ -1,6 +1,6 @@
 """The laws: checks that a solver, an estimator or a loss, ours or a user's own, keeps the rules of the house.
 
-A law needs no statistics. **replay**: the same answers and no data give the identical result. **swap**: other data and the
+A law needs no statistics. **replay**: the same answers and no data give the identical result. **swap**: fresh data and the
 same answers give the identical result. **asks = plan**: what was priced is what was asked. **peeks**, **brings rows**: a solver
 reads nothing behind its oracle's doors, and holds no data of its own. A program that peeks at rows, stops on the exact loss, or
 takes its intercept from ``y.mean()`` breaks one of them.
@@ -13,9 +13,8 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Protocol, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 
 from ..accounting import price
 from ..facts import Facts, Vector
@@ -25,8 +24,8 @@ from ..losses import Loss, refuse_mixing, target_of
 from ..mechanisms import Randomness
 from ..oracle import Oracle, Solver
 from ..oracles import RecordingOracle, ReplayOracle, make_oracle
-from ..oracles.replay import Tape
-from ..privacy import Budget, PrivacyError
+from ..privacy import Budget, PrivacyError, Statement
+from .fresh import fresh_labels, fresh_rows, fresh_targets
 from .recording import wrap_oracles
 from .watch import LawBroken, WatchedOracle, check_brings_no_rows
 
@@ -90,7 +89,7 @@ def check_solver(
         raise LawBroken(f"asks = plan: the oracle refused. {refusal} {STOPPING}") from refusal
     _all_asked(recorded.unused)
     _same_result("replay", result, lambda: solver.run(WatchedOracle(ReplayOracle(recorded, recorded.tape))))
-    other = _other(X, y, np.random.default_rng(0), labels_only=plan.labels_only)
+    other = _fresh(X, y, classes=loss.classes, labels_only=plan.labels_only)
     _same_result("swap", result, lambda: solver.run(WatchedOracle(ReplayOracle(oracle(*other), recorded.tape))))
     check_brings_no_rows(solver, X, y)  # which no change of the oracle's data shows
     return result
@@ -100,7 +99,8 @@ def check_estimator_privacy(estimator: BaseEstimator, X: Frame, y: ArrayLike) ->
     """Check that an estimator's fit keeps the laws: everything it learns comes from the oracle's answers.
 
     Fits a clone while recording every answer, then fits two more clones that are told the recorded answers: one on the
-    same data, one on other data of the same shape and the same classes. All fitted attributes must be identical.
+    same data, one on fresh data of the same shape, types and classes, with other moments of every column and another balance of the
+    classes. All fitted attributes and the whole statement must be identical.
 
     Examples
     --------
@@ -119,10 +119,10 @@ def check_estimator_privacy(estimator: BaseEstimator, X: Frame, y: ArrayLike) ->
     recorded = _fitted(estimator, X, y, record)
     for oracle in oracles:
         _all_asked(oracle.unused)
-    other = _other(X, y, np.random.default_rng(0), labels_only=oracles[0].plan.labels_only)
+    other = _fresh(X, y, classes=is_classifier(estimator), labels_only=oracles[0].plan.labels_only)
     for law, (A, b) in (("replay", (X, y)), ("swap", other)):
         try:
-            again = _fitted(estimator, A, b, _replay(iter([oracle.tape for oracle in oracles])))
+            again = _fitted(estimator, A, b, _replay(iter(oracles)))
         except PrivacyError as refusal:
             raise LawBroken(f"{law}: with the same answers the fit asked for something else. {refusal}") from refusal
         for name in sorted(set(recorded) | set(again)):
@@ -181,11 +181,12 @@ def _same_result(law: str, result: Vector, run: Callable[[], Vector]) -> None:
         )
 
 
-def _replay(tapes: Iterator[Tape]) -> Callable[[Prepared, Opened], Opened]:
-    """Oracles that play back the tapes, one after the other."""
+def _replay(recorded: Iterator[RecordingOracle]) -> Callable[[Prepared, Opened], Opened]:
+    """Oracles that play back what others said, one after the other, and show their receipts."""
 
     def wrap(_: Prepared, opened: Opened) -> Opened:
-        oracle = ReplayOracle(opened.oracle, next(tapes))
+        original = next(recorded)
+        oracle = ReplayOracle(opened.oracle, original.tape, original.receipts)
         return replace(opened, oracle=WatchedOracle(oracle))
 
     return wrap
@@ -200,38 +201,17 @@ def _fitted(
         model.fit(X, y)
     learned = {k: v for k, v in vars(model).items() if k.endswith("_") and not k.startswith("_")}
     learned.pop("path_", None)  # holds times
-    statement = learned.pop("statement_")
-    learned["statement_"] = (
-        statement.epsilon,
-        statement.delta,
-        statement.recipe,
-        statement.assumptions,
-        statement.caveats,
-    )
+    statement = learned.get("statement_")
+    if isinstance(statement, Statement):
+        learned["statement_"] = replace(statement, ledger=None)  # every fit has an entry of its own
     return learned
 
 
-def _other(X: Frame, y: ArrayLike, rng: np.random.Generator, *, labels_only: bool = False) -> tuple[object, Vector]:
-    """Other data of the same shape and type: entries exchanged between rows, targets too, and one of each kept present.
-
-    Where labels alone are private, features are public and stay.
-    """
-    order = rng.permutation(X.shape[0])[::-1]
-    if sp.issparse(X):
-        other = sp.csr_matrix(X)[order].copy()
-        other.data = rng.permutation(other.data) * rng.choice([0.5, 1.0], other.data.size)
-    elif isinstance(X, np.ndarray):
-        other = X[order][:, rng.permutation(X.shape[1])]
-        other = other * (
-            rng.choice([0.5, 1.0], X.shape) if X.dtype.kind == "f" else rng.integers(0, 2, X.shape, X.dtype)
-        )
-    else:  # a data frame: rows exchanged
-        other = X.iloc[order] if hasattr(X, "iloc") else X[[int(i) for i in order]]
-    values = np.asarray(y)
-    mixed = rng.permutation(values)
-    if values.dtype.kind == "f":
-        mixed = mixed * 0.5 - 0.1
-    return X if labels_only else other, mixed
+def _fresh(X: Frame, y: ArrayLike, *, classes: bool, labels_only: bool) -> tuple[object, Vector]:
+    """Fresh data of the same kind. Where labels alone are private, features are public and stay."""
+    rng = np.random.default_rng(0)
+    draw = fresh_labels if classes else fresh_targets
+    return X if labels_only else fresh_rows(X, rng), draw(y, rng)
 
 
 def _same(a: object, b: object) -> bool:

@@ -1,7 +1,7 @@
 """Leak checks: what stands around a private model and looks at the rows unpaid.
 
 A private estimator cannot see what was done to X before ``fit`` was called. This reads the arguments of a pipeline, never any
-data, and names what would break the promise.
+data, runs what is not ours or scikit-learn's own on made-up rows, and names what would break the promise.
 """
 
 from __future__ import annotations
@@ -9,14 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
 from ..privacy import PrivacyLeakError
+from .companies import Rows, mixes
 from .surroundings import HARMLESS, LEARNS, UNLESS, WRAPPERS, Word
 
 #: Wrappers that pass the rows on as they are, and the argument that holds what they wrap.
 TRANSPARENT = {"FixedThresholdClassifier": "estimator", "PrivateSearch": "estimator"}
+
+#: Steps that hold other steps.
+CONTAINERS = frozenset(("Pipeline", "FeatureUnion", "ColumnTransformer"))
+
+#: Classes of scikit-learn that run code, or hold steps, of somebody else.
+HOLDS_CODE = frozenset(("FunctionTransformer", "FrozenEstimator"))
+
+#: Found by running a step on made-up rows.
+MIXES = Word(
+    "leak",
+    "mixes rows: what it makes of a row depends on the other rows, as made-up rows show",
+    "Write it as a function of one row, with public constants in place of anything that is taken over rows.",
+)
 
 #: Our own steps that spend a budget.
 PRICED = frozenset(("PrivateScaler", "NoisyCount"))
@@ -54,7 +70,7 @@ def check_pipeline(estimator: BaseEstimator, *, strict: bool = False, public: tu
     Parameters
     ----------
     estimator : estimator
-        A pipeline, a search, or any estimator with a private model inside. Only its arguments are read.
+        A pipeline, a search, or any estimator with a private model inside. Only its arguments are read; nothing in it is fitted.
     strict : bool
         Raise instead of returning findings.
     public : tuple of str
@@ -63,8 +79,8 @@ def check_pipeline(estimator: BaseEstimator, *, strict: bool = False, public: tu
     Returns
     -------
     list of Finding
-        Empty if nothing was found. Functions given to a ``FunctionTransformer``, and ``cross_val_score`` called on a model, cannot
-        be seen.
+        Empty if nothing was found. Functions, and steps that are not scikit-learn's own, are run on made-up rows, which is a test and
+        not a proof; ``cross_val_score`` called on a model cannot be seen.
 
     Raises
     ------
@@ -89,6 +105,39 @@ def check_pipeline(estimator: BaseEstimator, *, strict: bool = False, public: tu
     return found
 
 
+def refuse_mixing_step(name: str, step: BaseEstimator, like: Rows) -> None:
+    """Refuse a step with code of somebody else that mixes rows, or cannot be tried, on made-up rows of this width and these types.
+
+    Parameters
+    ----------
+    name : str
+        Of the step.
+    step : transformer
+    like : rows
+        Those that the step would get: their width, column names and types are used, and no value.
+
+    Raises
+    ------
+    PrivacyLeakError
+    """
+    if not _runs_foreign_code(step):
+        return
+    verdict = mixes(step, like)
+    if verdict is None:
+        raise PrivacyLeakError(
+            f"step {name!r} ({type(step).__name__}) does not run on made-up rows with these columns, so that it cannot be seen whether "
+            "it mixes rows. Prepare such columns with a declared dictionary, or write the step so that it takes any value."
+        )
+    if verdict:
+        raise PrivacyLeakError(str(_finding(step, name, MIXES)))
+
+
+def _runs_foreign_code(step: BaseEstimator) -> bool:
+    """Whether anything in a step is neither exactly scikit-learn's nor ours, or holds a function."""
+    inside = [value for value in (step, *step.get_params(deep=True).values()) if _estimator(value)]
+    return any(_known_name(v) in HOLDS_CODE if _sklearn(v) else not _ours(v) for v in inside)
+
+
 def _walk(estimator: BaseEstimator, path: str, public: tuple[str, ...]) -> Iterator[Finding]:
     """Findings about an estimator that ends in a model."""
     name = _known_name(estimator)
@@ -98,9 +147,21 @@ def _walk(estimator: BaseEstimator, path: str, public: tuple[str, ...]) -> Itera
             path,
             Word("unknown", "holds no model of dpsparse, so nothing here is private", "Put a private model into it."),
         )
+    elif name in ("Pipeline", "TransformedTargetRegressor") and not (_sklearn(estimator) or _ours(estimator)):
+        yield _finding(
+            estimator,
+            path,
+            Word(
+                "unknown",
+                "is not scikit-learn's own, and what it does with the rows is not known",
+                "Use scikit-learn's own.",
+            ),
+        )
     elif name == "Pipeline":
         yield from _steps(estimator, path, public)
     elif name == "TransformedTargetRegressor":
+        if estimator.func is not None and mixes(FunctionTransformer(estimator.func), np.empty((0, 1))):
+            yield _finding(estimator, _join(path, "func"), MIXES)
         if estimator.transformer is not None:
             yield from _transformer(estimator.transformer, _join(path, "transformer"), public)
         yield from _walk(estimator.regressor, _join(path, "regressor"), public)
@@ -141,7 +202,17 @@ def _transformer(step: BaseEstimator, path: str, public: tuple[str, ...]) -> Ite
         or _ours(step)
     ):
         return
-    if name == "Pipeline":
+    if name in CONTAINERS and not _sklearn(step):
+        yield _finding(
+            step,
+            path,
+            Word(
+                "unknown",
+                "is not scikit-learn's own, and what it does with the rows is not known",
+                "Use scikit-learn's own.",
+            ),
+        )
+    elif name == "Pipeline":
         for inner_name, inner in step.steps:
             yield from _transformer(inner, _join(path, inner_name), public)
     elif name == "FeatureUnion":
@@ -153,11 +224,15 @@ def _transformer(step: BaseEstimator, path: str, public: tuple[str, ...]) -> Ite
         yield from _transformer(step.remainder, _join(path, "remainder"), public)
     elif name in WRAPPERS and _holds_private(step):
         yield _finding(step, path, WRAPPERS[name])
-    elif name in HARMLESS or (name in UNLESS and UNLESS[name](step.get_params(deep=False))):
-        return
-    elif name in LEARNS:
+    elif _sklearn(step) and (name in HARMLESS or (name in UNLESS and UNLESS[name](step.get_params(deep=False)))):
+        if name in HOLDS_CODE and mixes(step):
+            yield _finding(step, path, MIXES)
+    elif name in LEARNS and not (name in UNLESS and UNLESS[name](step.get_params(deep=False))):
         yield _finding(step, path, LEARNS[name])
-    elif _learns(step):
+    elif not _learns(step):  # code of somebody else, which says that it learns nothing
+        if mixes(step):
+            yield _finding(step, path, MIXES)
+    else:
         advice = f"If it learns nothing, or was fitted on public data, say so: public=({path.rsplit('.', maxsplit=1)[-1]!r},)."
         yield _finding(step, path, Word("leak", "is fitted on all rows before the private model", advice))
 
@@ -178,6 +253,11 @@ def _known_name(estimator: BaseEstimator) -> str:
         ):
             return kind.__name__
     return type(estimator).__name__
+
+
+def _sklearn(estimator: BaseEstimator) -> bool:
+    """Whether an object is exactly of a class of scikit-learn: a subclass may do anything."""
+    return type(estimator).__module__.split(".")[0] == "sklearn"
 
 
 def _ours(estimator: BaseEstimator) -> bool:

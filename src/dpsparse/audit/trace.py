@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from ..accounting import PricedPlan
 from ..answers import CHOICES, MINIMA, SUMS, contributions, measure, scores_of, spread
 from ..data.personal import targets_of
 from ..estimators.linear import SparseLinear
@@ -43,7 +44,9 @@ class Trace:
     largest: float
 
 
-def sensitivity_trace(estimator: SparseLinear, X: Matrix, y: ArrayLike) -> Trace:
+def sensitivity_trace(
+    estimator: SparseLinear, X: Matrix, y: ArrayLike, *, positions: Sequence[int] | None = None
+) -> Trace:
     """Check that no question of a fit moves by more than its stated sensitivity, on adversarial neighbours.
 
     Parameters
@@ -52,6 +55,8 @@ def sensitivity_trace(estimator: SparseLinear, X: Matrix, y: ArrayLike) -> Trace
         Binary, if a classifier.
     X, y
         Some data.
+    positions : sequence of int, optional
+        Places of the record that is exchanged, added or removed, one after the other. Default: the first, the middle and the last.
 
     Raises
     ------
@@ -80,14 +85,29 @@ def sensitivity_trace(estimator: SparseLinear, X: Matrix, y: ArrayLike) -> Trace
         if loss.classes
         else np.asarray(y, dtype=float) - prepared.request.target_center
     )
+    last = int(X.shape[0]) - 1
+    places = sorted({0, last // 2, last}) if positions is None else positions
     if priced.plan.local:
-        return _local_trace(questions, LocalTerms(priced, prepared.facts, loss.classes), loss, X, targets)
-    # under add-remove neighbours of the data less its first record have any record in its place
-    base = (X[1:], targets[1:]) if priced.budget.relation is Adjacency.ADD_REMOVE else (X, targets)
-    here = Held(MemoryHost(*base, facts), loss, priced)
+        terms = LocalTerms(priced, prepared.facts, loss.classes)
+        return _together([_local_trace(questions, terms, loss, X, targets, place) for place in places])
+    return _together([_central_trace(questions, facts, loss, priced, X, targets, place) for place in places])
+
+
+def _together(traces: list[Trace]) -> Trace:
+    return Trace(sum(trace.compared for trace in traces), max(trace.largest for trace in traces))
+
+
+def _central_trace(
+    questions: list[Question], facts: Facts, loss: Loss, priced: PricedPlan, X: Matrix, targets: Vector, place: int
+) -> Trace:
+    """All questions, of neighbours that differ in the record at one place."""
+    # under add-remove neighbours of the data less this record have any record in its place
+    rest = np.arange(X.shape[0]) != place
+    base_X, base_y = (X[rest], targets[rest]) if priced.budget.relation is Adjacency.ADD_REMOVE else (X, targets)
+    here = Held(MemoryHost(base_X, base_y, facts), loss, priced)
     compared, largest = 0, 0.0
     others = [here]  # under replace-one also the adversarial dataset before: both differ from X in the same record
-    for A, b in _neighbours(X, targets, facts):
+    for A, b in _neighbours(X, targets, facts, place):
         there = Held(MemoryHost(A, b, facts), loss, priced)
         for question, other in itertools.product(questions, others):
             for moved, stated in _movements(question, other, there):
@@ -101,7 +121,7 @@ def sensitivity_trace(estimator: SparseLinear, X: Matrix, y: ArrayLike) -> Trace
     return Trace(compared, largest)
 
 
-def _local_trace(questions: list[Question], terms: LocalTerms, loss: Loss, X: Matrix, y: Vector) -> Trace:
+def _local_trace(questions: list[Question], terms: LocalTerms, loss: Loss, X: Matrix, y: Vector, place: int) -> Trace:
     """The same for people who randomise: what one of them would report from must stay within what the randomiser was made for.
 
     Where labels alone are private, neighbours differ in a label, and the public features must not.
@@ -118,16 +138,17 @@ def _local_trace(questions: list[Question], terms: LocalTerms, loss: Loss, X: Ma
         return np.vstack(list(contributions(question, host.shards[0], loss, everybody)))
 
     compared, largest = 0, 0.0
-    for A, b in _neighbours(X, y, facts):
+    for A, b in _neighbours(X, y, facts, place):
         for question in questions:
             stated = 2 * terms.radius(question)
             moved = np.linalg.norm(own(X, y, question) - own(X if labels else A, b, question), axis=1)
-            if not moved[0] <= stated * (1 + 1e-9) or np.any(moved[1:] > 0):
+            own_move = float(moved[place])
+            if not own_move <= stated * (1 + 1e-9) or np.any(np.delete(moved, place) > 0):
                 raise LawBroken(
-                    f"sensitivity: {type(question).__name__} of one person moved {moved[0] / stated:.4g} times as far as its "
+                    f"sensitivity: {type(question).__name__} of one person moved {own_move / stated:.4g} times as far as its "
                     "randomiser was made for, or somebody else's moved too."
                 )
-            compared, largest = compared + 1, max(largest, float(moved[0]) / stated)
+            compared, largest = compared + 1, max(largest, own_move / stated)
     return Trace(compared, largest)
 
 
@@ -161,8 +182,8 @@ def _range(change: Vector) -> float:
     return float(np.max(change) - np.min(change)) if np.size(change) else 0.0
 
 
-def _neighbours(X: Matrix, y: Vector, facts: Facts) -> Iterator[tuple[Matrix, Vector]]:
-    """Datasets in which the first record is another one."""
+def _neighbours(X: Matrix, y: Vector, facts: Facts, place: int) -> Iterator[tuple[Matrix, Vector]]:
+    """Datasets in which the record at a place is another one."""
     ones = np.ones(facts.n_features)
     top, bottom = facts.upper * ones, facts.lower * ones
     tiny = np.zeros(facts.n_features)
@@ -184,10 +205,10 @@ def _neighbours(X: Matrix, y: Vector, facts: Facts) -> Iterator[tuple[Matrix, Ve
         whole = not sp.issparse(X) and X.dtype.kind in "biu"
         if whole and not np.all(np.isfinite(x)):
             continue
-        new = np.concatenate([[target], y[1:]])
+        new = np.concatenate([y[:place], [target], y[place + 1 :]])
         if sp.issparse(X):
-            yield sp.vstack([sp.csr_matrix(x[None]), X[1:]], format="csr"), new
+            yield sp.vstack([X[:place], sp.csr_matrix(x[None]), X[place + 1 :]], format="csr"), new
         else:
             kind = X.dtype if whole else float
             head = np.clip(x, np.iinfo(X.dtype).min, np.iinfo(X.dtype).max) if whole else x
-            yield np.vstack([head.astype(kind)[None], X[1:].astype(kind)]), new
+            yield np.vstack([X[:place].astype(kind), head.astype(kind)[None], X[place + 1 :].astype(kind)]), new

@@ -122,7 +122,7 @@ def _norms(x: Matrix, lattice: Lattice) -> tuple[Vector, Vector]:
         # absent entries are -shift: their squares are all of shift's less those of the columns that are present
         change = away**2 - shift[x.indices] ** 2 if lattice.shifted else away**2
         squares = _sums_of_rows(change.astype(kind, copy=False), x.indptr, kind) + (shift**2).astype(kind).sum()
-        largest = np.full(x.shape[0], float(np.abs(shift).max(initial=0.0)))
+        largest = _largest_absent(x, owner, shift) if lattice.shifted else np.zeros(x.shape[0])
         np.maximum.at(largest, owner, np.abs(away))
     else:
         away = x.astype(float)
@@ -131,6 +131,25 @@ def _norms(x: Matrix, lattice: Lattice) -> tuple[Vector, Vector]:
         largest = np.abs(away, out=away).max(axis=1, initial=0.0)
     squares = np.maximum(squares.astype(float), 0.0) + lattice.height**2
     return squares, np.maximum(largest, lattice.height)
+
+
+def _largest_absent(x: Any, owner: Indices, shift: Vector) -> Vector:
+    """Largest absolute shift among the columns that a sparse row does not hold, as dense rows have it; 0 if it holds all.
+
+    Columns are ranked from the largest shift on. Ranks of a row differ, so that in their order the one at place p is at least p, and equal
+    to it up to the first rank that is missing. Ranks beyond the number of entries of their row cannot matter.
+    """
+    order = np.argsort(-np.abs(shift), kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    held = rank[x.indices]
+    near = held < np.diff(x.indptr)[owner]
+    rows, held = owner[near], held[near]
+    sort = np.lexsort((held, rows))
+    rows, held = rows[sort], held[sort]
+    place = np.arange(rows.size) - np.searchsorted(rows, rows)
+    first = np.bincount(rows[held == place], minlength=x.shape[0])
+    return np.asarray(np.r_[np.abs(shift)[order], 0.0][first])
 
 
 def _sums_of_rows(values: Any, indptr: Any, kind: Any) -> Any:

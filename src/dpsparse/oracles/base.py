@@ -60,7 +60,7 @@ def check_answerable(kind: type, ask: Ask, host: Host) -> None:
     if kind not in ANSWERED:
         raise TypeError(f"nothing answers {kind.__name__}.")
     sampled = kind in SUMS and SUMS[kind].sampled
-    if isinstance(ask.rows, PoissonRows) and not sampled:
+    if sample_rate(ask) is not None and not sampled:
         raise PrivacyError(f"ask {ask.name!r}: {kind.__name__} is asked of every row; plan it with EveryRow().")
     if kind in STATISTICS and host.shards is None:
         raise PrivacyError(f"{kind.__name__} needs all rows in one place, and this host keeps them apart.")
@@ -81,9 +81,15 @@ def _asks(plan: Plan) -> Iterator[Ask]:
         yield from _asks(branch)
 
 
+def sample_rate(ask: Ask) -> float | None:
+    """The public rate at which rows are drawn for an ask; None where every row answers."""
+    return ask.rows.rate if isinstance(ask.rows, PoissonRows) else None
+
+
 def share_of_rows(ask: Ask) -> float:
     """The expected part of the rows that answer an ask: public, unlike the part that does."""
-    return ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
+    rate = sample_rate(ask)
+    return 1.0 if rate is None else rate
 
 
 def share_of_columns(question: Question, dimension: int) -> float:

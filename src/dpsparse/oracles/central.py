@@ -37,10 +37,10 @@ from ..mechanisms import (
 )
 from ..oracle import Choice, Indices, Minimum, PerturbedMinimum, Question, Select, Sum, SupportVotes, Told
 from ..privacy.errors import PrivacyError
-from ..privacy.plan import Ask, Noise, PoissonRows
+from ..privacy.plan import Ask, Noise
 from ..privacy.statement import Answer
 from ..statistics import Estimate, output_sensitivity, perturbed_minimum, proven_offset, split
-from .base import ChargedOracle, check_answerable, check_kind, check_plan, share_of_columns, share_of_rows
+from .base import ChargedOracle, check_answerable, check_kind, check_plan, sample_rate, share_of_columns, share_of_rows
 from .terms import PricedTerms
 from .till import Payment, Watcher
 
@@ -137,7 +137,8 @@ class CentralOracle(ChargedOracle):
 
     def _total(self, question: Sum | Choice, ask: Ask) -> NDArray[np.int64]:
         """The exact integers of all rows, or of a sample."""
-        draw = Draw(ask.rows.rate, self._randomness.key()) if isinstance(ask.rows, PoissonRows) else None
+        rate = sample_rate(ask)
+        draw = None if rate is None else Draw(rate, self._randomness.key())
         return self._host.total(question, self._loss, draw)
 
     def _add(self, noise: Noise, total: NDArray[np.int64], scale: float | Vector) -> Vector:

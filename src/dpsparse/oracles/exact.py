@@ -13,9 +13,9 @@ from ..hosts import Host
 from ..losses import Loss
 from ..oracle import Choice, Indices, Minimum, Question, Select, Sum, SupportVotes, Told
 from ..privacy.errors import PrivacyError
-from ..privacy.plan import Ask, Noise, Plan, PoissonRows
+from ..privacy.plan import Ask, Noise, Plan
 from ..privacy.statement import Answer
-from .base import ChargedOracle, check_answerable, check_kind, check_plan, share_of_columns, share_of_rows
+from .base import ChargedOracle, check_answerable, check_kind, check_plan, sample_rate, share_of_columns, share_of_rows
 from .terms import NoNoise
 from .till import Payment, Watcher
 
@@ -63,7 +63,8 @@ class ExactOracle(ChargedOracle):
         return self._ways[type(question)](question, paid)
 
     def _mean(self, question: Sum, ask: Ask) -> Vector:
-        draw = Draw(ask.rows.rate, self._key()) if isinstance(ask.rows, PoissonRows) else None
+        drawn = sample_rate(ask)
+        draw = None if drawn is None else Draw(drawn, self._key())
         total = sum_rule(question).exact(question, self._shards, self._loss, draw)
         return total / (share_of_rows(ask) * self.facts.n_rows)
 

@@ -90,7 +90,7 @@ class LocalTerms:
         """What a device does to an answer, at its price."""
         paid, radius = self.plan[ask], self.radius(question)
         once = _once(paid)
-        if once.labels is not isinstance(question, Labels):
+        if once.labels is not (type(question) is Labels):
             raise PrivacyError(
                 f"ask {ask!r} was priced for {'labels' if once.labels else 'gradients'}, not for {type(question).__name__}."
             )
@@ -126,7 +126,7 @@ class LocalTerms:
         """At most this standard deviation, on average over the coordinates of a mean gradient; of one label."""
         randomiser = self.randomiser(question, ask, turn)
         worst = randomiser.worst_variance if isinstance(randomiser, TwoPoint | Piecewise) else randomiser.variance()
-        if isinstance(question, Labels):
+        if _once(self.plan[ask]).labels:
             return math.sqrt(worst)
         return math.sqrt(worst / self.facts.dimension / self.people(ask, turn))
 

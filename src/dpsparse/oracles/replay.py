@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..oracle import Oracle, Question, Terms, Told
@@ -73,13 +75,14 @@ class ReplayOracle(Oracle):
     A solver whose result differs between a recorded run and its replay has used something that the oracle did not say.
     """
 
-    def __init__(self, original: Oracle, tape: Tape) -> None:
+    def __init__(self, original: Oracle, tape: Tape, receipts: Sequence[Answer] = ()) -> None:
         self.facts = original.facts
-        self._terms: Terms = original.first_terms if isinstance(original, RecordingOracle) else original.terms
+        self._terms: Terms = getattr(original, "first_terms", original.terms)
         self.plan = self._terms.plan
         self.passes = 0.0
         self._till = Till(self.plan)
         self._tape = list(tape)
+        self._receipts = list(receipts)
 
     @property
     def terms(self) -> Terms:
@@ -93,8 +96,8 @@ class ReplayOracle(Oracle):
 
     @property
     def receipts(self) -> list[Answer]:
-        """None: nothing is drawn."""
-        return self._till.answers
+        """Those of the recorded run, where they are given: nothing is drawn here."""
+        return self._receipts
 
     def choose(self, branch: str) -> None:
         """Go on with a branch of the plan."""

@@ -11,7 +11,8 @@ from ..accounting.pricing import PricedPlan
 from ..answers import Measure, measure
 from ..data.lattice import Lattice
 from ..oracle import Question
-from ..privacy.plan import Ask, Noise, Plan, PoissonRows
+from ..privacy.plan import Ask, Noise, Plan
+from .base import sample_rate
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class PricedTerms:
         steps = measured.step * np.ones(measured.reach.entry.size)
         if ask.noise is Noise.LAPLACE:
             return measured.reach.l1(relation) + float(steps.sum())
-        records = relation.kappa if isinstance(ask.rows, PoissonRows) else 1
+        records = 1 if sample_rate(ask) is None else relation.kappa
         return measured.reach.l2(relation) + records * float(np.linalg.norm(steps))
 
     def deviation(self, question: Question, ask: str, turn: int) -> float:

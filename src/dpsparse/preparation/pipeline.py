@@ -332,9 +332,15 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
     def _free(
         name: str, step: BaseEstimator, X: Matrix, y: object, bounds: Bounds | None, on_missing: str
     ) -> tuple[Matrix, Bounds | None]:
-        """Rows and bounds behind a step that costs nothing. What a foreign step says about rows does not get out."""
+        """Rows and bounds behind a step that costs nothing.
+
+        Code of others has to pass on made-up rows first, and what it says about real ones does not get out.
+        """
+        from ..audit.pipeline import refuse_mixing_step
+
         if step in ("passthrough", None):
             return X, bounds
+        refuse_mixing_step(name, step, X)
         ours = isinstance(step, PerRecord)
         with lent(step, **({"on_missing": on_missing} if ours else {})), silence():
             try:

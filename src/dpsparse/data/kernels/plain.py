@@ -4,8 +4,10 @@ Guarantee
 ---------
 Everything here is exact for rows, factors and iterates on the lattice, so the order in which BLAS or scipy add does not show.
 Forward products are below :math:`2^{53}` by `Lattice.rounded`. A sum of factor times row has terms within `Lattice.record_units` for
-a shifted row; where sparse rows are shifted after the product, the unshifted terms can be larger, and factors are split into a high
-and a low word whose products are below :math:`2^{53}` again.
+a shifted row. Where sparse rows are shifted after the product, the unshifted terms can be larger: a row one unit from its shift may
+have a factor of :math:`2^{36}` and entries of :math:`2^{16}`. Then factors are split into a high and a low word of at most 18 bits each,
+whose products with :math:`2^{16}` rows are below :math:`2^{50}`. The words are put together modulo :math:`2^{64}`, and the sum of shifted
+terms, which is what is left, is below :math:`2^{52}`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from ...privacy.errors import DataError
 from ..block import Block, Indices, owners
 from ..lattice import Lattice
 
-#: Bits of the low word of a factor.
+#: Bits of the low word of a factor: half of the 36 that a factor can have.
 LOW_BITS = 18
 
 Sums = NDArray[Any]  # 64-bit integers on the lattice, floats beside it

@@ -1,0 +1,167 @@
+"""Laws of whole fits, over every central recipe: parts and storage. Each has a control that it must notice."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+from dpsparse import SparseClassifier, SparseRegressor, recipes
+from dpsparse.data.source import Source
+from dpsparse.fits import open_oracle, substitute_oracles
+from dpsparse.fits.oracle import Opened
+from dpsparse.hosts import MemoryHost
+from dpsparse.oracles import make_oracle
+
+#: In the local model people answer for themselves: there are no parts, and neighbours are those of replace-one.
+LOCAL = {"label_ldp_iht", "label_ldp_lasso", "ldp_iht", "ldp_moment"}
+CENTRAL = sorted(n for n, cls in recipes.REGISTRY.items() if cls.private and n not in LOCAL)
+BOTH = [(n, a) for n in CENTRAL for a in ("replace-one", "add-remove")]
+N, D = 60, 8
+
+
+def whole_numbers() -> tuple[np.ndarray, np.ndarray]:
+    """Rows of 0 and 1, half of them zero, which every storage holds; classes."""
+    rng = np.random.default_rng(11)
+    X = rng.integers(0, 2, (N, D)).astype(float)
+    return X, ((X[:, 0] - X[:, 1] + 0.5 * rng.standard_normal(N)) > 0).astype(int)
+
+
+def fitted(
+    name: str, X: Any, y: Any, adjacency: str = "replace-one", task: str = "regression", bound: Any = (0.0, 1.0)
+) -> tuple[bytes, str]:
+    """Coefficients and statement of a fit, as they would be stored."""
+    options: dict[str, Any] = {
+        "epsilon": 3.0,
+        "delta": 1e-5,
+        "sparsity": 3,
+        "feature_bound": bound,
+        "recipe": name,
+        "accept": recipes.get(name).needs,
+        "adjacency": adjacency,
+        "n_rows": N,
+        "random_state": 5,
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a fixed seed is what these laws are about
+        if task == "classification":
+            model = SparseClassifier(classes=(0, 1), **options).fit(X, y)
+        else:
+            model = SparseRegressor(target_bound=1.0, **options).fit(X, y)
+    return np.r_[model.coef_.ravel(), np.ravel(model.intercept_)].tobytes(), model.statement_.to_json()
+
+
+def in_parts(parts: int) -> Any:
+    """Oracles whose rows are cut into parts."""
+
+    def opener(prepared, X, y, randomness, payment, watcher):
+        host = MemoryHost(X, y, prepared.facts, parts=parts)
+        oracle = make_oracle(host, prepared.loss, prepared.of_one_model, randomness, payment, watcher)
+        return Opened(oracle, host.lattice.applied_shift, host.lattice.applied_intercept)
+
+    return opener
+
+
+# ------------------------------------------------------------------------------------------------ parts
+
+
+@pytest.mark.parametrize(
+    ("form", "task"), [(np.asarray, "regression"), (sp.csr_matrix, "classification")], ids=["dense", "sparse"]
+)
+@pytest.mark.parametrize(("name", "adjacency"), BOTH)
+def test_the_parts_of_rows_do_not_show_in_a_fit(name, adjacency, form, task):
+    X, y = whole_numbers()
+    expected = fitted(name, form(X), y, adjacency, task)
+    for parts in (2, 5):
+        with substitute_oracles(in_parts(parts)):
+            assert fitted(name, form(X), y, adjacency, task) == expected, parts
+
+
+@pytest.mark.parametrize("name", CENTRAL)
+def test_control_rows_that_do_not_fill_a_part_and_are_lost_are_noticed(name):
+    X, y = whole_numbers()
+    full = N - N % 7
+
+    def losing(prepared, X, y, *rest):
+        return in_parts(7)(prepared, X[:full], y[:full], *rest)
+
+    with substitute_oracles(losing):
+        found = fitted(name, X, y)
+    assert found[0] != fitted(name, X, y)[0]
+
+
+# ------------------------------------------------------------------------------------------------ storage
+
+
+def stored(X: np.ndarray) -> dict[str, Any]:
+    """The same rows in every dense storage."""
+    names = [f"c{j}" for j in range(D)]
+    kinds = {k: X.astype(k) for k in ("int8", "uint8", "int64", "float32", "float64", "bool")}
+    return {
+        **kinds,
+        "fortran": np.asfortranarray(X),
+        "pandas": pd.DataFrame(X.astype("int8"), columns=names),
+        "mixed pandas": pd.DataFrame(X, columns=names).astype({"c0": "int8", "c1": "bool", "c2": "Int64"}),
+        "polars": pl.DataFrame(X.astype("int16"), schema=names),
+    }
+
+
+def compressed(X: np.ndarray) -> dict[str, Any]:
+    """The same rows in every sparse storage."""
+    return {
+        "csr": sp.csr_matrix(X),
+        "csc": sp.csc_matrix(X),
+        "coo": sp.coo_matrix(X),
+        "csr of int8": sp.csr_matrix(X.astype("int8")),
+        "csc of float32": sp.csc_array(X.astype("float32")),
+        "coo of int64": sp.coo_array(X.astype("int64")),
+    }
+
+
+@pytest.mark.parametrize("name", CENTRAL)
+def test_the_storage_of_rows_does_not_show_in_a_fit(name):
+    X, y = whole_numbers()
+    for forms in (stored(X), compressed(X)):
+        found = {kind: fitted(name, given, y) for kind, given in forms.items()}
+        first = next(iter(found.values()))
+        assert all(result == first for result in found.values()), [k for k, r in found.items() if r != first]
+
+
+@pytest.mark.parametrize("name", CENTRAL)
+def test_dense_and_sparse_rows_are_fitted_alike(name):
+    """Within bounds around zero, where neither is shifted."""
+    X, y = whole_numbers()
+    dense, sparse = (fitted(name, form(X), y, bound=1.0) for form in (np.asarray, sp.csr_matrix))
+    assert dense == sparse
+
+
+@pytest.mark.parametrize("name", CENTRAL)
+def test_control_rows_that_follow_their_storage_are_noticed(name, monkeypatch):
+    ordinary = Source.rows
+    monkeypatch.setattr(Source, "rows", lambda self, a, b: ordinary(self, a, b) * (1 - 2 * self.sparse))
+    X, y = whole_numbers()
+    dense, sparse = (fitted(name, form(X), y, bound=1.0) for form in (np.asarray, sp.csr_matrix))
+    assert dense[0] != sparse[0]
+
+
+def test_the_opener_of_these_laws_is_the_ordinary_one_with_parts():
+    """With one part it gives what `open_oracle` gives; `replace` would show a field that it forgot."""
+    X, y = whole_numbers()
+    seen = []
+
+    def both(prepared, *rest):
+        seen.append((open_oracle(prepared, *rest), in_parts(1)(prepared, *rest)))
+        return replace(seen[-1][0])
+
+    with substitute_oracles(both):
+        fitted("dp_ight", X, y)
+    [(ours, here)] = seen
+    assert type(ours.oracle) is type(here.oracle)
+    np.testing.assert_array_equal(ours.shift, here.shift)
+    assert ours.height == here.height
