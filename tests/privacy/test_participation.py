@@ -76,8 +76,11 @@ def test_taking_part_is_not_hidden_in_the_local_model():
     [
         (lambda: Ask(name="g", noise=Noise.GAUSSIAN, rows=OncePerPerson()), "do not go together"),
         (lambda: Ask(name="g", noise=Noise.LOCAL), "do not go together"),
-        (lambda: Ask(name="g", noise=Noise.LOCAL, times=2, schedule=(1.0, 2.0), rows=OncePerPerson()), "same in every"),
-        (lambda: Ask(name="g", noise=Noise.LOCAL, draws=2, rows=OncePerPerson()), "one draw"),
+        (
+            lambda: Ask(name="g", noise=Noise.LOCAL, times=2, schedule=(1.0, 2.0), rows=OncePerPerson()),
+            "no draws, no schedule",
+        ),
+        (lambda: Ask(name="g", noise=Noise.LOCAL, draws=2, rows=OncePerPerson()), "no draws, no schedule"),
         (lambda: plan(3, labels=True), "one turn for each model, not in 3"),
         (lambda: plan(1, labels=True, reports=2), "one turn for each model, not in 1"),
         (lambda: OncePerPerson(reports=0), "at least one report"),

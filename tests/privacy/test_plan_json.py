@@ -70,7 +70,8 @@ def plans(depth: int = 1):
         if kind is Noise.GAUSSIAN and draw(st.booleans()):
             extra["rows"] = PoissonRows(draw(st.floats(1e-9, 0.999)))
         if kind is Noise.GAUSSIAN and draw(st.booleans()):
-            extra["law"] = RandomTimes(draw(st.integers(1, 5)), draw(numbers), draw(st.integers(1, 3)))
+            label = str(draw(st.uuids()))  # laws of one plan have different names, or share one draw
+            extra["law"] = RandomTimes(draw(st.integers(1, 5)), draw(numbers), draw(st.integers(1, 3)), label)
         elif draw(st.booleans()):
             extra["schedule"] = tuple(draw(numbers) for _ in range(times))
         if kind is Noise.OBJECTIVE:

@@ -29,6 +29,8 @@ from .result import AuditResult
 from .runs import AskRuns, FitRuns, Progress, carry_out, chunks, receipts, seconds_of, seeds, spoken
 from .subject import Subject, subject_of
 
+#: Worlds that differ by less than this part of what they show are equally good.
+EQUAL = 1e-6
 #: Questions of one ask that are tried, spread over its turns.
 TRIED = 3
 
@@ -174,7 +176,7 @@ def plan_attacks(subject: Subject) -> tuple[list[AskAttack], Worlds, dict[str, i
                 if ask.name not in best or shown > best[ask.name][0]:
                     best[ask.name] = shown, AskAttack(question, ask, zoo.worlds(i, j), answers[i], answers[j])
         (i, j), total = max(totals.items(), key=lambda item: item[1])
-        if total > most:
+        if total > most * (1 - EQUAL):  # of equals the later: there the model shows what its answers show
             most, whole = total, Worlds(*base, zoo.worlds(i, j).present, zoo.worlds(i, j).absent)
     assert whole is not None
     return [one for _, one in best.values()], whole, widths
