@@ -233,7 +233,7 @@ class SearchBill:
         return 0.0 if epsilon >= self.pure() else min(delta_from_renyi(self, epsilon), self.profile.delta(epsilon))
 
     def epsilon(self, delta: float) -> float:
-        """As `delta`."""
+        """The smallest epsilon at which either bound states this delta."""
         found = epsilon_from_renyi(self, delta)
         return found if delta == 0 else min(found, self.profile.epsilon(delta))
 

@@ -21,7 +21,7 @@ class OncePerPerson:
 
     Guarantee
     ---------
-    Every person randomises the own answer before it leaves the device, so each report is protected by itself. Groups are
+    Every person randomises their own answer before it leaves the device, so each report is protected by itself. Groups are
     disjoint and public, hence one person's record touches one report, and the turns cost as much as the dearest of them:
     the largest, not the sum. An ask that is repeated for several models is answered once for each of them.
     Where only labels are private and each model tells one class from the rest, exchanging one person's class changes the label

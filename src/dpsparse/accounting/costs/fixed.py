@@ -42,7 +42,7 @@ class Promise:
         return self.rho * orders
 
     def pure(self) -> float:
-        """None."""
+        """Infinite: zCDP has no pure epsilon."""
         return math.inf
 
     def mu(self) -> float:
@@ -62,7 +62,7 @@ class Promise:
         return np.asarray(np.exp(np.minimum(0.0, np.min(logs - np.outer(epsilons, a - 1), axis=1))))
 
     def epsilon(self, delta: float) -> float:
-        """As `delta`."""
+        """The smallest epsilon at this delta, by the same curves."""
         return gaussian_epsilon(self.mu(), delta) if self.gaussian and delta > 0 else epsilon_from_renyi(self, delta)
 
     def scaled(self, factor: float) -> Promise:

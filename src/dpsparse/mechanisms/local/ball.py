@@ -155,7 +155,7 @@ class PrivUnit:
 
     @cached_property
     def inside(self) -> float:
-        """P."""
+        """P: the probability of a report within the cap."""
         return held_probability(self.epsilon + math.log(self.cap.mass) - math.log1p(-self.cap.mass))
 
     @cached_property

@@ -121,13 +121,13 @@ class Piecewise:
 
     @cached_property
     def window(self) -> int:
-        """W."""
+        """W: how many cells around the number are likelier."""
         share = 1 / (1 + math.exp(min(self.epsilon / 2, 700.0)))
         return min(max(1, round(self.cells * share)), self.cells - 1)
 
     @cached_property
     def hit(self) -> float:
-        """P."""
+        """P: the probability of a report within the window."""
         return held_probability(self.epsilon + math.log(self.window / (self.cells - self.window)))
 
     @cached_property
