@@ -153,7 +153,8 @@ def test_progress_goes_to_the_terminal_and_never_to_standard_output(folder, tmp_
     shown = os.read(screen, 100_000).decode()
     os.close(screen)
     assert "100%" in shown
-    assert "%" not in done.stdout
+    assert "100%" not in done.stdout
+    assert "\x1b" not in done.stdout, "no control characters"
     assert done.stdout.startswith("This model was fitted by")
 
 
