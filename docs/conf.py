@@ -15,4 +15,4 @@ html_title = "dpsparse"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_custom_sections = ["Guarantee", "Deviations"]
-suppress_warnings = ["ref.citation", "myst.xref_missing"]
+suppress_warnings = ["ref.citation", "ref.python", "myst.xref_missing"]

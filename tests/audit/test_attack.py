@@ -187,7 +187,7 @@ def test_a_result_prints_and_has_plain_values():
 
     found = audit.attack("dp_cd", runs=60, fits=8, seed=11)
     assert "Verdict: no violation found" in str(found)
-    assert "cannot prove one" in str(found)
+    assert "No audit can prove one" in str(found)
     plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert plain["verdict"] == "no violation found"
     assert plain["checks"][0]["bound"]["runs_present"] == 30

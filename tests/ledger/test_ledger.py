@@ -218,10 +218,12 @@ def test_what_was_answered_stays_spent(ledger):
         reservation.refund()
 
 
-def test_a_failure_after_an_answer_is_not_refunded_and_says_nothing_of_refunds(ledger):
+def test_a_failure_after_an_answer_is_not_refunded_and_says_that_the_entry_counts(ledger):
     with pytest.raises(Broken) as failure, ledger.reserve("trial", fit()) as reservation:
         fail(reservation)
-    assert not getattr(failure.value, "__notes__", [])
+    [note] = failure.value.__notes__
+    assert note.startswith(f"Entry {reservation.entry} counts")
+    assert "refund" not in note
 
 
 def test_how_long_an_entry_took_is_not_noted(ledger):

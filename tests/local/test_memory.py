@@ -125,7 +125,7 @@ def test_the_mark_is_on_the_disk_before_the_row_is_looked_at(tmp_path, monkeypat
         assert AnswerFile(tmp_path / "answers").claims()[0].protocol == run.protocol.identity.hex()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(own._rows, "contributions", crash)
+    monkeypatch.setattr("dpsparse.local.device.contributions", crash)
     with pytest.raises(KeyboardInterrupt):
         own.answer(run.task())
     with pytest.raises(PrivacyError, match="no second one"):
