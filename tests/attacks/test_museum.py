@@ -10,6 +10,7 @@ import json
 import math
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -31,6 +32,7 @@ from benchmarks.as_published import (
     laws,
     museum,
 )
+from benchmarks.as_published import __main__ as program
 from benchmarks.as_published.show import markdown, plot, table
 
 from dpsparse.cli import papers
@@ -238,16 +240,39 @@ def test_the_museum_prints_and_plots(tmp_path):
     assert (tmp_path / "papers.svg").read_text().startswith("<?xml")
 
 
-def test_the_command_line_shows_the_museum(tmp_path, monkeypatch, capsys):
+def test_the_museum_is_a_program(tmp_path, monkeypatch, capsys):
     asked = []
-    monkeypatch.setattr(as_published, "museum", lambda runs: asked.append(runs) or [exhibit(), exhibit(name="b")])
-    papers.show_papers(runs=None, as_json=False, plot=tmp_path / "papers.png")
-    assert "2 of 2 published claims are broken; ours keeps 2 of 2" in capsys.readouterr().out
+    monkeypatch.setattr(program, "museum", lambda runs, _: asked.append(runs) or [exhibit(), exhibit(name="b")])
+    monkeypatch.setattr("sys.argv", ["as_published", "--plot", str(tmp_path / "papers.png")])
+    assert program.main() == 0
+    assert "2 of 2 published claims are broken; ours keeps 2 at the same budgets" in capsys.readouterr().out
     assert (tmp_path / "papers.png").stat().st_size > 0
-    papers.show_papers(runs=300, as_json=True, plot=None)
-    shown = json.loads(capsys.readouterr().out)
-    assert [e["name"] for e in shown["exhibits"]] == ["a", "b"]
+    monkeypatch.setattr("sys.argv", ["as_published", "--json", "--runs", "300"])
+    assert program.main() == 0
+    assert [e["name"] for e in json.loads(capsys.readouterr().out)["exhibits"]] == ["a", "b"]
     assert asked == [as_published.RUNS, 300]
+
+
+def test_the_command_line_runs_that_program(tmp_path, monkeypatch, capsys):
+    ran = []
+
+    def run(command, **_):
+        ran.append(command)
+        return SimpleNamespace(stdout="table\n", stderr="")
+
+    monkeypatch.setattr(papers.subprocess, "run", run)
+    papers.show_papers(runs=300, as_json=True, plot=tmp_path / "papers.png")
+    assert capsys.readouterr().out == "table\n"
+    [command] = ran
+    assert command[1:] == [
+        "-m",
+        "benchmarks.as_published",
+        "--runs",
+        "300",
+        "--json",
+        "--plot",
+        str(tmp_path / "papers.png"),
+    ]
 
 
 def test_without_its_source_tree_the_museum_is_refused_in_words(tmp_path, monkeypatch):

@@ -81,7 +81,7 @@ def excess(first: np.ndarray, second: np.ndarray, relation: Adjacency) -> float:
 def pair_delta(epsilon: float, relation: Adjacency, forward: bool) -> float:
     """Exact delta of one step in one direction."""
     pair = dominating_pairs(RATE, MULTIPLIER, relation)[0 if forward else 1]
-    return compose([(pair, 1)], 1e-12).delta(epsilon)
+    return compose([((pair,), 1)], 1e-12).delta(epsilon)
 
 
 @pytest.mark.parametrize("door", ["gradient", "change"])

@@ -100,7 +100,7 @@ def mocked(monkeypatch, noisy):
     """Every run gets the next noisy score of a list, whatever its model; returns the models in the order they were scored."""
     queue, models = iter(noisy), []
 
-    def score(self, model, randomness):
+    def score(self, model, request, randomness):
         models.append(model.recipe.clip)
         return next(queue), []
 
@@ -129,8 +129,8 @@ def test_a_search_that_peeks_at_exact_scores_is_caught(monkeypatch):
     """The negative control: ranked by the exact score of its model, the winner follows the data."""
     ordinary = scoring.Validation.score
 
-    def peeking(self, model, randomness):
-        ordinary(self, model, randomness)
+    def peeking(self, model, request, randomness):
+        ordinary(self, model, request, randomness)
         return float(model.score(X, self.y)), []
 
     winners = []
