@@ -54,9 +54,9 @@ def test_every_person_is_asked_exactly_once(monkeypatch):
     seen = np.zeros(N)
     ordinary = local_module.contributions
 
-    def watch(question, shard, loss, chosen, entries):
+    def watch(question, shard, loss, chosen, entries, **form):
         seen[:] += chosen
-        return ordinary(question, shard, loss, chosen, entries)
+        return ordinary(question, shard, loss, chosen, entries, **form)
 
     monkeypatch.setattr(local_module, "contributions", watch)
     for _ in range(3):

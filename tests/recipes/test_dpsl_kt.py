@@ -104,7 +104,7 @@ def test_a_public_matrix_is_used_and_named_among_the_assumptions(kind):
     model = estimator(DPSLKT(release="labels", auxiliary=public), epsilon=20.0).fit(X, y)
     assert list(model.support_) == [2, 11, 23]
     assert any("(400, 30) is public" in a for a in model.statement_.assumptions)
-    assert not estimator(DPSLKT()).fit(X, y).statement_.assumptions
+    assert not any("is public" in a for a in estimator(DPSLKT()).fit(X, y).statement_.assumptions)
 
 
 def test_drawn_rows_come_from_a_public_seed_and_keep_their_bound():
