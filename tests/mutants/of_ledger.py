@@ -71,7 +71,7 @@ MUTANTS = (
         LEDGER,
         ("a started fit is refunded", '"refund": ("reserve",)}', '"refund": ("reserve", "start")}'),
         ("a start is not written", '            self._advance("start")\n', ""),
-        ("every failure is refunded", "            if self._started:\n                return\n", ""),
+        ("every failure is refunded", "        elif self._started:\n", "        elif False:\n"),
     ),
     *changed(
         "ledger/charging.py",

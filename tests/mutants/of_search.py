@@ -158,7 +158,11 @@ MUTANTS = (
         "fits/statement.py",
         "fits/test_statement.py",
         ("a seed is not mentioned", "return () if secure else (", "return () if True else ("),
-        ("a large delta is not mentioned", "if prepared.delta > 1 / facts.n_rows:", "if False:"),
+    ),
+    *changed(
+        "privacy/attacker.py",
+        "fits/test_statement.py privacy/test_attacker.py",
+        ("a large delta is not mentioned", "if delta > 1 / max(1, n_rows):", "if False:"),
     ),
     *changed(
         "ledger/payment.py",

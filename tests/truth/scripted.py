@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dpsparse.facts import Clip, Facts
+from dpsparse.facts import Facts
 from dpsparse.oracle import Oracle, Question
-from dpsparse.privacy import Plan
+from dpsparse.privacy import Answer, Plan
 
 
 @dataclass
@@ -42,8 +42,20 @@ class ScriptedOracle(Oracle):
         found = self.script[ask][turn]
         return found(question) if callable(found) else np.asarray(found)
 
-    def scale(self, ask: str, turn: int, clip: Clip) -> float:
-        return self.noise
+    @property
+    def terms(self) -> ScriptedOracle:
+        return self
+
+    def branch(self, name: str) -> ScriptedOracle:
+        return self
+
+    @property
+    def unused(self) -> dict[str, int]:
+        return {}
+
+    @property
+    def receipts(self) -> list[Answer]:
+        return []
 
     def deviation(self, question: Question, ask: str, turn: int) -> float:
         return self.noise
