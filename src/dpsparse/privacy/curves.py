@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +92,7 @@ def gaussian_deltas(epsilons: Curve, mu: float) -> Curve:
     return np.asarray(np.clip(np.where(x >= -3.0, near, far), 0.0, 1.0))
 
 
+@lru_cache(maxsize=1024)
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """The largest mu for which mu-GDP implies (epsilon, delta)-DP, rounded down.
 
@@ -103,6 +105,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     return largest(lambda mu: gaussian_delta(epsilon, mu) <= delta, 0.0, high)
 
 
+@lru_cache(maxsize=1024)
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """The smallest epsilon for which mu-GDP implies (epsilon, delta)-DP, rounded up."""
     if gaussian_delta(0.0, mu) <= delta:
