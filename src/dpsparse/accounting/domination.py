@@ -43,7 +43,8 @@ def dominating_mu(bill: Bill, slack: float) -> tuple[float, float]:
 
     Examples
     --------
-    >>> from dpsparse.privacy import Ask, Budget, Noise, Plan, price
+    >>> from dpsparse.accounting import price
+    >>> from dpsparse.privacy import Ask, Budget, Noise, Plan
     >>> plan = Plan(asks=(Ask(name="choice", noise=Noise.GUMBEL, times=10),))
     >>> bill = PlanBill.of(price(plan, Budget.zcdp(0.02)))
     >>> round(dominating_mu(bill, 1e-11)[0] ** 2 / 2, 4), round(bill.mu() ** 2 / 2, 4)

@@ -24,7 +24,8 @@ class PlanBill:
 
     Examples
     --------
-    >>> from dpsparse.privacy import Ask, Budget, Noise, price
+    >>> from dpsparse.accounting import price
+    >>> from dpsparse.privacy import Ask, Budget, Noise
     >>> plan = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=10),))
     >>> bill = PlanBill.of(price(plan, Budget.approx(1.0, 1e-6)))
     >>> round(bill.epsilon(1e-6), 6), PlanBill.from_dict(bill.to_dict()) == bill
