@@ -71,6 +71,7 @@ def test_a_reading_is_not_far_above_the_used_capacity():
         )
 
 
+@pytest.mark.slow
 def test_readings_grow_with_what_was_taken():
     read = [odometer(3.0, 1e-6, gaussian(k, 0.2)) for k in range(20)]
     assert read[0] == 0
@@ -146,6 +147,7 @@ def test_a_ledger_reads_its_odometer(ledger):
     assert ledger.odometer("trial") == before
 
 
+@pytest.mark.slow
 def test_searches_are_read_by_their_divergences(ledger):
     for _ in range(2):
         ledger.reserve("trial", SearchBill(bill(0.5), law_of("logarithmic", 10)))

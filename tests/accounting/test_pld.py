@@ -74,6 +74,7 @@ def test_another_library_agrees_and_its_grid_is_a_little_coarser(steps, relation
     assert ours >= theirs * 0.99
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_finer_grid_changes_little_and_only_downwards(relation, monkeypatch):
     steps = [(1 / N_RCV1, 0.6, N_RCV1)]
