@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import Self
 
 import numpy as np
@@ -27,9 +28,9 @@ class PerRecord(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
 
     on_missing: str
 
+    @abstractmethod
     def bounds_after(self, before: Bounds | None, n_features: int) -> Bounds:
         """Public bounds of the rows that come out, from those of the rows that come in, where they are known."""
-        raise NotImplementedError
 
     def fit(self, X: object, y: object = None) -> Self:
         """Check the arguments and the shape; learns nothing from the rows."""

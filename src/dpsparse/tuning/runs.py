@@ -89,8 +89,9 @@ def best_run(
     Guarantee
     ---------
     Each run is a fit, priced at `plan.training_rho`, and a score, priced at `plan.score_rho`. On the same rows they compose:
-    the sum is the price of a run. No warning passes: their number would tell that of the runs. On two parts of the rows, split independently of the data, a record takes part in one of
-    them, and the larger is: see `split`. The choice reads noisy scores and nothing else.
+    the sum is the price of a run. On two parts of the rows, split independently of the data, a record takes part in one of
+    them, and the larger is: see `split`. The choice reads noisy scores and nothing else. The search that calls this lets no warning
+    pass, since their number would tell that of the runs.
     """
     fitting, scoring = split(data.X.shape[0], plan, randomness, holdout)
     facts, classes = data.facts(plan.validation_rows), data.targets.classes
