@@ -77,8 +77,10 @@ def test_labels_alone_can_be_reported_too(task):
         else SparseClassifier(classes=["a", "b"], **options)
     )
     server = Server(model, n_people=300, n_features=4, features=X)
+    stream = audit.Stream(5)
     for i in range(280):  # twenty people say nothing
-        server.receive(Device(X[i], y[i], server.protocol, epsilon=8.0, number=i).answer(server.task()))
+        device = Device(X[i], y[i], server.protocol, epsilon=8.0, number=i, randomness=stream)
+        server.receive(device.answer(server.task()))
     server.close()
     found = server.model()
     assert set(found.support_) == {0, 1}
