@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from ..data.source import silence
+from ..data.source import Source, silence
 from ..facts import Vector
 from ..ledger import Payment, paying
 from ..mechanisms import Randomness
 from ..oracle import Path
 from ..privacy import Answer, PrivacyError, Statement
 from .oracle import Opened, Rows, Watcher, open_oracle
+from .place import READING_TURNS, on_disk
 from .prepare import Prepared, refuse_unguarded
 from .progress import ProgressBar, turns_of
 from .seed import warn_if_seeded
@@ -107,7 +108,8 @@ def fit(
     said = (*assumptions, SIMULATED) if prepared.plan.local else tuple(assumptions)
     draft = draft_fit(prepared, said, notes, secure=randomness.secure)
     name = prepared.recipe.name
-    bar = ProgressBar(name, turns_of(prepared.plan) * prepared.models, visible=request.verbose)
+    reading = READING_TURNS if on_disk(prepared, Source.of(X)) else 0
+    bar = ProgressBar(name, (turns_of(prepared.plan) + reading) * prepared.models, visible=request.verbose)
     with (
         paying(
             request.ledger,
@@ -158,7 +160,8 @@ def run(
     for y in targets:
         opened = opener(prepared, X, y, randomness, payment, watcher)
         path = Path() if prepared.request.keep_path else None
-        w = prepared.solver.run(opened.oracle, path)
+        with closing(opened):
+            w = prepared.solver.run(opened.oracle, path)
         if opened.oracle.unused:
             raise PrivacyError(
                 f"the solver left priced asks unused: {opened.oracle.unused}. A plan must ask for what it prices."

@@ -1,5 +1,6 @@
 """Who answers: the only room where rows, noise and prices meet."""
 
+from .base import needs_all_rows
 from .central import CentralOracle
 from .exact import ExactOracle
 from .local import LocalOracle
@@ -17,4 +18,5 @@ __all__ = [
     "Till",
     "Watcher",
     "make_oracle",
+    "needs_all_rows",
 ]
