@@ -90,7 +90,8 @@ def test_the_parts_of_rows_do_not_show_in_a_fit(name, adjacency, form, task):
 class Tight(Room):
     """A room for a few entries and rows, whatever the limit."""
 
-    entries = 3 * D
+    piece_entries = 3 * D
+    entries = 7 * D
     shard_rows = 20
 
 

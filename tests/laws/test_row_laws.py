@@ -149,7 +149,8 @@ def test_samples_do_not_depend_on_the_parts(name):
 class Tight(Room):
     """A room for a few entries and rows, whatever the limit."""
 
-    entries = 20
+    piece_entries = 20
+    entries = 50
     shard_rows = 23
 
 
@@ -160,7 +161,8 @@ def test_rows_on_a_disk_give_the_integers_of_rows_in_memory(monkeypatch, form, f
     X, y = data()
     monkeypatch.setattr(disk_module, "Room", Tight)
     if not kept:  # neither rows nor anything else stays in memory between questions
-        monkeypatch.setattr(Tight, "share", 0)
+        monkeypatch.setattr(Tight, "pinned", 0)
+        monkeypatch.setattr(Tight, "kept", 0)
     memory, disk = MemoryHost(form(X), y, facts), DiskHost(form(X), y, facts, 2**26)
     assert disk.shards is None
     for name in [*QUESTIONS, *reversed(QUESTIONS)]:

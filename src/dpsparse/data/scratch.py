@@ -13,8 +13,10 @@ who must not leave rows on a disk uses an encrypted one, or no memory limit.
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import weakref
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -27,6 +29,14 @@ from ..facts import Vector
 from ..privacy.errors import DataError
 from .block import Block, Indices, Matrix
 from .narrow import narrow
+
+#: References to an array that nobody else looks at, while it is asked about: of a list, of a loop, of the question.
+REFERENCES = 3
+#: Arrays that are used again: values, values as they are stored, indices.
+SPACES = 3
+
+#: Makes room for an array of a size and type.
+Space = Callable[[int, np.dtype[Any]], NDArray[Any]]
 
 #: Where large temporary files belong by convention; the usual folder is often a part of the memory.
 LARGE_FILES = Path("/var/tmp")
@@ -64,6 +74,7 @@ class Scratch:
         self._kept: dict[int, Matrix] = {}
         self._last: tuple[int, Matrix] | None = None
         self._drawn: tuple[SpilledRows, Matrix] | None = None
+        self._spaces: list[NDArray[Any]] = []
         self._end = 0
         try:
             self._file = tempfile.TemporaryFile(dir=scratch_folder(), buffering=0)  # noqa: SIM115
@@ -73,10 +84,11 @@ class Scratch:
             ) from None
         weakref.finalize(self, self._file.close)  # also where nobody came to close it
 
-    def put(self, array: NDArray[Any]) -> Place:
-        """Write an array behind the others."""
+    def put(self, pieces: Sequence[NDArray[Any]]) -> Place:
+        """Write arrays behind the others, as one, in the narrowest type that holds all of them."""
+        array = np.concatenate(pieces) if len(pieces) > 1 else np.ascontiguousarray(pieces[0])
         place = Place(self._end, array.size, array.dtype)
-        left = _bytes_of(np.ascontiguousarray(array).reshape(-1))
+        left = _bytes_of(array)
         self._file.seek(self._end)
         try:
             while left:
@@ -89,9 +101,9 @@ class Scratch:
         self._end += array.nbytes
         return place
 
-    def get(self, place: Place) -> NDArray[Any]:
-        """Read an array."""
-        found = np.empty(place.size, dtype=place.kind)
+    def get(self, place: Place, found: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Read an array, into one of its size and type if that is given."""
+        found = np.empty(place.size, dtype=place.kind) if found is None else found
         left = _bytes_of(found)
         self._file.seek(place.offset)
         while left:
@@ -108,13 +120,22 @@ class Scratch:
         if self._last is not None and self._last[0] == block.number:
             return self._last[1]
         self._last = None  # one at a time
-        found = block.load()
         if block.loaded_bytes <= self._room:
             self._room -= block.loaded_bytes
-            self._kept[block.number] = found
-        else:
-            self._last = (block.number, found)
-        return found
+            self._kept[block.number] = block.load(np.empty)
+            return self._kept[block.number]
+        self._last = (block.number, block.load(self.space))
+        return self._last[1]
+
+    def space(self, size: int, kind: np.dtype[Any]) -> NDArray[Any]:
+        """Room for an array: that of an earlier one if nobody looks at it any more, for fresh memory costs more than reading into it."""
+        for number, old in enumerate(self._spaces):
+            # every array that is a part of `old` is one more reference
+            if old.dtype == kind and old.size >= size and sys.getrefcount(old) <= REFERENCES:
+                return self._spaces[number][:size]
+        self._spaces = [old for old in self._spaces if old.dtype != kind or sys.getrefcount(old) > REFERENCES][-SPACES:]
+        self._spaces.append(np.empty(size + size // 8, dtype=kind))
+        return self._spaces[-1][:size]
 
     def sample(self, rows: SpilledRows) -> Matrix:
         """Some rows of a block; the last ones are kept, for kernels look at them several times."""
@@ -125,7 +146,7 @@ class Scratch:
 
     def close(self) -> None:
         """Let go of the file and of what was kept of it."""
-        self._kept, self._last, self._drawn = {}, None, None
+        self._kept, self._last, self._drawn, self._spaces = {}, None, None, []
         self._file.close()
 
     def __repr__(self) -> str:
@@ -141,8 +162,8 @@ class SpilledBlock(Block):
     Parameters
     ----------
     scratch : Scratch
-    block : Block
-        As `sanitise` made it.
+    pieces : sequence of Block
+        As `sanitise` made them and `compact` stored them; they become one.
     number : int
         Its number among all blocks of the file.
     """
@@ -150,32 +171,46 @@ class SpilledBlock(Block):
     whole = False  # no copy by columns is kept
     csc = None
 
-    def __init__(self, scratch: Scratch, block: Block, number: int) -> None:
+    def __init__(self, scratch: Scratch, pieces: Sequence[Block], number: int) -> None:
+        first = pieces[0]
         self.number = number
         self._scratch = scratch
-        self._sparse = block.sparse
-        self._shape = block.x.shape
-        self._kind = block.x.dtype
-        self._y, self._squares, self._largest = (scratch.put(v) for v in (block.y, block.squares, block.largest))
-        self._alive = scratch.put(block.alive.astype(np.int8))
-        values = block.x.data if block.sparse else block.x.reshape(-1)
-        self._values = scratch.put(narrow(values))
-        self._indices = scratch.put(block.x.indices.astype(np.int32, copy=False)) if block.sparse else None
-        self._counts = scratch.put(np.diff(block.x.indptr).astype(np.int32)) if block.sparse else None
+        self._sparse = first.sparse
+        self._shape = (sum(piece.x.shape[0] for piece in pieces), first.x.shape[1])
+        self._kind = np.dtype(np.float64 if first.sparse else np.float32)  # as sanitised rows are
+        self._y, self._squares, self._largest = (
+            scratch.put([getattr(piece, name) for piece in pieces]) for name in ("y", "squares", "largest")
+        )
+        self._alive = scratch.put([piece.alive.astype(np.int8) for piece in pieces])
+        self._values = scratch.put([piece.x.data if first.sparse else piece.x.reshape(-1) for piece in pieces])
+        self._indices = scratch.put([piece.x.indices for piece in pieces]) if first.sparse else None
+        self._counts = (
+            scratch.put([np.diff(piece.x.indptr).astype(np.int32) for piece in pieces]) if first.sparse else None
+        )
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return int(self._shape[0])
 
     @property
     def loaded_bytes(self) -> int:
         """Memory that the rows take once they were read."""
         return self._values.size * (int(self._kind.itemsize) + 4 * self._sparse) + 4 * int(self._shape[0])
 
-    def load(self) -> Matrix:
-        """Read the rows, as they were before they were written."""
-        values = self._scratch.get(self._values).astype(self._kind, copy=False)
+    def load(self, space: Space) -> Matrix:
+        """Read the rows, as they were before they were written, into arrays from `space`."""
+        values = space(self._values.size, self._kind)
+        if self._values.kind == self._kind:
+            self._scratch.get(self._values, values)
+        else:
+            values[:] = self._scratch.get(self._values, self._scratch.space(self._values.size, self._values.kind))
         if self._indices is None or self._counts is None:
             return values.reshape(self._shape)
         ends = np.zeros(self._shape[0] + 1, dtype=np.int32)
         np.cumsum(self._scratch.get(self._counts), out=ends[1:])
-        found = sp.csr_matrix((values, self._scratch.get(self._indices), ends), shape=self._shape)
+        indices = self._scratch.get(self._indices, space(self._indices.size, self._indices.kind))
+        found = sp.csr_matrix((values, indices, ends), shape=self._shape)
         found.has_sorted_indices = found.has_canonical_format = True  # as sanitised rows are; not looked for again
         return found
 
@@ -262,6 +297,16 @@ class SpilledRows(Block):
     def rows(self, which: Indices) -> Block:
         """Some of these rows."""
         return SpilledRows(self._scratch, self._block, self._which[which])
+
+
+def compact(block: Block) -> Block:
+    """A block in little memory, until it is written: whole numbers in the narrowest type, 32-bit indices."""
+    x = block.x
+    if block.sparse:
+        x = sp.csr_matrix((narrow(x.data), x.indices.astype(np.int32, copy=False), x.indptr), shape=x.shape)
+    else:
+        x = narrow(x)
+    return Block(x, block.y, block.alive, block.squares, block.largest, whole=False)
 
 
 def _bytes_of(array: NDArray[Any]) -> memoryview:

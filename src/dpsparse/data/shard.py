@@ -28,8 +28,8 @@ from .source import Source
 
 #: Margins of rows that are floats drift when they are mended, and are computed afresh after this many times.
 MENDS = 4096
-#: Kinds of things that a part keeps between questions: margins, factors, squares, columns.
-KINDS_KEPT = 4
+#: Vectors with a number for each row that a part keeps between questions: margins, factors, squares.
+VECTORS_KEPT = 3
 #: Coordinates are few if this many times their number are no more than all.
 FEW = 8
 
@@ -96,9 +96,10 @@ class Shard:
         """Public facts."""
         return self.lattice.facts
 
-    def _affords(self, columns: int) -> bool:
-        """Whether one of the things that are kept between questions may hold so many floats for each row, and one sum."""
-        return 8.0 * (columns * self.rows + 2 * self.facts.dimension) <= self._room / KINDS_KEPT
+    def _affords(self, columns: int = 0) -> bool:
+        """Whether margins, factors and squares may be kept between questions; and with them some columns of all rows."""
+        each = 8.0 * (self.rows + 2 * self.facts.dimension)
+        return VECTORS_KEPT * each + 8.0 * columns * self.rows <= self._room
 
     @property
     def factors(self) -> Factors | None:
@@ -107,7 +108,7 @@ class Shard:
 
     @factors.setter
     def factors(self, found: Factors) -> None:
-        self._factors = found if self._affords(1) else None
+        self._factors = found if self._affords() else None
 
     # ---------------------------------------------------------------------------------------------- which rows
 
@@ -148,7 +149,7 @@ class Shard:
                 ]
         if products is None:
             products = [self._product(block, iterate) for block in self.blocks]
-        self._margins = (iterate, products, mends) if self._affords(1) else None
+        self._margins = (iterate, products, mends) if self._affords() else None
         return [_valued(p, iterate, size) for p in products]
 
     def margin(self, block: Block, w: Vector) -> Vector:
@@ -163,8 +164,8 @@ class Shard:
         return [(b, self.margin(b, w)) for b in self.drawn(draw)]
 
     def _product(self, block: Block, iterate: Iterate) -> Vector:
-        nonzero = np.flatnonzero(iterate.whole)
-        if nonzero.size * FEW <= iterate.whole.size and block.whole:
+        nonzero = np.flatnonzero(iterate.whole) if block.whole else None
+        if nonzero is not None and nonzero.size * FEW <= iterate.whole.size:
             return plain.forward_columns(block, self.lattice, nonzero, iterate.whole[nonzero])
         return plain.forward(block, self.lattice, iterate.whole)
 
@@ -199,7 +200,7 @@ class Shard:
         if memory is None or not np.array_equal(memory[0], full):
             self._squares = None
             memory = (full.copy(), [plain.weighted_squares(b, self.lattice, full) for b in self.blocks])
-            self._squares = memory if self._affords(1) else None
+            self._squares = memory if self._affords() else None
         return memory[1]
 
     def __repr__(self) -> str:

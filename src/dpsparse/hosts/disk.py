@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -10,10 +10,10 @@ import numpy as np
 
 from ..answers.reach import Integers
 from ..answers.table import Asked, part
-from ..data.block import sanitise
+from ..data.block import Block, sanitise
 from ..data.draws import Draw
-from ..data.lattice import SHARD_ROWS, Lattice
-from ..data.scratch import Scratch, SpilledBlock
+from ..data.lattice import BLOCK_ROWS, SHARD_ROWS, Lattice
+from ..data.scratch import Scratch, SpilledBlock, compact
 from ..data.shard import Shard
 from ..data.source import Source
 from ..facts import Facts, Vector
@@ -71,30 +71,43 @@ class DiskHost:
         if source.sparse and not self.lattice.holds_zero:
             raise DataError("sparse rows hold zeros, so feature_bound must contain zero for every feature.")
         room = Room(facts, memory_limit, source.sparse)
-        self._scratch = Scratch(pinned=room.share)
+        self._scratch = Scratch(room.pinned)
         try:
             self._shards = self._put_aside(source, np.asarray(y, dtype=float), room, tell)
         except BaseException:
             self.close()
             raise
 
-    def _put_aside(self, source: Source, targets: Vector, room: Room, tell: Tell | None) -> tuple[Shard, ...]:
-        """Clip all rows and write them, block by block; parts of so many blocks as a question can hold the numbers of."""
-        shards, blocks = [], list[SpilledBlock]()
-        rows, most = source.shape[0], min(room.shard_rows, SHARD_ROWS)
-        first = 0
-        for number, (start, stop) in enumerate(pairwise(source.cut(room.entries))):
-            if blocks and stop - first > most:
-                shards.append(self._shard(blocks, first, start, rows, room))
-                blocks, first = [], start
-            block = sanitise(source.rows(start, stop), targets[start:stop], self.lattice)
-            blocks.append(SpilledBlock(self._scratch, block, number))
+    def _blocks(self, source: Source, targets: Vector, room: Room, tell: Tell | None) -> Iterator[SpilledBlock]:
+        """Clip all rows piece by piece and write them, some pieces as one block."""
+        pieces, held, rows, number = list[Block](), 0, 0, 0
+        for start, stop in pairwise(source.cut(room.piece_entries)):
+            piece = compact(sanitise(source.rows(start, stop), targets[start:stop], self.lattice))
+            size = piece.x.data.size if piece.sparse else piece.x.size
+            if pieces and (held + size > room.entries or rows + stop - start > BLOCK_ROWS):
+                yield SpilledBlock(self._scratch, pieces, number)
+                pieces, held, rows, number = [], 0, 0, number + 1
+            pieces.append(piece)
+            held, rows = held + size, rows + stop - start
             if tell is not None:
-                tell(stop / rows)
-        return (*shards, self._shard(blocks, first, rows, rows, room))
+                tell(stop / source.shape[0])
+        if pieces:
+            yield SpilledBlock(self._scratch, pieces, number)
 
-    def _shard(self, blocks: list[SpilledBlock], first: int, stop: int, rows: int, room: Room) -> Shard:
-        return Shard.of_blocks(self.lattice, blocks, first, room.share * (stop - first) / max(rows, 1))
+    def _put_aside(self, source: Source, targets: Vector, room: Room, tell: Tell | None) -> tuple[Shard, ...]:
+        """All rows on the disk, in parts of so many as a question can hold numbers of."""
+        parts, first, stop = list[tuple[int, list[SpilledBlock]]](), 0, 0
+        for block in self._blocks(source, targets, room, tell):
+            if not parts or stop + block.count - first > min(room.shard_rows, SHARD_ROWS):
+                parts.append((stop, []))
+                first = stop
+            parts[-1][1].append(block)
+            stop += block.count
+        each = room.kept / max(stop, 1)
+        return tuple(
+            Shard.of_blocks(self.lattice, blocks, start, each * sum(block.count for block in blocks))
+            for start, blocks in parts or [(0, [])]
+        )
 
     def total(self, question: Asked, loss: Loss, draw: Draw | None) -> Integers:
         """Sum of a part over all shards, one after the other: **private**."""

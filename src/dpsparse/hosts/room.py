@@ -10,8 +10,8 @@ What is counted, in bytes, beside what the process holds before a fit:
   and float32 for dense rows with their copy in float64 of one block;
 * `KEPT_PER_ROW` for each row of these: target, mark, square, largest entry, margin, factor, and their temporary copies.
 
-What is left of a limit is shared by four: one part for the block at work, one for rows that stay in memory, one for what is kept
-between questions, one for the numbers of each row within a question.
+What is left of a limit is shared out in eighths: two for the block at work, two for rows that stay in memory, three for what is kept between
+questions, one for the numbers of each row within a question. While rows are put aside, the first three are one.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ PER_COORDINATE = 12 * 8
 PER_ROW = 3 * 8
 SANITISED = 112
 SANITISED_DENSE = 48
+#: Bytes of an entry of a block at work in a question: as it is read, in floats, and what kernels make of it.
+AT_WORK = 48
+AT_WORK_DENSE = 24
 KEPT = 24
 KEPT_DENSE = 4
 KEPT_PER_ROW = 96
@@ -103,34 +106,43 @@ class Room:
             )
 
     @property
-    def _working(self) -> int:
-        """Bytes of an entry at work."""
-        return SANITISED if self.sparse else SANITISED_DENSE
-
-    @property
     def _fixed(self) -> int:
         """What does not depend on how rows are cut."""
         return self.facts.dimension * PER_COORDINATE + self.facts.n_rows * PER_ROW
 
     @property
     def least(self) -> int:
-        """The smallest limit: the quarter that is at work holds one full row."""
-        return self._fixed + max(LEAST_BLOCKS, 4 * self._working * self.facts.n_features)
+        """The smallest limit: two eighths hold one full row at work."""
+        return self._fixed + max(LEAST_BLOCKS, 4 * AT_WORK * self.facts.n_features)
 
     @property
-    def share(self) -> int:
-        """A quarter of what is left."""
-        return (self.limit - self._fixed) // 4
+    def _eighth(self) -> int:
+        return (self.limit - self._fixed) // 8
 
     @property
     def entries(self) -> int:
         """Entries of a block."""
-        return self.share // self._working
+        return 2 * self._eighth // (AT_WORK if self.sparse else AT_WORK_DENSE)
+
+    @property
+    def piece_entries(self) -> int:
+        """Entries that are clipped at once; what waits to be written takes two eighths beside."""
+        return 4 * self._eighth // (SANITISED if self.sparse else SANITISED_DENSE)
+
+    @property
+    def pinned(self) -> int:
+        """Bytes of rows that stay in memory."""
+        return 2 * self._eighth
+
+    @property
+    def kept(self) -> int:
+        """Bytes that are kept between questions."""
+        return 3 * self._eighth
 
     @property
     def shard_rows(self) -> int:
         """Rows of a part."""
-        return max(1, self.share // KEPT_PER_ROW)
+        return max(1, self._eighth // KEPT_PER_ROW)
 
 
 # ------------------------------------------------------------------------------------------------ what the system tells

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import os
 import struct
+import weakref
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,12 +98,16 @@ class BlockFile:
     table: NDArray[Any]
     places: NDArray[np.int64]
 
+    def __post_init__(self) -> None:
+        weakref.finalize(self, self.file.close)
+
     @classmethod
     def open(cls, file: IO[bytes], path: Path) -> BlockFile:
-        """Check everything but the blocks."""
+        """Check everything but the blocks; the file is closed with the last reference, or at once if it is refused."""
         try:
             return cls._checked(file, path)
         except (ValueError, KeyError, TypeError, OverflowError, struct.error, RecursionError):
+            file.close()
             damaged(path)
 
     @classmethod

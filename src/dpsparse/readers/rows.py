@@ -189,7 +189,11 @@ def open_rows(
     else:
         wanted = Wanted(target, n_features, columns, zero_based)
         aside = tempfile.TemporaryFile(dir=scratch_folder())  # noqa: SIM115
-        write_blocks(files, kind, wanted, aside, tell)
+        try:
+            write_blocks(files, kind, wanted, aside, tell)
+        except BaseException:
+            aside.close()
+            raise
         opened = FileRows((BlockFile.open(aside, files[0]),))
     _refuse_differences(opened, files, n_features)
     return opened

@@ -36,7 +36,7 @@ def forward(block: Block, lattice: Lattice, whole: Vector) -> Vector:
     d = lattice.facts.n_features
     x = block.x if block.sparse else block.x.astype(float, copy=False)
     with np.errstate(all="ignore"):  # a wild iterate of the non-private twins must not warn
-        return np.asarray(x @ whole[:d] + _offset(block, lattice, np.arange(d), whole[:d], whole[d:]))
+        return np.asarray(x @ whole[:d] + _offset(block, lattice, slice(d), whole[:d], whole[d:]))
 
 
 def forward_columns(block: Block, lattice: Lattice, which: Indices, whole: Vector) -> Vector:
@@ -47,7 +47,7 @@ def forward_columns(block: Block, lattice: Lattice, which: Indices, whole: Vecto
         return np.asarray(columns(block, picked) @ head + _offset(block, lattice, picked, head, whole[~features]))
 
 
-def _offset(block: Block, lattice: Lattice, which: Indices, head: Vector, last: Vector) -> float:
+def _offset(block: Block, lattice: Lattice, which: Indices | slice, head: Vector, last: Vector) -> float:
     """What the shift of sparse rows and the intercept column add to every product."""
     shift = float(lattice.shift[which] @ head) if block.sparse and lattice.shifted else 0.0
     return lattice.height * float(last.sum()) - shift
