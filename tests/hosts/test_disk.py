@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -13,11 +14,19 @@ from dpsparse.data import scratch as scratch_module
 from dpsparse.data.block import sanitise
 from dpsparse.data.lattice import Lattice
 from dpsparse.data.scratch import Scratch, SpilledBlock, compact
-from dpsparse.facts import Facts
+from dpsparse.facts import Clip, Facts
 from dpsparse.hosts import DiskHost, MemoryHost, room
 from dpsparse.hosts.room import LEAST_BLOCKS, PER_COORDINATE, PER_ROW, Room
 from dpsparse.losses import Squared
-from dpsparse.oracle import Count
+from dpsparse.oracle import (
+    AbsoluteMeans,
+    Centred,
+    Correlation,
+    Count,
+    Gradient,
+    TypicalEntry,
+    WeightedGradient,
+)
 from dpsparse.privacy import DataError
 
 FACTS = Facts(n_rows=3000, n_features=40, lower=-1.0, upper=1.0, row_norm=1.0, target_bound=3.0, intercept=0.5)
@@ -232,6 +241,49 @@ def test_what_is_no_amount_of_memory_is_refused(given):
 def test_the_system_is_asked_how_much_memory_is_free():
     found = room.free_memory()
     assert found is None or 2**20 < found < 2**50
+
+
+def peak(form, limit):
+    """Most memory that a host takes while rows are put aside and asked about, in parts of its limit."""
+    n, d = 8000, 300
+    rng = np.random.default_rng(0)
+    facts = FACTS.with_(n_rows=n, n_features=d, upper=np.linspace(1, 2, d), lower=-np.ones(d), curvature=1.0)
+    if form == "dense":
+        X = rng.normal(size=(n, d)).astype(np.float32)
+    else:
+        places = np.arange(n * 100) % d  # each column once in a row
+        X = sp.csr_matrix((rng.normal(size=n * 100), places, np.arange(n + 1) * 100), shape=(n, d))
+    y, w = rng.normal(size=n), rng.normal(size=d + 1)
+    model = Centred(np.array([7, 2, 5]), np.zeros(3), np.array([0.7, -1.3, 0.25]), 0.3)
+    questions = [
+        Gradient(w, Clip(0.5)),
+        Gradient(w, Clip(0.5, columns=np.full(d + 1, 0.1))),
+        WeightedGradient(w, np.geomspace(0.1, 3, d + 1), 0.5),
+        AbsoluteMeans(),
+        Correlation(model, 0.6, 0.3),
+        TypicalEntry(0.5, np.geomspace(0.02, 1, 12)),
+    ]
+    tracemalloc.start()
+    try:
+        host = DiskHost(X, y, facts, limit)
+        for question in questions:
+            host.total(question, Squared(), None)
+        return tracemalloc.get_traced_memory()[1] / limit
+    finally:
+        tracemalloc.stop()
+        host.close()
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_a_host_stays_within_its_limit(form, monkeypatch):
+    """Rows in memory would take 24 bytes (sparse) or 4 (dense) for each entry: more than the limit."""
+    limit = 6_000_000
+    monkeypatch.setattr(room, "LEAST_BLOCKS", 0)
+    assert peak(form, limit) <= 1.0
+    # control: constants that are a quarter of what is needed
+    for name in ("AT_WORK", "AT_WORK_DENSE", "SANITISED", "SANITISED_DENSE"):
+        monkeypatch.setattr(room, name, getattr(room, name) // 4)
+    assert peak(form, limit) > 1.0
 
 
 # ------------------------------------------------------------------------------------------------ whole fits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     of_audit,
+    of_disk,
     of_door,
     of_ledger,
     of_local,
@@ -22,6 +23,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_privacy.MUTANTS,
     *of_oracles.MUTANTS,
     *of_rows.MUTANTS,
+    *of_disk.MUTANTS,
     *of_door.MUTANTS,
     *of_statistics.MUTANTS,
     *of_losses.MUTANTS,

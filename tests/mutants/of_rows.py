@@ -25,7 +25,11 @@ MUTANTS = (
             "return list(self.chosen(draw.mask(self.first_row, self.rows)))",
             "return list(self.chosen(draw.mask(0, self.rows)))",
         ),
-        ("absent records are in columns", "x[:, i] = away[:, i] * unit * block.alive", "x[:, i] = away[:, i] * unit"),
+        (
+            "absent records are in columns",
+            "x[:, i] = away[:, i] * self.lattice.unit * alive",
+            "x[:, i] = away[:, i] * self.lattice.unit",
+        ),
     ),
     *changed(
         "data/draws.py",

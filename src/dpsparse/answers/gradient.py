@@ -133,11 +133,10 @@ def room(block: Block, lattice: Lattice, clip: Clip) -> Vector:
     units = lattice.record_units
     entry = units * (min(clip.norm, clip.entry or clip.norm) / clip.norm)
     # stored integers: a row that is not zero has norm at least 1
-    squares = block.squares
-    most = np.minimum(units / np.sqrt(np.maximum(squares, 1.0)), entry / np.maximum(block.largest, 1.0))
+    most = np.minimum(units / np.sqrt(np.maximum(block.squares, 1.0)), entry / np.maximum(block.largest, 1.0))
     if clip.slope is not None:
         most = np.minimum(most, clip.slope / step(lattice, clip))
-    return np.where(squares > 0, most * (1 - 2.0**-40), 0.0)
+    return np.where(block.squares > 0, most * (1 - 2.0**-40), 0.0)
 
 
 def step(lattice: Lattice, clip: Clip) -> float:

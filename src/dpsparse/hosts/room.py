@@ -102,7 +102,7 @@ class Room:
     def __post_init__(self) -> None:
         if self.limit < self.least:
             raise DataError(
-                f"memory_limit is too small for data of this shape. Give at least {-(-self.least // 2**20)}MB, or use fewer features."
+                f"memory_limit is too small for data of this shape. Give at least {-(-self.least // 10**6)}MB, or use fewer features."
             )
 
     @property
