@@ -164,8 +164,8 @@ MUTANTS = (
         ),
         (
             "absent records have squares",
-            "head = block.alive @ function(block.x.astype(float))",
-            "head = np.ones(block.y.size) @ function(block.x.astype(float))",
+            "head += block.alive[piece] @ function(x)",
+            "head += np.ones(x.shape[0]) @ function(x)",
         ),
         (
             "entries of correlations are not clipped",

@@ -30,6 +30,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -148,6 +149,12 @@ class Lattice:
             low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
         bounds = np.maximum(np.abs(high - self.shift), np.abs(low - self.shift))
         return np.asarray(np.r_[bounds, [self.height] * self.facts.free])
+
+    @cached_property
+    def stored(self) -> np.dtype[Any]:
+        """What holds the entries of dense rows: two bytes, unless the clip of row norms can bring an entry far below its bounds."""
+        largest = float(self.integer_bounds.max(initial=0.0))
+        return np.dtype(next((k for k in (np.int16, np.int32) if largest <= np.iinfo(k).max), np.float64))
 
     @cached_property
     def coordinate_bounds(self) -> Vector:
