@@ -87,7 +87,7 @@ def _dense_rows(x: Any, lattice: Lattice) -> tuple[Matrix, Mask]:
     return x.astype(lattice.stored), finite
 
 
-def _compact(x: Vector) -> Vector:
+def _compact(x: Vector) -> Matrix:
     """Floats of a twin without privacy in half the room where they are the same numbers, as those of integers are."""
     short = x.astype(np.float32)
     return short if np.array_equal(short, x) else x
