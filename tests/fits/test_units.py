@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from dpsparse import SparseRegressor
 from dpsparse.data.source import Source
 from dpsparse.facts import Facts
-from dpsparse.fits import in_half_widths
+from dpsparse.fits import Shape, in_half_widths, prepare
 from dpsparse.local import Device, Protocol, Server
 from dpsparse.recipes import DPSLKT, LDPIHT
 from truth import audit
@@ -36,6 +36,16 @@ def test_half_widths_are_from_the_midpoint_of_dense_columns_and_from_zero_elsewh
     np.testing.assert_array_equal(in_half_widths(declared).scale, [0.5, 20.0, 0.5])
     for from_zero in (declared.with_(intercept=0.0), declared.with_(sparse=True)):
         np.testing.assert_array_equal(in_half_widths(from_zero).scale, [1.0, 20.0, 3.0])
+
+
+def test_a_column_that_is_measured_from_zero_has_its_unit_from_zero():
+    """Indicators beside numbers in [-1, 1]: dual averaging leaves both as they are, which others measure from the midpoint."""
+    bound = (np.array([0.0, -1.0, -6.0]), np.array([1.0, 1.0, 0.0]))
+    for recipe, scale in (("dual_averaging", [1.0, 1.0, 6.0]), ("dp_ight", [0.5, 1.0, 3.0])):
+        model = SparseRegressor(feature_bound=bound, target_bound=1.0, recipe=recipe, delta=1e-6, sparsity=1)
+        shown = prepare(model.request(), Shape(n_rows=50, n_features=3)).facts
+        np.testing.assert_array_equal(shown.scale, scale)
+        assert shown.feature_bound == 1.0
 
 
 def test_every_public_number_of_a_column_is_in_its_unit():

@@ -81,11 +81,12 @@ def prepare(request: FitRequest, shape: Shape) -> Prepared:
     shape : Shape
         From `FitRequest.shape` where there is data; otherwise what is asked about.
     """
-    declared, recipe, reason = in_half_widths(request.facts(shape)), request.recipe, ""
+    declared, recipe, reason = request.facts(shape), request.recipe, ""
     refuse_mixing(request.loss, declared.target)
     if recipe.private:
-        recipe, reason = recipe.resolve(declared, per_model(request.budget_for(shape.n_rows)[0], shape.models))
-    facts = recipe.view(declared)
+        one = per_model(request.budget_for(shape.n_rows)[0], shape.models)
+        recipe, reason = recipe.resolve(in_half_widths(declared), one)
+    facts = recipe.view(in_half_widths(declared, absence=recipe.zero_is_absence))
     _check_facts(recipe, facts)
     request.check_accepted(recipe)
     if recipe.private:

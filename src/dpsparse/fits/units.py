@@ -7,7 +7,8 @@ does not depend on the units (law *units*).
 
 The half-width is :math:`h_j = (u_j - l_j)/2` for dense rows with an intercept, which recipes measure from the midpoint, and
 :math:`h_j = \max(|l_j|, |u_j|)` where columns are measured from zero: sparse rows, which a shift would fill, and models without
-an intercept. Where all half-widths are equal, nothing is divided: one bound for all columns is one common unit.
+an intercept. A recipe that takes zero at an end of a column's bounds for absence, and so measures that column from zero
+(`Recipe.zero_is_absence`), has its unit from zero too. Where all half-widths are equal, nothing is divided: one bound for all columns is one common unit.
 
 A declared row norm K speaks of the user's units. Rows in the box :math:`|x_j| \le r_j` with :math:`\|x\| \le K` have
 
@@ -29,8 +30,14 @@ from ..facts import Facts, Vector
 ROUNDING = 1e-9
 
 
-def in_half_widths(facts: Facts) -> Facts:
+def in_half_widths(facts: Facts, *, absence: bool = False) -> Facts:
     """Declared facts in units of the columns' half-widths; as they are where these are all equal.
+
+    Parameters
+    ----------
+    facts : Facts
+    absence : bool
+        Whether columns with zero at an end of their bounds are measured from zero.
 
     Examples
     --------
@@ -43,7 +50,8 @@ def in_half_widths(facts: Facts) -> Facts:
     ones = np.ones(facts.n_features)
     lower, upper = facts.lower * ones, facts.upper * ones
     reach = np.maximum(np.abs(lower), np.abs(upper))
-    half = reach if facts.sparse or not facts.intercept else (upper - lower) / 2
+    ends = (lower == 0) | (upper == 0)
+    half = np.where(facts.sparse or not facts.intercept or absence & ends, reach, (upper - lower) / 2)
     if not half.size or np.ptp(half) <= ROUNDING * half.max():
         return facts
     return facts.with_(
