@@ -322,7 +322,7 @@ MUTANTS = (
         ("the first part's draws are billed", "costs = reduce(Costs.then, known)", "costs = known[0]"),
     ),
     *changed(
-        "fits/run.py",
+        "fits/paid.py",
         FITS,
         ("a fit does not name its run to the ledger", "run_id=request.run_id,", "run_id=None,"),
         (
