@@ -151,9 +151,9 @@ def ledger(tmp_path):
     "broken",
     [
         "statement.versions",
-        "run.draft_fit",
-        "run.ProgressBar",
-        "run.Randomness",
+        "paid.draft_fit",
+        "paid.ProgressBar",
+        "paid.Randomness",
         "prepare.price",
     ],
 )

@@ -14,6 +14,7 @@ from ..losses import Loss, refuse_mixing
 from ..oracle import Solver
 from ..privacy import AssumptionError, Budget, DataError, LedgerError, Noise, Plan
 from ..recipes.base import PrivateRecipe, has_budget, has_none
+from .foreign import check_view, own_plan
 from .local import per_report, refuse_unanswerable
 from .request import FitRequest, Shape
 from .units import in_half_widths
@@ -86,7 +87,9 @@ def prepare(request: FitRequest, shape: Shape) -> Prepared:
     if recipe.private:
         one = per_model(request.budget_for(shape.n_rows)[0], shape.models)
         recipe, reason = recipe.resolve(in_half_widths(declared), one)
-    facts = recipe.view(in_half_widths(declared, absence=recipe.zero_is_absence))
+    scaled = in_half_widths(declared, absence=recipe.zero_is_absence)
+    facts = recipe.view(scaled)
+    check_view(recipe, scaled, facts)
     _check_facts(recipe, facts)
     request.check_accepted(recipe)
     if recipe.private:
@@ -99,6 +102,7 @@ def prepare(request: FitRequest, shape: Shape) -> Prepared:
     assert has_budget(recipe)
     budget, delta = request.budget_for(shape.n_rows)
     solver, plan = _planned(recipe, facts, budget, shape.models)
+    plan = own_plan(recipe, plan)
     refuse_unaccepted(plan, recipe.name, request.accept)
     if request.noise == "exact":
         if any(ask.noise is Noise.LOCAL_GAUSSIAN for ask in plan.asks):
@@ -110,6 +114,15 @@ def prepare(request: FitRequest, shape: Shape) -> Prepared:
     if plan.local and all(ask.noise is Noise.LOCAL for ask in plan.asks):
         delta = 0.0  # pure reports need none, whatever was allowed
     return Prepared(request, facts, recipe, solver, plan, priced, delta, shape.models, reason)
+
+
+def plan_again(prepared: Prepared) -> tuple[Solver, Plan]:
+    """Another solver of the same recipe, and its plan: equal to those of `prepared`, unless they depend on something else."""
+    recipe, facts, request = prepared.recipe, prepared.facts, prepared.request
+    assert has_budget(recipe)
+    solver, plan = _planned(recipe, facts, request.budget_for(facts.n_rows)[0], prepared.models)
+    plan = own_plan(recipe, plan)
+    return solver, plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN) if request.noise == "exact" else plan
 
 
 def per_model(budget: Budget, models: int) -> Budget:

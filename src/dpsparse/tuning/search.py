@@ -21,7 +21,18 @@ from ..data.source import silence
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
 from ..facts import Vector
-from ..fits import Prepared, ProgressBar, Seed, Shape, default_delta, models_of, prepare, warn_if_seeded
+from ..fits import (
+    Prepared,
+    ProgressBar,
+    Seed,
+    Shape,
+    default_delta,
+    models_of,
+    prepare,
+    refuse_rows_brought,
+    rehearse,
+    warn_if_seeded,
+)
 from ..fits.statement import charged_to, draft_search, refusals, state_best
 from ..ledger import Ledger, LedgerArgument, check_ledger, paying, refuse_own_ledger
 from ..mechanisms import Randomness
@@ -273,13 +284,14 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         check_pipeline(self.estimator, strict=True)
         self._check_parts()
         randomness = Randomness(self.random_state)
+        refuse_rows_brought("the search", self.param_distributions, X, y)
         data = Data.read(clone(self.estimator), X, y)
         del X, y
         plan, space = self._planned(data.shape)
         generator = randomness.generator()
         drawn = [space.draw(generator) for _ in range(plan.bill.law.draw(generator))]
         for parameters in drawn:  # refuse before anything is spent; what was drawn does not depend on the data
-            self.prepare_candidate(parameters, plan, data.shape)
+            rehearse(self.prepare_candidate(parameters, plan, data.shape))
         warn_if_seeded(randomness, "search")
         label, loss = "private search" if self.label is None else self.label, data.request.loss
         shared = space.assumptions(self.estimator, data.facts(plan.training_rows))
