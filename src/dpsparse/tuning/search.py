@@ -15,8 +15,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .. import checks
-from ..accounting import Promise
-from ..accounting.random_stopping import SearchBill, calibrate_search, law_of
+from ..accounting import PricedPlan, Promise
+from ..accounting.random_stopping import SearchBill, law_of
 from ..data.source import silence
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
@@ -37,6 +37,7 @@ from ..fits.statement import charged_to, draft_search, refusals, state_best
 from ..ledger import Ledger, LedgerArgument, check_ledger, paying, refuse_own_ledger
 from ..mechanisms import Randomness
 from ..privacy import Budget, PrivacyError
+from .calibration import dearest_plan
 from .plan import SearchPlan
 from .runs import Data, Run, best_run, public_default
 from .scoring import Scoring
@@ -198,24 +199,14 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 candidates=space.size,
             )
 
-        def checked(plan: SearchPlan) -> bool:
-            """Whether every candidate was seen to be Gaussian at its price; refuses one that cannot be planned."""
+        def prices(plan: SearchPlan) -> list[PricedPlan] | None:
+            """Of every candidate, if that can be seen; refuses one that cannot be planned."""
             if space.size is None or space.size > CHECKED:
-                return False
-            prices = [self.prepare_candidate(parameters, plan, shape).priced for parameters in space.all()]
-            return all(priced is not None and priced.mu**2 <= 2 * plan.training_rho for priced in prices)
+                return None
+            found = (self.prepare_candidate(parameters, plan, shape).priced for parameters in space.all())
+            return [priced for priced in found if priced is not None]
 
-        def calibrated(gaussian: bool) -> SearchPlan:
-            return planned(calibrate_search(self.epsilon, delta, law, gaussian=gaussian, adjacency=relation))
-
-        # the exact Gaussian curve makes the Poisson law cheaper, if all candidates may use it at the price it gives
-        plan = calibrated(gaussian=True)
-        if checked(plan):
-            return plan, space
-        careful = calibrated(gaussian=False)
-        if careful.run_rho != plan.run_rho:
-            checked(careful)
-        return careful, space
+        return dearest_plan(self.epsilon, delta, law, relation, planned, prices), space
 
     def _check_parts(self) -> None:
         """Refuse what is not searched, and what is not paid for as it says."""
