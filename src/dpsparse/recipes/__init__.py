@@ -26,6 +26,7 @@ from .registry import ALIASES, REGISTRY, RULES, describe, get, make, names, regi
 from .scsg_ht import SCSGHT, SVRGHT
 from .select_polish import SelectPolish
 from .sgd_ht import SGDHT
+from .tables import Tables
 from .two_stage import TwoStage
 
 #: Every recipe of the package: one line each.
@@ -38,6 +39,7 @@ for _recipe in (
     DualAveraging,
     LazyIHT,
     SelectPolish,
+    Tables,
     TwoStage,
     DPSLKT,
     DPSGD,
@@ -88,6 +90,7 @@ __all__ = [
     "SGDHT",
     "SVRGHT",
     "SelectPolish",
+    "Tables",
     "TwoStage",
     "describe",
     "get",
