@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -59,6 +60,10 @@ class TableRule:
         Steps of the slope, and those before its average.
     guess : float
         Public guess of a length, in parts of the longest.
+    race_columns : int
+        From so many columns on it is asked whether few of them are enough.
+    race_phases : tuple of float
+        Parts of the phases there.
     """
 
     means: float = 0.04
@@ -95,3 +100,9 @@ class TableRule:
     slope_steps: int = 30
     slope_skipped: int = 8
     guess: float = 0.75
+    race_columns: int = 60
+    race_phases: tuple[float, ...] = (0.15, 0.25, 0.60)
+
+    def needed(self, kappa: float) -> float:
+        """Evidence that is needed for many coefficients: more where noise would drown them."""
+        return 4.0 - 2.0 * min(1.0, max(0.0, math.log(kappa) / math.log(3.0)))

@@ -8,7 +8,8 @@ noise outweighs in one sum, and :math:`\kappa = N/(2d)`, which is how far a nois
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +17,9 @@ import numpy as np
 from ..facts import Facts, Vector
 from ..privacy.plan import Ask, Noise, Plan
 from .table_rule import Middle, TableRule
+
+#: Branches of a plan: go on with all columns, or with few.
+DENSE, SPARSE = "many coefficients", "few coefficients"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +78,8 @@ class Schedule:
         Of the loss.
     keep : int or None
         Coefficients that are kept after all phases but the last; None: all.
+    race : bool
+        Whether a sparse model may take over after each phase but the last.
     """
 
     rule: TableRule
@@ -84,9 +90,10 @@ class Schedule:
     centred: bool
     curvature: float
     keep: int | None
+    race: bool = False
 
     @classmethod
-    def of(cls, rule: TableRule, facts: Facts, level: float) -> Schedule:
+    def of(cls, rule: TableRule, facts: Facts, level: float, race: bool = False) -> Schedule:
         """The schedule for these facts."""
         given = facts.sparsity is not None and facts.sparsity < facts.n_features
         return cls(
@@ -98,6 +105,7 @@ class Schedule:
             centred=facts.free == 0 or facts.means is not None,
             curvature=facts.curvature,
             keep=facts.sparsity if given else None,
+            race=race and not given,
         )
 
     # ---------------------------------------------------------------------------------------------- what is asked at all
@@ -126,7 +134,7 @@ class Schedule:
     def whitens(self) -> bool:
         """Whether a Gram matrix of all columns is worth its noise."""
         noise = 2 * self.n_features**1.5 / (self.level * math.sqrt(self.rule.gram))
-        return not self.lean and noise < self.rule.gram_noise
+        return not self.lean and not self.race and noise < self.rule.gram_noise
 
     @property
     def gram(self) -> float:
@@ -151,6 +159,8 @@ class Schedule:
     @property
     def parts(self) -> tuple[float, ...]:
         """Parts of the budget for gradients that the phases take."""
+        if self.race:
+            return self.rule.race_phases
         if self.classes:
             return (1.0,) if self.keep is None else (0.4, 0.6)
         return self.rule.lean_phases if self.lean else self.rule.phases
@@ -229,7 +239,9 @@ class Schedule:
         length = self.level * math.sqrt(share) / (2 * rule.class_clip if self.classes else 2)
         fewest = rule.class_steps if self.classes else rule.steps
         steps = max(fewest, min(rule.most_steps, math.ceil(self.longest * length * self.curvature / rule.stable)))
-        return Phase(number=number, share=share, steps=steps, length=length, limit=2 * rule.stable * steps / self.curvature)
+        return Phase(
+            number=number, share=share, steps=steps, length=length, limit=2 * rule.stable * steps / self.curvature
+        )
 
     def clip_factor(self, n_features: int) -> float:
         """What a quantile of gradients is multiplied with to be a clip: more where noise is small."""
@@ -238,15 +250,29 @@ class Schedule:
 
     # ---------------------------------------------------------------------------------------------- plan
 
-    def plan(self, *, gaussian: Noise, gumbel: Noise) -> Plan:
-        """Everything that is asked, in order."""
+    def plan(self, *, gaussian: Noise, gumbel: Noise, others: Sequence[Plan] = ()) -> Plan:
+        """Everything that is asked, in order; `others` are the plans that may take over after each phase but the last."""
+        stages = self._stages(gaussian, gumbel)
+        if not others:
+            return _ordered([ask for stage in stages for ask in stage])
+        found = _ordered(stages[-1])
+        for stage, other in zip(reversed(stages[:-1]), reversed(others), strict=True):
+            branches = ((DENSE, found), (SPARSE, other.with_share(found.share)))
+            found = replace(_ordered(stage), branches=branches)
+        return found
+
+    def _stages(self, gaussian: Noise, gumbel: Noise) -> list[list[Ask]]:
+        """The asks up to the end of each phase, and in the last stage those after it."""
         asks: list[Ask] = []
+        stages: list[list[Ask]] = []
 
         def choice(name: str, share: float | None = None) -> None:
             asks.append(Ask(name=name, question="Quantile", noise=gumbel, share=share or self.question))
 
-        def total(name: str, question: str, share: float, **more: object) -> None:
-            asks.append(Ask(name=name, question=question, noise=gaussian, share=share, **more))  # type: ignore[arg-type]
+        def total(
+            name: str, question: str, share: float, turns: int = 1, schedule: tuple[float, ...] | None = None
+        ) -> None:
+            asks.append(Ask(name=name, question=question, noise=gaussian, share=share, times=turns, schedule=schedule))
 
         def whiten(name: str, share: float) -> None:
             if share:
@@ -255,7 +281,7 @@ class Schedule:
 
         if self.constant:
             choice("start", 1.0)
-            return Plan(asks=tuple(asks), order=("start",))
+            return [asks]
         if self.free and self.classes:
             total("start", "ResidualMean", self.question)
         elif self.free:
@@ -267,18 +293,26 @@ class Schedule:
         if not self.guesses:
             choice("length")
         for phase in self.phases:
-            if self.keep is not None and phase is self.phases[-1]:
+            last = phase is self.phases[-1]
+            if self.keep is not None and last:
                 whiten("last gram", self.last_gram)
                 if not self.guesses:
                     choice("last length")
             if not self.classes:
                 choice(phase.clip)
-            total(phase.gradient, "FramedGradient", phase.share, times=phase.steps, schedule=phase.weights)
+            total(phase.gradient, "FramedGradient", phase.share, phase.steps, phase.weights)
+            if not last:
+                stages.append(asks)
+                asks = []
         if self.slope:
             choice("spread")
-            total("slope", "FramedGradient", self.slope, times=self.rule.slope_steps)
-        order = tuple(ask.name for ask in asks for _ in range(ask.times))
-        return Plan(asks=tuple(asks), order=order)
+            total("slope", "FramedGradient", self.slope, self.rule.slope_steps)
+        return [*stages, asks]
+
+
+def _ordered(asks: Sequence[Ask]) -> Plan:
+    """A plan of asks in their order."""
+    return Plan(asks=tuple(asks), order=tuple(ask.name for ask in asks for _ in range(ask.times)))
 
 
 def grid(low: float, high: float, points: int, thin: bool) -> Vector:

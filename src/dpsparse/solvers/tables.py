@@ -12,7 +12,7 @@ back to the constant by it; where even a typical length cannot be told, the medi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,9 +32,11 @@ from ..oracle import (
 from ..privacy.budget import Budget
 from ..privacy.plan import Noise, Plan
 from .polish_steps import symmetric
+from .select_polish import SelectAndPolish
 from .table_descent import Descent
+from .table_evidence import Evidence
 from .table_rule import TableRule
-from .table_schedule import Schedule, grid
+from .table_schedule import DENSE, SPARSE, Schedule, grid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,28 +49,45 @@ class TableDescent:
         N: rows times the Gaussian budget, in units of replace-one neighbours; public choices are made for it, never a noise scale.
     rule : TableRule
         Constants.
+    sparse : tuple of SelectAndPolish
+        Who takes over, after the first phase and after the second, if few coefficients are enough; empty: nobody.
     selection_noise, noise : Noise
         What protects a choice, and a sum.
     """
 
     level: float
     rule: TableRule = TableRule()
+    sparse: tuple[SelectAndPolish, ...] = ()
     selection_noise: Noise = Noise.GUMBEL
     noise: Noise = Noise.GAUSSIAN
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """Everything that will be asked."""
-        return Schedule.of(self.rule, facts, self.level).plan(gaussian=self.noise, gumbel=self.selection_noise)
+        others = [runner.plan(facts, budget) for runner in self._runners]
+        return self._schedule(facts).plan(gaussian=self.noise, gumbel=self.selection_noise, others=others)
+
+    def _schedule(self, facts: Facts) -> Schedule:
+        return Schedule.of(self.rule, facts, self.level, race=bool(self.sparse))
+
+    @property
+    def _runners(self) -> list[SelectAndPolish]:
+        return [replace(runner, noise=self.noise, selection_noise=self.selection_noise) for runner in self.sparse]
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the coefficients; everything here is post-processing."""
-        schedule = Schedule.of(self.rule, oracle.facts, self.level)
+        schedule = self._schedule(oracle.facts)
         start = _start(oracle, schedule)
         if schedule.constant:
             return Descent(oracle, schedule, _nothing(oracle.facts), start, path).full()
         descent = _all_columns(oracle, schedule, start, path)
-        for phase in schedule.phases[:-1]:
+        for number, phase in enumerate(schedule.phases[:-1]):
             descent.run(phase)
+            if self.sparse:
+                runner = self._runners[number]
+                if self._few(descent.evidence(runner.sparsity), schedule.kappa, number):
+                    oracle.choose(SPARSE)
+                    return runner.run(oracle, path)
+                oracle.choose(DENSE)
         if schedule.keep is not None:
             descent = _few_columns(descent, schedule.keep)
         descent.run(schedule.phases[-1])
@@ -77,6 +96,12 @@ class TableDescent:
         if path is not None:
             path.add(found, oracle)
         return found
+
+    def _few(self, evidence: Evidence, kappa: float, number: int) -> bool:
+        """Whether few coefficients are enough; after the first phase only if that is clear, or many have little hope."""
+        if number == len(self.sparse) - 1:
+            return evidence.many <= self.rule.needed(kappa)
+        return evidence.many < 1 and (evidence.few > 6 or kappa < 1.5)
 
 
 # ------------------------------------------------------------------------------------------------ start
