@@ -99,6 +99,59 @@ class Clip:
     __hash__ = None  # type: ignore[assignment]
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Frame:
+    r"""Public coordinates of a row, on which a model may be learned: :math:`z = \bigl((x_S - \mu)M/R,\; h\bigr)`.
+
+    Parameters
+    ----------
+    support : array of int
+        S: features, each once.
+    centre : array of the size of `support`
+        :math:`\mu`.
+    matrix : array of shape (size of `support`, m) or None
+        M; None is the identity.
+    length : float
+        R: rows are divided by it.
+    constant : float
+        h: height of a constant coordinate, the last one; 0 for none.
+    """
+
+    support: NDArray[np.intp]
+    centre: Vector
+    matrix: Vector | None = None
+    length: float = 1.0
+    constant: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("support", "centre", "matrix"):  # copies that nobody can change under us
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, np.array(value, dtype=np.intp if name == "support" else float))
+                getattr(self, name).flags.writeable = False
+        size, matrix = self.support.size, self.matrix
+        fits = matrix is None or (matrix.ndim == 2 and matrix.shape[0] == size and bool(np.all(np.isfinite(matrix))))
+        if self.centre.shape != (size,) or not np.all(np.isfinite(self.centre)) or not fits:
+            raise ValueError("a frame needs one finite centre, and one finite row of its matrix, for each feature.")
+        if not (np.isfinite(self.length) and self.length > 0 and np.isfinite(self.constant) and self.constant >= 0):
+            raise ValueError("a frame needs a positive length and a constant that is not negative.")
+
+    @property
+    def free(self) -> int:
+        """1 with a constant coordinate."""
+        return int(self.constant > 0)
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates, with the constant one."""
+        return (self.support.size if self.matrix is None else self.matrix.shape[1]) + self.free
+
+    def features(self, w: Vector) -> Vector:
+        """Coefficients of the features of the support that coefficients of the coordinates come to."""
+        head = w[: self.size - self.free] / self.length
+        return head if self.matrix is None else np.asarray(self.matrix @ head)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """What is public about the targets; the loss says it (`dpsparse.losses.target_of`), and rules ask it instead of the loss's name.

@@ -23,7 +23,7 @@ from dpsparse.data.draws import Draw
 from dpsparse.data.lattice import Lattice
 from dpsparse.data.slopes import slopes
 from dpsparse.data.source import Source
-from dpsparse.facts import Clip, Facts
+from dpsparse.facts import Clip, Facts, Frame
 from dpsparse.hosts import MemoryHost, Total
 from dpsparse.losses import LOSSES, Squared
 from dpsparse.oracle import (
@@ -34,6 +34,8 @@ from dpsparse.oracle import (
     Correlation,
     Count,
     Curvature,
+    Framed,
+    FramedGradient,
     Gradient,
     GradientChange,
     Gram,
@@ -56,6 +58,11 @@ W = RNG.normal(0, 1, D + 1)
 CLIP = Clip(0.5)
 SUPPORT = np.array([7, 2, 5])
 MODEL = Centred(SUPPORT, np.array([0.2, -0.1, 0.0]), np.array([0.7, -1.3, 0.25]), 0.3)
+FRAMES = {
+    "plain": Frame(support=SUPPORT, centre=MODEL.centre, length=0.7, constant=0.3),
+    "turned": Frame(support=SUPPORT, centre=MODEL.centre, matrix=RNG.normal(0, 1, (3, 3)), length=0.7, constant=0.3),
+    "line": Frame(support=np.arange(D), centre=np.linspace(-0.3, 0.3, D), matrix=RNG.normal(0, 1, (D, 1))),
+}
 QUESTIONS: dict[str, Any] = {
     "gradient": Gradient(W, CLIP),
     "gradient of a sparse model": Gradient(np.where(np.arange(D + 1) == 3, 0.7, 0.0), CLIP),
@@ -68,6 +75,12 @@ QUESTIONS: dict[str, Any] = {
     "size": RowSize(np.geomspace(0.1, 3.0, D + 1), 0.7),
     "residual": ResidualMean(MODEL, 0.7),
     "means": ColumnMeans(SUPPORT),
+    "means of short rows": ColumnMeans(SUPPORT, 0.4),
+    **{f"framed {n}": FramedGradient(Framed(f, RNG.normal(0, 1, f.size), 0.2), 0.4) for n, f in FRAMES.items()},
+    **{
+        f"{of} in a frame": Quantile(of, Framed(FRAMES["turned"], W[:4], 0.2), 0.6, np.geomspace(0.05, 5.0, 9))
+        for of in ("rows", "gradients")
+    },
     "gram": Gram(SUPPORT, MODEL.centre, 0.6),
     "curvature": Curvature(MODEL, 0.4, 0.8),
     "centred": CentredGradient(MODEL, 0.4),

@@ -45,6 +45,7 @@ SUMS = {
     "residual": ResidualMean(MODEL, 0.7),
     "residual of nothing": ResidualMean(NOTHING, 0.7),
     "means": ColumnMeans(SUPPORT),
+    "means of short rows": ColumnMeans(SUPPORT, 0.4),
     "gram": Gram(SUPPORT, MODEL.centre, 0.6),
     "curvature": Curvature(MODEL, 0.4, 0.8),
     "gradient": CentredGradient(MODEL, 0.4),
@@ -106,6 +107,7 @@ ONE = Centred(np.array([0]), np.zeros(1), np.zeros(1), 0.0)
 WORST = {
     "residual": (ResidualMean(ONE, 0.5), ([1.0, 0.0], -9.0), ([1.0, 0.0], 9.0)),
     "means": (ColumnMeans(np.array([1, 0])), ([1.0, 0.0], 0.0), ([-1.0, 0.0], 0.0)),
+    "means of short rows": (ColumnMeans(np.array([1, 0]), 0.3), ([1.0, 0.0], 0.0), ([-1.0, 0.0], 0.0)),
     "gradient": (CentredGradient(ONE, 0.5), ([1.0, 0.0], -9.0), ([1.0, 0.0], 9.0)),
     "curvature": (Curvature(ONE, 100.0, 1.0), ([1.0, 0.0], 0.0), ([0.0, 0.0], 0.0)),
     "gram": (Gram(np.array([0, 1]), np.zeros(2), 1.0), ([1.0, 0.0], 0.0), ([0.0, 1.0], 0.0)),
@@ -114,8 +116,8 @@ WORST = {
         ([0.7, -0.7], -9.0),
         ([0.7, -0.7], 9.0),
     ),
-    "targets": (Quantile("targets", NOTHING, 0.5, np.array([-0.5, 0.5])), ([0.0, 0.0], -1.0), ([0.0, 0.0], 1.0)),
-    "slopes": (Quantile("slopes", NOTHING, 0.5, np.array([0.25, 0.75])), ([0.0, 0.0], 0.1), ([0.0, 0.0], 3.0)),
+    "targets": (Quantile("targets", NOTHING, 0.5, np.array([-0.5, 0.5, 1.5])), ([0.0, 0.0], -1.0), ([0.0, 0.0], 1.0)),
+    "slopes": (Quantile("slopes", NOTHING, 0.5, np.array([0.25, 0.75, 5.0])), ([0.0, 0.0], 0.1), ([0.0, 0.0], 3.0)),
     "typical": (TypicalEntry(0.5, EDGES), ([0.9, -0.9], 0.0), ([0.1, -0.1], 0.0)),
 }
 
@@ -175,7 +177,8 @@ def test_sums_add_up_to_the_last_unit_whoever_else_is_there(kind, name):
 def by_definition(question, x, y, loss) -> np.ndarray:
     """The mean in floats, record by record; x as rows are shown."""
     if isinstance(question, ColumnMeans):
-        return x[:, question.support].mean(axis=0)
+        a = x[:, question.support]
+        return (a * np.minimum(1, question.norm / np.linalg.norm(a, axis=1))[:, None]).mean(axis=0)
     if isinstance(question, Gram):
         a = x[:, question.support] - question.centre
         a = a * np.minimum(1, question.norm / np.linalg.norm(a, axis=1))[:, None]
@@ -321,7 +324,7 @@ def test_values_of_zero_do_not_count():
     scores, _ = choice_scores(
         Quantile("rows", ONE, 0.5, np.array([0.15, 0.25, 0.5])), rows, Squared(), Adjacency.REPLACE_ONE
     )
-    assert scores.tolist() == [-1.0, 0.0, -2.0]
+    assert scores.tolist() == [-1.0, 0.0, 0.0]
 
 
 # ------------------------------------------------------------------------------------------------ refusals

@@ -261,6 +261,8 @@ def _refuse_offsets(unit: Costs, budget: float, what: str) -> None:
 
 
 def _renyi_scale(unit: Costs, epsilon: float, delta: float) -> float:
+    unit = unit.gathered()
+
     def holds(r: float) -> bool:
         return renyi_delta(unit.scaled(r).renyi(), epsilon) <= delta
 

@@ -10,7 +10,7 @@ One record's contribution, and how far the sum moves when a record is replaced (
 
 * ``ResidualMean``: :math:`\mathrm{clip}(\phi', \pm R)`, within :math:`[-R, R]`. R: 2R. A: R.
 * ``ColumnMeans``: :math:`x_S`, entries within the bounds :math:`B_j` of their columns and norm within
-  :math:`N = \min(K_2, \|B_S\|)`. R: 2N. A: N.
+  :math:`N = \min(K_2, \|B_S\|, \text{norm})`. R: 2N. A: N.
 * ``CentredGradient``: :math:`c\,a` with :math:`|c| \le C/\|a\|`, norm within C. R: 2C. A: C.
 * ``Curvature``: within :math:`[0, h]`, :math:`h = \beta\,\mathrm{norm}^2/m`, since the second derivative is held within
   :math:`[0,\beta]` and f within [0, 1]. Two numbers in [0, h] differ by at most h. R and A: h.
@@ -37,6 +37,7 @@ from ..data.shard import Shard
 from ..facts import Vector
 from ..losses import Loss
 from ..oracle import CentredGradient, ColumnMeans, Curvature, Gram, ResidualMean
+from ..privacy.errors import PrivacyError
 from .centred import SLACK, away, curvature, held, seen
 from .reach import RELEASE_UNITS, Integers, Measure, Reach, each_once, positive
 from .table import SUMS, Asked, SumRule
@@ -91,7 +92,10 @@ def residuals(question: ResidualMean, shard: Shard, loss: Loss) -> Iterator[Vect
 def means_reach(question: ColumnMeans, lattice: Lattice) -> Reach:
     """Bounds of the columns."""
     bounds = lattice.coordinate_bounds[each_once(question.support, lattice.facts.n_features, "features")]
-    return Reach(min(lattice.norm_bound, float(np.linalg.norm(bounds)) * (1 + 1e-12)), bounds)
+    norm = min(lattice.norm_bound, float(np.linalg.norm(bounds)) * (1 + 1e-12))
+    if not question.norm > 0:
+        raise PrivacyError(f"a bound must be positive, got {question.norm!r}.")
+    return Reach(min(norm, question.norm), np.minimum(bounds, question.norm))
 
 
 def entries(question: ColumnMeans, shard: Shard, loss: Loss) -> Iterator[Vector]:

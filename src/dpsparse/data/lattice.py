@@ -225,14 +225,17 @@ class Lattice:
 
     def rounded(self, w: Vector) -> Iterate:
         """Coefficients on the lattice of iterates; as they are where rows are floats."""
-        if self.exact:
-            return Iterate(w.copy(), 1.0, True)
-        largest = float(np.abs(w).max(initial=0.0))
-        if math.isnan(largest):
-            return Iterate(np.zeros_like(w), 1.0, False)
-        if largest > LARGEST_COEFFICIENT:
-            return self.rounded(np.clip(w, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT))
-        size = self.margin_norm * largest * math.sqrt(np.count_nonzero(w))
-        exponent = max(math.frexp(size)[1] - MARGIN_BITS, -1000)
-        whole = w * math.ldexp(1.0, -exponent)  # exact: a power of two
-        return Iterate(np.rint(whole, out=whole), math.ldexp(1.0, exponent), True)
+        return Iterate(w.copy(), 1.0, True) if self.exact else rounded(w, self.margin_norm)
+
+
+def rounded(w: Vector, norm: float) -> Iterate:
+    """Coefficients as whole numbers whose products with whole rows within `norm` are exact; see *Margins* above."""
+    largest = float(np.abs(w).max(initial=0.0))
+    if math.isnan(largest):
+        return Iterate(np.zeros_like(w), 1.0, False)
+    if largest > LARGEST_COEFFICIENT:
+        return rounded(np.clip(w, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT), norm)
+    size = norm * largest * math.sqrt(np.count_nonzero(w))
+    exponent = max(math.frexp(size)[1] - MARGIN_BITS, -1000)
+    whole = w * math.ldexp(1.0, -exponent)  # exact: a power of two
+    return Iterate(np.rint(whole, out=whole), math.ldexp(1.0, exponent), True)

@@ -17,16 +17,19 @@ from typing import NoReturn
 
 import numpy as np
 
-from ..facts import Clip, Facts, Vector
+from ..facts import Clip, Facts, Frame, Vector
 from ..privacy.errors import DataError
 from .block import Block, Indices, Mask, Matrix, sanitise
 from .draws import Draw
+from .frames import FramedBlock, FrameLattice, framed
 from .kernels import plain
 from .lattice import SHARD_ROWS, Iterate, Lattice
 from .source import Source
 
 #: Margins of rows that are floats drift when they are mended, and are computed afresh after this many times.
 MENDS = 4096
+#: Frames whose rows are kept: those asked for last.
+FRAMES = 2
 #: Coordinates are few if this many times their number are no more than all.
 FEW = 8
 
@@ -65,6 +68,7 @@ class Shard:
         self._margins: tuple[Iterate, list[Vector], int] | None = None
         self._squares: tuple[Vector, list[Vector]] | None = None
         self._columns: tuple[Indices, list[Vector]] | None = None
+        self._frames: list[tuple[Frame, list[FramedBlock]]] = []
 
     @property
     def facts(self) -> Facts:
@@ -146,6 +150,16 @@ class Shard:
                 found.append(x)
             self._columns = memory = (support.copy(), found)
         return memory[1]
+
+    def framed(self, frame: Frame) -> list[FramedBlock]:
+        """All rows in the coordinates of a frame, block by block; those of the last frames are kept, for loops ask every step."""
+        for known, blocks in self._frames:
+            if known is frame:
+                return blocks
+        on = FrameLattice(frame, self.lattice)
+        found = [framed(block, on) for block in self.blocks]
+        self._frames = [*self._frames, (frame, found)][-FRAMES:]
+        return found
 
     def weighted_squares(self, weights: Vector, support: Indices | None) -> list[Vector]:
         """Weighted squared norms of all rows, in units and rounded up; the last ones are kept, for loops ask every step."""

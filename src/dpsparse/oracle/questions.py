@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..facts import Clip, Vector
+from ..facts import Clip, Frame, Vector
 from .scores import Score
 
 Indices = NDArray[np.intp]
@@ -100,6 +100,35 @@ class Centred:
 
 
 @dataclass(frozen=True, eq=False)
+class Framed:
+    r"""A model on the coordinates of a frame: margin :math:`a + \langle z, w\rangle`.
+
+    Parameters
+    ----------
+    frame : Frame
+    w : array
+        One coefficient for each coordinate of the frame.
+    offset : float
+        a.
+    """
+
+    frame: Frame
+    w: Vector
+    offset: float
+
+
+Model = Centred | Framed
+
+
+@dataclass(frozen=True, eq=False)
+class FramedGradient:
+    r"""Mean over rows of slope times z, the row in the model's frame, each held within l2 norm `clip`; noise is alike in all coordinates."""
+
+    model: Framed
+    clip: float
+
+
+@dataclass(frozen=True, eq=False)
 class Correlation:
     """Mean over rows of slope times row, the slope at `model` clipped to `slope`, entries to `entry`; features only.
 
@@ -121,9 +150,10 @@ class ResidualMean:
 
 @dataclass(frozen=True, eq=False)
 class ColumnMeans:
-    """Mean over rows of some features, each once."""
+    """Mean over rows of some features, each once; rows are scaled down to l2 norm `norm` on them where they are longer."""
 
     support: Indices
+    norm: float = float("inf")
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +190,7 @@ class CentredGradient:
     clip: float
 
 
-Polish = Correlation | ResidualMean | ColumnMeans | Gram | Curvature | CentredGradient
+Polish = Correlation | ResidualMean | ColumnMeans | Gram | Curvature | CentredGradient | FramedGradient
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,14 +234,17 @@ class Select:
 
 @dataclass(frozen=True, eq=False)
 class Quantile:
-    r"""The point e of a public grid with about a part q of the rows' values below it, by :math:`-|\#\{v \le e\} - q\,\#\{v\}|`.
+    r"""The cell of a public grid in which a part q of the rows' values is reached, named by its upper end.
+
+    With :math:`T_k = \#\{v \le e_k\} - q\,\#\{v\}` cell k scores :math:`\min(0, T_k, -T_{k-1})`: 0 for the cell of the quantile, and minus the
+    number of values between it and any other. The last cell has no upper end.
 
     Parameters
     ----------
     of : {"slopes", "gradients", "rows", "targets"}
         Values: sizes of slopes, of gradients :math:`|\text{slope}|\,\|x_S-\mu\|` or of rows :math:`\|x_S-\mu\|`, of which only
-        positive ones count; or targets.
-    model : Centred
+        positive ones count; or targets. In a frame :math:`\|z\|` takes the place of :math:`\|x_S-\mu\|`.
+    model : Centred or Framed
     part : float
         q.
     grid : array
@@ -219,7 +252,7 @@ class Quantile:
     """
 
     of: str
-    model: Centred
+    model: Model
     part: float
     grid: Vector
 

@@ -26,6 +26,7 @@ from .registry import ALIASES, REGISTRY, RULES, describe, get, make, names, regi
 from .scsg_ht import SCSGHT, SVRGHT
 from .select_polish import SelectPolish
 from .sgd_ht import SGDHT
+from .tables import Tables
 from .two_stage import TwoStage
 
 #: Every recipe of the package: one line each.
@@ -38,6 +39,7 @@ OWN: tuple[type[Recipe], ...] = (
     DualAveraging,
     LazyIHT,
     SelectPolish,
+    Tables,
     TwoStage,
     DPSLKT,
     DPSGD,
@@ -99,6 +101,7 @@ __all__ = [
     "SGDHT",
     "SVRGHT",
     "SelectPolish",
+    "Tables",
     "TwoStage",
     "describe",
     "get",
