@@ -8,6 +8,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+import numpy as np
+
 from ..data.source import silence
 from ..facts import Vector
 from ..ledger import Payment, paying
@@ -38,15 +40,18 @@ class Fitted:
     Attributes
     ----------
     models : tuple of (coefficients, intercept)
-        One pair for each model, in the units of the user; without the centre of the target.
+        One pair for each model, or for each class, in the units of the user; without the centre of the target.
     statement : Statement
     paths : tuple of Path
         Released iterates of each model; empty unless they were kept.
+    joint : bool
+        Whether all classes are one model, whose margins give probabilities together.
     """
 
     models: tuple[tuple[Vector, float], ...]
     statement: Statement
     paths: tuple[Path, ...] = ()
+    joint: bool = False
 
 
 _opener: ContextVar[OpenOracle] = ContextVar("dpsparse_open_oracle", default=open_oracle)
@@ -155,6 +160,7 @@ def run(
     models: list[tuple[Vector, float]] = []
     answers: list[Answer] = []
     paths: list[Path] = []
+    joint = False
     for y in targets:
         opened = opener(prepared, X, y, randomness, payment, watcher)
         path = Path() if prepared.request.keep_path else None
@@ -164,9 +170,10 @@ def run(
                 f"the solver left priced asks unused: {opened.oracle.unused}. A plan must ask for what it prices."
             )
         answers.extend(opened.oracle.receipts)
-        models.append(coefficients_of(w, opened.shift, opened.height))
+        joint = w.ndim > 1
+        models.extend(coefficients_of(one, opened.shift, opened.height) for one in np.atleast_2d(w.T))
         paths.extend([] if path is None else [path])
-    return Fitted(tuple(models), complete(draft, answers, payment), tuple(paths))
+    return Fitted(tuple(models), complete(draft, answers, payment), tuple(paths), joint)
 
 
 def coefficients_of(w: Vector, shift: Vector, height: float) -> tuple[Vector, float]:

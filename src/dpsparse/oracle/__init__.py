@@ -9,6 +9,7 @@ returns something that may be published. Nothing here assumes where the rows are
 from .protocol import Oracle, Path, Solver, Terms, Told
 from .questions import (
     AbsoluteMeans,
+    BucketEnergies,
     Centred,
     CentredGradient,
     Choice,
@@ -20,6 +21,7 @@ from .questions import (
     GradientChange,
     Gram,
     Indices,
+    JointGradient,
     Labels,
     Minimum,
     PerturbedMinimum,
@@ -43,6 +45,7 @@ from .scores import Greedy, Magnitude, Score, Vertex
 
 __all__ = [
     "AbsoluteMeans",
+    "BucketEnergies",
     "Centred",
     "CentredGradient",
     "Choice",
@@ -55,6 +58,7 @@ __all__ = [
     "Gram",
     "Greedy",
     "Indices",
+    "JointGradient",
     "Labels",
     "Magnitude",
     "Minimum",

@@ -24,12 +24,15 @@ class Recipe(ABC):
         Kinds of penalty that it can take.
     needs : tuple of str
         Assumptions that the user must accept by name.
+    joint : bool
+        Whether it makes one model of many classes (``facts.target.joint``); otherwise each class has a model against the rest.
     """
 
     name: ClassVar[str]
     private: ClassVar[bool]
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
     needs: ClassVar[tuple[str, ...]] = ()
+    joint: ClassVar[bool] = False
 
     def resolve(self, facts: Facts, budget: Budget) -> tuple[Recipe, str]:
         """The recipe that runs, and the reason in words where it is another one. Facts are those that were declared."""

@@ -32,7 +32,7 @@ ColumnSum = Callable[[Block, Lattice], Sums]
 
 
 def forward(block: Block, lattice: Lattice, whole: Vector) -> Vector:
-    """Products of all rows with coefficients, in units."""
+    """Products of all rows with coefficients, in units; with each column of a matrix of them."""
     d = lattice.facts.n_features
     x = block.x if block.sparse else block.x.astype(float, copy=False)
     with np.errstate(all="ignore"):  # a wild iterate of the non-private twins must not warn
@@ -47,10 +47,10 @@ def forward_columns(block: Block, lattice: Lattice, which: Indices, whole: Vecto
         return np.asarray(columns(block, picked) @ head + _offset(block, lattice, picked, head, whole[~features]))
 
 
-def _offset(block: Block, lattice: Lattice, which: Indices, head: Vector, last: Vector) -> float:
+def _offset(block: Block, lattice: Lattice, which: Indices, head: Vector, last: Vector) -> Vector:
     """What the shift of sparse rows and the intercept column add to every product."""
-    shift = float(lattice.shift[which] @ head) if block.sparse and lattice.shifted else 0.0
-    return lattice.height * float(last.sum()) - shift
+    shift = lattice.shift[which] @ head if block.sparse and lattice.shifted else 0.0
+    return np.asarray(lattice.height * last.sum(axis=0) - shift)
 
 
 def columns(block: Block, which: Indices) -> Any:
@@ -73,7 +73,10 @@ def shifted_columns(block: Block, lattice: Lattice, which: Indices) -> Vector:
 
 
 def scatter(block: Block, lattice: Lattice, factor: Vector, support: Indices | None = None) -> Sums:
-    """Sum of factor times row, in units; only the coordinates of `support`, if given."""
+    """Sum of factor times row, in units; only the coordinates of `support`, if given.
+
+    Of a matrix of factors each column is one vector of them, and one column of the answer.
+    """
     if block.sparse and lattice.shifted and not lattice.exact:
         raw = 2.0 * float(lattice.integer_bounds.max(initial=0.0)) + 1.0
         if float(np.abs(factor).max(initial=0.0)) * raw * block.y.size >= 2.0**53:
@@ -91,19 +94,20 @@ def real_scatter(block: Block, lattice: Lattice, factor: Vector, support: Indice
 
 def _scatter(block: Block, lattice: Lattice, factor: Vector, support: Indices | None, kind: Any) -> Sums:
     d = lattice.facts.n_features
-    summed = float(factor.sum())
+    summed = factor.sum(axis=0)
     shift = lattice.shift if block.sparse and lattice.shifted else None
     if support is None:
         x = block.x if block.sparse else block.x.astype(float, copy=False)
         head = np.asarray(x.T @ factor).astype(kind)
         if shift is not None:
-            head = head - (shift * summed).astype(kind)
-        return np.asarray(np.r_[head, np.full(lattice.facts.free, lattice.height * summed).astype(kind)])
-    total = np.full(support.size, lattice.height * summed).astype(kind)
+            head = head - np.multiply.outer(shift, summed).astype(kind)
+        last = np.multiply.outer(np.full(lattice.facts.free, lattice.height), summed).astype(kind)
+        return np.asarray(np.concatenate([head, last]))
+    total = np.multiply.outer(np.full(support.size, lattice.height), summed).astype(kind)
     features = support < d
     picked = support[features]
     head = np.asarray(columns(block, picked).T @ factor).astype(kind)
-    total[features] = head if shift is None else head - (shift[picked] * summed).astype(kind)
+    total[features] = head if shift is None else head - np.multiply.outer(shift[picked], summed).astype(kind)
     return total
 
 
