@@ -11,8 +11,8 @@ MUTANTS = (
     *changed(
         "mechanisms/gaussian.py",
         LATTICE,
-        ("half of the Gaussian scale", "np.rint(noise * scale)", "np.rint(noise * scale / 2)"),
-        ("Gaussian noise off the lattice", "np.rint(noise * scale)", "noise * scale"),
+        ("half of the Gaussian scale", "noise *= scale", "noise *= scale / 2"),
+        ("Gaussian noise off the lattice", "    np.rint(noise, out=noise)\n", ""),
         ("floats get lattice noise", 'if total.dtype.kind != "i":', "if False:"),
         ("one Gaussian draw for all coordinates", ".standard_normal(total.shape)", ".standard_normal()"),
     ),

@@ -396,4 +396,44 @@ MUTANTS = (
             "SUMS[WeightedGradient] = SumRule(weighted_measure, weighted_part, weighted_exact, sampled=True)",
         ),
     ),
+    *changed(
+        "answers/joint.py",
+        "oracles/test_joint.py",
+        (
+            "half of the norm of a joint gradient",
+            "reach = Reach(question.norm, np.full(",
+            "reach = Reach(0.5 * question.norm, np.full(",
+        ),
+        (
+            "joint gradients are clipped at twice their norm",
+            "room = norm * SLACK / (",
+            "room = 2 * norm * SLACK / (",
+        ),
+        (
+            "the slopes of classes are clipped one by one",
+            "return np.asarray(largest * np.sqrt(squares))",
+            "return np.asarray(largest)",
+        ),
+        (
+            "models with other numbers of coefficients are answered",
+            "if w.ndim != 2 or w.shape[0] != lattice.facts.dimension or",
+            "if w.ndim != 2 or",
+        ),
+    ),
+    *changed(
+        "answers/energies.py",
+        "oracles/test_joint.py",
+        (
+            "half of a row's energy",
+            "return Measure(Reach(most, each, pair_norm=math.sqrt(2) * most, pair_entry=each)",
+            "return Measure(Reach(most / 2, each, pair_norm=most / math.sqrt(2), pair_entry=each)",
+        ),
+        (
+            "two rows of energies move like one",
+            "pair_norm=math.sqrt(2) * most",
+            "pair_norm=most",
+        ),
+        ("buckets beyond their number are counted", "buckets.max() < count", "buckets.max() < 2 * count"),
+        ("absent records have energy", "lattice.unit**2 * block.alive", "lattice.unit**2"),
+    ),
 )

@@ -56,7 +56,7 @@ MUTANTS = (
         ROWS,
         (
             "records that count as absent have a gradient",
-            "posinf=limit, neginf=-limit) * block.alive)",
+            "posinf=limit, neginf=-limit) * alive)",
             "posinf=limit, neginf=-limit))",
         ),
     ),

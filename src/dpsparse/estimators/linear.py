@@ -148,7 +148,9 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
         shape = request.shape(*source.shape, sparse=source.sparse, models=targets.models)
         prepared = prepare(request, shape)
         notes = warn_if_hopeless(prepared, shape, stacklevel=4)
-        return self.keep(fit(prepared, source, targets.vectors, targets.assumptions, notes), targets.classes)
+        return self.keep(
+            fit(prepared, source, targets.vectors(prepared.models), targets.assumptions, notes), targets.classes
+        )
 
     def _keep_shared(self, fitted: Fitted) -> None:
         self.statement_ = fitted.statement

@@ -39,15 +39,18 @@ class Fitted:
     Attributes
     ----------
     models : tuple of (coefficients, intercept)
-        One pair for each model, in the units of the user; without the centre of the target.
+        One pair for each model, or for each class, in the units of the user; without the centre of the target.
     statement : Statement
     paths : tuple of Path
         Released iterates of each model; empty unless they were kept.
+    joint : bool
+        Whether all classes are one model, whose margins give probabilities together.
     """
 
     models: tuple[tuple[Vector, float], ...]
     statement: Statement
     paths: tuple[Path, ...] = ()
+    joint: bool = False
 
 
 _opener: ContextVar[OpenOracle] = ContextVar("dpsparse_open_oracle", default=open_oracle)
@@ -102,6 +105,7 @@ def run(
     models: list[tuple[Vector, float]] = []
     answers: list[Answer] = []
     paths: list[Path] = []
+    joint = False
     for y in targets:
         opened = opener(prepared, X, y, randomness, payment, watcher)
         path = Path() if prepared.request.keep_path else None
@@ -111,9 +115,11 @@ def run(
                 f"the solver left priced asks unused: {opened.oracle.unused}. A plan must ask for what it prices."
             )
         answers.extend(opened.oracle.receipts)
-        models.append(coefficients_of(w, opened.shift, opened.height, prepared.facts.scale))
-        paths.extend([] if path is None else [path.in_units(prepared.facts.scale)])
-    return Fitted(tuple(models), complete(draft, answers, payment), tuple(paths))
+        joint = w.ndim > 1
+        scale = prepared.facts.scale
+        models.extend(coefficients_of(one, opened.shift, opened.height, scale) for one in np.atleast_2d(w.T))
+        paths.extend([] if path is None else [path.in_units(scale)])
+    return Fitted(tuple(models), complete(draft, answers, payment), tuple(paths), joint)
 
 
 def _solved(prepared: Prepared, oracle: Oracle, path: Path | None) -> Vector:

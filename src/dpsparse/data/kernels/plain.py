@@ -49,16 +49,16 @@ def dense_pieces(x: NDArray[Any]) -> Iterator[tuple[slice, Vector]]:
 
 
 def forward(block: Block, lattice: Lattice, whole: Vector) -> Vector:
-    """Products of all rows with coefficients, in units."""
+    """Products of all rows with coefficients, in units; with each column of a matrix of them."""
     d = lattice.facts.n_features
     offset = _offset(block, lattice, np.arange(d), whole[:d], whole[d:])
     with np.errstate(all="ignore"):  # a wild iterate of the non-private twins must not warn
         if block.sparse:
             return np.asarray(block.x @ whole[:d] + offset)
-        out = np.empty(block.y.size)
+        out = np.empty((block.y.size, *whole.shape[1:]))
         for piece, x in dense_pieces(block.x):
             np.dot(x, whole[:d], out=out[piece])
-        return out + offset
+        return np.asarray(out + offset)
 
 
 def forward_columns(block: Block, lattice: Lattice, which: Indices, whole: Vector) -> Vector:
@@ -69,10 +69,10 @@ def forward_columns(block: Block, lattice: Lattice, which: Indices, whole: Vecto
         return np.asarray(columns(block, picked) @ head + _offset(block, lattice, picked, head, whole[~features]))
 
 
-def _offset(block: Block, lattice: Lattice, which: Indices, head: Vector, last: Vector) -> float:
+def _offset(block: Block, lattice: Lattice, which: Indices, head: Vector, last: Vector) -> Vector:
     """What the shift of sparse rows and the intercept column add to every product."""
-    shift = float(lattice.shift[which] @ head) if block.sparse and lattice.shifted else 0.0
-    return lattice.height * float(last.sum()) - shift
+    shift = lattice.shift[which] @ head if block.sparse and lattice.shifted else 0.0
+    return np.asarray(lattice.height * last.sum(axis=0) - shift)
 
 
 def columns(block: Block, which: Indices) -> Any:
@@ -95,7 +95,10 @@ def shifted_columns(block: Block, lattice: Lattice, which: Indices) -> Vector:
 
 
 def scatter(block: Block, lattice: Lattice, factor: Vector, support: Indices | None = None) -> Sums:
-    """Sum of factor times row, in units; only the coordinates of `support`, if given."""
+    """Sum of factor times row, in units; only the coordinates of `support`, if given.
+
+    Of a matrix of factors each column is one vector of them, and one column of the answer.
+    """
     if block.sparse and lattice.shifted and not lattice.exact:
         raw = 2.0 * float(lattice.integer_bounds.max(initial=0.0)) + 1.0
         if float(np.abs(factor).max(initial=0.0)) * raw * block.y.size >= 2.0**53:
@@ -113,26 +116,27 @@ def real_scatter(block: Block, lattice: Lattice, factor: Vector, support: Indice
 
 def _scatter(block: Block, lattice: Lattice, factor: Vector, support: Indices | None, kind: Any) -> Sums:
     d = lattice.facts.n_features
-    summed = float(factor.sum())
+    summed = factor.sum(axis=0)
     shift = lattice.shift if block.sparse and lattice.shifted else None
     if support is None:
-        head = (np.asarray(block.x.T @ factor) if block.sparse else _dense_scatter(block.x, factor)).astype(kind)
+        head = np.asarray(block.x.T @ factor if block.sparse else _dense_scatter(block.x, factor)).astype(kind)
         if shift is not None:
-            head = head - (shift * summed).astype(kind)
-        return np.asarray(np.r_[head, np.full(lattice.facts.free, lattice.height * summed).astype(kind)])
-    total = np.full(support.size, lattice.height * summed).astype(kind)
+            head = head - np.multiply.outer(shift, summed).astype(kind)
+        last = np.multiply.outer(np.full(lattice.facts.free, lattice.height), summed).astype(kind)
+        return np.asarray(np.concatenate([head, last]))
+    total = np.multiply.outer(np.full(support.size, lattice.height), summed).astype(kind)
     features = support < d
     picked = support[features]
     head = np.asarray(columns(block, picked).T @ factor).astype(kind)
-    total[features] = head if shift is None else head - (shift[picked] * summed).astype(kind)
+    total[features] = head if shift is None else head - np.multiply.outer(shift[picked], summed).astype(kind)
     return total
 
 
 def _dense_scatter(x: NDArray[Any], factor: Vector) -> Vector:
     """Sum of factor times row over dense rows."""
-    total = np.zeros(x.shape[1])
+    total = np.zeros((x.shape[1], *factor.shape[1:]))
     for piece, rows in dense_pieces(x):
-        total += factor[piece] @ rows
+        total += rows.T @ factor[piece]
     return total
 
 
