@@ -18,6 +18,8 @@ from .base import PrivateRecipe
 from .rules.averaging import INTERCEPT, averaging, check_loop, intercept_weight, low_intercept, typical_slope
 from .rules.views import centre
 
+#: Sparse columns are not weighted where their means count from more than this part of a row's bound on: nearly all would drown in noise.
+DROWNED = 0.01
 #: Part of the budget for one number, a mean length of rows or the balance of classes, or for the energies of a few buckets.
 SIZE = 0.005
 
@@ -114,6 +116,8 @@ class DualAveraging(PrivateRecipe):
         d = facts.n_features
         few = facts.sparsity is not None and facts.sparsity < d / 4
         columns = weighting(facts, budget, rule) if self.weights == "private" else None
+        if columns is not None and columns.followed and columns.floor > DROWNED * facts.row_bound:
+            columns = None
         left = 1.0 - (0.0 if columns is None else columns.share + columns.size_share + columns.balance_share)
         second = self.refit * left - SIZE if few else 0.0
         two = second > 0
@@ -162,6 +166,7 @@ class Constants:
     fill: float = 0.8
     means: float = 0.06
     power: float = 0.5
+    followed: bool = False
     least_steps: int = 100
     spread: float = 1.0
 
@@ -175,7 +180,8 @@ class Constants:
             if facts.sparse:
                 return replace(many, margin_noise=1.0, power=0.25, least_steps=40, spread=6.0)
             return replace(many, margin_noise=1.2, threshold=0.0)
-        return cls() if facts.target.classes else cls(margin_noise=0.9, fill=1.0)
+        found = cls() if facts.target.classes else cls(margin_noise=0.9, fill=1.0)
+        return replace(found, means=0.05, power=0.45, followed=True) if facts.sparse else found
 
     def clip(self, *, weighted: bool, again: bool) -> float:
         """Part of the largest slope at which the first loop clips."""
@@ -195,6 +201,7 @@ def weighting(facts: Facts, budget: Budget, rule: Constants) -> Weighting:
         least=least_size(facts, budget, 0.02),
         fill=rule.fill,
         power=rule.power,
+        followed=rule.followed,
         balance_share=SIZE if facts.target.classes and facts.free and not facts.target.joint else 0.0,
     )
 

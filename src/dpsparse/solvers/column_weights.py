@@ -193,7 +193,8 @@ def posterior(ratios: Vector, errors: Vector, means: Vector, scatter: Vector) ->
     1.0
     """
     law = np.exp(np.outer(KAPPAS, np.log(means / means.min())))
-    floor = errors**2 + np.finfo(float).tiny
+    unit = max(float(np.abs(ratios).max()), float(errors.max())) or 1.0
+    ratios, floor = ratios / unit, (errors / unit) ** 2 + 1e-12
     spread = floor
     scale = np.zeros(KAPPAS.size)
     for _ in range(4):

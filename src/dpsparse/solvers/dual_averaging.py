@@ -192,9 +192,8 @@ class DualAveraging:
             if evidence is not None:
                 self._follow(evidence, turn, float(np.sum(loop.sizes[:turn])) / loop.length, classes, weights)
             question = kind(w, weights.copy(), loop.clip, everywhere)
-            g = np.asarray(oracle.answer(question, ask)).reshape(first.shape)
+            g = np.asarray(oracle.answer(question, ask)).reshape(first.shape) / _column(weights, first)
             deviation = oracle.deviation(question, ask, turn)
-            g /= _column(weights, g)
             if classes > 1:
                 g -= (g @ np.full(classes, 1 / classes))[:, None]
             if evidence is not None:
