@@ -334,6 +334,11 @@ MUTANTS = (
             "return 1.0 if relation is Adjacency.REPLACE_ONE else 1 * max(",
         ),
         (
+            "a record counts twice in the scores of a quantile",
+            "-LARGEST) / PARTS for below, above",
+            "-LARGEST) * 2 / PARTS for below, above",
+        ),
+        (
             "half of the range of bins",
             "return 2.0 if relation is Adjacency.REPLACE_ONE else 1.0",
             "return 1.0",
