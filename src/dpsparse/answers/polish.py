@@ -90,12 +90,12 @@ def residuals(question: ResidualMean, shard: Shard, loss: Loss) -> Iterator[Vect
 
 
 def means_reach(question: ColumnMeans, lattice: Lattice) -> Reach:
-    """Bounds of the columns."""
+    """Bounds of the columns; at least one unit of the rows, since columns far narrower than others have no whole units at all."""
     bounds = lattice.coordinate_bounds[each_once(question.support, lattice.facts.n_features, "features")]
     norm = min(lattice.norm_bound, float(np.linalg.norm(bounds)) * (1 + 1e-12))
     if not question.norm > 0:
         raise PrivacyError(f"a bound must be positive, got {question.norm!r}.")
-    return Reach(min(norm, question.norm), np.minimum(bounds, question.norm))
+    return Reach(min(max(norm, lattice.unit), question.norm), np.minimum(bounds, question.norm))
 
 
 def entries(question: ColumnMeans, shard: Shard, loss: Loss) -> Iterator[Vector]:

@@ -13,12 +13,13 @@ from ..accounting import PricedPlan
 from ..accounting.random_stopping import RANDOM_STOPPING, SearchBill
 from ..data.missing import NOT_COVERED
 from ..ledger import Payment
-from ..losses import Loss
+from ..losses import Loss, foreign
 from ..privacy import Answer, AskRecord, Plan, Statement
 from ..privacy.attacker import weaknesses
 from ..privacy.participation import PUBLIC_FEATURES
 from ..privacy.statement import SEEDED, records
 from ..privacy.versions import versions
+from ..recipes import shipped
 from .local import sharing, unit_of
 from .prepare import Prepared
 
@@ -60,7 +61,7 @@ def draft_fit(
     proven = priced is not None and not prepared.plan.unproven
     exact = (EXACT,) if priced is not None and prepared.delta == 0 and not prepared.plan.local else ()
     caveats = list(plan_caveats(prepared.plan))
-    assumed = [*assumptions, *recipe.assumptions(facts), *refusals(prepared.request.on_missing)]
+    assumed = [*assumptions, *recipe.assumptions(facts), *of_others(prepared), *refusals(prepared.request.on_missing)]
     adjacency = "replace-one-label" if prepared.plan.labels_only else str(prepared.request.adjacency)
     if priced is None:
         caveats.append("no privacy: this is a baseline for comparison, and its result must not be released")
@@ -88,6 +89,23 @@ def draft_fit(
         versions=versions(),
     )
     return draft if priced is None else _weigh(draft)
+
+
+def of_others(prepared: Prepared) -> tuple[str, ...]:
+    """What a private fit rests on that is not of this package: it was tested on made-up rows."""
+    tested = "was tested on made-up rows, and is not proven"
+    found = []
+    if prepared.recipe.private and not shipped(prepared.recipe):
+        kind = type(prepared.recipe)
+        found.append(
+            f"the recipe {prepared.recipe.name!r} ({kind.__module__}.{kind.__qualname__}) is not one of dpsparse: that its model is made "
+            f"of noisy answers alone {tested}"
+        )
+    if prepared.recipe.private and foreign(prepared.loss):
+        found.append(
+            f"the loss {prepared.loss.name!r} is not one of dpsparse: that it treats every row by itself {tested}"
+        )
+    return tuple(found)
 
 
 def refusals(on_missing: str) -> tuple[str, ...]:
