@@ -27,6 +27,7 @@ from ..ops import hard_threshold, project_ball
 from ..oracle import Magnitude, Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, EveryRow, Noise, Participation, Plan
+from .steps import Pace, answer_spread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,9 @@ class IHT:
         Take `step_sizes` only at the start, and then 1 over the curvature that the answers show:
         :math:`\langle\Delta g, \Delta w\rangle / \|\Delta w\|^2`, never forgetting more than a tenth of the largest
         one a step. For exact answers; noise would swamp the differences.
+    pace : Pace or None
+        Step lengths from released answers; `step_sizes` then say how much of the path each turn pays for. None: one step of
+        its size for each turn.
     schedule : tuple of float or None
         Relative budget of each turn; None: all alike.
     ridge : float
@@ -64,6 +68,7 @@ class IHT:
     clip: Clip
     schedule: tuple[float, ...] | None = None
     secant: bool = False
+    pace: Pace | None = None
     ridge: float = 0.0
     radius: float | None = None
     intercept_step: float = float("inf")
@@ -92,8 +97,19 @@ class IHT:
         w = oracle.facts.first()
         before: tuple[Vector, Vector] | None = None
         curvature = 0.0
-        for turn, step in enumerate(self.step_sizes):
-            g = oracle.gradient(w, clip=self.clip) + self.ridge * without_intercept(w, free)
+        stride = None if self.pace is None else self.pace.start(len(self.step_sizes))
+        turn = thresholds = 0
+
+        def ask(at: Vector, turn: int) -> Vector:
+            return oracle.gradient(at, clip=self.clip) + self.ridge * without_intercept(at, free)
+
+        while turn < len(self.step_sizes):
+            step = self.step_sizes[turn]
+            if stride is not None:
+                w, g, step = stride.walk(w, ask, answer_spread(oracle, "gradient", self.clip, self.rows), step)
+                turn = len(self.step_sizes) - stride.left
+            else:
+                g, turn = ask(w, turn), turn + 1
             if self.secant and before is not None:
                 moved = w - before[0]
                 length = float(moved @ moved)
@@ -105,8 +121,9 @@ class IHT:
                 hard_threshold(w - step_sizes(step, w.size, free, self.intercept_step) * g, self.sparsity, free),
                 self.radius,
             )
+            thresholds += 1
             if path is not None:
-                path.add(w, oracle, thresholds=turn + 1)
+                path.add(w, oracle, thresholds)
         return w
 
 
