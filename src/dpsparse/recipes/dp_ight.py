@@ -11,10 +11,14 @@ import numpy as np
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers import IHT, PeeledIHT
+from ..solvers.steps import Pace
 from .base import PrivateRecipe
 from .rules.fields import positive, whole
 from .rules.sparsity import default_sparsity
 from .rules.walks import Walk
+
+#: Gradients on the selected coordinates that peeling asks for after each selection.
+VALUES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +185,7 @@ class DPIGHT(PrivateRecipe):
         peel = self.mechanism == "peel"
         if self.mechanism == "auto":
             s = min(self.sparsity or facts.sparsity or default_sparsity(facts, budget, peel=True), facts.cap)
-            peel = ratio > math.sqrt(s * log_d)
+            peel = ratio > math.sqrt(s * log_d) and s < facts.n_features / 4
         s = min(self.sparsity or facts.sparsity or default_sparsity(facts, budget, peel=peel), facts.cap)
         if not peel:
             return self._dense(facts, budget, s)
@@ -204,6 +208,8 @@ class DPIGHT(PrivateRecipe):
             sparsity=s,
             step_sizes=tuple(float(v) for v in sizes),
             schedule=tuple(float(v) for v in ramp),
+            values=VALUES if self.step_size is None else 1,
+            pace=Pace(float(sizes[0])) if self.step_size is None else None,
             ridge=facts.penalty.l2,
             radius=self.radius,
             intercept_step=intercept_step(facts),

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..facts import Clip, Facts, Vector
 from ..ops import hard_threshold
-from ..oracle import Gradient, Oracle
+from ..oracle import Gradient, Indices, Oracle
 from ..privacy.plan import Participation, PoissonRows
 
 
@@ -72,16 +72,29 @@ class Stride:
         self._turns = turns
         self._pace = pace
         self._before: tuple[Vector, Vector, float] | None = None
+        self._support: slice | Indices = slice(None)
         self._last = math.inf
         self._possible = math.inf
 
+    def rest(self, turns: int) -> None:
+        """Go on with so many more turns on other coordinates: what was proven is kept, the last answers say nothing about them."""
+        self.left = self._turns = turns
+        self._before = None
+
     def walk(
-        self, w: Vector, ask: Callable[[Vector, int], Vector], deviation: float, piece: float
+        self,
+        w: Vector,
+        ask: Callable[[Vector, int], Vector],
+        deviation: float,
+        piece: float,
+        support: Indices | None = None,
     ) -> tuple[Vector, Vector, float]:
         """Where the gradient is taken (`w`, or nearer to the last point), the mean of its answers there, and the step from there.
 
-        `ask` answers at a point for a turn, with noise of this `deviation`; every turn pays for a `piece` of the path.
+        `ask` answers at a point for a turn, with noise of this `deviation`, on all coordinates or on those of `support`; every turn
+        pays for a `piece` of the path.
         """
+        self._support = slice(None) if support is None else support
         first, self.left = ask(w, self._turns - self.left), self.left - 1
         while self.left and (nearer := self._nearer(w, first, deviation)) is not None:
             w = nearer
@@ -118,7 +131,7 @@ class Stride:
         """Learn from the last point and this one; returns the curvature that they prove."""
         assert self._before is not None
         there, told, spread = self._before
-        moved = w - there
+        moved = (w - there)[self._support]
         return self.see(g - told, moved, DOUBT * math.hypot(deviation, spread) + spread * chosen_noise(moved))
 
     def _nearer(self, w: Vector, g: Vector, deviation: float) -> Vector | None:
@@ -129,8 +142,8 @@ class Stride:
         if self._before is None:
             return None
         there, told, _ = self._before
-        moved = w - there
-        bend, fall = self._compare(w, g, deviation) * float(moved @ moved), -float(told @ moved)
+        moved, seen = w - there, (w - there)[self._support]
+        bend, fall = self._compare(w, g, deviation) * float(seen @ seen), -float(told @ seen)
         if fall <= 0 or bend < TOO_LONG * fall:
             return None
         part = min(fall / bend, CUT)
