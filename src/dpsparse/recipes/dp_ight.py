@@ -15,7 +15,7 @@ from ..solvers.steps import Pace
 from .base import PrivateRecipe
 from .rules.fields import positive, whole
 from .rules.sparsity import default_sparsity
-from .rules.walks import Walk
+from .rules.walks import Walk, path_per_clip
 
 #: Gradients on the selected coordinates that peeling asks for after each selection.
 VALUES = 8
@@ -202,6 +202,10 @@ class DPIGHT(PrivateRecipe):
         else:
             first = (0.5 if facts.target.classes else 2.5) * min(1.0, 20 / steps)
             sizes = first * facts.n_features / (facts.curvature * facts.norm_bound**2) * ramp
+        pace = Pace(float(sizes[0])) if self.step_size is None else None
+        if pace is not None:  # where noise allows a longer path, as long as answers show no harm
+            path = math.sqrt(1 - self.selection) * path_per_clip(facts, budget, s) / clip
+            sizes = np.maximum(sizes, path * ramp / ramp.sum())
         return PeeledIHT(
             clip=Clip(clip, clip / ratio),
             selection=self.selection,
@@ -209,7 +213,7 @@ class DPIGHT(PrivateRecipe):
             step_sizes=tuple(float(v) for v in sizes),
             schedule=tuple(float(v) for v in ramp),
             values=VALUES if self.step_size is None else 1,
-            pace=Pace(float(sizes[0])) if self.step_size is None else None,
+            pace=pace,
             ridge=facts.penalty.l2,
             radius=self.radius,
             intercept_step=intercept_step(facts),

@@ -183,7 +183,7 @@ class PeeledIHT:
         w = facts.first()
         stride = None if self.pace is None else self.pace.start(self.values)
         for turn, step in enumerate(self.step_sizes):
-            length = step if stride is None else stride.hold(step)
+            length = step if stride is None else stride.longest(step)
             shrunk = w - length * self.ridge * without_intercept(w, facts.free)
             support = oracle.select(w, self.sparsity, score=Magnitude(length, shrunk), clip=self.clip)
             w = self._descend(oracle, w, np.r_[support, np.arange(facts.n_features, facts.dimension)], step, turn, stride)

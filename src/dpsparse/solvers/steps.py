@@ -127,6 +127,10 @@ class Stride:
         """This step, or the longest one that the proven curvature allows."""
         return min(step, self._pace.reach / self.proven) if self.proven > 0 else step
 
+    def longest(self, planned: float) -> float:
+        """The longest step that may come next, at most the planned one."""
+        return min(planned, self._limit())
+
     def _compare(self, w: Vector, g: Vector, deviation: float) -> float:
         """Learn from the last point and this one; returns the curvature that they prove."""
         assert self._before is not None
