@@ -215,8 +215,13 @@ class Target:
 
     @property
     def typical(self) -> float:
-        """The size of a typical margin: 1 for classes, else a third of the bound."""
+        """The size of a typical target: 1 for classes, else a third of the bound."""
         return 1.0 if self.classes else self.bound / 3
+
+    @property
+    def margin(self) -> float:
+        """The size of a typical margin: 1 behind a link (classes, counts, known links), else that of a typical target."""
+        return self.bound / 3 if self.residual else 1.0
 
     @property
     def steepest(self) -> float:
