@@ -19,11 +19,15 @@ from dpsparse.data.restricted import restrict
 from dpsparse.data.source import Source
 from dpsparse.fits import open_oracle, shown, substitute_oracles
 from dpsparse.fits.oracle import Opened
-from dpsparse.hosts import MemoryHost, memory
+from dpsparse.hosts import DiskHost, MemoryHost, disk, memory
+from dpsparse.hosts.room import Room
 from dpsparse.oracles import make_oracle
+from dpsparse.privacy import PrivacyError
 
 #: In the local model people answer for themselves: there are no parts, and neighbours are those of replace-one.
 LOCAL = {"label_ldp_iht", "label_ldp_lasso", "ldp_iht", "ldp_moment"}
+#: Statistics look at the rows themselves.
+GATHERING = {"dpsl_kt", "two_stage"}
 CENTRAL = sorted(n for n, cls in recipes.REGISTRY.items() if cls.private and n not in LOCAL)
 BOTH = [(n, a) for n in CENTRAL for a in ("replace-one", "add-remove")]
 N, D = 60, 8
@@ -84,6 +88,37 @@ def test_the_parts_of_rows_do_not_show_in_a_fit(name, adjacency, form, task):
     for parts in (2, 5):
         with substitute_oracles(in_parts(parts)):
             assert fitted(name, form(X), y, adjacency, task) == expected, parts
+
+
+class Tight(Room):
+    """A room for a few entries and rows, whatever the limit."""
+
+    piece_entries = 3 * D
+    entries = 7 * D
+    shard_rows = 20
+
+
+def on_a_disk(prepared, X, y, randomness, payment, watcher):
+    """Oracles whose rows are on a disk."""
+    host = DiskHost(X, y, prepared.facts, 2**26)
+    oracle = make_oracle(host, prepared.loss, prepared.of_one_model, randomness, payment, watcher)
+    return Opened(oracle, host.lattice.applied_shift, host.lattice.applied_intercept, host.close)
+
+
+@pytest.mark.parametrize(
+    ("form", "task"), [(np.asarray, "regression"), (sp.csr_matrix, "classification")], ids=["dense", "sparse"]
+)
+@pytest.mark.parametrize("name", CENTRAL)
+def test_rows_on_a_disk_give_the_model_and_statement_of_rows_in_memory(monkeypatch, name, form, task):
+    X, y = whole_numbers()
+    expected = fitted(name, form(X), y, task=task)
+    monkeypatch.setattr(disk, "Room", Tight)
+    with substitute_oracles(on_a_disk):
+        if name in GATHERING:
+            with pytest.raises(PrivacyError, match="needs all rows in one place"):
+                fitted(name, form(X), y, task=task)
+        else:
+            assert fitted(name, form(X), y, task=task) == expected
 
 
 @pytest.mark.parametrize("name", CENTRAL)

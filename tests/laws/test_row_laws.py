@@ -21,10 +21,13 @@ from dpsparse.data import block as block_module
 from dpsparse.data import shard as shard_module
 from dpsparse.data.draws import Draw
 from dpsparse.data.lattice import Lattice
+from dpsparse.data.shard import Shard
 from dpsparse.data.slopes import slopes
 from dpsparse.data.source import Source
 from dpsparse.facts import Clip, Facts, Frame
-from dpsparse.hosts import MemoryHost, Total
+from dpsparse.hosts import DiskHost, MemoryHost, Total
+from dpsparse.hosts import disk as disk_module
+from dpsparse.hosts.room import Room
 from dpsparse.losses import JOINT, LOSSES, Squared
 from dpsparse.oracle import (
     AbsoluteMeans,
@@ -159,6 +162,49 @@ def test_samples_do_not_depend_on_the_parts(name):
     for parts in (2, 7, 61):
         assert total(name, X, y, FACTS, parts, draw) == expected
     assert total(name, X, y, FACTS, 3, Chosen(draw.mask(0, 61))) == expected
+
+
+class Tight(Room):
+    """A room for a few entries and rows, whatever the limit."""
+
+    piece_entries = 20
+    entries = 50
+    shard_rows = 23
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "not kept"])
+@pytest.mark.parametrize("facts", [FACTS, SHIFTED], ids=["plain", "shifted"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+def test_rows_on_a_disk_give_the_integers_of_rows_in_memory(monkeypatch, form, facts, kept):
+    X, y = data()
+    monkeypatch.setattr(disk_module, "Room", Tight)
+    if not kept:  # neither rows nor anything else stays in memory between questions
+        monkeypatch.setattr(Tight, "pinned", 0)
+        monkeypatch.setattr(Tight, "kept", 0)
+    memory, disk = MemoryHost(form(X), y, facts), DiskHost(form(X), y, facts, 2**26)
+    assert disk.shards is None
+    for name in [*QUESTIONS, *reversed(QUESTIONS)]:
+        for draw in (None, Draw(0.4, 2**100 + 7)) if name in SAMPLED else (None,):
+            expected = memory.total(QUESTIONS[name], Squared(), draw)
+            assert disk.total(QUESTIONS[name], Squared(), draw).tolist() == expected.tolist(), name
+    disk.close()
+    with pytest.raises(ValueError, match="closed file"):
+        disk.total(QUESTIONS["count"], Squared(), None)
+
+
+@pytest.mark.parametrize("lost", ["a block", "the first row's number"])
+def test_control_a_disk_that_loses_rows_or_their_numbers_is_noticed(monkeypatch, lost):
+    X, y = data()
+    monkeypatch.setattr(disk_module, "Room", Tight)
+    made = Shard.of_blocks.__func__
+
+    def losing(cls, lattice, blocks, first_row, room):
+        return made(cls, lattice, blocks[1:] if lost == "a block" else blocks, 0, room)
+
+    monkeypatch.setattr(Shard, "of_blocks", classmethod(losing))
+    question, draw = QUESTIONS["gradient"], Draw(0.4, 2**100 + 7)
+    found = DiskHost(X, y, FACTS, 2**26).total(question, Squared(), draw)
+    assert found.tolist() != MemoryHost(X, y, FACTS).total(question, Squared(), draw).tolist()
 
 
 def test_votes_and_answers_do_not_depend_on_the_parts():

@@ -133,10 +133,11 @@ def room(block: Block, lattice: Lattice, clip: Clip) -> Vector:
     units = lattice.record_units
     entry = units * (min(clip.norm, clip.entry or clip.norm) / clip.norm)
     # stored integers: a row that is not zero has norm at least 1
-    most = np.minimum(units / np.sqrt(np.maximum(block.squares, 1.0)), entry / np.maximum(block.largest, 1.0))
+    squares = block.squares
+    most = np.minimum(units / np.sqrt(np.maximum(squares, 1.0)), entry / np.maximum(block.largest, 1.0))
     if clip.slope is not None:
         most = np.minimum(most, clip.slope / step(lattice, clip))
-    return np.where(block.squares > 0, most * (1 - 2.0**-40), 0.0)
+    return np.where(squares > 0, most * (1 - 2.0**-40), 0.0)
 
 
 def step(lattice: Lattice, clip: Clip) -> float:
@@ -176,7 +177,7 @@ def _contribution(block: Block, lattice: Lattice, factor: Vector, clip: Clip, su
 
 
 def _sum_of(
-    blocks: list[Block], held: list[Vector], lattice: Lattice, clip: Clip, support: Indices | None, size: int
+    blocks: Sequence[Block], held: list[Vector], lattice: Lattice, clip: Clip, support: Indices | None, size: int
 ) -> Integers:
     """Integer sum of factor times row over some blocks."""
     total = np.zeros(size, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Command line: ``dpsparse demo | dictionary | fit | predict | plan | show | ledger | audit``.
+"""Command line: ``dpsparse demo | dictionary | convert | fit | predict | plan | show | ledger | audit``.
 
 Commands import what is heavy when they run, so that ``--help`` is quick.
 """
@@ -7,6 +7,7 @@ import click
 
 from .. import __version__
 from .audit import audit
+from .convert import convert
 from .demo import demo
 from .dictionary import dictionary
 from .exits import Commands
@@ -37,7 +38,7 @@ def main() -> None:
     """
 
 
-for _command in (demo, dictionary, fit, predict, plan, show, ledger, audit):
+for _command in (demo, dictionary, convert, fit, predict, plan, show, ledger, audit):
     main.add_command(_command)
 
 __all__ = ["main"]

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from .. import checks
 from .declared import apply, dictionary_option, encode, keep
 from .describe import describe, summary
 from .exits import NotWritten, Refusal
-from .inputs import kind_of, read
+from .inputs import kind_of, need_target, open_files, read, stays_in_files
 from .options import json_option, make_estimator, model_options
 from .output import as_json as print_json
 from .output import check_model_file, progress, writing
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 @click.option("--dataset", help="Name of this data in the ledger.")
 @click.option("--label", help="What the ledger's entry is called. Default: the recipe.")
 @click.option("--run-id", help="Names this run in the ledger: a retry with the same name does not pay twice.")
+@click.option(
+    "--memory-limit",
+    help="How much memory the fit may take, such as 2GB: rows that do not fit stay on the disk. Default: rows are in memory.",
+)
 @click.option("--seed", type=int, help="For tests only: a fit with a seed is NOT private.")
 @click.option(
     "--out",
@@ -58,9 +63,9 @@ def fit(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Fit a sparse model on DATA (.csv, .parquet, .svmlight or .npz) under differential privacy.
+    """Fit a sparse model on DATA under differential privacy.
 
-    Bounds are promises about what the data can hold; the data is clipped to them. Prints what was promised and the
+    DATA is a file (.csv, .parquet, .svmlight, .npy, .npz, or .dpsrows of dpsparse convert), or a pattern of several in quotes. Bounds are promises about what the data can hold; the data is clipped to them. Prints what was promised and the
     selected features, and saves the model.
 
     \b
@@ -70,6 +75,8 @@ def fit(
       dpsparse fit survey.parquet --target smoker --task classification \\
           --classes no,yes --row-norm 1 --out smoker.json
       dpsparse fit patients.csv --dictionary patients.yaml --epsilon 2
+      dpsparse fit 'visits/*.parquet' --target readmitted --task classification \\
+          --row-norm 1 --memory-limit 2GB
     """
     check_model_file(out, _inputs(data, dictionary_file, options["ledger"], options["dataset"]))
     dictionary = apply(dictionary_file, options)
@@ -77,25 +84,32 @@ def fit(
         raise Refusal("the dictionary names the target. Leave --target out.")
     width = 1 if dictionary is None else dictionary.output_bounds().lower.size
     model = make_estimator(random_state=seed, n_features=width, **options)
+    if options["memory_limit"] is not None:
+        checks.memory(options["memory_limit"], "--memory-limit")
+        if dictionary is not None:
+            raise Refusal("rows of a --dictionary are encoded in memory. Leave --memory-limit out.")
     _check_ledger(options["ledger"], options["dataset"])
     _check_surroundings(model)
     with progress(as_json) as visible:
-        labels = options["task"] == "classification"
         declared = options["classes"] is not None and dictionary is None
-        if dictionary is not None:
-            table = encode(data, dictionary, visible, target=True)
-        else:
-            form = {"labels": labels, "text_labels": declared, "zero_based": zero_based}
-            table = _read(data, visible, target=target, n_features=n_features, **form)
-        y = table.y
         if declared:
-            import numpy as np
-
-            classes = _declared(options["classes"])
-            model.set_params(classes=classes)
-            y = _labelled(np.asarray(y), classes)
-        run(model, table.X, y, table.feature_names, visible)
-    del table
+            model.set_params(classes=_declared(options["classes"]))
+        if dictionary is None and stays_in_files(data, options["memory_limit"]):
+            rows = open_files(data, visible, target=target, n_features=n_features, zero_based=zero_based)
+            run(model, rows, None, None, visible)
+        else:
+            if dictionary is not None:
+                table = encode(data, dictionary, visible, target=True)
+            else:
+                form = {
+                    "labels": options["task"] == "classification",
+                    "text_labels": declared,
+                    "zero_based": zero_based,
+                }
+                table = _read(data, visible, target=target, n_features=n_features, **form)
+            y = _labelled(table.y, model.classes) if declared else table.y
+            run(model, table.X, y, table.feature_names, visible)
+            del table, y
     if dictionary is not None:
         keep(model, dictionary)
     # the answers are paid for: they are printed even where they cannot be saved
@@ -140,10 +154,8 @@ def _check_surroundings(model: SparseLinear) -> None:
 
 
 def _read(path: Path, visible: bool, *, target: str | None, n_features: int | None, **options: Any) -> Table:
-    kind = kind_of(path)
-    if kind in ("CSV", "Parquet") and target is None:
-        raise Refusal("no target was named. Give its column with --target.")
-    if kind == "svmlight" and n_features is None:
+    need_target(path, target)
+    if kind_of(path) == "svmlight" and n_features is None:
         raise Refusal(
             "svmlight files do not say how many features there are, and the largest that occurs is private. Declare --n-features."
         )
@@ -209,13 +221,13 @@ def _declared(classes: list[str]) -> list[str] | list[float]:
     return [int(c) if c.is_integer() else c for c in numbers]
 
 
-def _labelled(y: NDArray[np.generic], classes: list[str] | list[float]) -> NDArray[np.generic]:
+def _labelled(y: NDArray[np.generic] | None, classes: list[str] | list[float]) -> NDArray[np.generic]:
     """Labels in the type of the declared classes; a record with any other label counts as empty."""
     import numpy as np
 
     from ..data.source import numbers
 
-    declared = np.asarray(classes)
+    y, declared = np.asarray(y), np.asarray(classes)
     if declared.dtype.kind not in "biuf":
         if y.dtype.kind in "biuf":
             raise Refusal(

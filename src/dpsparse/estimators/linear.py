@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data import Source, read_bounds, refuse_missing
 from ..data.declared import ColumnBounds, declared_bounds
 from ..data.missing import AT_PREDICTION
+from ..data.stored import StoredRows
 from ..facts import Vector
 from ..fits import FitRequest, Fitted, Targets, fit, prepare, read_targets, refuse_rows_brought
 from ..ledger import LedgerArgument
@@ -22,7 +23,7 @@ from ..oracle import Path
 from ..privacy import Statement
 from ..recipes import shipped
 from ..tables.carrier import carried_bounds
-from .door import read_source, read_vector, refuse_numbers_for_labels
+from .door import open_files, read_source, read_vector, refuse_numbers_for_labels
 from .refusals import refuse_fit_arguments
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
     def read_silently(self, X: object, y: object) -> tuple[FitRequest, Source, Targets]:
         """As `read_rows`, and nothing is refused for the sake of a value, but for the classes, where they are to be learned."""
         request = self.request()
+        X, y = open_files(X, y, request)
         if not shipped(request.recipe):
             refuse_rows_brought(f"recipe {request.recipe.name!r}", request.recipe, X, y)
         if foreign(request.loss):
@@ -128,13 +130,15 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
             feature_bound = tuple(ends)
         return {"feature_bound": feature_bound, "row_norm": row_norm}
 
-    def fit(self, X: object, y: object, **unsupported: object) -> Self:
+    def fit(self, X: object, y: object = None, **unsupported: object) -> Self:
         """Fit on private rows. Arguments are checked and the plan is priced before a row is used.
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (rows, n_features)
-        y : array of shape (rows,)
+        X : array, sparse matrix or data frame of shape (rows, n_features), or files
+            Files are a path, a pattern such as ``"rows/*.parquet"``, or what `dpsparse.readers.open_rows` gives.
+        y : array of shape (rows,), or str
+            With a path, the name of the target's column. None: files hold it.
         """
         refuse_fit_arguments(unsupported)
         request, source, targets = self.read_rows(X, y)
@@ -163,7 +167,9 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "coef_")
         source = read_source(self, X, reset=False)
         refuse_missing(source, np.zeros(0), AT_PREDICTION)
-        return np.asarray(source.plain() @ np.atleast_2d(self.coef_).T + self.intercept_)
+        coef = np.atleast_2d(self.coef_).T
+        rows = (x for x, _ in source.blocks(np.zeros(0))) if isinstance(X, StoredRows) else (source.plain(),)
+        return np.concatenate([np.asarray(x @ coef + self.intercept_) for x in rows])
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model and its statement to a JSON file (no pickle); read it back with `dpsparse.load`."""

@@ -68,6 +68,9 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     on_missing : {"refuse", "empty"}
         What to do where a cell of X or a target is NaN, infinite or no number. ``refuse``: the fit is refused, before anything is spent; the
         refusal says that there is such a cell, which the promise does not cover. ``empty``: the record counts as nothing, silently.
+    memory_limit : str, int or None
+        How much memory a fit may take beside what the process holds, such as ``"2GB"``. Rows that do not fit stay on the disk and are read block
+        by block (see `dpsparse.hosts.DiskHost`); the model is the same. None: rows are in memory.
     random_state : int or None
         None: cryptographic randomness. A seed is for tests: the fit is then not private.
     verbose : bool
@@ -126,6 +129,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         run_id: str | None = None,
         accept: tuple[str, ...] = (),
         on_missing: str = "refuse",
+        memory_limit: str | int | None = None,
         random_state: Seed = None,
         verbose: bool = False,
     ) -> None:
@@ -156,6 +160,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         self.run_id = run_id
         self.accept = accept
         self.on_missing = on_missing
+        self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..data.source import silence
+from ..data.source import Source, silence
 from ..facts import Vector
 from ..ledger import paying
 from ..mechanisms import Randomness
 from .oracle import Rows
+from .place import READING_TURNS, on_disk
 from .prepare import Prepared, refuse_unguarded
 from .progress import ProgressBar, turns_of
 from .rehearse import rehearse
@@ -55,7 +56,8 @@ def fit(
     said = (*assumptions, SIMULATED) if prepared.plan.local else tuple(assumptions)
     draft = draft_fit(prepared, said, notes, secure=randomness.secure)
     name = prepared.recipe.name
-    bar = ProgressBar(name, turns_of(prepared.plan) * prepared.models, visible=request.verbose)
+    reading = READING_TURNS if on_disk(prepared, Source.of(X)) else 0
+    bar = ProgressBar(name, (turns_of(prepared.plan) + reading) * prepared.models, visible=request.verbose)
     with (
         paying(
             request.ledger,

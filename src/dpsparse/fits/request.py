@@ -191,6 +191,7 @@ class FitRequest:
     run_id: str | None
     accept: tuple[str, ...]
     on_missing: str
+    memory_limit: int | None
     random_state: Seed
     verbose: bool
 
@@ -228,6 +229,7 @@ class FitRequest:
             run_id=given["run_id"],  # type: ignore[arg-type]
             accept=tuple(given["accept"]),  # type: ignore[arg-type]
             on_missing=checks.one_of(given["on_missing"], "on_missing", CHOICES),
+            memory_limit=_memory_limit(given["memory_limit"]),
             random_state=given["random_state"],  # type: ignore[arg-type]
             verbose=bool(given["verbose"]),
         )
@@ -306,6 +308,10 @@ def _penalty(given: Mapping[str, object]) -> Penalty:
         l1_ratio=checks.fraction(given["l1_ratio"], "l1_ratio", ends=True),
         box=box,  # type: ignore[arg-type]
     )
+
+
+def _memory_limit(given: object) -> int | None:
+    return None if given is None else checks.memory(given, "memory_limit")
 
 
 def _classes(declared: object) -> NDArray[np.generic] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
@@ -109,7 +109,8 @@ def run(
     for y in targets:
         opened = opener(prepared, X, y, randomness, payment, watcher)
         path = Path() if prepared.request.keep_path else None
-        w = _solved(prepared, opened.oracle, path)
+        with closing(opened):
+            w = _solved(prepared, opened.oracle, path)
         if opened.oracle.unused:
             raise PrivacyError(
                 f"the solver left priced asks unused: {opened.oracle.unused}. A plan must ask for what it prices."

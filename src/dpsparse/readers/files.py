@@ -11,7 +11,6 @@ memory than a small multiple of `largest`.
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from ..regular_files import open_regular
 from .arrays import read_npz, read_svmlight
 from .sources import SOURCES
 from .table import LARGEST_BYTES, Table
-from .tabular import csv_header, parquet_header, plain_csv, read_csv, read_parquet
+from .tabular import csv_header, features_of, parquet_header, plain_csv, read_csv, read_parquet
 
 #: What each ending is called in messages.
 KINDS = {
@@ -85,7 +84,7 @@ def read_table(
         raise DataError(f"{path}: {kind} files hold their own target, y. Leave the target's name out.")
     if kind in ("svmlight", "npz") and columns is not None:
         raise DataError(f"{path}: {kind} files do not name their columns. Leave the columns' names out.")
-    with _reading(path, kind), open_regular(path, largest, f"a {kind} file") as file:
+    with reading(path, kind), open_regular(path, largest, f"a {kind} file") as file:
         if kind == "npz":
             table = read_npz(file, path, "", largest)
             assert table is not None
@@ -95,7 +94,7 @@ def read_table(
         if kind == "svmlight":
             return read_svmlight(file, path, n_features, zero_based)
         names = csv_header(file, path) if kind == "CSV" else parquet_header(file)
-        features = _features(names, target, columns, path)
+        features = features_of(names, target, columns, path)
         if n_features is not None and len(features) != n_features:
             raise DataError(_other_width(path, len(features), n_features))
         file.seek(0)
@@ -120,7 +119,7 @@ def load_dataset(name: str, folder: str | Path) -> tuple[Table, Table | None]:
             f"{path} does not exist; {name} is published at {SOURCES[name]}. Get it there, and store it with "
             "numpy.savez as X, y (dense) or data, indices, indptr, shape, y (CSR), a test part with the ending _test."
         )
-    with _reading(path, "npz"), open_regular(path, LARGEST_BYTES, "an npz file") as file:
+    with reading(path, "npz"), open_regular(path, LARGEST_BYTES, "an npz file") as file:
         train = read_npz(file, path, "", LARGEST_BYTES)
         assert train is not None
         test = read_npz(file, path, "_test", LARGEST_BYTES)
@@ -130,7 +129,7 @@ def load_dataset(name: str, folder: str | Path) -> tuple[Table, Table | None]:
 
 
 @contextmanager
-def _reading(path: Path, kind: str) -> Iterator[None]:
+def reading(path: Path, kind: str) -> Iterator[None]:
     """Turn whatever a parser says into one refusal that quotes nothing from the file."""
     try:
         yield
@@ -144,22 +143,3 @@ def _reading(path: Path, kind: str) -> Iterator[None]:
 
 def _other_width(path: Path, found: int, declared: int) -> str:
     return f"{path} has {found} features, but {declared} were expected. Use data with the same columns."
-
-
-def _features(names: Sequence[str], target: str | None, columns: Sequence[str] | None, path: Path) -> list[str]:
-    """Which columns become features."""
-    if len(set(names)) != len(names):
-        raise DataError(f"{path}: columns must have different names. Rename those that are repeated.")
-    for wanted in (*(columns or ()), *([] if target is None else [target])):
-        if wanted not in names:
-            close = difflib.get_close_matches(wanted, names, n=1)
-            hint = f"Did you mean {close[0]!r}?" if close else "Check the name: case matters."
-            raise DataError(f"{path} has no column {wanted!r}. {hint}")
-    features = [n for n in names if n != target] if columns is None else list(columns)
-    if any(not n.strip() for n in features):
-        raise DataError(
-            f"{path} has a column without a name, perhaps a row index. Name it, or write the file without it."
-        )
-    if not features:
-        raise DataError(f"{path} was expected to have at least one feature column. Add one beside the target.")
-    return features

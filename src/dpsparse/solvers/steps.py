@@ -13,7 +13,6 @@ from ..ops import hard_threshold
 from ..oracle import Gradient, Indices, Oracle
 from ..privacy.plan import Participation, PoissonRows
 
-
 #: Standard deviations by which an answer is doubted.
 DOUBT = 3.0
 #: A curvature that answers show clearly may fall to this part of the last one at the next step.

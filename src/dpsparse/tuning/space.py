@@ -35,6 +35,7 @@ FIXED = frozenset(
         "classes",
         "target_center",
         "keep_path",
+        "memory_limit",
     ]
 )
 
