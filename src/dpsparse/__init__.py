@@ -17,6 +17,7 @@ _NAMES = {
     "PrivateSearch": "tuning",
     "PublicScaler": "preparation",
     "make_private_pipeline": "preparation",
+    "private_score": "evaluation",
     "RowNormalizer": "preparation",
     "SparseClassifier": "estimators",
     "SparseRegressor": "estimators",
@@ -25,7 +26,7 @@ _NAMES = {
     "Ledger": "ledger",
     "Statement": "privacy",
 }
-_ROOMS = ("audit", "local", "losses", "planner", "preparation", "privacy", "recipes", "tables", "tuning")
+_ROOMS = ("audit", "evaluation", "local", "losses", "planner", "preparation", "privacy", "recipes", "tables", "tuning")
 
 
 def __getattr__(name: str) -> Any:
@@ -52,6 +53,7 @@ __all__ = [
     "SparseRegressor",
     "Statement",
     "audit",
+    "evaluation",
     "load",
     "local",
     "losses",
@@ -59,6 +61,7 @@ __all__ = [
     "planner",
     "preparation",
     "privacy",
+    "private_score",
     "recipes",
     "tables",
     "tuning",

@@ -28,6 +28,9 @@ from dpsparse.hosts import MemoryHost, Total
 from dpsparse.losses import LOSSES, Squared
 from dpsparse.oracle import (
     AbsoluteMeans,
+    CellCounts,
+    CellMoments,
+    Cells,
     Centred,
     CentredGradient,
     ColumnMeans,
@@ -56,6 +59,8 @@ W = RNG.normal(0, 1, D + 1)
 CLIP = Clip(0.5)
 SUPPORT = np.array([7, 2, 5])
 MODEL = Centred(SUPPORT, np.array([0.2, -0.1, 0.0]), np.array([0.7, -1.3, 0.25]), 0.3)
+CELLS = Cells(margins=np.array([3]), group=5, groups=2, edges=np.array([-0.2, 0.1]))
+FINE = Cells(margins=np.array([3, 8]), rests=np.array([1, 4]), scale=0.25, classes=3)
 QUESTIONS: dict[str, Any] = {
     "gradient": Gradient(W, CLIP),
     "gradient of a sparse model": Gradient(np.where(np.arange(D + 1) == 3, 0.7, 0.0), CLIP),
@@ -74,6 +79,12 @@ QUESTIONS: dict[str, Any] = {
     "correlation": Correlation(MODEL, 0.6, 0.3),
     "loss": ValidationLoss(W[None], "squared", 0.7),
     "count": Count(),
+    "cells": CellCounts(CELLS),
+    "cells of classes": CellCounts(FINE),
+    "moments": CellMoments(CELLS, "squared", 2.0),
+    "moments of classes": CellMoments(FINE, "brier", 2.0),
+    "excess": CellMoments(CELLS, "excess", 1.5, centre=0.4, ratio=0.3),
+    "places": CellMoments(CELLS, "place", squares=False),
     "slopes": Quantile("slopes", MODEL, 0.4, np.geomspace(0.05, 3.0, 9)),
     "targets": Quantile("targets", MODEL, 0.5, np.linspace(-3, 3, 11)),
     "typical": TypicalEntry(0.5, np.geomspace(0.02, 1.0, 12)),

@@ -4,6 +4,7 @@ from .mutant import changed
 
 TUNING = "accounting/test_random_stopping.py"
 TALLIES = "oracles/test_tallies.py"
+CELLS = "oracles/test_cells.py"
 SEARCH = "attacks/test_search_audit.py"
 
 PROFILE = "accounting/test_search_profile.py"
@@ -90,6 +91,21 @@ MUTANTS = (
             "yield np.where(block.alive > 0, np.clip(",
             "yield np.where(block.alive >= 0, np.clip(",
         ),
+    ),
+    *changed(
+        "answers/cells.py",
+        CELLS,
+        ("half of a moment", "MOMENT_PAIR = 2.0", "MOMENT_PAIR = 1.0"),
+        ("half of a moment that comes or goes", "MOMENT_NORM = math.sqrt(5) / 2", "MOMENT_NORM = math.sqrt(5) / 4"),
+        ("half of a count", "COUNT_PAIR = math.sqrt(2)", "COUNT_PAIR = math.sqrt(2) / 2"),
+        ("t is not held within its bounds", "seen, loss), nan=1.0), -1.0, 1.0)", "seen, loss), nan=1.0), -4.0, 4.0)"),
+        ("records of no group count in the last", "(group < cells.groups)", "(group < cells.groups + 1)"),
+        ("absent records count", "known = (alive > 0) & ", "known = (alive >= 0) & "),
+    ),
+    *changed(
+        "data/margins.py",
+        "evaluation/test_score.py",
+        ("rows with a missing cell have a margin", "total[~np.isfinite(x).all(axis=1)] = np.nan", "total[:0] = np.nan"),
     ),
     *changed(
         "tuning/runs.py",

@@ -77,7 +77,7 @@ def fit(
         raise Refusal("the dictionary names the target. Leave --target out.")
     width = 1 if dictionary is None else dictionary.output_bounds().lower.size
     model = make_estimator(random_state=seed, n_features=width, **options)
-    _check_ledger(options["ledger"], options["dataset"])
+    check_charge(options["ledger"], options["dataset"])
     _check_surroundings(model)
     with progress(as_json) as visible:
         labels = options["task"] == "classification"
@@ -86,14 +86,14 @@ def fit(
             table = encode(data, dictionary, visible, target=True)
         else:
             form = {"labels": labels, "text_labels": declared, "zero_based": zero_based}
-            table = _read(data, visible, target=target, n_features=n_features, **form)
+            table = read_rows(data, visible, target=target, n_features=n_features, **form)
         y = table.y
         if declared:
             import numpy as np
 
             classes = _declared(options["classes"])
             model.set_params(classes=classes)
-            y = _labelled(np.asarray(y), classes)
+            y = labelled(np.asarray(y), classes)
         run(model, table.X, y, table.feature_names, visible)
     del table
     if dictionary is not None:
@@ -120,7 +120,7 @@ def _inputs(data: Path, dictionary: Path | None, address: str | None, dataset: s
     return [file for file in (data, dictionary, book) if file is not None]
 
 
-def _check_ledger(address: str | None, dataset: str | None) -> None:
+def check_charge(address: str | None, dataset: str | None) -> None:
     """Refuse a ledger that cannot be charged, before a file is read."""
     if address is None and dataset is None:
         return
@@ -139,7 +139,8 @@ def _check_surroundings(model: SparseLinear) -> None:
     check_pipeline(model, strict=True)
 
 
-def _read(path: Path, visible: bool, *, target: str | None, n_features: int | None, **options: Any) -> Table:
+def read_rows(path: Path, visible: bool, *, target: str | None, n_features: int | None, **options: Any) -> Table:
+    """Rows and targets of a file; refuses one that cannot hold them."""
     kind = kind_of(path)
     if kind in ("CSV", "Parquet") and target is None:
         raise Refusal("no target was named. Give its column with --target.")
@@ -165,7 +166,7 @@ def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NonPrivateRandomnessWarning)  # the statement says so, first of all
         warnings.simplefilter("always", HopelessFitWarning)
-        warnings.showwarning = _tell
+        warnings.showwarning = tell
         try:
             model.fit(X, y)
         except MissingValueError as refusal:
@@ -175,7 +176,7 @@ def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None
         model.feature_names_in_ = np.array(names, dtype=object)
 
 
-def _tell(
+def tell(
     message: Warning | str,
     category: type[Warning],
     filename: str,
@@ -209,7 +210,7 @@ def _declared(classes: list[str]) -> list[str] | list[float]:
     return [int(c) if c.is_integer() else c for c in numbers]
 
 
-def _labelled(y: NDArray[np.generic], classes: list[str] | list[float]) -> NDArray[np.generic]:
+def labelled(y: NDArray[np.generic], classes: list[str] | list[float]) -> NDArray[np.generic]:
     """Labels in the type of the declared classes; a record with any other label counts as empty."""
     import numpy as np
 

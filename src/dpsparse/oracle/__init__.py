@@ -6,6 +6,7 @@ of scores that such a sum gives. Every door takes a question and the name of an 
 returns something that may be published. Nothing here assumes where the rows are: sums add up over parts.
 """
 
+from .cells import CellCounts, CellMoments, Cells
 from .protocol import Oracle, Path, Solver, Terms, Told
 from .questions import (
     AbsoluteMeans,
@@ -43,6 +44,9 @@ from .scores import Greedy, Magnitude, Score, Vertex
 
 __all__ = [
     "AbsoluteMeans",
+    "CellCounts",
+    "CellMoments",
+    "Cells",
     "Centred",
     "CentredGradient",
     "Choice",

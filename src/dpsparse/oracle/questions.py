@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..facts import Clip, Vector
+from .cells import CellCounts, CellMoments
 from .scores import Score
 
 Indices = NDArray[np.intp]
@@ -189,7 +190,7 @@ class Count:
 
 Tally = ValidationLoss | Count
 
-Sum = Gradient | GradientChange | Squares | Weighted | Polish | Tally
+Sum = Gradient | GradientChange | Squares | Weighted | Polish | Tally | CellCounts | CellMoments
 
 
 @dataclass(frozen=True, eq=False)
