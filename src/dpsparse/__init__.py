@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 #: Public names and where they live; imported when first used, so that ``import dpsparse`` is quick.
 _NAMES = {
     "NoisyCount": "preparation",
+    "PrivateBounds": "preparation",
     "PrivateScaler": "preparation",
     "PrivateSearch": "tuning",
     "PublicScaler": "preparation",
@@ -45,6 +46,7 @@ __all__ = [
     "Budget",
     "Ledger",
     "NoisyCount",
+    "PrivateBounds",
     "PrivateScaler",
     "PrivateSearch",
     "PublicScaler",

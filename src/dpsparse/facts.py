@@ -204,6 +204,8 @@ class Facts:
         Public means of the shifted columns, where they are known and the shift is something else.
     sparse : bool
         Whether rows are stored sparse. The storage format is the user's choice and treated as public.
+    counts_clipped : bool
+        Whether rows remember, beside what they hold, how much of them was clipped, for a priced count.
     design : PublicRows or None
         Under label privacy: the features, which are public there.
 
@@ -235,6 +237,7 @@ class Facts:
     start: Vector | None = None
     means: Vector | None = None
     sparse: bool = False
+    counts_clipped: bool = False
     design: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self, target_bound: float | None) -> None:  # type: ignore[override]

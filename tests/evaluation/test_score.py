@@ -262,9 +262,9 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
     from benchmarks.score_coverage import CASES, coverage
 
     for case in (CASES[0], CASES[3]):
-        for name, row in coverage(case, 40, 200_000).items():
+        for name, row in coverage(case, 20, 100_000).items():
             if not name.startswith("calibration"):
-                assert row["coverage"] >= 0.85, (case.name, name)
+                assert row["coverage"] >= 0.8, (case.name, name)
 
 
 @pytest.mark.slow

@@ -33,7 +33,9 @@ from dpsparse.oracle import (
     Cells,
     Centred,
     CentredGradient,
+    Clipped,
     ColumnMeans,
+    ColumnQuantile,
     Correlation,
     Count,
     Curvature,
@@ -79,6 +81,7 @@ QUESTIONS: dict[str, Any] = {
     "correlation": Correlation(MODEL, 0.6, 0.3),
     "loss": ValidationLoss(W[None], "squared", 0.7),
     "count": Count(),
+    "clipped": Clipped(),
     "cells": CellCounts(CELLS),
     "cells of classes": CellCounts(FINE),
     "moments": CellMoments(CELLS, "squared", 2.0),
@@ -87,12 +90,22 @@ QUESTIONS: dict[str, Any] = {
     "places": CellMoments(CELLS, "place", squares=False),
     "slopes": Quantile("slopes", MODEL, 0.4, np.geomspace(0.05, 3.0, 9)),
     "targets": Quantile("targets", MODEL, 0.5, np.linspace(-3, 3, 11)),
+    "column": ColumnQuantile("column", 4, -1, 0.9, np.linspace(-1, 1, 9)),
+    "largest": ColumnQuantile("rows", 0, 1, 0.7, np.geomspace(0.1, 1.0, 7)),
     "typical": TypicalEntry(0.5, np.geomspace(0.02, 1.0, 12)),
 }
 SUMMED = [name for name, q in QUESTIONS.items() if type(q) in SUMS]
 SAMPLED = [name for name in SUMMED if SUMS[type(QUESTIONS[name])].sampled]
 FACTS = Facts(
-    n_rows=61, n_features=D, lower=-1.0, upper=1.0, row_norm=1.4, target_bound=3.0, intercept=0.5, curvature=1.0
+    n_rows=61,
+    n_features=D,
+    lower=-1.0,
+    upper=1.0,
+    row_norm=1.4,
+    target_bound=3.0,
+    intercept=0.5,
+    curvature=1.0,
+    counts_clipped=True,
 )
 SHIFTED = FACTS.with_(shift=np.round(RNG.uniform(-0.5, 0.5, D), 3))
 
@@ -234,7 +247,15 @@ def test_wild_iterates_are_answered_within_their_clip(w):
 # ------------------------------------------------------------------------------------------------ storage
 
 WHOLE = Facts(
-    n_rows=61, n_features=D, lower=0.0, upper=2.0, row_norm=4.0, target_bound=3.0, intercept=0.5, curvature=1.0
+    n_rows=61,
+    n_features=D,
+    lower=0.0,
+    upper=2.0,
+    row_norm=4.0,
+    target_bound=3.0,
+    intercept=0.5,
+    curvature=1.0,
+    counts_clipped=True,
 )
 
 

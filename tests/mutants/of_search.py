@@ -5,6 +5,8 @@ from .mutant import changed
 TUNING = "accounting/test_random_stopping.py"
 TALLIES = "oracles/test_tallies.py"
 CELLS = "oracles/test_cells.py"
+BOUNDS = "preparation/test_bounds.py"
+CLIPPED = "fits/test_clipping.py"
 SEARCH = "attacks/test_search_audit.py"
 
 PROFILE = "accounting/test_search_profile.py"
@@ -101,6 +103,35 @@ MUTANTS = (
         ("t is not held within its bounds", "seen, loss), nan=1.0), -1.0, 1.0)", "seen, loss), nan=1.0), -4.0, 4.0)"),
         ("records of no group count in the last", "(group < cells.groups)", "(group < cells.groups + 1)"),
         ("absent records count", "known = (alive > 0) & ", "known = (alive >= 0) & "),
+    ),
+    *changed(
+        "answers/columns.py",
+        BOUNDS,
+        (
+            "half of a quantile of columns",
+            "2.0 if relation is Adjacency.REPLACE_ONE else 2 * max(whole, PARTS - whole)",
+            "1.0 if relation is Adjacency.REPLACE_ONE else max(whole, PARTS - whole)",
+        ),
+    ),
+    *changed(
+        "preparation/learned.py",
+        BOUNDS,
+        ("ends of columns are free", "(2 * self._learned(n_features).size, rest", "(2, rest"),
+    ),
+    *changed(
+        "answers/clipped.py",
+        CLIPPED,
+        ("half of what is clipped", "norm = math.sqrt(NUMBERS)", "norm = math.sqrt(NUMBERS) / 2"),
+        ("absent records are clipped", "block.clipped * block.alive[:, None] for", "block.clipped for"),
+    ),
+    *changed(
+        "fits/clipping.py",
+        CLIPPED,
+        (
+            "the count of what is clipped has another share",
+            "share=_weight(plan) * share / (1 - share),",
+            "share=2 * _weight(plan) * share,",
+        ),
     ),
     *changed(
         "data/margins.py",

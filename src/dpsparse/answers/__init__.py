@@ -1,6 +1,6 @@
 """How questions are answered: for each type its reach, which is public, and its part, made where the rows are."""
 
-from . import cells, choices, correlation, gradient, polish, tallies, weighted  # noqa: F401  fill the table
+from . import cells, choices, clipped, columns, correlation, gradient, polish, tallies, weighted  # noqa: F401  fill the table
 from .gradient import contributions
 from .minimum import MINIMA, MinimumRule
 from .reach import RELEASE_UNITS, Measure, Reach

@@ -192,7 +192,7 @@ def _place(question: CellMoments, seen: _Seen, loss: Loss) -> Vector:
 def probabilities(margins: Vector) -> Vector:
     """Probabilities of the second class, or of each of several: one versus the rest, normalised."""
     p = expit(margins)
-    return p if p.shape[1] == 1 else p / np.maximum(_summed(p), np.finfo(float).tiny)[:, None]
+    return np.asarray(p if p.shape[1] == 1 else p / np.maximum(_summed(p), np.finfo(float).tiny)[:, None])
 
 
 def _summed(values: Vector) -> Vector:

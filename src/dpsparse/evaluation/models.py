@@ -73,7 +73,7 @@ def read_model(model: BaseEstimator, X: object, adjacency: Adjacency) -> Scored:
                 f"{type(model).__name__}."
             )
     check_is_fitted(model, "coef_")
-    return Scored(model, read_source(model, X, reset=False, adjacency=adjacency), model.request())
+    return Scored(model, read_source(model, X, reset=False, adjacency=adjacency), model.fitted_request())
 
 
 def _behind(name: str, step: BaseEstimator, X: object) -> object:

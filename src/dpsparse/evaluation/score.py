@@ -149,9 +149,7 @@ def private_score(
     rows = public_rows(n_rows, relation, found)
     if codes is not None and codes.size != found:
         raise DataError("group and X have inconsistent numbers of samples: one group is needed for each record.")
-    classes = vars(scored.model).get("classes_")
-    parameters = {} if classes is None else {"classes": classes}
-    request = type(scored.model)(**{**scored.model.get_params(deep=False), **parameters}).request()
+    request = scored.request
     targets = read_targets(request, read_vector(scored.model, y, found)).coded
     del y
     if checks.one_of(on_missing, "on_missing", CHOICES) == "refuse":

@@ -14,6 +14,7 @@ from ..losses import Loss, refuse_mixing
 from ..oracle import Solver
 from ..privacy import AssumptionError, Budget, DataError, LedgerError, Noise, Plan
 from ..recipes.base import PrivateRecipe, has_budget, has_none
+from .clipping import with_check
 from .local import per_report, refuse_unanswerable
 from .request import FitRequest, Shape
 
@@ -97,6 +98,7 @@ def prepare(request: FitRequest, shape: Shape) -> Prepared:
     assert has_budget(recipe)
     budget, delta = request.budget_for(shape.n_rows)
     solver, plan = _planned(recipe, facts, budget, shape.models)
+    plan = with_check(plan, request.check_bounds)
     refuse_unaccepted(plan, recipe.name, request.accept)
     if request.noise == "exact":
         if any(ask.noise is Noise.LOCAL_GAUSSIAN for ask in plan.asks):

@@ -14,6 +14,7 @@ from ..ledger import Payment, paying
 from ..mechanisms import Randomness
 from ..oracle import Path
 from ..privacy import Answer, PrivacyError, Statement
+from .clipping import ask_clipped, clipping_notes
 from .oracle import Opened, Rows, Watcher, open_oracle
 from .prepare import Prepared, refuse_unguarded
 from .progress import ProgressBar, turns_of
@@ -155,9 +156,12 @@ def run(
     models: list[tuple[Vector, float]] = []
     answers: list[Answer] = []
     paths: list[Path] = []
+    clipped = []
     for y in targets:
         opened = opener(prepared, X, y, randomness, payment, watcher)
         path = Path() if prepared.request.keep_path else None
+        if prepared.request.check_bounds is not None:
+            clipped.append(ask_clipped(opened.oracle))
         w = prepared.solver.run(opened.oracle, path)
         if opened.oracle.unused:
             raise PrivacyError(
@@ -166,7 +170,9 @@ def run(
         answers.extend(opened.oracle.receipts)
         models.append(coefficients_of(w, opened.shift, opened.height))
         paths.extend([] if path is None else [path])
-    return Fitted(tuple(models), complete(draft, answers, payment), tuple(paths))
+    notes = clipping_notes(clipped, classes=prepared.request.classifies)
+    said = replace(draft, notes=(*notes, *draft.notes))
+    return Fitted(tuple(models), complete(said, answers, payment), tuple(paths))
 
 
 def coefficients_of(w: Vector, shift: Vector, height: float) -> tuple[Vector, float]:
