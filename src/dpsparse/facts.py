@@ -277,6 +277,8 @@ class Facts:
     scale : float or array of shape (n_features,)
         What each column was divided by before it is shown. Everything above is in the units of the shown columns; a column and its
         coefficient in the user's units are ``scale`` times and one over ``scale`` times as large.
+    counts_clipped : bool
+        Whether rows remember, beside what they hold, how much of them was clipped, for a priced count.
     design : PublicRows or None
         Under label privacy: the features, which are public there.
 
@@ -309,6 +311,7 @@ class Facts:
     means: Vector | None = None
     sparse: bool = False
     scale: float | Vector = 1.0
+    counts_clipped: bool = False
     design: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self, target_bound: float | None) -> None:  # type: ignore[override]

@@ -32,9 +32,14 @@ from dpsparse.losses import JOINT, LOSSES, Squared
 from dpsparse.oracle import (
     AbsoluteMeans,
     BucketEnergies,
+    CellCounts,
+    CellMoments,
+    Cells,
     Centred,
     CentredGradient,
+    Clipped,
     ColumnMeans,
+    ColumnQuantile,
     Correlation,
     Count,
     Curvature,
@@ -68,6 +73,8 @@ FRAMES = {
     "turned": Frame(support=SUPPORT, centre=MODEL.centre, matrix=RNG.normal(0, 1, (3, 3)), length=0.7, constant=0.3),
     "line": Frame(support=np.arange(D), centre=np.linspace(-0.3, 0.3, D), matrix=RNG.normal(0, 1, (D, 1))),
 }
+CELLS = Cells(margins=np.array([3]), group=5, groups=2, edges=np.array([-0.2, 0.1]))
+FINE = Cells(margins=np.array([3, 8]), rests=np.array([1, 4]), scale=0.25, classes=3)
 QUESTIONS: dict[str, Any] = {
     "gradient": Gradient(W, CLIP),
     "gradient of a sparse model": Gradient(np.where(np.arange(D + 1) == 3, 0.7, 0.0), CLIP),
@@ -95,14 +102,31 @@ QUESTIONS: dict[str, Any] = {
     "correlation": Correlation(MODEL, 0.6, 0.3),
     "loss": ValidationLoss(W[None], "squared", 0.7),
     "count": Count(),
+    "clipped": Clipped(),
+    "cells": CellCounts(CELLS),
+    "cells of classes": CellCounts(FINE),
+    "moments": CellMoments(CELLS, "squared", 2.0),
+    "moments of classes": CellMoments(FINE, "brier", 2.0),
+    "excess": CellMoments(CELLS, "excess", 1.5, centre=0.4, ratio=0.3),
+    "places": CellMoments(CELLS, "place", squares=False),
     "slopes": Quantile("slopes", MODEL, 0.4, np.geomspace(0.05, 3.0, 9)),
     "targets": Quantile("targets", MODEL, 0.5, np.linspace(-3, 3, 11)),
+    "column": ColumnQuantile("column", 4, -1, 0.9, np.linspace(-1, 1, 9)),
+    "largest": ColumnQuantile("rows", 0, 1, 0.7, np.geomspace(0.1, 1.0, 7)),
     "typical": TypicalEntry(0.5, np.geomspace(0.02, 1.0, 12)),
 }
 SUMMED = [name for name, q in QUESTIONS.items() if type(q) in SUMS]
 SAMPLED = [name for name in SUMMED if SUMS[type(QUESTIONS[name])].sampled]
 FACTS = Facts(
-    n_rows=61, n_features=D, lower=-1.0, upper=1.0, row_norm=1.4, target_bound=3.0, intercept=0.5, curvature=1.0
+    n_rows=61,
+    n_features=D,
+    lower=-1.0,
+    upper=1.0,
+    row_norm=1.4,
+    target_bound=3.0,
+    intercept=0.5,
+    curvature=1.0,
+    counts_clipped=True,
 )
 SHIFTED = FACTS.with_(shift=np.round(RNG.uniform(-0.5, 0.5, D), 3))
 
@@ -304,7 +328,15 @@ def test_wild_iterates_are_answered_within_their_clip(w):
 # ------------------------------------------------------------------------------------------------ storage
 
 WHOLE = Facts(
-    n_rows=61, n_features=D, lower=0.0, upper=2.0, row_norm=4.0, target_bound=3.0, intercept=0.5, curvature=1.0
+    n_rows=61,
+    n_features=D,
+    lower=0.0,
+    upper=2.0,
+    row_norm=4.0,
+    target_bound=3.0,
+    intercept=0.5,
+    curvature=1.0,
+    counts_clipped=True,
 )
 
 

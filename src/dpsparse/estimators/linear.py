@@ -130,6 +130,12 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
             feature_bound = tuple(ends)
         return {"feature_bound": feature_bound, "row_norm": row_norm}
 
+    def fitted_request(self) -> FitRequest:
+        """The request with what a fitted model was fitted with: bounds that came with the rows or from a step before it, and its classes."""
+        known = {"classes": self.classes_} if "classes_" in vars(self) else {}
+        made: SparseLinear = type(self)(**{**self.get_params(deep=False), **self.plain_bounds(), **known})
+        return made.request()
+
     def fit(self, X: object, y: object = None, **unsupported: object) -> Self:
         """Fit on private rows. Arguments are checked and the plan is priced before a row is used.
 

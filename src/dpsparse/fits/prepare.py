@@ -14,6 +14,7 @@ from ..losses import Loss, joint_of, refuse_mixing, target_of
 from ..oracle import Solver
 from ..privacy import AssumptionError, Budget, DataError, LedgerError, Noise, Plan
 from ..recipes.base import PrivateRecipe, has_budget, has_none
+from .clipping import with_check
 from .foreign import check_view, own_plan
 from .local import per_report, refuse_unanswerable
 from .request import FitRequest, Shape
@@ -98,6 +99,7 @@ def prepare(request: FitRequest, shape: Shape) -> Prepared:
     budget, delta = request.budget_for(shape.n_rows)
     solver, plan = _planned(recipe, facts, budget, models)
     plan = own_plan(recipe, plan)
+    plan = with_check(plan, request.check_bounds)
     refuse_unaccepted(plan, recipe.name, request.accept)
     if request.noise == "exact":
         if any(ask.noise is Noise.LOCAL_GAUSSIAN for ask in plan.asks):
@@ -135,7 +137,7 @@ def plan_again(prepared: Prepared) -> tuple[Solver, Plan]:
     recipe, facts, request = prepared.recipe, prepared.facts, prepared.request
     assert has_budget(recipe)
     solver, plan = _planned(recipe, facts, request.budget_for(facts.n_rows)[0], prepared.models)
-    plan = own_plan(recipe, plan)
+    plan = with_check(own_plan(recipe, plan), request.check_bounds)
     return solver, plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN) if request.noise == "exact" else plan
 
 

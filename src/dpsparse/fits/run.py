@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..oracle import Oracle, Path
 from ..oracles import Doors, refuse_peeks
 from ..privacy import Answer, PrivacyError, Statement
 from ..recipes import shipped
+from .clipping import ask_clipped, clipping_notes
 from .oracle import Opened, Rows, Watcher, open_oracle
 from .prepare import Prepared
 from .statement import complete
@@ -105,11 +106,13 @@ def run(
     models: list[tuple[Vector, float]] = []
     answers: list[Answer] = []
     paths: list[Path] = []
-    joint = False
+    joint, clipped = False, []
     for y in targets:
         opened = opener(prepared, X, y, randomness, payment, watcher)
         path = Path() if prepared.request.keep_path else None
         with closing(opened):
+            if prepared.request.check_bounds is not None:
+                clipped.append(ask_clipped(opened.oracle))
             w = _solved(prepared, opened.oracle, path)
         if opened.oracle.unused:
             raise PrivacyError(
@@ -120,7 +123,9 @@ def run(
         scale = prepared.facts.scale
         models.extend(coefficients_of(one, opened.shift, opened.height, scale) for one in np.atleast_2d(w.T))
         paths.extend([] if path is None else [path.in_units(scale)])
-    return Fitted(tuple(models), complete(draft, answers, payment), tuple(paths), joint)
+    notes = clipping_notes(clipped, classes=prepared.request.classifies)
+    said = replace(draft, notes=(*notes, *draft.notes))
+    return Fitted(tuple(models), complete(said, answers, payment), tuple(paths), joint)
 
 
 def _solved(prepared: Prepared, oracle: Oracle, path: Path | None) -> Vector:

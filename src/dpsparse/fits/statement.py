@@ -24,6 +24,7 @@ from .local import sharing, unit_of
 from .prepare import Prepared
 
 SIMULATED = "the protocol was simulated on one machine, which held the rows"
+SCORED = "this promise is about the rows that score the model; those that trained it have a promise of their own"
 DEVICES = "every device randomised its own report as the protocol says"
 EXACT = (
     "delta is 0 and nothing hides in it: Laplace noise and selections are drawn from their exact laws, tails included"
@@ -133,6 +134,17 @@ def draft_step(priced: PricedPlan, delta: float, what: str, n_rows: int, on_miss
         versions=versions(),
     )
     return _weigh(draft)
+
+
+def draft_score(
+    priced: PricedPlan, delta: float, what: str, loss: Loss, n_rows: int, on_missing: str, *, secure: bool
+) -> Statement:
+    """What an evaluation of a model will have promised to the people whose rows score it."""
+    return replace(
+        draft_step(priced, delta, what, n_rows, on_missing, secure=secure),
+        loss=loss.name,
+        assumptions=(*refusals(on_missing), SCORED),
+    )
 
 
 def state_pipeline(

@@ -240,6 +240,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             accept=(*made.accept, *self.accept),
             ledger=None,
             dataset=None,
+            check_bounds=None,
             random_state=None,
             verbose=False,
         )
