@@ -245,7 +245,7 @@ class Schedule:
 
     def clip_factor(self, n_features: int) -> float:
         """What a quantile of gradients is multiplied with to be a clip: more where noise is small."""
-        growth = (self.level / (2 * max(n_features, 1)) / self.rule.clip_from) ** self.rule.clip_growth
+        growth: float = (self.level / (2 * max(n_features, 1)) / self.rule.clip_from) ** self.rule.clip_growth
         return self.middle.clip_factor * min(2.5, max(1.0, growth))
 
     # ---------------------------------------------------------------------------------------------- plan
