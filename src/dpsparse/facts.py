@@ -257,6 +257,9 @@ class Facts:
         Public means of the shifted columns, where they are known and the shift is something else.
     sparse : bool
         Whether rows are stored sparse. The storage format is the user's choice and treated as public.
+    scale : float or array of shape (n_features,)
+        What each column was divided by before it is shown. Everything above is in the units of the shown columns; a column and its
+        coefficient in the user's units are ``scale`` times and one over ``scale`` times as large.
     design : PublicRows or None
         Under label privacy: the features, which are public there.
 
@@ -288,6 +291,7 @@ class Facts:
     start: Vector | None = None
     means: Vector | None = None
     sparse: bool = False
+    scale: float | Vector = 1.0
     design: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self, target_bound: float | None) -> None:  # type: ignore[override]

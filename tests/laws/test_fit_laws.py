@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from dpsparse import SparseClassifier, SparseRegressor, recipes
 from dpsparse.data.source import Source
-from dpsparse.fits import open_oracle, substitute_oracles
+from dpsparse.fits import open_oracle, shown, substitute_oracles
 from dpsparse.fits.oracle import Opened
 from dpsparse.hosts import MemoryHost
 from dpsparse.oracles import make_oracle
@@ -61,7 +61,7 @@ def in_parts(parts: int) -> Any:
     """Oracles whose rows are cut into parts."""
 
     def opener(prepared, X, y, randomness, payment, watcher):
-        host = MemoryHost(X, y, prepared.facts, parts=parts)
+        host = MemoryHost(shown(prepared, X), y, prepared.facts, parts=parts)
         oracle = make_oracle(host, prepared.loss, prepared.of_one_model, randomness, payment, watcher)
         return Opened(oracle, host.lattice.applied_shift, host.lattice.applied_intercept)
 

@@ -45,7 +45,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     loss : Loss or None
         None: squared loss.
     penalty, alpha, l1_ratio, box
-        Regularisation; added after the noise.
+        Regularisation; added after the noise. Where columns have bounds of their own, it weighs the coefficients of columns in
+        units of their half-widths, as `clip`, `step_size` and `radius` of recipes do.
     adjacency : {"replace-one", "add-remove"}
         Which datasets count as neighbours.
     n_rows : int or None

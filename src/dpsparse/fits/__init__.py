@@ -1,6 +1,6 @@
 """The fit itself, without scikit-learn: a request, what is prepared from it, how it is run, and what is stated about it."""
 
-from .oracle import Matrix, Opened, Rows, Watcher, open_oracle
+from .oracle import Matrix, Opened, Rows, Watcher, open_oracle, shown
 from .prepare import Prepared, per_model, prepare, refuse_doubtful, refuse_unaccepted, refuse_unguarded
 from .progress import ProgressBar
 from .request import (
@@ -17,6 +17,7 @@ from .request import (
 from .run import Fitted, OpenOracle, coefficients_of, fit, run, substitute_oracles, substituted
 from .seed import warn_if_seeded
 from .targets import Targets, read_targets
+from .units import in_half_widths
 
 __all__ = [
     "FitRequest",
@@ -35,6 +36,7 @@ __all__ = [
     "coefficients_of",
     "default_delta",
     "fit",
+    "in_half_widths",
     "models_of",
     "open_oracle",
     "per_model",
@@ -46,6 +48,7 @@ __all__ = [
     "refuse_unaccepted",
     "refuse_unguarded",
     "run",
+    "shown",
     "stated_budget",
     "substitute_oracles",
     "substituted",

@@ -51,6 +51,11 @@ class Opened:
     height: float
 
 
+def shown(prepared: Prepared, X: Rows) -> Source:
+    """Rows in the units of the prepared facts, as a host takes them."""
+    return Source.of(X).in_units(prepared.facts.scale)
+
+
 def open_oracle(
     prepared: Prepared, X: Rows, y: Vector, randomness: Randomness, payment: Payment, watcher: Watcher
 ) -> Opened:
@@ -58,6 +63,6 @@ def open_oracle(
 
     Audits and laws put another function of this form in its place, by `substitute_oracles`.
     """
-    host = MemoryHost(X, y, prepared.facts, exact=not prepared.recipe.private)
+    host = MemoryHost(shown(prepared, X), y, prepared.facts, exact=not prepared.recipe.private)
     oracle = make_oracle(host, prepared.loss, prepared.of_one_model or prepared.plan, randomness, payment, watcher)
     return Opened(oracle, host.lattice.applied_shift, host.lattice.applied_intercept)

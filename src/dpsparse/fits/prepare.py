@@ -16,6 +16,7 @@ from ..privacy import AssumptionError, Budget, DataError, LedgerError, Noise, Pl
 from ..recipes.base import PrivateRecipe, has_budget, has_none
 from .local import per_report, refuse_unanswerable
 from .request import FitRequest, Shape
+from .units import in_half_widths
 
 #: By which a user accepts a plan without a proof.
 UNPROVEN = "unproven"
@@ -29,7 +30,7 @@ class Prepared:
     ----------
     request : FitRequest
     facts : Facts
-        As the recipe wants the rows shown.
+        As the recipe wants the rows shown: in units of the columns' half-widths (`in_half_widths`).
     recipe : Recipe
         The one that a rule such as ``auto`` picked, or that was named.
     solver : Solver
@@ -83,8 +84,9 @@ def prepare(request: FitRequest, shape: Shape) -> Prepared:
     declared, recipe, reason = request.facts(shape), request.recipe, ""
     refuse_mixing(request.loss, declared.target)
     if recipe.private:
-        recipe, reason = recipe.resolve(declared, per_model(request.budget_for(shape.n_rows)[0], shape.models))
-    facts = recipe.view(declared)
+        one = per_model(request.budget_for(shape.n_rows)[0], shape.models)
+        recipe, reason = recipe.resolve(in_half_widths(declared), one)
+    facts = recipe.view(in_half_widths(declared, absence=recipe.zero_is_absence))
     _check_facts(recipe, facts)
     request.check_accepted(recipe)
     if recipe.private:

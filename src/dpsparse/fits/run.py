@@ -164,13 +164,13 @@ def run(
                 f"the solver left priced asks unused: {opened.oracle.unused}. A plan must ask for what it prices."
             )
         answers.extend(opened.oracle.receipts)
-        models.append(coefficients_of(w, opened.shift, opened.height))
-        paths.extend([] if path is None else [path])
+        models.append(coefficients_of(w, opened.shift, opened.height, prepared.facts.scale))
+        paths.extend([] if path is None else [path.in_units(prepared.facts.scale)])
     return Fitted(tuple(models), complete(draft, answers, payment), tuple(paths))
 
 
-def coefficients_of(w: Vector, shift: Vector, height: float) -> tuple[Vector, float]:
-    """Coefficients of the features as the user knows them, and the intercept: public shift and height undone.
+def coefficients_of(w: Vector, shift: Vector, height: float, scale: float | Vector = 1.0) -> tuple[Vector, float]:
+    """Coefficients of the features as the user knows them, and the intercept: public scale, shift and height undone.
 
     Parameters
     ----------
@@ -180,7 +180,9 @@ def coefficients_of(w: Vector, shift: Vector, height: float) -> tuple[Vector, fl
         What was subtracted from every row.
     height : float
         Of the constant column; 0 for none.
+    scale : float or array of shape (n_features,)
+        What every column was divided by, before the shift.
     """
     coef = w[: shift.size] + 0.0
     constant = height * float(w[-1]) if height else 0.0
-    return coef, constant - float(shift @ coef)
+    return coef / scale, constant - float(shift @ coef)

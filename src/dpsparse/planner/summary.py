@@ -10,7 +10,7 @@ import numpy as np
 
 from ..accounting.pricing import PricedPlan, describe
 from ..facts import Clip
-from ..fits import FitRequest, Prepared, Shape, models_of, prepare
+from ..fits import FitRequest, Prepared, Shape, in_half_widths, models_of, prepare
 from ..plain import Json, plain
 from ..privacy.attacker import weaknesses
 from ..privacy.plan import Plan
@@ -222,7 +222,7 @@ def summarise(request: FitRequest, n_rows: int, n_features: int, assumed: Assume
     if prepared.priced is None:
         return PlanSummary.of(prepared)
     outlook = Outlook(
-        facts=request.facts(shape),
+        facts=in_half_widths(request.facts(shape)),
         recipe=request.recipe,
         budget=request.budget_for(shape.n_rows)[0],
         delta=prepared.delta,

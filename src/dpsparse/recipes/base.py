@@ -24,12 +24,15 @@ class Recipe(ABC):
         Kinds of penalty that it can take.
     needs : tuple of str
         Assumptions that the user must accept by name.
+    zero_is_absence : bool
+        Whether zero at an end of a column's bounds is taken for absence, and the column measured from zero.
     """
 
     name: ClassVar[str]
     private: ClassVar[bool]
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
     needs: ClassVar[tuple[str, ...]] = ()
+    zero_is_absence: ClassVar[bool] = False
 
     def resolve(self, facts: Facts, budget: Budget) -> tuple[Recipe, str]:
         """The recipe that runs, and the reason in words where it is another one. Facts are those that were declared."""

@@ -75,6 +75,7 @@ class DualAveraging(PrivateRecipe):
 
     name: ClassVar[str] = "dual_averaging"
     penalties: ClassVar[tuple[str, ...]] = ("l2", "l1", "elasticnet", "box")
+    zero_is_absence: ClassVar[bool] = True
 
     steps: int | None = None
     clip: float | None = None
