@@ -89,7 +89,7 @@ class Tables(PrivateRecipe):
         rule = TableRule()
         plain = Schedule.of(rule, facts, level, race=True)
         if facts.sparsity is not None or facts.n_features < rule.race_columns or plain.constant or plain.guesses:
-            return TableDescent(level=level)
+            return TableDescent(level=level, rule=rule)
         # what is left for a sparse model after the first phase, and after the second
         dense = plain.plan(gaussian=Noise.GAUSSIAN, gumbel=Noise.GUMBEL)
         left, sparse = dense.share, []
@@ -98,4 +98,4 @@ class Tables(PrivateRecipe):
             names = dict.fromkeys(dense.order[: stop + 1])
             left = dense.share - sum(dense[name].share for name in names)
             sparse.append(SelectPolish().solver(facts, Budget.zcdp(left * budget.as_rho(), budget.relation)))
-        return TableDescent(level=level, sparse=tuple(sparse))
+        return TableDescent(level=level, rule=rule, sparse=tuple(sparse))
