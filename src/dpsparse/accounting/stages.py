@@ -128,7 +128,9 @@ class Stage:
         """The range that adds most to the variance among those taken one by one, or 0."""
         counts: dict[float, int] = {}
         near = 0.0
-        for eta, n in sorted(self.single_counts.items(), reverse=True):  # equal but for rounding counts as equal, at any scale
+        for eta, n in sorted(
+            self.single_counts.items(), reverse=True
+        ):  # equal but for rounding counts as equal, at any scale
             near = near if eta >= (1 - 1e-9) * near > 0 else eta
             counts[near] = counts.get(near, 0) + n
         weights = {eta: n * eta**2 for eta, n in counts.items()}

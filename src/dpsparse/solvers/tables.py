@@ -105,7 +105,7 @@ class TableDescent:
         several = schedule.n_features >= self.rule.soft_columns
         if number < len(self.sparse) - 1:
             return evidence.many < 1 and (evidence.few > 6 or (several and schedule.kappa < 1.5))
-        if evidence.many > max(3.0 if several else 2.0, min(evidence.few / 3, 10.0)):
+        if evidence.many > max(3.0 if several else 2.0, min(evidence.few / 5, 5.0)):
             return False
         return several or evidence.few > 5
 
@@ -143,11 +143,15 @@ def _all_columns(oracle: Oracle, schedule: Schedule, start: float, path: Path | 
     if facts.means is not None and schedule.free:
         centre = facts.means
     elif schedule.means:
-        length = _length(oracle, schedule, Frame(support=everything, centre=centre), longest, "length for means")
-        question = ColumnMeans(everything, length)
-        noisy, noise = oracle.answer(question, "means"), oracle.deviation(question, "means", 0)
-        kept = max(0.0, 1 - facts.n_features * noise**2 / max(float(noisy @ noisy), 1e-300))
-        centre = np.clip(kept * noisy, -facts.half_widths, facts.half_widths)
+        for turn in range(1, schedule.rule.mean_rounds + 1):
+            frame = Frame(support=everything, centre=centre)
+            reach = longest + float(np.linalg.norm(centre))
+            question = ColumnMeans(
+                everything, _length(oracle, schedule, frame, reach, f"length for means {turn}"), centre
+            )
+            noisy, noise = oracle.answer(question, f"means {turn}"), oracle.deviation(question, f"means {turn}", 0)
+            kept = max(0.0, 1 - facts.n_features * noise**2 / max(float(noisy @ noisy), 1e-300))
+            centre = np.clip(centre + kept * noisy, -facts.half_widths, facts.half_widths)
     longest += float(np.linalg.norm(centre))
     return _descent(oracle, schedule, (everything, centre), longest, start, path, ("gram", "length"), schedule.gram)
 
