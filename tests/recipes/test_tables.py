@@ -93,7 +93,7 @@ def test_classes_are_told_apart(shares, least):
 
 @pytest.mark.parametrize("intercept", [True, False])
 def test_on_exact_answers_it_ends_where_least_squares_does(intercept):
-    X, y, w = table(n=2000, d=8, mean=0.4 * intercept)
+    X, y, _ = table(n=2000, d=8, mean=0.4 * intercept)
     estimator = model(fit_intercept=intercept, epsilon=20.0)
     prepared = prepared_for(estimator, *X.shape)
     solver = replace(prepared.solver, noise=Noise.NONE, selection_noise=Noise.NONE)
