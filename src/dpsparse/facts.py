@@ -164,6 +164,8 @@ class Target:
         ``|y| <= bound`` after centring; 1 for classes.
     linked : bool
         Whether numbers are predicted through a link, so that the size of a margin is not that of a target.
+    n_classes : int
+        Classes that one model tells apart: 2, coded 0 and 1, by one margin; or more, coded 0, 1, 2, ..., by a margin each.
 
     Examples
     --------
@@ -174,8 +176,13 @@ class Target:
     kind: TargetKind = "numbers"
     bound: float = 1.0
     linked: bool = False
+    n_classes: int = 2
 
     def __post_init__(self) -> None:
+        if self.n_classes < 2 or (self.n_classes > 2 and (self.kind != "classes" or self.bound < self.n_classes - 1)):
+            raise ValueError(
+                "more than two classes are coded 0, 1, 2, ..., and the bound of such a target is the last of them."
+            )
         if self.kind not in get_args(TargetKind):
             raise ValueError(
                 f"the kind of a target must be one of {', '.join(get_args(TargetKind))}, got {self.kind!r}."
@@ -183,8 +190,13 @@ class Target:
 
     @property
     def classes(self) -> bool:
-        """Whether targets are classes, coded 0 and 1."""
+        """Whether targets are classes, coded 0 and 1, or further."""
         return self.kind == "classes"
+
+    @property
+    def joint(self) -> bool:
+        """Whether one model tells more than two classes apart."""
+        return self.n_classes > 2
 
     @property
     def counts(self) -> bool:
@@ -356,10 +368,10 @@ class Facts:
         return self.n_features if self.sparsity is None else min(self.sparsity, self.n_features)
 
     def first(self) -> Vector:
-        """A fresh copy of the start vector, shape (dimension,)."""
-        w = np.zeros(self.dimension)
+        """A fresh copy of the start vector, shape (dimension,); with a column for each class where one model tells many apart."""
+        w = np.zeros((self.dimension, self.target.n_classes) if self.target.joint else self.dimension)
         if self.start is not None:
-            w[: self.n_features] = self.start
+            w.T[..., : self.n_features] = self.start
         return w
 
     def with_(self, **changes: Any) -> Facts:

@@ -25,9 +25,10 @@ from dpsparse.data.slopes import slopes
 from dpsparse.data.source import Source
 from dpsparse.facts import Clip, Facts, Frame
 from dpsparse.hosts import MemoryHost, Total
-from dpsparse.losses import LOSSES, Squared
+from dpsparse.losses import JOINT, LOSSES, Squared
 from dpsparse.oracle import (
     AbsoluteMeans,
+    BucketEnergies,
     Centred,
     CentredGradient,
     ColumnMeans,
@@ -39,6 +40,7 @@ from dpsparse.oracle import (
     Gradient,
     GradientChange,
     Gram,
+    JointGradient,
     PerturbedMinimum,
     Quantile,
     ResidualMean,
@@ -70,6 +72,9 @@ QUESTIONS: dict[str, Any] = {
     "change": GradientChange(W, 0.5 * W, CLIP, 0.2),
     "weighted": WeightedGradient(W, np.geomspace(0.1, 3.0, D + 1), 0.5),
     "weighted on a support": WeightedGradient(W, np.array([0.3, 2.0]), 0.5, np.array([9, 4])),
+    "joint": JointGradient(np.outer(W, [1.0, -0.5, 0.2]), np.geomspace(0.1, 3.0, D + 1), 0.5),
+    "joint on a support": JointGradient(np.outer(W, [1.0, 2.0]), np.array([0.3, 2.0]), 0.5, np.array([9, 4])),
+    "energies": BucketEnergies(np.arange(D) % 4, 5),
     "squares": Squares(),
     "absolute": AbsoluteMeans(),
     "size": RowSize(np.geomspace(0.1, 3.0, D + 1), 0.7),
@@ -201,6 +206,23 @@ def test_slopes_do_not_depend_on_the_place_of_a_row(loss):
             np.testing.assert_array_equal(slopes(loss, margins[rows], block(rows)), whole[rows])
     order = rng.permutation(403)
     np.testing.assert_array_equal(slopes(loss, margins[order], block(order)), whole[order])
+
+
+@pytest.mark.parametrize("loss", JOINT, ids=repr)
+def test_slopes_of_many_classes_do_not_depend_on_the_place_of_a_row(loss):
+    rng = np.random.default_rng(2)
+    margins, y = 4 * rng.standard_normal((403, loss.n_classes)), rng.integers(0, loss.n_classes, 403).astype(float)
+
+    def found(rows: Any) -> Any:
+        block = block_module.Block(np.zeros((len(rows), 1)), y[rows], np.ones(len(rows)), np.ones(1), np.ones(1))
+        return slopes(loss, margins[rows], block)
+
+    whole = found(np.arange(403))
+    for size, start in itertools.product((1, 2, 3, 7, 8, 9, 31, 64), (0, 1, 5, 300)):
+        rows = np.arange(start, start + size)
+        np.testing.assert_array_equal(found(rows), whole[rows])
+    order = rng.permutation(403)
+    np.testing.assert_array_equal(found(order), whole[order])
 
 
 @pytest.mark.parametrize("scale", [1e-250, 1e-9, 1.0, 1e9, 1e150])
@@ -508,6 +530,35 @@ def test_weighted_sums_of_sparse_rows_at_their_shift_are_exact():
         MemoryHost(shape(X), y, facts).total(question, Squared(), None) for shape in (np.asarray, sp.csr_matrix)
     )
     np.testing.assert_array_equal(dense, sparse)
+
+
+def test_joint_sums_of_sparse_rows_at_their_shift_are_exact():
+    """The same for many classes."""
+    n, rng = 2**12, np.random.default_rng(9)
+    facts = Facts(n_rows=n, n_features=3, lower=-1.0, upper=1.0, row_norm=2.0, shift=0.75, target_bound=1e9)
+    lattice = Lattice(facts)
+    away = rng.integers(0, 2, (n, 3)) * (np.arange(n) % 5 == 0)[:, None]
+    X, y = (lattice.shift + away) * lattice.unit, rng.uniform(1e8, 1e9, n)
+    question = JointGradient(np.zeros((3, 4)), np.array([1.0, 1.5, 2.0]), 1e-3)
+    dense, sparse = (
+        MemoryHost(shape(X), y, facts).total(question, Squared(), None) for shape in (np.asarray, sp.csr_matrix)
+    )
+    np.testing.assert_array_equal(dense, sparse)
+
+
+def test_margins_of_many_classes_are_those_of_each():
+    """Exact, fresh and mended; a matrix after a vector and the other way round."""
+    X, y = data()
+    w = np.outer(W, [1.0, -0.3, 0.0]) + 0.01 * np.arange(3)
+    for shape, facts in itertools.product((np.asarray, sp.csr_matrix), (FACTS, SHIFTED)):
+        [shard] = MemoryHost(shape(X), y, facts).shards
+        for at in (w, W, w + 0.5 * (np.arange(D + 1) == 4)[:, None], np.where(np.arange(D + 1)[:, None] == 2, w, 0.0)):
+            [found] = shard.margins(at)
+            whole = shard.lattice.rounded(at)
+            stored = shard.blocks[0].x.toarray() - shard.lattice.shift if shape is sp.csr_matrix else shard.blocks[0].x
+            rows = np.c_[stored, np.full(61, shard.lattice.height)].astype(np.int64)
+            products = rows @ whole.whole.astype(np.int64)
+            np.testing.assert_array_equal(found, products * (whole.scale * shard.lattice.unit))
 
 
 @pytest.mark.parametrize("shift", [0.3, np.linspace(-0.4, 0.4, D)], ids=["one", "each its own"])

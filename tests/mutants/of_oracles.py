@@ -340,6 +340,11 @@ MUTANTS = (
             "return 1.0 if relation is Adjacency.REPLACE_ONE else 1 * max(",
         ),
         (
+            "a record counts twice in the scores of a quantile",
+            "-LARGEST) / PARTS for below, above",
+            "-LARGEST) * 2 / PARTS for below, above",
+        ),
+        (
             "half of the range of bins",
             "return 2.0 if relation is Adjacency.REPLACE_ONE else 1.0",
             "return 1.0",
@@ -436,5 +441,45 @@ MUTANTS = (
             "SUMS[WeightedGradient] = SumRule(weighted_measure, weighted_part, weighted_exact)",
             "SUMS[WeightedGradient] = SumRule(weighted_measure, weighted_part, weighted_exact, sampled=True)",
         ),
+    ),
+    *changed(
+        "answers/joint.py",
+        "oracles/test_joint.py",
+        (
+            "half of the norm of a joint gradient",
+            "reach = Reach(question.norm, np.full(",
+            "reach = Reach(0.5 * question.norm, np.full(",
+        ),
+        (
+            "joint gradients are clipped at twice their norm",
+            "room = norm * SLACK / (",
+            "room = 2 * norm * SLACK / (",
+        ),
+        (
+            "the slopes of classes are clipped one by one",
+            "return np.asarray(largest * np.sqrt(squares))",
+            "return np.asarray(largest)",
+        ),
+        (
+            "models with other numbers of coefficients are answered",
+            "if w.ndim != 2 or w.shape[0] != lattice.facts.dimension or",
+            "if w.ndim != 2 or",
+        ),
+    ),
+    *changed(
+        "answers/energies.py",
+        "oracles/test_joint.py",
+        (
+            "half of a row's energy",
+            "return Measure(Reach(most, each, pair_norm=math.sqrt(2) * most, pair_entry=each)",
+            "return Measure(Reach(most / 2, each, pair_norm=most / math.sqrt(2), pair_entry=each)",
+        ),
+        (
+            "two rows of energies move like one",
+            "pair_norm=math.sqrt(2) * most",
+            "pair_norm=most",
+        ),
+        ("buckets beyond their number are counted", "buckets.max() < count", "buckets.max() < 2 * count"),
+        ("absent records have energy", "lattice.unit**2 * block.alive", "lattice.unit**2"),
     ),
 )

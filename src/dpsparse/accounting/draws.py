@@ -24,8 +24,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 
@@ -128,7 +129,7 @@ class Costs:
             for weight in weights:
                 counted[Cost(ask.noise, rho_scale * weight, q, ask.offset)] += ask.draws
         turns = plan.selections()
-        ordered = None if turns is None else tuple((rho_scale * weight, count) for weight, count in turns)
+        ordered = None if turns is None else tuple((rho_scale * weight, n) for weight, n in _runs(turns))
         branches = tuple(cls.of(branch, rho_scale) for _, branch in plan.branches)
         one_model = (cls.of(plan.once(), rho_scale), plan.models) if plan.models > 1 else None
         return cls(counted, ordered, branches, one_model, tuple(drawn.items()))
@@ -263,3 +264,8 @@ class Costs:
         laplaces = [(c.rho, k) for c, k in self.own.items() if c.noise is Noise.LAPLACE]
         pures = [(c.rho, k) for c, k in self.own.items() if c.noise is Noise.PERMUTE_AND_FLIP]
         return Stage.from_shares(self.ordered, gaussian, laplaces, [f for f in followers if f is not None], pures)
+
+
+def _runs(turns: Iterable[tuple[float, int]]) -> list[tuple[float, int]]:
+    """Selections of one weight that follow one another, counted together."""
+    return [(weight, sum(n for _, n in run)) for weight, run in groupby(turns, key=lambda turn: turn[0])]

@@ -1,6 +1,16 @@
 """How questions are answered: for each type its reach, which is public, and its part, made where the rows are."""
 
-from . import choices, correlation, framed, gradient, polish, tallies, weighted  # noqa: F401  fill the table
+from . import (  # noqa: F401  fill the table
+    choices,
+    correlation,
+    energies,
+    framed,
+    gradient,
+    joint,
+    polish,
+    tallies,
+    weighted,
+)
 from .gradient import contributions
 from .minimum import MINIMA, MinimumRule
 from .reach import RELEASE_UNITS, Measure, Reach

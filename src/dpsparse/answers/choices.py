@@ -2,7 +2,7 @@ r"""Choices on public grids: counts from the rows, scores on the driver.
 
 Guarantee
 ---------
-* ``Quantile``: :math:`T_k = \#\{v\le e_k\} - q\#\{v\}` rises with k, and cell k scores :math:`\min(0, T_k, -T_{k-1})`, of which at most
+* ``Quantile``: :math:`T_k = \#\{v\le e_k\} - q\#\{v\}`, values beyond the grid at its last point, rises with k, and cell k scores :math:`\min(0, T_k, -T_{k-1})`, of which at most
   one is below 0. A record whose value counts adds :math:`1-q` to :math:`T_k` from its cell on and :math:`-q` before it. Added or
   removed (A): every score moves by at most :math:`\max(q, 1-q)`, since it is 1-Lipschitz in each of two numbers that matter one at a
   time and move by :math:`1-q` or :math:`-q`; the difference of two by at most :math:`2\max(q,1-q)`. Replaced (R): two values that count
@@ -36,13 +36,13 @@ KINDS = ("slopes", "gradients", "rows", "targets")
 
 
 def quantile_counts(question: Quantile, shard: Shard, loss: Loss, draw: Draw | None) -> Integers:
-    """How many values are at most each point of the grid, and last how many values count."""
+    """How many values are at most each point of the grid, all at most the last one, and last how many values count."""
     grid = question.grid * (1 + 1e-6 * (question.of != "targets"))
     counts = np.zeros(grid.size + 1, dtype=np.int64)
     for view in view_of(question.model, shard, loss):
         values = _values(question.of, view)
-        counts[:-1] += np.searchsorted(np.sort(values), grid, side="right")
-        counts[-1] += values.size
+        counts[:-2] += np.searchsorted(np.sort(values), grid[:-1], side="right")
+        counts[-2:] += values.size
     return counts
 
 

@@ -21,7 +21,7 @@ from ..data.draws import Draw
 from ..data.lattice import Lattice
 from ..data.shard import Shard
 from ..facts import Vector
-from ..losses import Loss, mean_of
+from ..losses import Loss, classes_of, mean_of
 from ..oracle import Count, ValidationLoss
 from ..privacy.errors import PrivacyError
 from .reach import RELEASE_UNITS, Integers, Measure, Reach
@@ -88,6 +88,8 @@ def _losses(kind: str, margins: Vector, y: Vector, loss: Loss) -> Vector:
     first = np.ascontiguousarray(margins[:, 0])
     if kind == "error":
         return np.asarray((np.argmax(margins, axis=1) if several else first > 0) != y, dtype=float)
+    if kind == "log-loss" and several and classes_of(loss) > 1:
+        return loss.value(margins, y)
     if kind == "log-loss" and several:  # one versus the rest, normalised
         logs = log_expit(margins)
         own = np.take_along_axis(logs, np.clip(y, 0, margins.shape[1] - 1).astype(np.intp)[:, None], axis=1)[:, 0]

@@ -77,14 +77,20 @@ def _dense_rows(x: Any, lattice: Lattice) -> tuple[Matrix, Mask]:
     if lattice.clips_rows:
         x *= _shrink(_norm_of_rows(x), facts.row_norm)[:, None]
     if lattice.exact:
-        return x - lattice.shift, finite
+        return _compact(x - lattice.shift), finite
     x *= 1.0 / lattice.unit
     np.trunc(x, out=x)
     if lattice.shifted:
         x -= lattice.shift
     if not finite.all():
         x[~finite] = 0.0
-    return x.astype(np.float32), finite
+    return x.astype(lattice.stored), finite
+
+
+def _compact(x: Vector) -> Matrix:
+    """Floats of a twin without privacy in half the room where they are the same numbers, as those of integers are."""
+    short = x.astype(np.float32)
+    return short if np.array_equal(short, x) else x
 
 
 def _norm_of_rows(x: Vector) -> Vector:

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..facts import Clip, Facts, Frame, Vector
 from ..privacy.errors import DataError
@@ -96,13 +97,17 @@ class Shard:
     # ---------------------------------------------------------------------------------------------- margins
 
     def margins(self, w: Vector) -> list[Vector]:
-        """Margins of all rows, block by block: the last ones, mended where few coordinates changed, or fresh ones."""
+        """Margins of all rows, block by block: the last ones, mended where few coordinates changed, or fresh ones.
+
+        With a column of coefficients for each class a row has a margin for each.
+        """
         iterate, size = self.lattice.rounded(w), self.lattice.unit
         memory = self._margins
         mends, products = 0, None
-        if memory is not None and memory[0].scale == iterate.scale:
-            changed = np.flatnonzero(iterate.whole != memory[0].whole)
-            few = changed.size * FEW <= w.size and (not self.lattice.exact or memory[2] < MENDS)
+        alike = memory is not None and memory[0].whole.shape == iterate.whole.shape
+        if memory is not None and alike and memory[0].scale == iterate.scale:
+            changed = _used(iterate.whole != memory[0].whole)
+            few = changed.size * FEW <= w.shape[0] and (not self.lattice.exact or memory[2] < MENDS)
             if changed.size == 0:
                 mends, products = memory[2], memory[1]
             elif few:
@@ -129,8 +134,8 @@ class Shard:
         return [(b, self.margin(b, w)) for b in self.drawn(draw)]
 
     def _product(self, block: Block, iterate: Iterate) -> Vector:
-        nonzero = np.flatnonzero(iterate.whole)
-        if nonzero.size * FEW <= iterate.whole.size and block.whole:
+        nonzero = _used(iterate.whole)
+        if nonzero.size * FEW <= iterate.whole.shape[0] and block.whole:
             return plain.forward_columns(block, self.lattice, nonzero, iterate.whole[nonzero])
         return plain.forward(block, self.lattice, iterate.whole)
 
@@ -176,6 +181,13 @@ class Shard:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("private rows are not copied or stored.")
+
+
+def _used(coefficients: NDArray[Any]) -> Indices:
+    """Coordinates with a nonzero coefficient, for any class."""
+    if coefficients.ndim == 1:
+        return np.flatnonzero(coefficients)
+    return np.flatnonzero(np.abs(coefficients.astype(float, copy=False)) @ np.ones(coefficients.shape[1]))
 
 
 def _valued(products: Vector, iterate: Iterate, unit: float) -> Vector:

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
@@ -21,7 +21,10 @@ from .linear import SparseLinear
 class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
     """Sparse logistic classification under differential privacy.
 
-    More than two classes are fitted one versus the rest; one budget covers all models, in equal parts.
+    More than two classes are one multinomial model with the whole budget, for recipes that have such a form (``dual_averaging``, and
+    ``auto`` where it picks it) and the logistic loss; other recipes and losses fit one model for each class against the rest, and one budget
+    covers all of them, in equal parts. `sparsity` counts features: a multinomial model keeps or drops one for all classes together; one
+    versus the rest, each model has so many of its own.
 
     Parameters
     ----------
@@ -38,8 +41,10 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, labe
     ----------
     coef_ : array of shape (1, n_features) or (n_classes, n_features)
     intercept_ : array of shape (1,) or (n_classes,)
+    multinomial_ : bool
+        Whether the classes are one multinomial model.
     classes_, support_, statement_, path_
-        As usual; `support_` holds the features that any model uses.
+        As usual; `support_` holds the features that any class uses.
 
     Examples
     --------
@@ -124,6 +129,7 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, labe
         self.coef_ = np.vstack([coef for coef, _ in fitted.models])
         self.intercept_ = np.array([intercept for _, intercept in fitted.models])
         self.support_ = np.flatnonzero(np.any(self.coef_ != 0, axis=0))
+        self.multinomial_ = fitted.joint
         self._keep_shared(fitted)
         return self
 
@@ -138,11 +144,13 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, labe
         return self.classes_[(margins > 0).astype(int) if margins.ndim == 1 else np.argmax(margins, axis=1)]  # type: ignore[no-any-return]
 
     def predict_proba(self, X: object) -> np.ndarray:
-        """Class probabilities; one-versus-rest probabilities are normalised to sum to one."""
+        """Class probabilities: the softmax of a multinomial model's margins; those of one versus the rest, normalised to sum to one."""
         margins = self.decision_function(X)
         if margins.ndim == 1:
             positive = expit(margins)
             return np.column_stack([1 - positive, positive])
+        if self.multinomial_:
+            return softmax(margins, axis=1)  # type: ignore[no-any-return]
         p = expit(margins)
         return p / np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny)  # type: ignore[no-any-return]
 

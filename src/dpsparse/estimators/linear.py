@@ -15,10 +15,12 @@ from ..data import Source, read_bounds, refuse_missing
 from ..data.declared import ColumnBounds, declared_bounds
 from ..data.missing import AT_PREDICTION
 from ..facts import Vector
-from ..fits import FitRequest, Fitted, Targets, fit, prepare, read_targets
+from ..fits import FitRequest, Fitted, Targets, fit, prepare, read_targets, refuse_rows_brought
 from ..ledger import LedgerArgument
+from ..losses import foreign
 from ..oracle import Path
 from ..privacy import Statement
+from ..recipes import shipped
 from ..tables.carrier import carried_bounds
 from .door import read_source, read_vector, refuse_numbers_for_labels
 from .refusals import refuse_fit_arguments
@@ -101,6 +103,10 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
     def read_silently(self, X: object, y: object) -> tuple[FitRequest, Source, Targets]:
         """As `read_rows`, and nothing is refused for the sake of a value, but for the classes, where they are to be learned."""
         request = self.request()
+        if not shipped(request.recipe):
+            refuse_rows_brought(f"recipe {request.recipe.name!r}", request.recipe, X, y)
+        if foreign(request.loss):
+            refuse_rows_brought(f"the loss {request.loss.name!r}", request.loss, X, y)
         source = read_source(self, X, reset=True, adjacency=request.adjacency)
         vector = read_vector(self, y, source.shape[0])
         if request.classifies and request.classes is None:
@@ -142,7 +148,9 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
         shape = request.shape(*source.shape, sparse=source.sparse, models=targets.models)
         prepared = prepare(request, shape)
         notes = warn_if_hopeless(prepared, shape, stacklevel=4)
-        return self.keep(fit(prepared, source, targets.vectors, targets.assumptions, notes), targets.classes)
+        return self.keep(
+            fit(prepared, source, targets.vectors(prepared.models), targets.assumptions, notes), targets.classes
+        )
 
     def _keep_shared(self, fitted: Fitted) -> None:
         self.statement_ = fitted.statement

@@ -143,7 +143,7 @@ class Shape:
     sparse : bool
         Whether rows come in sparse form, which shifts no column.
     models : int
-        Models that share the budget.
+        Models that one versus the rest takes: 1, or as many as there are classes. A recipe may make one model of them.
     """
 
     n_rows: int
@@ -250,8 +250,9 @@ class FitRequest:
         """The budget, and the delta at which epsilon is stated."""
         return stated_budget(self.budget, self.epsilon, self.delta, self.adjacency, n_rows)
 
-    def facts(self, shape: Shape) -> Facts:
-        """What is public about a fit, as it was declared."""
+    def facts(self, shape: Shape, loss: Loss | None = None) -> Facts:
+        """What is public about a fit, as it was declared; with another form of the loss, where many classes are one model."""
+        loss = self.loss if loss is None else loss
         lower, upper, row_norm = read_bounds(self.feature_bound, self.row_norm, shape.n_features)
         return Facts(
             n_rows=shape.n_rows,
@@ -261,11 +262,11 @@ class FitRequest:
             row_norm=row_norm,
             shift=read_center(self.feature_center, shape.n_features),
             intercept=1.0 if self.fit_intercept else 0.0,
-            target=target_of(self.loss, self.target_bound),
-            loss=self.loss.name,
-            convex=proven(self.loss),
-            slope_bound=self.loss.slope_bound,
-            curvature=self.loss.curvature,
+            target=target_of(loss, self.target_bound),
+            loss=loss.name,
+            convex=proven(loss),
+            slope_bound=loss.slope_bound,
+            curvature=loss.curvature,
             sparsity=self.sparsity,
             penalty=self.penalty,
             start=self.start_vector(shape.n_features),

@@ -24,6 +24,9 @@ from .prepare import Prepared
 
 SIMULATED = "the protocol was simulated on one machine, which held the rows"
 DEVICES = "every device randomised its own report as the protocol says"
+EXACT = (
+    "delta is 0 and nothing hides in it: Laplace noise and selections are drawn from their exact laws, tails included"
+)
 SECRET = (
     "only the best run was published, and the number of runs stays secret: publishing it, other runs, or the time that the "
     "search took is not covered"
@@ -55,6 +58,7 @@ def draft_fit(
     """
     priced, recipe, facts = prepared.priced, prepared.recipe, prepared.facts
     proven = priced is not None and not prepared.plan.unproven
+    exact = (EXACT,) if priced is not None and prepared.delta == 0 and not prepared.plan.local else ()
     caveats = list(plan_caveats(prepared.plan))
     assumed = [*assumptions, *recipe.assumptions(facts), *refusals(prepared.request.on_missing)]
     adjacency = "replace-one-label" if prepared.plan.labels_only else str(prepared.request.adjacency)
@@ -80,7 +84,7 @@ def draft_fit(
         accountant="none" if priced is None else priced.accountant,
         assumptions=tuple(assumed),
         caveats=tuple(caveats),
-        notes=(*([prepared.reason] if prepared.reason else []), *notes),
+        notes=(*([prepared.reason] if prepared.reason else []), *notes, *exact),
         versions=versions(),
     )
     return draft if priced is None else _weigh(draft)

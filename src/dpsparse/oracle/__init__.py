@@ -9,6 +9,7 @@ returns something that may be published. Nothing here assumes where the rows are
 from .protocol import Oracle, Path, Solver, Terms, Told
 from .questions import (
     AbsoluteMeans,
+    BucketEnergies,
     Centred,
     CentredGradient,
     Choice,
@@ -22,6 +23,7 @@ from .questions import (
     GradientChange,
     Gram,
     Indices,
+    JointGradient,
     Labels,
     Minimum,
     Model,
@@ -46,6 +48,7 @@ from .scores import Greedy, Magnitude, Score, Vertex
 
 __all__ = [
     "AbsoluteMeans",
+    "BucketEnergies",
     "Centred",
     "CentredGradient",
     "Choice",
@@ -60,6 +63,7 @@ __all__ = [
     "Gram",
     "Greedy",
     "Indices",
+    "JointGradient",
     "Labels",
     "Magnitude",
     "Minimum",

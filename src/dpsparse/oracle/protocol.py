@@ -193,7 +193,7 @@ class Path:
         if np.ndim(scale) == 0:
             return replace(self, iterates=[w / scale for w in self.iterates]) if scale != 1.0 else self
         d = np.size(scale)
-        return replace(self, iterates=[np.r_[w[:d] / scale, w[d:]] for w in self.iterates])
+        return replace(self, iterates=[np.concatenate([(w[:d].T / scale).T, w[d:]]) for w in self.iterates])
 
 
 class Solver(Protocol):

@@ -76,7 +76,42 @@ class RowSize:
     support: Indices | None = None
 
 
-Weighted = WeightedGradient | AbsoluteMeans | RowSize
+@dataclass(frozen=True, eq=False)
+class JointGradient:
+    r"""As `WeightedGradient` for a model with a margin for each class: the mean matrix :math:`(a_j g_{jk})`, row by row in one vector.
+
+    Parameters
+    ----------
+    w : array of shape (dimension, number of classes)
+        Coefficients of the columns as they are, for each class.
+    weights, support
+        As in `WeightedGradient`: of coordinates, alike for all classes.
+    norm : float
+        Each row's contribution to the whole matrix is held within this Frobenius norm.
+    """
+
+    w: Vector
+    weights: Vector
+    norm: float
+    support: Indices | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class BucketEnergies:
+    r"""Mean over rows of :math:`\sum_{j \in b} x_j^2` for each of `count` buckets of features: how much of rows is where.
+
+    Parameters
+    ----------
+    buckets : array of int of shape (n_features,)
+        The bucket of each feature, from 0 on.
+    count : int
+    """
+
+    buckets: Indices
+    count: int
+
+
+Weighted = WeightedGradient | JointGradient | AbsoluteMeans | RowSize | BucketEnergies
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """Who answers: the only room where rows, noise and prices meet."""
 
 from .central import CentralOracle
+from .doors import Doors, refuse_peeks
 from .exact import ExactOracle
 from .local import LocalOracle
 from .make import make_oracle
@@ -9,6 +10,7 @@ from .till import Payment, Till, Watcher
 
 __all__ = [
     "CentralOracle",
+    "Doors",
     "ExactOracle",
     "LocalOracle",
     "Payment",
@@ -17,4 +19,5 @@ __all__ = [
     "Till",
     "Watcher",
     "make_oracle",
+    "refuse_peeks",
 ]

@@ -19,7 +19,7 @@ from ..data.declared import Bounded
 from ..data.source import silence
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
-from ..fits import Matrix, Prepared, Shape, models_of, prepare, public_rows, refuse_doubtful, stated_budget
+from ..fits import Matrix, Prepared, Shape, models_of, prepare, public_rows, refuse_doubtful, rehearse, stated_budget
 from ..fits.statement import charged_to, refusals, state_pipeline
 from ..ledger import Ledger, LedgerArgument, check_ledger, paying, refuse_own_ledger
 from ..privacy import Adjacency, Budget, BudgetError, DataError, HopelessFitWarning, PrivacyError, Statement
@@ -256,13 +256,17 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
         return self
 
     def _foresee(self, source: Source, n_rows: int | None, plan: PipelinePlan) -> None:
-        """Warn of a hopeless model before anything is paid; nothing where rows are counted, or where its bounds are learned."""
-        if n_rows is None:
-            return
+        """Rehearse a recipe that is not ours and warn of a hopeless model, before anything is paid; nothing where its bounds are learned.
+
+        Where rows are counted, their number is a guess, of which no warning is made.
+        """
         from ..planner.foresight import warn_if_hopeless
 
-        prepared = self._prepared(plan.budgets[self.steps[-1][0]], plan.delta, n_rows, source.shape[1])
+        budget = plan.budgets[self.steps[-1][0]]
+        prepared = self._prepared(budget, plan.delta, n_rows or GUESSED_ROWS, source.shape[1])
         if prepared is not None:
+            rehearse(prepared)
+        if prepared is not None and n_rows is not None:
             facts = prepared.facts
             shape = Shape(n_rows=n_rows, n_features=facts.n_features, models=prepared.models)
             warn_if_hopeless(prepared, shape, stacklevel=4)

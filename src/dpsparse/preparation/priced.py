@@ -60,6 +60,8 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
     adjacency: str
     noise: str
     dataset: str | None
+    label: str | None
+    run_id: str | None
     on_missing: str
     random_state: Seed
     statement_: Statement
@@ -97,7 +99,9 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         priced, delta = self.price(facts.n_rows)
         draft = draft_step(priced, delta, what, facts.n_rows, self.on_missing, secure=randomness.secure)
         warn_if_seeded(randomness, "step", stacklevel=6)
-        with paying(self.ledger, self.dataset, PlanBill.of(priced), label=what, delta=delta) as payment, silence():
+        label, bill = what if self.label is None else self.label, PlanBill.of(priced)
+        paid = paying(self.ledger, self.dataset, bill, label=label, run_id=self.run_id, delta=delta)
+        with paid as payment, silence():
             host = MemoryHost(X, np.zeros(X.shape[0]), facts)
             yield Opened(make_oracle(host, Squared(), priced, randomness, payment), draft, payment)
 

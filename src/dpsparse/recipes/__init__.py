@@ -30,7 +30,7 @@ from .tables import Tables
 from .two_stage import TwoStage
 
 #: Every recipe of the package: one line each.
-for _recipe in (
+OWN: tuple[type[Recipe], ...] = (
     IGHT,
     DPIGHT,
     GCD,
@@ -55,10 +55,21 @@ for _recipe in (
     SCSGHT,
     SVRGHT,
     Lasso,
-):
+)
+for _recipe in OWN:
     register(_recipe)
 
 RULES[Auto.name] = Auto
+
+
+def shipped(recipe: Recipe) -> bool:
+    """Whether a recipe is one of the package: exactly, and not a subclass. Others are run on made-up rows before private ones come.
+
+    >>> shipped(DPIGHT())
+    True
+    """
+    return type(recipe) in OWN or type(recipe) is Auto
+
 
 __all__ = [
     "ALIASES",
@@ -98,4 +109,5 @@ __all__ = [
     "names",
     "register",
     "settings",
+    "shipped",
 ]
