@@ -25,22 +25,25 @@ class Method:
 
 
 def product(recipe: str) -> Fit:
-    """An estimator of dpsparse on columns in units of their half-widths, and nothing else."""
+    """An estimator of dpsparse with the declared bounds and nothing else."""
 
     def fit(table: Table, epsilon: float, delta: float, rng: np.random.Generator) -> Linear:
         from dpsparse import SparseClassifier, SparseRegressor
 
-        X, middle, half = peers.scaled(table)
-        known: dict[str, Any] = {"feature_bound": 1.0, "sparsity": table.sparsity, "recipe": recipe}
+        known: dict[str, Any] = {
+            "feature_bound": (table.lower, table.upper),
+            "sparsity": table.sparsity,
+            "recipe": recipe,
+        }
         if table.kind == "regression":
             known |= {"target_center": table.center, "target_bound": table.bound}
-            model = SparseRegressor(epsilon=epsilon, delta=delta, **known).fit(X, table.y)
+            model = SparseRegressor(epsilon=epsilon, delta=delta, **known).fit(table.X, table.y)
         else:
             model = SparseClassifier(epsilon=epsilon, delta=delta, classes=[0, 1], **known)
-            model.fit(X, table.y.astype(int))
+            model.fit(table.X, table.y.astype(int))
         coef = np.ravel(model.coef_)
         note = f"{np.count_nonzero(coef)} of {coef.size}"
-        return peers.unscaled(coef, float(np.ravel(model.intercept_)[0]), middle, half, note)
+        return Linear(coef, float(np.ravel(model.intercept_)[0]), note)
 
     return fit
 

@@ -90,7 +90,7 @@ QUESTIONS: dict[str, Any] = {
     "size": RowSize(np.geomspace(0.1, 3.0, D + 1), 0.7),
     "residual": ResidualMean(MODEL, 0.7),
     "means": ColumnMeans(SUPPORT),
-    "means of short rows": ColumnMeans(SUPPORT, 0.4),
+    "means of short rows": ColumnMeans(SUPPORT, 0.4, MODEL.centre),
     **{f"framed {n}": FramedGradient(Framed(f, RNG.normal(0, 1, f.size), 0.2), 0.4) for n, f in FRAMES.items()},
     **{
         f"{of} in a frame": Quantile(of, Framed(FRAMES["turned"], W[:4], 0.2), 0.6, np.geomspace(0.05, 5.0, 9))

@@ -45,7 +45,7 @@ SUMS = {
     "residual": ResidualMean(MODEL, 0.7),
     "residual of nothing": ResidualMean(NOTHING, 0.7),
     "means": ColumnMeans(SUPPORT),
-    "means of short rows": ColumnMeans(SUPPORT, 0.4),
+    "means of short rows": ColumnMeans(SUPPORT, 0.4, MODEL.centre),
     "gram": Gram(SUPPORT, MODEL.centre, 0.6),
     "curvature": Curvature(MODEL, 0.4, 0.8),
     "gradient": CentredGradient(MODEL, 0.4),
@@ -108,6 +108,11 @@ WORST = {
     "residual": (ResidualMean(ONE, 0.5), ([1.0, 0.0], -9.0), ([1.0, 0.0], 9.0)),
     "means": (ColumnMeans(np.array([1, 0])), ([1.0, 0.0], 0.0), ([-1.0, 0.0], 0.0)),
     "means of short rows": (ColumnMeans(np.array([1, 0]), 0.3), ([1.0, 0.0], 0.0), ([-1.0, 0.0], 0.0)),
+    "means from a centre": (
+        ColumnMeans(np.array([1, 0]), 0.3, np.array([0.0, 0.5])),
+        ([1.0, 0.0], 0.0),
+        ([-1.0, 0.0], 0.0),
+    ),
     "gradient": (CentredGradient(ONE, 0.5), ([1.0, 0.0], -9.0), ([1.0, 0.0], 9.0)),
     "curvature": (Curvature(ONE, 100.0, 1.0), ([1.0, 0.0], 0.0), ([0.0, 0.0], 0.0)),
     "gram": (Gram(np.array([0, 1]), np.zeros(2), 1.0), ([1.0, 0.0], 0.0), ([0.0, 1.0], 0.0)),
@@ -177,7 +182,7 @@ def test_sums_add_up_to_the_last_unit_whoever_else_is_there(kind, name):
 def by_definition(question, x, y, loss) -> np.ndarray:
     """The mean in floats, record by record; x as rows are shown."""
     if isinstance(question, ColumnMeans):
-        a = x[:, question.support]
+        a = x[:, question.support] - (0.0 if question.centre is None else question.centre)
         return (a * np.minimum(1, question.norm / np.linalg.norm(a, axis=1))[:, None]).mean(axis=0)
     if isinstance(question, Gram):
         a = x[:, question.support] - question.centre

@@ -149,7 +149,14 @@ class Stage:
     @property
     def heaviest_range(self) -> float:
         """The range that adds most to the variance among those taken one by one, or 0."""
-        weights = {eta: n * eta**2 for eta, n in self.single_counts.items()}
+        counts: dict[float, int] = {}
+        near = 0.0
+        for eta, n in sorted(
+            self.single_counts.items(), reverse=True
+        ):  # equal but for rounding counts as equal, at any scale
+            near = near if eta >= (1 - 1e-9) * near > 0 else eta
+            counts[near] = counts.get(near, 0) + n
+        weights = {eta: n * eta**2 for eta, n in counts.items()}
         enough = (1 - 1e-9) * max(weights.values(), default=0.0)  # among equals the largest range
         return max((eta for eta in weights if weights[eta] >= enough), default=0.0)
 

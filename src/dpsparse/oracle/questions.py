@@ -186,10 +186,11 @@ class ResidualMean:
 
 @dataclass(frozen=True, eq=False)
 class ColumnMeans:
-    """Mean over rows of some features, each once; rows are scaled down to l2 norm `norm` on them where they are longer."""
+    """Mean over rows of some features, each once, less a public `centre`; rows are scaled down to l2 norm `norm` where they are longer."""
 
     support: Indices
     norm: float = float("inf")
+    centre: Vector | None = None
 
 
 @dataclass(frozen=True, eq=False)

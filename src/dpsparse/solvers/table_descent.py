@@ -19,7 +19,7 @@ import numpy as np
 from ..facts import Frame, Vector
 from ..ops import soft_threshold
 from ..oracle import Framed, FramedGradient, Oracle, Path, Quantile
-from .table_evidence import Evidence
+from .table_evidence import Evidence, Trail
 from .table_schedule import Phase, Schedule, grid
 
 MOMENTUM = 0.9
@@ -38,6 +38,7 @@ class Descent:
             tuple[Vector, float]
         ] = []  # of each phase, as if at the start, with the variance of their noise
         self.columns = frame.size - frame.free
+        self.trail = Trail(self.columns, 0.65 * oracle.facts.curvature / max(self.columns, 1))
         self.soft = schedule.soft if frame.matrix is None and self.columns == schedule.n_features else 0.0
         ones = np.ones(self.columns) if frame.matrix is None else (frame.matrix**2).sum(axis=0)
         ridge = oracle.facts.penalty.l2 / frame.length**2
@@ -72,6 +73,7 @@ class Descent:
             return rule.soft_noise
         fall = 0.0 if self.clip is None else 1 - clip / self.clip
         low, high = rule.noise_range
+        low = max(low, rule.race_noise) if self.schedule.race else low
         return min(high, max(low, rule.noise + rule.noise_slope * fall))
 
     def run(self, phase: Phase) -> Descent:
@@ -83,16 +85,14 @@ class Descent:
         averaged = math.sqrt(max(0.05, 1 - rule.burn * self.columns / (0.65 * facts.curvature * tau)))
         first = phase.steps * (1 - averaged)
         v, mean, mass = np.zeros_like(self.w), np.zeros_like(self.w), 0.0
-        gradient, variance = np.zeros_like(self.w), 0.0
-        bend = 0.65 * facts.curvature / max(self.columns, 1)  # typical, where rows have length 1
         dual = self.dual if self.soft else self.w
         for turn, weight in enumerate(phase.weights):
             question = FramedGradient(self.model(), clip)
             answer = np.asarray(self.oracle.answer(question, phase.gradient))
             v = MOMENTUM * v + (1 - MOMENTUM) * answer
             noise = self.oracle.deviation(question, phase.gradient, turn)
-            gradient, variance = gradient + weight * (answer - bend * self.w), variance + (weight * noise) ** 2
             step = tau * weight
+            self.trail.add(self.w[: self.columns], answer[: self.columns], noise, step)
             dual = dual - step * v
             self.walked += step
             self.variance += (step * noise) ** 2
@@ -107,15 +107,13 @@ class Descent:
             if self.path is not None:
                 self.path.add(self.full(), self.oracle)
         self.w, self.dual = mean / mass, dual
-        sampling = (clip / schedule.clip_factor(self.columns)) ** 2 / (max(self.columns, 1) * facts.n_rows)
-        self.gradients.append((gradient[: self.columns], variance + sampling))
+        self.sampling = (clip / schedule.clip_factor(self.columns)) ** 2 / (max(self.columns, 1) * facts.n_rows)
         return self
 
     def evidence(self, most: int) -> Evidence:
         """What all gradients so far say about few coefficients, at most `most`, or many."""
-        precision = sum(1 / variance for _, variance in self.gradients)
-        mean = sum((g / variance for g, variance in self.gradients), np.zeros(self.columns)) / precision
-        return Evidence.of(mean, 1 / math.sqrt(precision), most)
+        gradient, variance = self.trail.start()
+        return Evidence.of(gradient, math.sqrt(variance + self.sampling), most)
 
     def full(self, part: float = 1.0) -> Vector:
         """Coefficients of all coordinates of the facts, the score drawn back to a part of itself."""

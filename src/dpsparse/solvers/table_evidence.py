@@ -50,3 +50,34 @@ class Evidence:
                 many = max(many, float(mixed.max()))
         many = max(many, float(normal.sum(axis=1).max()))
         return cls(many - few, few - float(none.sum()))
+
+
+class Trail:
+    r"""Released gradients along a path, and what they would have been at its start.
+
+    Where the loss is nearly quadratic, :math:`\tilde g_t = g_0 + h w_t + \text{noise}_t` with h about the same in all coordinates. A typical h
+    is good enough as long as the path is short: an error of 30 % in h adds 3 % to the variance of the noise after one relaxation length
+    1/h, and answers beyond that do not count. A budget for which a path gets so far has evidence enough before.
+
+    Parameters
+    ----------
+    size : int
+        Coordinates.
+    bend : float
+        Typical h.
+    """
+
+    def __init__(self, size: int, bend: float) -> None:
+        self.bend, self.walked, self.precision = bend, 0.0, 0.0
+        self.total = np.zeros(size)
+
+    def add(self, w: Vector, gradient: Vector, noise: float, step: float) -> None:
+        """One answer at `w`, with the standard deviation of its noise, before a step of some length."""
+        if self.walked * self.bend <= 1 and noise > 0:
+            self.precision += noise**-2
+            self.total += (gradient - self.bend * w) / noise**2
+        self.walked += step
+
+    def start(self) -> tuple[Vector, float]:
+        """The gradient at the start, and the variance of its noise."""
+        return self.total / self.precision, 1 / self.precision

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 
@@ -29,6 +28,8 @@ class TableRule:
     ----------
     means, gram, slope, questions : float
         Shares of column means, of a Gram matrix, of the slope (at least), of all questions (at least).
+    mean_rounds : int
+        How often means are asked, each time from where the last ones were: rows are shorter from there, if means were far.
     least_level : float
         What N times the root of its share should be for one question.
     hopeless, class_hopeless : float
@@ -64,9 +65,12 @@ class TableRule:
         From so many columns on it is asked whether few of them are enough.
     race_phases : tuple of float
         Parts of the phases there.
+    race_noise : float
+        Noise on margins in clips there, at least.
     """
 
     means: float = 0.04
+    mean_rounds: int = 2
     gram: float = 0.12
     slope: float = 0.03
     questions: float = 0.06
@@ -101,8 +105,5 @@ class TableRule:
     slope_skipped: int = 8
     guess: float = 0.75
     race_columns: int = 60
-    race_phases: tuple[float, ...] = (0.15, 0.25, 0.60)
-
-    def needed(self, kappa: float) -> float:
-        """Evidence that is needed for many coefficients: more where noise would drown them."""
-        return 4.0 - 2.0 * min(1.0, max(0.0, math.log(kappa) / math.log(3.0)))
+    race_phases: tuple[float, ...] = (0.12, 0.23, 0.65)
+    race_noise: float = 0.9

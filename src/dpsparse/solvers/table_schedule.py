@@ -170,7 +170,7 @@ class Schedule:
     @cached_property
     def _count(self) -> int:
         """Questions whose answer is one number of a grid, or the share of a class."""
-        lengths = 1 + self.whitens + (not self.lean and not self.centred)
+        lengths = 1 + self.whitens + self.rule.mean_rounds * (not self.lean and not self.centred)
         if self.keep is not None:
             lengths += 1 + (not self.lean)
         return self.free + lengths + (not self.classes) * (len(self.parts) + self.draws_back)
@@ -245,7 +245,7 @@ class Schedule:
 
     def clip_factor(self, n_features: int) -> float:
         """What a quantile of gradients is multiplied with to be a clip: more where noise is small."""
-        growth = (self.level / (2 * max(n_features, 1)) / self.rule.clip_from) ** self.rule.clip_growth
+        growth: float = (self.level / (2 * max(n_features, 1)) / self.rule.clip_from) ** self.rule.clip_growth
         return self.middle.clip_factor * min(2.5, max(1.0, growth))
 
     # ---------------------------------------------------------------------------------------------- plan
@@ -287,8 +287,10 @@ class Schedule:
         elif self.free:
             choice("start")
         if self.means:
-            choice("length for means")
-            total("means", "ColumnMeans", self.means)
+            turns = self.rule.mean_rounds
+            for turn in range(turns):
+                choice(f"length for means {turn + 1}")
+                total(f"means {turn + 1}", "ColumnMeans", self.means / turns)
         whiten("gram", self.gram)
         if not self.guesses:
             choice("length")

@@ -84,7 +84,7 @@ class TableDescent:
             descent.run(phase)
             if self.sparse:
                 runner = self._runners[number]
-                if self._few(descent.evidence(runner.sparsity), schedule.kappa, number):
+                if self._few(descent.evidence(runner.sparsity), schedule, number):
                     oracle.choose(SPARSE)
                     return runner.run(oracle, path)
                 oracle.choose(DENSE)
@@ -97,11 +97,17 @@ class TableDescent:
             path.add(found, oracle)
         return found
 
-    def _few(self, evidence: Evidence, kappa: float, number: int) -> bool:
-        """Whether few coefficients are enough; after the first phase only if that is clear, or many have little hope."""
-        if number == len(self.sparse) - 1:
-            return evidence.many <= self.rule.needed(kappa)
-        return evidence.many < 1 and (evidence.few > 6 or kappa < 1.5)
+    def _few(self, evidence: Evidence, schedule: Schedule, number: int) -> bool:
+        """Whether few coefficients are enough: after the first phase only if that is clear, or many have little hope.
+
+        Where nothing is clear after the second, many columns of which a few may matter are taken to be so, and others not.
+        """
+        several = schedule.n_features >= self.rule.soft_columns
+        if number < len(self.sparse) - 1:
+            return evidence.many < 1 and (evidence.few > 6 or (several and schedule.kappa < 1.5))
+        if evidence.many > max(3.0 if several else 2.0, min(evidence.few / 5, 5.0)):
+            return False
+        return several or evidence.few > 5
 
 
 # ------------------------------------------------------------------------------------------------ start
@@ -137,11 +143,15 @@ def _all_columns(oracle: Oracle, schedule: Schedule, start: float, path: Path | 
     if facts.means is not None and schedule.free:
         centre = facts.means
     elif schedule.means:
-        length = _length(oracle, schedule, Frame(support=everything, centre=centre), longest, "length for means")
-        question = ColumnMeans(everything, length)
-        noisy, noise = oracle.answer(question, "means"), oracle.deviation(question, "means", 0)
-        kept = max(0.0, 1 - facts.n_features * noise**2 / max(float(noisy @ noisy), 1e-300))
-        centre = np.clip(kept * noisy, -facts.half_widths, facts.half_widths)
+        for turn in range(1, schedule.rule.mean_rounds + 1):
+            frame = Frame(support=everything, centre=centre)
+            reach = longest + float(np.linalg.norm(centre))
+            question = ColumnMeans(
+                everything, _length(oracle, schedule, frame, reach, f"length for means {turn}"), centre
+            )
+            noisy, noise = oracle.answer(question, f"means {turn}"), oracle.deviation(question, f"means {turn}", 0)
+            kept = max(0.0, 1 - facts.n_features * noise**2 / max(float(noisy @ noisy), 1e-300))
+            centre = np.clip(centre + kept * noisy, -facts.half_widths, facts.half_widths)
     longest += float(np.linalg.norm(centre))
     return _descent(oracle, schedule, (everything, centre), longest, start, path, ("gram", "length"), schedule.gram)
 
@@ -217,12 +227,12 @@ def slope(descent: Descent) -> float:
     """Slope of the target on the score, in two private dimensions: 1 unless it is clearly below, 0 where the score is noise."""
     oracle, schedule, rule, clip = descent.oracle, descent.schedule, descent.schedule.rule, descent.clip
     assert clip is not None
-    columns = {"support": descent.frame.support, "centre": descent.frame.centre}
-    score = Frame(**columns, matrix=descent.features()[:, None])
+    support, centre = descent.frame.support, descent.frame.centre
+    score = Frame(support=support, centre=centre, matrix=descent.features()[:, None])
     points = grid(1e-3 * clip, 1e2 * clip, 50, schedule.thin)
     question = Quantile("rows", Framed(score, np.zeros(1), 0.0), 0.7, points)
     unit = 1.2 * float(points[int(oracle.answer(question, "spread")[0])])
-    plane = Frame(**columns, matrix=score.matrix, length=unit, constant=0.7 * schedule.free)
+    plane = replace(score, length=unit, constant=0.7 * schedule.free)
     theta = np.r_[unit, [(descent.intercept() - descent.start) / 0.7] * plane.free]
     mean = 0.0
     for turn in range(rule.slope_steps):
