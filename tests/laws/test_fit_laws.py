@@ -31,6 +31,10 @@ GATHERING = {"dpsl_kt", "two_stage"}
 CENTRAL = sorted(n for n, cls in recipes.REGISTRY.items() if cls.private and n not in LOCAL)
 BOTH = [(n, a) for n in CENTRAL for a in ("replace-one", "add-remove")]
 N, D = 60, 8
+#: Of few rows tables gives a constant, which hides everything; with so much budget it does not.
+EPSILON = {"tables": 200.0}
+#: Weights follow the answers of the path where rows are stored sparse, which is public.
+BY_STORAGE = {"dual_averaging"}
 
 
 def whole_numbers() -> tuple[np.ndarray, np.ndarray]:
@@ -45,7 +49,7 @@ def fitted(
 ) -> tuple[bytes, str]:
     """Coefficients and statement of a fit, as they would be stored."""
     options: dict[str, Any] = {
-        "epsilon": 3.0,
+        "epsilon": EPSILON.get(name, 3.0),
         "delta": 1e-5,
         "sparsity": 3,
         "feature_bound": bound,
@@ -100,7 +104,7 @@ class Tight(Room):
 
 def on_a_disk(prepared, X, y, randomness, payment, watcher):
     """Oracles whose rows are on a disk."""
-    host = DiskHost(X, y, prepared.facts, 2**26)
+    host = DiskHost(shown(prepared, X), y, prepared.facts, 2**26)
     oracle = make_oracle(host, prepared.loss, prepared.of_one_model, randomness, payment, watcher)
     return Opened(oracle, host.lattice.applied_shift, host.lattice.applied_intercept, host.close)
 
@@ -226,7 +230,7 @@ def test_the_storage_of_rows_does_not_show_in_a_fit(name, task, adjacency):
 
 
 @TASKS
-@pytest.mark.parametrize("name", CENTRAL)
+@pytest.mark.parametrize("name", [name for name in CENTRAL if name not in BY_STORAGE])
 def test_dense_and_sparse_rows_are_fitted_alike(name, adjacency, task):
     """Within bounds around zero, where neither is shifted."""
     X, y = whole_numbers()
