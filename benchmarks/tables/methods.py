@@ -54,6 +54,7 @@ METHODS: dict[str, Method] = {
     "auto": Method(product("auto")),
     "dual_averaging": Method(product("dual_averaging")),
     "select_polish": Method(product("select_polish")),
+    "tables": Method(product("tables")),
     "reference": Method(reference.fit),
     "dpgd": Method(peers.dpgd),
     "adassp": Method(peers.adassp, classes=False),

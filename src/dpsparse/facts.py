@@ -99,6 +99,59 @@ class Clip:
     __hash__ = None  # type: ignore[assignment]
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Frame:
+    r"""Public coordinates of a row, on which a model may be learned: :math:`z = \bigl((x_S - \mu)M/R,\; h\bigr)`.
+
+    Parameters
+    ----------
+    support : array of int
+        S: features, each once.
+    centre : array of the size of `support`
+        :math:`\mu`.
+    matrix : array of shape (size of `support`, m) or None
+        M; None is the identity.
+    length : float
+        R: rows are divided by it.
+    constant : float
+        h: height of a constant coordinate, the last one; 0 for none.
+    """
+
+    support: NDArray[np.intp]
+    centre: Vector
+    matrix: Vector | None = None
+    length: float = 1.0
+    constant: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("support", "centre", "matrix"):  # copies that nobody can change under us
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, np.array(value, dtype=np.intp if name == "support" else float))
+                getattr(self, name).flags.writeable = False
+        size, matrix = self.support.size, self.matrix
+        fits = matrix is None or (matrix.ndim == 2 and matrix.shape[0] == size and bool(np.all(np.isfinite(matrix))))
+        if self.centre.shape != (size,) or not np.all(np.isfinite(self.centre)) or not fits:
+            raise ValueError("a frame needs one finite centre, and one finite row of its matrix, for each feature.")
+        if not (np.isfinite(self.length) and self.length > 0 and np.isfinite(self.constant) and self.constant >= 0):
+            raise ValueError("a frame needs a positive length and a constant that is not negative.")
+
+    @property
+    def free(self) -> int:
+        """1 with a constant coordinate."""
+        return int(self.constant > 0)
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates, with the constant one."""
+        return (self.support.size if self.matrix is None else self.matrix.shape[1]) + self.free
+
+    def features(self, w: Vector) -> Vector:
+        """Coefficients of the features of the support that coefficients of the coordinates come to."""
+        head = w[: self.size - self.free] / self.length
+        return head if self.matrix is None else np.asarray(self.matrix @ head)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """What is public about the targets; the loss says it (`dpsparse.losses.target_of`), and rules ask it instead of the loss's name.
@@ -111,6 +164,8 @@ class Target:
         ``|y| <= bound`` after centring; 1 for classes.
     linked : bool
         Whether numbers are predicted through a link, so that the size of a margin is not that of a target.
+    n_classes : int
+        Classes that one model tells apart: 2, coded 0 and 1, by one margin; or more, coded 0, 1, 2, ..., by a margin each.
 
     Examples
     --------
@@ -121,8 +176,13 @@ class Target:
     kind: TargetKind = "numbers"
     bound: float = 1.0
     linked: bool = False
+    n_classes: int = 2
 
     def __post_init__(self) -> None:
+        if self.n_classes < 2 or (self.n_classes > 2 and (self.kind != "classes" or self.bound < self.n_classes - 1)):
+            raise ValueError(
+                "more than two classes are coded 0, 1, 2, ..., and the bound of such a target is the last of them."
+            )
         if self.kind not in get_args(TargetKind):
             raise ValueError(
                 f"the kind of a target must be one of {', '.join(get_args(TargetKind))}, got {self.kind!r}."
@@ -130,8 +190,13 @@ class Target:
 
     @property
     def classes(self) -> bool:
-        """Whether targets are classes, coded 0 and 1."""
+        """Whether targets are classes, coded 0 and 1, or further."""
         return self.kind == "classes"
+
+    @property
+    def joint(self) -> bool:
+        """Whether one model tells more than two classes apart."""
+        return self.n_classes > 2
 
     @property
     def counts(self) -> bool:
@@ -150,8 +215,13 @@ class Target:
 
     @property
     def typical(self) -> float:
-        """The size of a typical margin: 1 for classes, else a third of the bound."""
+        """The size of a typical target: 1 for classes, else a third of the bound."""
         return 1.0 if self.classes else self.bound / 3
+
+    @property
+    def margin(self) -> float:
+        """The size of a typical margin: 1 behind a link (classes, counts, known links), else that of a typical target."""
+        return self.bound / 3 if self.residual else 1.0
 
     @property
     def steepest(self) -> float:
@@ -204,6 +274,11 @@ class Facts:
         Public means of the shifted columns, where they are known and the shift is something else.
     sparse : bool
         Whether rows are stored sparse. The storage format is the user's choice and treated as public.
+    scale : float or array of shape (n_features,)
+        What each column was divided by before it is shown. Everything above is in the units of the shown columns; a column and its
+        coefficient in the user's units are ``scale`` times and one over ``scale`` times as large.
+    counts_clipped : bool
+        Whether rows remember, beside what they hold, how much of them was clipped, for a priced count.
     design : PublicRows or None
         Under label privacy: the features, which are public there.
 
@@ -235,6 +310,8 @@ class Facts:
     start: Vector | None = None
     means: Vector | None = None
     sparse: bool = False
+    scale: float | Vector = 1.0
+    counts_clipped: bool = False
     design: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self, target_bound: float | None) -> None:  # type: ignore[override]
@@ -299,10 +376,10 @@ class Facts:
         return self.n_features if self.sparsity is None else min(self.sparsity, self.n_features)
 
     def first(self) -> Vector:
-        """A fresh copy of the start vector, shape (dimension,)."""
-        w = np.zeros(self.dimension)
+        """A fresh copy of the start vector, shape (dimension,); with a column for each class where one model tells many apart."""
+        w = np.zeros((self.dimension, self.target.n_classes) if self.target.joint else self.dimension)
         if self.start is not None:
-            w[: self.n_features] = self.start
+            w.T[..., : self.n_features] = self.start
         return w
 
     def with_(self, **changes: Any) -> Facts:

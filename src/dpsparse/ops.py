@@ -41,9 +41,9 @@ def soft_threshold(w: Vector, by: float | Vector) -> Vector:
     Examples
     --------
     >>> soft_threshold(np.array([3.0, -1.0]), 2.0)
-    array([ 1., -0.])
+    array([1., 0.])
     """
-    return np.asarray(np.sign(w) * np.maximum(np.abs(w) - by, 0.0))
+    return np.asarray(w - np.clip(w, -by, by))
 
 
 def project_ball(w: Vector, radius: float | None) -> Vector:
@@ -59,13 +59,15 @@ def proximal_step(w: Vector, step: float | Vector, penalty: Penalty, free: int =
 
     .. math:: \arg\min_v \tfrac12\|v - w\|^2 + \eta\,\psi(v)
 
+    A matrix has one row for each coordinate and one column for each class; steps of coordinates then come as a column.
+
     Examples
     --------
     >>> proximal_step(np.array([3.0, -1.0]), 0.5, Penalty(kind="l1", alpha=2.0))
-    array([ 2., -0.])
+    array([2., 0.])
     """
     out = w.copy()
-    head = slice(0, w.size - free)
+    head = slice(0, w.shape[0] - free)
     if isinstance(step, np.ndarray):
         step = step[head]
     if penalty.kind == "box":

@@ -21,13 +21,12 @@ from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, audit, make_private_pipeline, recipes
 from dpsparse.audit.companies import mixes
 from dpsparse.audit.fresh import fresh_labels, fresh_rows, fresh_targets
-from dpsparse.audit.watch import WatchedOracle
 from dpsparse.data.block import Block
 from dpsparse.data.shard import Shard
 from dpsparse.hosts import MemoryHost
 from dpsparse.losses import Custom, Logistic
 from dpsparse.mechanisms import Randomness
-from dpsparse.oracles import make_oracle
+from dpsparse.oracles import Doors, make_oracle
 from dpsparse.privacy import PrivacyError, PrivacyLeakError
 
 rng = np.random.default_rng(0)
@@ -148,7 +147,7 @@ def test_no_path_leads_from_the_terms_to_rows(name):
     prepared = prepared_for(model, *X.shape, sparse=False, models=1)
     host = MemoryHost(X, X[:, 0], prepared.facts)
     oracle = make_oracle(host, prepared.loss, prepared.priced, Randomness(0))
-    behind = reachable(WatchedOracle(oracle).terms)
+    behind = reachable(Doors(oracle).terms)
     assert not [v for v in behind if isinstance(v, Block | Shard | MemoryHost | Randomness)]
     assert not [v for v in behind if isinstance(v, np.ndarray) and v.size >= 200]
     assert [v for v in reachable(oracle) if isinstance(v, Block)], "the control: from the oracle itself there is a path"

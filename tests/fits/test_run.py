@@ -90,7 +90,7 @@ def test_a_fit_by_parts_is_the_fit_of_the_estimator():
     request = model.request()
     made = prepare(request, request.shape(*X.shape))
     with pytest.warns(NonPrivateRandomnessWarning):
-        fitted = fit(made, X, read_targets(request, Y).vectors)
+        fitted = fit(made, X, read_targets(request, Y).vectors(made.models))
     assert np.array_equal(fitted.models[0][0], whole.coef_)
     assert fitted.models[0][1] == whole.intercept_
     assert fitted.statement == whole.statement_
@@ -151,9 +151,9 @@ def ledger(tmp_path):
     "broken",
     [
         "statement.versions",
-        "run.draft_fit",
-        "run.ProgressBar",
-        "run.Randomness",
+        "paid.draft_fit",
+        "paid.ProgressBar",
+        "paid.Randomness",
         "prepare.price",
     ],
 )
@@ -189,8 +189,9 @@ def test_unknown_classes_count_as_empty_and_coded_targets_agree():
     request = SparseClassifier(feature_bound=1.0, classes=[1, 2, 3]).request()
     targets = read_targets(request, np.array([3, 1, 7, 2]))
     assert targets.models == 3
+    assert targets.vectors(1) == (targets.coded,)
     assert np.array_equal(targets.coded, [2.0, 0.0, np.nan, 1.0], equal_nan=True)
-    assert np.array_equal(targets.vectors[2], [1.0, 0.0, np.nan, 0.0], equal_nan=True)
+    assert np.array_equal(targets.vectors(3)[2], [1.0, 0.0, np.nan, 0.0], equal_nan=True)
     assert targets.assumptions == ()
 
 

@@ -57,8 +57,10 @@ def test_a_large_delta_is_a_caveat():
 
 
 def test_several_models_say_how_they_share():
-    prepared = prepared_for(SparseClassifier(feature_bound=1.0), 400, 10, models=3)
-    assert any("all 3 one-versus-rest models" in a for a in draft_fit(prepared, secure=True).assumptions)
+    for recipe, several in (("dp_ight", True), ("dual_averaging", False)):
+        prepared = prepared_for(SparseClassifier(feature_bound=1.0, sparsity=3, recipe=recipe), 400, 10, models=3)
+        said = draft_fit(prepared, secure=True).assumptions
+        assert any("all 3 one-versus-rest models" in a for a in said) is several
 
 
 def test_the_statement_of_a_pipeline_adds_up():

@@ -24,22 +24,31 @@ from dpsparse.data.lattice import Lattice
 from dpsparse.data.shard import Shard
 from dpsparse.data.slopes import slopes
 from dpsparse.data.source import Source
-from dpsparse.facts import Clip, Facts
+from dpsparse.facts import Clip, Facts, Frame
 from dpsparse.hosts import DiskHost, MemoryHost, Total
 from dpsparse.hosts import disk as disk_module
 from dpsparse.hosts.room import Room
-from dpsparse.losses import LOSSES, Squared
+from dpsparse.losses import JOINT, LOSSES, Squared
 from dpsparse.oracle import (
     AbsoluteMeans,
+    BucketEnergies,
+    CellCounts,
+    CellMoments,
+    Cells,
     Centred,
     CentredGradient,
+    Clipped,
     ColumnMeans,
+    ColumnQuantile,
     Correlation,
     Count,
     Curvature,
+    Framed,
+    FramedGradient,
     Gradient,
     GradientChange,
     Gram,
+    JointGradient,
     PerturbedMinimum,
     Quantile,
     ResidualMean,
@@ -59,6 +68,13 @@ W = RNG.normal(0, 1, D + 1)
 CLIP = Clip(0.5)
 SUPPORT = np.array([7, 2, 5])
 MODEL = Centred(SUPPORT, np.array([0.2, -0.1, 0.0]), np.array([0.7, -1.3, 0.25]), 0.3)
+FRAMES = {
+    "plain": Frame(support=SUPPORT, centre=MODEL.centre, length=0.7, constant=0.3),
+    "turned": Frame(support=SUPPORT, centre=MODEL.centre, matrix=RNG.normal(0, 1, (3, 3)), length=0.7, constant=0.3),
+    "line": Frame(support=np.arange(D), centre=np.linspace(-0.3, 0.3, D), matrix=RNG.normal(0, 1, (D, 1))),
+}
+CELLS = Cells(margins=np.array([3]), group=5, groups=2, edges=np.array([-0.2, 0.1]))
+FINE = Cells(margins=np.array([3, 8]), rests=np.array([1, 4]), scale=0.25, classes=3)
 QUESTIONS: dict[str, Any] = {
     "gradient": Gradient(W, CLIP),
     "gradient of a sparse model": Gradient(np.where(np.arange(D + 1) == 3, 0.7, 0.0), CLIP),
@@ -66,25 +82,51 @@ QUESTIONS: dict[str, Any] = {
     "change": GradientChange(W, 0.5 * W, CLIP, 0.2),
     "weighted": WeightedGradient(W, np.geomspace(0.1, 3.0, D + 1), 0.5),
     "weighted on a support": WeightedGradient(W, np.array([0.3, 2.0]), 0.5, np.array([9, 4])),
+    "joint": JointGradient(np.outer(W, [1.0, -0.5, 0.2]), np.geomspace(0.1, 3.0, D + 1), 0.5),
+    "joint on a support": JointGradient(np.outer(W, [1.0, 2.0]), np.array([0.3, 2.0]), 0.5, np.array([9, 4])),
+    "energies": BucketEnergies(np.arange(D) % 4, 5),
     "squares": Squares(),
     "absolute": AbsoluteMeans(),
     "size": RowSize(np.geomspace(0.1, 3.0, D + 1), 0.7),
     "residual": ResidualMean(MODEL, 0.7),
     "means": ColumnMeans(SUPPORT),
+    "means of short rows": ColumnMeans(SUPPORT, 0.4, MODEL.centre),
+    **{f"framed {n}": FramedGradient(Framed(f, RNG.normal(0, 1, f.size), 0.2), 0.4) for n, f in FRAMES.items()},
+    **{
+        f"{of} in a frame": Quantile(of, Framed(FRAMES["turned"], W[:4], 0.2), 0.6, np.geomspace(0.05, 5.0, 9))
+        for of in ("rows", "gradients")
+    },
     "gram": Gram(SUPPORT, MODEL.centre, 0.6),
     "curvature": Curvature(MODEL, 0.4, 0.8),
     "centred": CentredGradient(MODEL, 0.4),
     "correlation": Correlation(MODEL, 0.6, 0.3),
     "loss": ValidationLoss(W[None], "squared", 0.7),
     "count": Count(),
+    "clipped": Clipped(),
+    "cells": CellCounts(CELLS),
+    "cells of classes": CellCounts(FINE),
+    "moments": CellMoments(CELLS, "squared", 2.0),
+    "moments of classes": CellMoments(FINE, "brier", 2.0),
+    "excess": CellMoments(CELLS, "excess", 1.5, centre=0.4, ratio=0.3),
+    "places": CellMoments(CELLS, "place", squares=False),
     "slopes": Quantile("slopes", MODEL, 0.4, np.geomspace(0.05, 3.0, 9)),
     "targets": Quantile("targets", MODEL, 0.5, np.linspace(-3, 3, 11)),
+    "column": ColumnQuantile("column", 4, -1, 0.9, np.linspace(-1, 1, 9)),
+    "largest": ColumnQuantile("rows", 0, 1, 0.7, np.geomspace(0.1, 1.0, 7)),
     "typical": TypicalEntry(0.5, np.geomspace(0.02, 1.0, 12)),
 }
 SUMMED = [name for name, q in QUESTIONS.items() if type(q) in SUMS]
 SAMPLED = [name for name in SUMMED if SUMS[type(QUESTIONS[name])].sampled]
 FACTS = Facts(
-    n_rows=61, n_features=D, lower=-1.0, upper=1.0, row_norm=1.4, target_bound=3.0, intercept=0.5, curvature=1.0
+    n_rows=61,
+    n_features=D,
+    lower=-1.0,
+    upper=1.0,
+    row_norm=1.4,
+    target_bound=3.0,
+    intercept=0.5,
+    curvature=1.0,
+    counts_clipped=True,
 )
 SHIFTED = FACTS.with_(shift=np.round(RNG.uniform(-0.5, 0.5, D), 3))
 
@@ -236,6 +278,23 @@ def test_slopes_do_not_depend_on_the_place_of_a_row(loss):
     np.testing.assert_array_equal(slopes(loss, margins[order], block(order)), whole[order])
 
 
+@pytest.mark.parametrize("loss", JOINT, ids=repr)
+def test_slopes_of_many_classes_do_not_depend_on_the_place_of_a_row(loss):
+    rng = np.random.default_rng(2)
+    margins, y = 4 * rng.standard_normal((403, loss.n_classes)), rng.integers(0, loss.n_classes, 403).astype(float)
+
+    def found(rows: Any) -> Any:
+        block = block_module.Block(np.zeros((len(rows), 1)), y[rows], np.ones(len(rows)), np.ones(1), np.ones(1))
+        return slopes(loss, margins[rows], block)
+
+    whole = found(np.arange(403))
+    for size, start in itertools.product((1, 2, 3, 7, 8, 9, 31, 64), (0, 1, 5, 300)):
+        rows = np.arange(start, start + size)
+        np.testing.assert_array_equal(found(rows), whole[rows])
+    order = rng.permutation(403)
+    np.testing.assert_array_equal(found(order), whole[order])
+
+
 @pytest.mark.parametrize("scale", [1e-250, 1e-9, 1.0, 1e9, 1e150])
 def test_margins_are_exact_and_close_to_the_real_ones(scale):
     """The same for mended margins; checked against whole numbers of any size."""
@@ -269,7 +328,15 @@ def test_wild_iterates_are_answered_within_their_clip(w):
 # ------------------------------------------------------------------------------------------------ storage
 
 WHOLE = Facts(
-    n_rows=61, n_features=D, lower=0.0, upper=2.0, row_norm=4.0, target_bound=3.0, intercept=0.5, curvature=1.0
+    n_rows=61,
+    n_features=D,
+    lower=0.0,
+    upper=2.0,
+    row_norm=4.0,
+    target_bound=3.0,
+    intercept=0.5,
+    curvature=1.0,
+    counts_clipped=True,
 )
 
 
@@ -541,6 +608,35 @@ def test_weighted_sums_of_sparse_rows_at_their_shift_are_exact():
         MemoryHost(shape(X), y, facts).total(question, Squared(), None) for shape in (np.asarray, sp.csr_matrix)
     )
     np.testing.assert_array_equal(dense, sparse)
+
+
+def test_joint_sums_of_sparse_rows_at_their_shift_are_exact():
+    """The same for many classes."""
+    n, rng = 2**12, np.random.default_rng(9)
+    facts = Facts(n_rows=n, n_features=3, lower=-1.0, upper=1.0, row_norm=2.0, shift=0.75, target_bound=1e9)
+    lattice = Lattice(facts)
+    away = rng.integers(0, 2, (n, 3)) * (np.arange(n) % 5 == 0)[:, None]
+    X, y = (lattice.shift + away) * lattice.unit, rng.uniform(1e8, 1e9, n)
+    question = JointGradient(np.zeros((3, 4)), np.array([1.0, 1.5, 2.0]), 1e-3)
+    dense, sparse = (
+        MemoryHost(shape(X), y, facts).total(question, Squared(), None) for shape in (np.asarray, sp.csr_matrix)
+    )
+    np.testing.assert_array_equal(dense, sparse)
+
+
+def test_margins_of_many_classes_are_those_of_each():
+    """Exact, fresh and mended; a matrix after a vector and the other way round."""
+    X, y = data()
+    w = np.outer(W, [1.0, -0.3, 0.0]) + 0.01 * np.arange(3)
+    for shape, facts in itertools.product((np.asarray, sp.csr_matrix), (FACTS, SHIFTED)):
+        [shard] = MemoryHost(shape(X), y, facts).shards
+        for at in (w, W, w + 0.5 * (np.arange(D + 1) == 4)[:, None], np.where(np.arange(D + 1)[:, None] == 2, w, 0.0)):
+            [found] = shard.margins(at)
+            whole = shard.lattice.rounded(at)
+            stored = shard.blocks[0].x.toarray() - shard.lattice.shift if shape is sp.csr_matrix else shard.blocks[0].x
+            rows = np.c_[stored, np.full(61, shard.lattice.height)].astype(np.int64)
+            products = rows @ whole.whole.astype(np.int64)
+            np.testing.assert_array_equal(found, products * (whole.scale * shard.lattice.unit))
 
 
 @pytest.mark.parametrize("shift", [0.3, np.linspace(-0.4, 0.4, D)], ids=["one", "each its own"])

@@ -439,21 +439,39 @@ def test_other_versions_are_named(ledger, path, version, advice):
 
 
 def test_a_full_disk_reserves_nothing(ledger, monkeypatch):
-    connect = SqliteStore._connect
+    connection = SqliteStore._connection
 
+    @contextmanager
     def small(self):
-        connection = connect(self)
-        pages = connection.execute("PRAGMA page_count").fetchone()[0]
-        connection.execute(f"PRAGMA max_page_count = {pages}")
-        return connection
+        with connection(self) as run:
+            [[pages]] = run("PRAGMA page_count")
+            run(f"PRAGMA max_page_count = {pages}")
+            yield run
 
-    monkeypatch.setattr(SqliteStore, "_connect", small)
+    monkeypatch.setattr(SqliteStore, "_connection", small)
     bill = fit(Ask(name="gradient", noise=Noise.GAUSSIAN, times=3000, schedule=tuple(1.0 + k for k in range(3000))))
     with pytest.raises(LedgerNotWrittenError, match="Nothing was reserved"):
         ledger.reserve("trial", bill)
     monkeypatch.undo()
     assert ledger.entries("trial") == ()
     ledger.verify()
+
+
+@pytest.mark.parametrize("door", ["read", "write"])
+def test_an_error_that_is_kept_with_its_frames_holds_no_lock(ledger, path, monkeypatch, door):
+    """SQLite keeps the locks of a closed connection while one of its statements is open."""
+    monkeypatch.setattr(ledger_sqlite, "PATIENCE", 0.05)
+    many = tuple(ledger.create(f"trial {i}", 1.0, 1e-6) for i in range(9))
+
+    def fail(chain):
+        rows = iter(chain._execute(f"SELECT body FROM {EVENTS}", ()))
+        raise KeyError(next(rows))
+
+    with pytest.raises(KeyError) as kept:
+        getattr(SqliteStore(path), door)(fail)
+    ledger.create("another", 1.0, 1e-6)
+    assert kept.traceback
+    assert len(ledger.datasets()) == len(many) + 2
 
 
 def test_a_busy_ledger_is_an_error_after_a_while(ledger, path, monkeypatch):
@@ -639,16 +657,29 @@ def write_body(path, number, body):
     edit(path, (f"UPDATE {EVENTS} SET body = ? WHERE number = ?", (text, number)))
 
 
-def test_a_lowered_cost_is_detected_even_when_the_chain_was_rebuilt(used, path):
-    body = body_of(path, 3)
-    cut = body["costs"]["gaussian"] // 2
+def change_cost(path, by):
+    """The cost of the first fit, and all totals after it, changed by a part of it; the chain is rebuilt."""
+    change = int(by * body_of(path, 3)["costs"]["gaussian"])
     for number in range(3, 14):
         later = body_of(path, number)
-        later["state"]["totals"]["gaussian"] -= cut
+        later["state"]["totals"]["gaussian"] += change
         if number == 3:
-            later["costs"]["gaussian"] -= cut
+            later["costs"]["gaussian"] += change
         write_body(path, number, later)
     rehash(path, 3)
+
+
+def test_a_cost_above_its_bill_counts_more_than_was_spent_and_verifies(used, path):
+    """A release with tighter prices reads ledgers of earlier ones."""
+    before = used.spent("trial").epsilon
+    change_cost(path, 0.01)
+    assert used.verify()
+    assert used.spent("trial").epsilon > before
+
+
+@pytest.mark.parametrize("part", [1e-5, 0.5])
+def test_a_lowered_cost_is_detected_even_when_the_chain_was_rebuilt(used, path, part):
+    change_cost(path, -part)
     with pytest.raises(LedgerTamperedError, match=r"event 3 states a gaussian cost of .* where its bill costs"):
         used.verify()
 

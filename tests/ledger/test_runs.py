@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from dpsparse import Ledger, SparseRegressor
+from dpsparse import Ledger, NoisyCount, PrivateScaler, SparseRegressor
 from dpsparse.ledger import Reservation, paying
 from dpsparse.privacy import LedgerError, LedgerNotWrittenError, RunRepeatedError
 from truth.ledgers import bill
@@ -198,3 +198,17 @@ def test_a_fit_that_is_tried_again_pays_once(ledger, monkeypatch):
     assert ledger.verify_citation(model.statement_.ledger) == entry
     with pytest.raises(RunRepeatedError):
         clone(model).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("step", [PrivateScaler(feature_bound=1.0), NoisyCount()], ids=["scaler", "count"])
+def test_a_step_alone_has_a_label_and_is_charged_once_for_a_run(ledger, step):
+    if isinstance(step, NoisyCount):
+        ledger.create("counted", 3.0, 1e-6, adjacency="add-remove")
+    named = {"dataset": "counted" if isinstance(step, NoisyCount) else "trial", "label": "scales", "run_id": "night"}
+    fitted = clone(step).set_params(ledger=ledger, **named).fit(np.zeros((50, 2)))
+    [entry] = ledger.entries(named["dataset"])
+    assert (entry.label, entry.run_id, entry.status) == ("scales", "night", "done")
+    assert fitted.statement_.ledger["entry"] == entry.number
+    with pytest.raises(RunRepeatedError, match="run 'night' is done"):
+        clone(step).set_params(ledger=ledger, **named).fit(np.zeros((50, 2)))
+    assert len(ledger.entries(named["dataset"])) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import (
+    of_accounting,
     of_audit,
     of_disk,
     of_door,
@@ -21,6 +22,7 @@ from .mutant import Mutant
 MUTANTS: tuple[Mutant, ...] = (
     *of_mechanisms.MUTANTS,
     *of_privacy.MUTANTS,
+    *of_accounting.MUTANTS,
     *of_oracles.MUTANTS,
     *of_rows.MUTANTS,
     *of_disk.MUTANTS,

@@ -4,8 +4,133 @@ from .mutant import changed
 
 DOOR = "usability/test_silent_door.py"
 SOURCE = "data/test_source.py usability/test_silent_door.py"
+REHEARSAL = "fits/test_rehearse.py"
 
 MUTANTS = (
+    *changed(
+        "fits/rehearse.py",
+        REHEARSAL,
+        ("nothing is rehearsed", "    solver, plan = plan_again(prepared)\n", "    return\n"),
+        ("plans may differ", "    if written(plan) != written(prepared.plan):", "    if False:"),
+        (
+            "results may differ",
+            "        if not _same(told, _run(trial, draft, rows, tape.replay, law)):",
+            "        if False:",
+        ),
+        ("rows are not exchanged", '(("replay", first), ("swap", second))', '(("replay", first), ("swap", first))'),
+        ("nothing is replayed", '(("replay", first), ("swap", second))', "()"),
+        ("oracles may be kept", "    if tape.kept:", "    if False:"),
+    ),
+    *changed(
+        "fits/statement.py",
+        REHEARSAL,
+        (
+            "recipes of others go unsaid",
+            "    if prepared.recipe.private and not shipped(prepared.recipe):",
+            "    if False:",
+        ),
+        ("losses of others go unsaid", "    if prepared.recipe.private and foreign(prepared.loss):", "    if False:"),
+    ),
+    *changed("fits/paid.py", REHEARSAL, ("fits are not rehearsed", "    rehearse(prepared)\n", "")),
+    *changed(
+        "preparation/pipeline.py",
+        REHEARSAL,
+        ("pipelines rehearse too late", "            rehearse(prepared)\n", "            pass\n"),
+    ),
+    *changed(
+        "tuning/search.py",
+        REHEARSAL,
+        (
+            "searches rehearse too late",
+            "rehearse(self.prepare_candidate(parameters, plan, data.shape))",
+            "self.prepare_candidate(parameters, plan, data.shape)",
+        ),
+        ("a space may hold rows", '        refuse_rows_brought("the search", self.param_distributions, X, y)\n', ""),
+    ),
+    *changed(
+        "fits/run.py",
+        REHEARSAL,
+        (
+            "foreign solvers get the oracle itself",
+            "    doors = Doors(oracle)\n    w = np.array(prepared.solver.run(doors, path), dtype=float)",
+            "    doors = Doors(oracle)\n    w = np.array(prepared.solver.run(oracle, path), dtype=float)",
+        ),
+        ("peeks are forgotten", "    refuse_peeks(doors)\n", ""),
+        ("any shape will do", "    if w.shape != (prepared.facts.dimension,):", "    if False:"),
+    ),
+    *changed(
+        "oracles/doors.py",
+        REHEARSAL,
+        (
+            "questions are passed on as they are",
+            "        return self.__inner.answer(copy_question(question), ask)",
+            "        return self.__inner.answer(question, ask)",
+        ),
+        (
+            "subclasses are parts of questions",
+            "    if kind in PARTS:\n",
+            "    if kind in PARTS or kind.__base__ in PARTS:\n",
+        ),
+        (
+            "numbers may be of any kind",
+            "    if kind in COPIES:\n",
+            "    kind = kind if kind in COPIES else kind.__base__\n    if kind in COPIES:\n",
+        ),
+        (
+            "facts are those of the oracle",
+            "        self.facts = copy_facts(inner.facts)",
+            "        self.facts = inner.facts",
+        ),
+        (
+            "plans are those of the oracle",
+            "            self.__plans = now, copy.deepcopy(now)",
+            "            self.__plans = now, now",
+        ),
+    ),
+    *changed(
+        "fits/foreign.py",
+        REHEARSAL,
+        (
+            "a plan prices itself",
+            "        plain = plan_from_dict(json.loads(written(plan)))",
+            "        plain = plan if written(plan) else plan",
+        ),
+        ("a law may be declared", "        if ask.law is not None:", "        if False:"),
+        (
+            "a law of a branch may be declared",
+            "    for _, branch in plan.branches:\n        _refuse_laws(recipe, branch)\n",
+            "",
+        ),
+        ("a view may change anything", "        if field.name not in SHOWN and", "        if False and"),
+        (
+            "facts may be of any kind",
+            "(type(shown) is not Facts or not _same(before, after))",
+            "not _same(before, after)",
+        ),
+        ("rows may be brought", "            if value is data or any(", "            if False and any("),
+        ("views of rows may be brought", "any(_overlap(a, b) for a in arrays(value) for b in memory)", "False"),
+        (
+            "closures are not searched",
+            '            yield f"variable {variable!r} of {name}", cell.cell_contents',
+            "            cell.cell_contents",
+        ),
+        ("globals are not searched", "        if variable in function.__globals__:", "        if False:"),
+    ),
+    *changed(
+        "estimators/linear.py",
+        REHEARSAL,
+        ("recipes may bring rows", "        if not shipped(request.recipe):", "        if False:"),
+        ("losses may bring rows", "        if foreign(request.loss):", "        if False:"),
+    ),
+    *changed(
+        "recipes/__init__.py",
+        REHEARSAL,
+        (
+            "a subclass of ours is ours",
+            "    return type(recipe) in OWN or type(recipe) is Auto",
+            "    return isinstance(recipe, OWN) or type(recipe) is Auto",
+        ),
+    ),
     *changed(
         "data/source.py",
         SOURCE,

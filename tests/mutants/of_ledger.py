@@ -167,6 +167,17 @@ MUTANTS = (
         "ledger/check.py",
         DAMAGE,
         (
+            "verify takes prices below their bills",
+            "        if fresh[name] - value > TOLERANCE * value + 10:",
+            "        if value - fresh[name] > TOLERANCE * value + 10:",
+        ),
+        (
+            "verify refuses prices above their bills",
+            "        if fresh[name] - value > TOLERANCE * value + 10:",
+            "        if abs(fresh[name] - value) > TOLERANCE * value + 10:",
+        ),
+        ("verify takes prices below their bills by a ten-thousandth", "TOLERANCE = 1e-6", "TOLERANCE = 1e-4"),
+        (
             "verify does not compare last events",
             "    if not found and {e.dataset: e.number for e in events if e.dataset} != dict(head.ends):",
             "    if False:",
@@ -311,7 +322,7 @@ MUTANTS = (
         ("the first part's draws are billed", "costs = reduce(Costs.then, known)", "costs = known[0]"),
     ),
     *changed(
-        "fits/run.py",
+        "fits/paid.py",
         FITS,
         ("a fit does not name its run to the ledger", "run_id=request.run_id,", "run_id=None,"),
         (

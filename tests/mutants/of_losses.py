@@ -46,7 +46,11 @@ MUTANTS = (
     *changed(
         "fits/prepare.py",
         ROWWISE,
-        ("losses are not tried before a fit", "    refuse_mixing(request.loss, declared.target)\n", ""),
+        (
+            "losses are not tried before a fit",
+            "    refuse_mixing(request.loss, target_of(request.loss, request.target_bound))\n",
+            "",
+        ),
     ),
     *changed(
         "oracles/central.py",

@@ -5,6 +5,7 @@ from .mutant import changed
 CENTRAL = "oracles/test_central.py"
 POLISH = "oracles/test_polish.py"
 WEIGHTED = "oracles/test_weighted.py"
+FRAMED = "oracles/test_framed.py"
 
 MUTANTS = (
     *changed(
@@ -281,8 +282,13 @@ MUTANTS = (
         ),
         (
             "half of the bound of column means",
-            "return Reach(min(lattice.norm_bound,",
-            "return Reach(0.5 * min(lattice.norm_bound,",
+            "return Reach(min(norm, question.norm),",
+            "return Reach(0.5 * min(norm, question.norm),",
+        ),
+        (
+            "rows are not cut for their means",
+            "norm = means_reach(question, shard.lattice).norm\n",
+            "norm = 10 * means_reach(question, shard.lattice).norm\n",
         ),
         (
             "half of the clip of a centred gradient",
@@ -334,9 +340,49 @@ MUTANTS = (
             "return 1.0 if relation is Adjacency.REPLACE_ONE else 1 * max(",
         ),
         (
+            "a record counts twice in the scores of a quantile",
+            "-LARGEST) / PARTS for below, above",
+            "-LARGEST) * 2 / PARTS for below, above",
+        ),
+        (
             "half of the range of bins",
             "return 2.0 if relation is Adjacency.REPLACE_ONE else 1.0",
             "return 1.0",
+        ),
+    ),
+    *changed(
+        "answers/framed.py",
+        FRAMED,
+        (
+            "half of the clip of a framed gradient",
+            "reach = Reach(positive(question.clip), np.full(",
+            "reach = Reach(0.5 * positive(question.clip), np.full(",
+        ),
+        (
+            "framed gradients are clipped at twice their norm",
+            "room = np.floor(units / np.sqrt(",
+            "room = np.floor(2 * units / np.sqrt(",
+        ),
+        ("a frame may hold a feature twice", 'each_once(frame.support, lattice.facts.n_features, "features")', "pass"),
+    ),
+    *changed(
+        "data/frames.py",
+        FRAMED,
+        (
+            "the constant of a frame does not count in norms",
+            'np.einsum("ij,ij->i", z, z) + on.height**2',
+            'np.einsum("ij,ij->i", z, z)',
+        ),
+        (
+            "products of a frame are not whole numbers",
+            "else np.rint(found / self._step)",
+            "else found / self._step",
+        ),
+        ("framed rows are not whole numbers", "else np.rint(products / on.coarse)", "else products / on.coarse"),
+        (
+            "squares of framed rows are beyond what floats hold",
+            "SQUARE_BITS = 50",
+            "SQUARE_BITS = 60",
         ),
     ),
     *changed(
@@ -395,5 +441,45 @@ MUTANTS = (
             "SUMS[WeightedGradient] = SumRule(weighted_measure, weighted_part, weighted_exact)",
             "SUMS[WeightedGradient] = SumRule(weighted_measure, weighted_part, weighted_exact, sampled=True)",
         ),
+    ),
+    *changed(
+        "answers/joint.py",
+        "oracles/test_joint.py",
+        (
+            "half of the norm of a joint gradient",
+            "reach = Reach(question.norm, np.full(",
+            "reach = Reach(0.5 * question.norm, np.full(",
+        ),
+        (
+            "joint gradients are clipped at twice their norm",
+            "room = norm * SLACK / (",
+            "room = 2 * norm * SLACK / (",
+        ),
+        (
+            "the slopes of classes are clipped one by one",
+            "return np.asarray(largest * np.sqrt(squares))",
+            "return np.asarray(largest)",
+        ),
+        (
+            "models with other numbers of coefficients are answered",
+            "if w.ndim != 2 or w.shape[0] != lattice.facts.dimension or",
+            "if w.ndim != 2 or",
+        ),
+    ),
+    *changed(
+        "answers/energies.py",
+        "oracles/test_joint.py",
+        (
+            "half of a row's energy",
+            "return Measure(Reach(most, each, pair_norm=math.sqrt(2) * most, pair_entry=each)",
+            "return Measure(Reach(most / 2, each, pair_norm=most / math.sqrt(2), pair_entry=each)",
+        ),
+        (
+            "two rows of energies move like one",
+            "pair_norm=math.sqrt(2) * most",
+            "pair_norm=most",
+        ),
+        ("buckets beyond their number are counted", "buckets.max() < count", "buckets.max() < 2 * count"),
+        ("absent records have energy", "lattice.unit**2 * block.alive", "lattice.unit**2"),
     ),
 )

@@ -60,7 +60,7 @@ MUTANTS = (
         ROWS,
         (
             "records that count as absent have a gradient",
-            "posinf=limit, neginf=-limit) * block.alive)",
+            "posinf=limit, neginf=-limit) * alive)",
             "posinf=limit, neginf=-limit))",
         ),
     ),
@@ -168,8 +168,8 @@ MUTANTS = (
         ),
         (
             "absent records have squares",
-            "head = block.alive @ function(block.x.astype(float))",
-            "head = np.ones(block.y.size) @ function(block.x.astype(float))",
+            "head += block.alive[piece] @ function(x)",
+            "head += np.ones(x.shape[0]) @ function(x)",
         ),
         (
             "entries of correlations are not clipped",

@@ -45,6 +45,7 @@ SUMS = {
     "residual": ResidualMean(MODEL, 0.7),
     "residual of nothing": ResidualMean(NOTHING, 0.7),
     "means": ColumnMeans(SUPPORT),
+    "means of short rows": ColumnMeans(SUPPORT, 0.4, MODEL.centre),
     "gram": Gram(SUPPORT, MODEL.centre, 0.6),
     "curvature": Curvature(MODEL, 0.4, 0.8),
     "gradient": CentredGradient(MODEL, 0.4),
@@ -106,6 +107,12 @@ ONE = Centred(np.array([0]), np.zeros(1), np.zeros(1), 0.0)
 WORST = {
     "residual": (ResidualMean(ONE, 0.5), ([1.0, 0.0], -9.0), ([1.0, 0.0], 9.0)),
     "means": (ColumnMeans(np.array([1, 0])), ([1.0, 0.0], 0.0), ([-1.0, 0.0], 0.0)),
+    "means of short rows": (ColumnMeans(np.array([1, 0]), 0.3), ([1.0, 0.0], 0.0), ([-1.0, 0.0], 0.0)),
+    "means from a centre": (
+        ColumnMeans(np.array([1, 0]), 0.3, np.array([0.0, 0.5])),
+        ([1.0, 0.0], 0.0),
+        ([-1.0, 0.0], 0.0),
+    ),
     "gradient": (CentredGradient(ONE, 0.5), ([1.0, 0.0], -9.0), ([1.0, 0.0], 9.0)),
     "curvature": (Curvature(ONE, 100.0, 1.0), ([1.0, 0.0], 0.0), ([0.0, 0.0], 0.0)),
     "gram": (Gram(np.array([0, 1]), np.zeros(2), 1.0), ([1.0, 0.0], 0.0), ([0.0, 1.0], 0.0)),
@@ -114,8 +121,8 @@ WORST = {
         ([0.7, -0.7], -9.0),
         ([0.7, -0.7], 9.0),
     ),
-    "targets": (Quantile("targets", NOTHING, 0.5, np.array([-0.5, 0.5])), ([0.0, 0.0], -1.0), ([0.0, 0.0], 1.0)),
-    "slopes": (Quantile("slopes", NOTHING, 0.5, np.array([0.25, 0.75])), ([0.0, 0.0], 0.1), ([0.0, 0.0], 3.0)),
+    "targets": (Quantile("targets", NOTHING, 0.5, np.array([-0.5, 0.5, 1.5])), ([0.0, 0.0], -1.0), ([0.0, 0.0], 1.0)),
+    "slopes": (Quantile("slopes", NOTHING, 0.5, np.array([0.25, 0.75, 5.0])), ([0.0, 0.0], 0.1), ([0.0, 0.0], 3.0)),
     "typical": (TypicalEntry(0.5, EDGES), ([0.9, -0.9], 0.0), ([0.1, -0.1], 0.0)),
 }
 
@@ -124,10 +131,10 @@ def loss_of_worst(name: str, relation: str) -> tuple[float, float]:
     """What the worst neighbours lose, and what was paid for."""
     question, (x, y), (other_x, other_y) = WORST[name]
     facts = Facts(n_rows=20, n_features=2, target=Target(bound=9.0), row_norm=1.0, upper=1.0, lower=-1.0)
-    # targets and slopes: 3 small values, 12 in the middle, 4 large; rows are zero and count in no other question
-    rest = np.zeros((19, 2)), np.r_[-np.full(3, 1.0), np.zeros(12), np.full(4, 1.0)]
+    # targets and slopes: 9 small values, the median, 9 large; rows are zero and count in no other question
+    rest = np.zeros((19, 2)), np.r_[-np.full(9, 1.0), np.zeros(1), np.full(9, 1.0)]
     if name == "slopes":
-        rest = rest[0], np.r_[np.full(3, 0.1), np.full(12, 0.5), np.full(4, 3.0)]
+        rest = rest[0], np.r_[np.full(9, 0.1), np.full(1, 0.5), np.full(9, 3.0)]
     if name not in ("targets", "slopes"):
         rest = rest[0], np.zeros(19)
     one, two = (
@@ -175,7 +182,8 @@ def test_sums_add_up_to_the_last_unit_whoever_else_is_there(kind, name):
 def by_definition(question, x, y, loss) -> np.ndarray:
     """The mean in floats, record by record; x as rows are shown."""
     if isinstance(question, ColumnMeans):
-        return x[:, question.support].mean(axis=0)
+        a = x[:, question.support] - (0.0 if question.centre is None else question.centre)
+        return (a * np.minimum(1, question.norm / np.linalg.norm(a, axis=1))[:, None]).mean(axis=0)
     if isinstance(question, Gram):
         a = x[:, question.support] - question.centre
         a = a * np.minimum(1, question.norm / np.linalg.norm(a, axis=1))[:, None]
@@ -321,7 +329,32 @@ def test_values_of_zero_do_not_count():
     scores, _ = choice_scores(
         Quantile("rows", ONE, 0.5, np.array([0.15, 0.25, 0.5])), rows, Squared(), Adjacency.REPLACE_ONE
     )
-    assert scores.tolist() == [-1.0, 0.0, -2.0]
+    assert scores.tolist() == [-1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
+def test_a_quantile_of_nearly_constant_values_has_one_best_point(part):
+    """Scored by their distance from the quantile, points would tie with every point above them. The control scores them so."""
+    grid = np.geomspace(0.01, 1.0, 25)
+    X = np.zeros((40, 2))
+    X[:, 0] = 0.2 + 1e-4 * np.arange(40)
+    rows = Rows(X, np.zeros(40), Facts(n_rows=40, n_features=2))
+    scores, _ = choice_scores(Quantile("rows", ONE, part, grid), rows, Squared(), Adjacency.REPLACE_ONE)
+    place = int(np.searchsorted(grid, 0.204))
+    assert np.flatnonzero(scores == scores.max()).tolist() == [place]
+    assert np.delete(scores, place).max() <= -40 * min(part, 1 - part) + 1e-3
+    by_distance = -np.abs((X[:, :1] <= grid).sum(axis=0) - part * 40)
+    assert np.count_nonzero(by_distance == by_distance[place]) >= grid.size - place > 5
+
+
+def test_values_beyond_a_grid_count_at_its_ends():
+    facts = Facts(n_rows=9, n_features=2, target=Target(bound=9.0))
+    rows = Rows(np.zeros((9, 2)), np.r_[np.full(4, 0.1), np.full(5, 8.0)], facts)
+    for part, expected in ((0.2, 0), (0.8, 3)):
+        question = Quantile("slopes", NOTHING, part, np.array([0.5, 1.0, 2.0, 4.0]))
+        scores, _ = choice_scores(question, rows, Squared(), Adjacency.REPLACE_ONE)
+        assert np.argmax(scores) == expected
+        assert scores.max() == 0.0
 
 
 # ------------------------------------------------------------------------------------------------ refusals

@@ -13,17 +13,15 @@ def _picked(n, d, epsilon, *, sparsity=None, bounds=None, regression=False):
 
 @pytest.mark.parametrize(
     ("n", "d", "epsilon"),
-    [
-        (32_561, 123, 0.1),
-        (48_000, 54, 1.0),
-        (12_000, 784, 0.5),
-        (3300, 202, 0.5),
-        (16_512, 8, 1.0),
-        (100_000, 2000, 1.0),
-    ],
+    [(32_561, 123, 0.1), (48_000, 54, 1.0), (12_000, 784, 0.5), (3300, 202, 0.5), (16_512, 8, 1.0), (100, 5, 0.1)],
 )
-def test_without_sparsity_whole_gradients_are_taken_where_they_can_be_afforded(n, d, epsilon):
-    assert _picked(n, d, epsilon) == "dual_averaging"
+def test_dense_rows_are_tables(n, d, epsilon):
+    assert _picked(n, d, epsilon) == "tables"
+    assert _picked(n, d, epsilon, regression=True) == "tables"
+
+
+def test_more_features_than_a_table_has_are_read_by_whole_gradients_where_they_can_be_afforded():
+    assert _picked(100_000, 2000, 1.0) == "dual_averaging"
 
 
 @pytest.mark.parametrize(("n", "d", "epsilon"), [(5000, 2000, 4.0), (1000, 1000, 1.0), (5232, 784, 0.2)])
@@ -42,6 +40,8 @@ def test_spiky_rows_are_never_selected_from():
 
 
 def test_the_reason_names_the_numbers_of_the_rule():
-    plan = SparseClassifier(epsilon=1.0, delta=1e-5, feature_bound=1.0).plan(n_rows=20_000, n_features=100)
+    plan = SparseClassifier(epsilon=1.0, delta=1e-5, feature_bound=1.0).plan(n_rows=100_000, n_features=2000)
     assert "no sparsity was asked for" in plan.reason
-    assert "n mu/(2 d) = 26.8" in plan.reason
+    assert "n mu/(2 d) = 6.7 " in plan.reason
+    plan = SparseClassifier(epsilon=1.0, delta=1e-5, feature_bound=1.0).plan(n_rows=20_000, n_features=100)
+    assert "few coefficients, or many, by paid answers" in plan.reason

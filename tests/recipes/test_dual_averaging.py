@@ -15,7 +15,7 @@ from dpsparse.losses import Logistic, Squared
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle, ExactOracle
 from dpsparse.privacy import Budget, Noise
-from dpsparse.solvers.dual_averaging import column_weights
+from dpsparse.solvers.column_weights import sized_weights
 
 NAMES = ("dual_averaging", "lazy_iht")
 pytestmark = pytest.mark.filterwarnings("ignore:random_state was given")
@@ -212,7 +212,7 @@ def test_a_rare_class_holds_the_weights_back(share, expected):
     )
     oracle = CentralOracle(Rows(X, y, prepared.facts), Logistic(), prepared.priced, Randomness(0))
     rule = prepared.solver.weighting
-    a = column_weights(oracle, rule)
+    a = sized_weights(oracle, rule)
     assert (a[0] / a[1]) ** 2 == pytest.approx(expected * rule.floor / 0.5, rel=0.05)
 
 

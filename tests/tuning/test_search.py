@@ -125,16 +125,16 @@ def test_the_exact_gaussian_curve_is_used_only_where_all_candidates_allow_it():
     exact = search(space={"recipe": [dense]}, law="poisson").plan(2000, 8)
     careful = search(space={"recipe": [dense, mixed]}, law="poisson").plan(2000, 8)
     endless = search(regressor(recipe=dense), {"recipe__clip": loguniform(0.1, 1)}, law="poisson").plan(2000, 8)
-    assert exact.bill.base.gaussian
-    assert not careful.bill.base.gaussian
-    assert not endless.bill.base.gaussian
-    assert exact.run_rho > careful.run_rho == endless.run_rho
+    assert exact.run.mu() == math.sqrt(2 * exact.run_rho)
+    assert careful.run.mu() == endless.run.mu() == math.inf
+    assert not endless.run.gaussian
+    assert exact.run_rho > careful.run_rho >= endless.run_rho
 
 
 @pytest.mark.parametrize("law", ["logarithmic", "geometric", "poisson"])
 def test_a_run_is_not_said_to_be_gaussian_if_it_selects(law):
     plan = search(space={"recipe": [recipes.DPIGHT(mechanism="peel", steps=4)]}, law=law).plan(2000, 8)
-    assert not plan.bill.base.gaussian
+    assert plan.run.mu() == math.inf
 
 
 def test_a_seed_of_the_estimator_does_not_fix_the_noise_of_runs():

@@ -70,6 +70,20 @@ def dominating_mu(bill: Bill, slack: float) -> tuple[float, float]:
     return (found, slack) if found < closed else (closed, 0.0)
 
 
+def excess(bill: PlanBill, rho: float, slack: float) -> float:
+    r"""The x >= 0 with which :math:`\delta(\epsilon) \le G_\mu(\epsilon) + slack` for :math:`\mu^2 = 2\rho(1+x)`; infinite if there is none.
+
+    Examples
+    --------
+    >>> from dpsparse.accounting import price
+    >>> from dpsparse.privacy import Ask, Budget, Noise, Plan
+    >>> plan = Plan(asks=(Ask(name="choice", noise=Noise.GUMBEL, times=10),))
+    >>> round(excess(PlanBill.of(price(plan, Budget.zcdp(0.02))), 0.02, 1e-11), 3)
+    0.063
+    """
+    return max(dominating_mu(bill, slack)[0] ** 2 / (2 * rho) - 1, 0.0)
+
+
 def _exact(bill: Bill) -> bool:
     return isinstance(bill, PlanBill | SumBill) and bill.account is not None and bill.account.exact
 

@@ -24,8 +24,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 
@@ -128,7 +129,7 @@ class Costs:
             for weight in weights:
                 counted[Cost(ask.noise, rho_scale * weight, q, ask.offset)] += ask.draws
         turns = plan.selections()
-        ordered = None if turns is None else tuple((rho_scale * weight, count) for weight, count in turns)
+        ordered = None if turns is None else tuple((rho_scale * weight, n) for weight, n in _runs(turns))
         branches = tuple(cls.of(branch, rho_scale) for _, branch in plan.branches)
         one_model = (cls.of(plan.once(), rho_scale), plan.models) if plan.models > 1 else None
         return cls(counted, ordered, branches, one_model, tuple(drawn.items()))
@@ -219,6 +220,14 @@ class Costs:
             curve += np.max([b.renyi(orders) for b in self.branches], axis=0)
         return curve
 
+    def gathered(self) -> Costs:
+        r"""The same Renyi curve with one Gaussian in the place of many: orders times :math:`\sum\rho`. For searches that look at it often."""
+        own: Counter[Cost] = Counter({c: k for c, k in self.own.items() if c.noise is not Noise.GAUSSIAN})
+        gaussian = math.fsum(c.rho * k for c, k in self.own.items() if c.noise is Noise.GAUSSIAN)
+        if gaussian:
+            own[Cost(Noise.GAUSSIAN, gaussian)] = 1
+        return replace(self, own=own, branches=tuple(b.gathered() for b in self.branches), one_model=None)
+
     def then(self, later: Costs) -> Costs:
         """These costs and, whatever was answered, `later` after them."""
         if self.branches:
@@ -238,7 +247,7 @@ class Costs:
 
     def stage(self) -> Stage | None:
         """The composition for the recursion over selections; None where that does not apply."""
-        mixed = {Noise.GUMBEL, Noise.GAUSSIAN, Noise.LAPLACE, Noise.PERMUTE_AND_FLIP}
+        mixed = {Noise.GUMBEL, Noise.GAUSSIAN, Noise.LAPLACE, Noise.PERMUTE_AND_FLIP, Noise.OBJECTIVE}
         return None if self.sampled or self.gaussian or not self.kinds <= mixed else self._stage()
 
     def _stage(self) -> Stage | None:
@@ -254,4 +263,12 @@ class Costs:
         gaussian = math.fsum(c.rho * k for c, k in self.own.items() if c.noise is Noise.GAUSSIAN)
         laplaces = [(c.rho, k) for c, k in self.own.items() if c.noise is Noise.LAPLACE]
         pures = [(c.rho, k) for c, k in self.own.items() if c.noise is Noise.PERMUTE_AND_FLIP]
-        return Stage.from_shares(self.ordered, gaussian, laplaces, [f for f in followers if f is not None], pures)
+        tilts = [(c.rho, c.offset, k) for c, k in self.own.items() if c.noise is Noise.OBJECTIVE]
+        return Stage.from_shares(
+            self.ordered, gaussian, laplaces, [f for f in followers if f is not None], pures, tilts
+        )
+
+
+def _runs(turns: Iterable[tuple[float, int]]) -> list[tuple[float, int]]:
+    """Selections of one weight that follow one another, counted together."""
+    return [(weight, sum(n for _, n in run)) for weight, run in groupby(turns, key=lambda turn: turn[0])]

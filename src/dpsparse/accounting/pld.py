@@ -39,6 +39,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from ..privacy.adjacency import Adjacency
 from ..privacy.curves import gaussian_mu
@@ -64,8 +65,11 @@ class Turns(NamedTuple):
 TAIL = 1e-7
 #: Rounding unit.
 UNIT = 2.0**-53
-#: Rounding errors of one level of a Fourier transform (a complex product, a sum and a rotation), in units; and of one probability.
-LEVEL, PROBABILITY = 8.0, 16.0
+#: Rounding errors of one level of a Fourier transform, in units: a complex product (root of 5), a rotation and a sum need 4.24 of them.
+LEVEL = 8.0
+#: Rounding errors of the probabilities of one answer, in units: 10 for normal probabilities of both tails, 6 for sharing cells. Those of a
+#: tilted answer grow with the square of how many standard deviations its grid reaches (``docs/guarantees/sampling.md``).
+PROBABILITY = 16.0
 #: Smallest delta for which a composition is made: below, its tails would underflow.
 SMALLEST_DELTA = 1e-280
 #: A view is sharp enough if its rounding is at most this part of delta.
@@ -268,7 +272,8 @@ class Composition:
         log_upper = sum(_log_power(sum(g.log_moment(tail_tilt) for g in turn), count) for turn, count in grids)
         carried = math.exp(min(0.0, log_upper - tail_tilt * step * (first + points)))
         infinite = sum(_mean(count) * g.infinite for turn, count in grids for g in turn) + carried
-        return _view(grids, points, first, infinite, tilt)
+        reach = float(ndtri(self.cut)) if tilt > 0 else 0.0
+        return _view(grids, points, first, infinite, tilt, probability_errors(reach))
 
 
 def compose(groups: Groups, scale: float) -> Loss:
@@ -277,10 +282,22 @@ def compose(groups: Groups, scale: float) -> Loss:
     return Loss(composition.view, composition.tilt)
 
 
-def _view(grids: list[tuple[tuple[Grid, ...], Count]], points: int, first: int, infinite: float, tilt: float) -> View:
-    """The view of losses on grids of one step, from index `first` on."""
+def probability_errors(reach: float) -> float:
+    """Relative error of one answer's probabilities that reach so many standard deviations into a tail, in total variation."""
+    return PROBABILITY * (1 + reach * reach) * UNIT
+
+
+def transform_errors(points: int) -> float:
+    """Relative error of a Fourier transform."""
+    return LEVEL * math.log2(points) * UNIT
+
+
+def _view(
+    grids: list[tuple[tuple[Grid, ...], Count]], points: int, first: int, infinite: float, tilt: float, rough: float
+) -> View:
+    """The view of losses on grids of one step, from index `first` on; `rough` bounds the error of one answer's law."""
     step = grids[0][0][0].step
-    one = (LEVEL * math.log2(points) + PROBABILITY) * UNIT  # error of a coefficient of one answer
+    one = transform_errors(points) + rough  # error of a coefficient of one answer
     transform = np.ones(points // 2 + 1, dtype=complex)
     size, part = np.ones(points // 2 + 1), np.zeros(points // 2 + 1)
     log_all = mean = 0.0
@@ -299,7 +316,7 @@ def _view(grids: list[tuple[tuple[Grid, ...], Count]], points: int, first: int, 
         bounds, parts = _errors(np.abs(moved), law, one * len(turn))
         size, part = size * bounds, part + parts
     part = np.minimum(part + 4 * mean * UNIT, 2.0)  # rounding of powers
-    inverse = LEVEL * math.log2(points) * UNIT
+    inverse = transform_errors(points)
     error = math.sqrt(2 * float(np.sum((size * part) ** 2))) + inverse * math.sqrt(2 * float(np.sum(size**2)))
     composed = np.roll(np.fft.irfft(transform, points), -(first % points))
     begin = max(0, -first) if tilt > 0 else 0  # the tilted view is for epsilon >= 0, which looks at losses > 0 only

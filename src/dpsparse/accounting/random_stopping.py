@@ -263,8 +263,10 @@ def calibrate_search(
     *,
     gaussian: bool,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    excess: float = 0.0,
+    slack: float = 0.0,
 ) -> SearchBill:
-    """The most that each run may cost so that the whole search is (epsilon, delta)-DP.
+    """The most that each run may cost so that the whole search is (epsilon, delta)-DP; `Promise` says what a run has to keep.
 
     Examples
     --------
@@ -272,4 +274,4 @@ def calibrate_search(
     >>> round(bill.base.epsilon(1e-6), 2), bill.epsilon(1e-6) <= 1.0
     (0.71, True)
     """
-    return calibrate(epsilon, delta, lambda rho: SearchBill(Promise(rho, gaussian, adjacency), law))
+    return calibrate(epsilon, delta, lambda rho: SearchBill(Promise(rho, gaussian, adjacency, excess, slack), law))

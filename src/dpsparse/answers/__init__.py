@@ -1,6 +1,19 @@
 """How questions are answered: for each type its reach, which is public, and its part, made where the rows are."""
 
-from . import choices, correlation, gradient, polish, tallies, weighted  # noqa: F401  fill the table
+from . import (  # noqa: F401  fill the table
+    cells,
+    choices,
+    clipped,
+    columns,
+    correlation,
+    energies,
+    framed,
+    gradient,
+    joint,
+    polish,
+    tallies,
+    weighted,
+)
 from .gradient import contributions
 from .minimum import MINIMA, MinimumRule
 from .reach import RELEASE_UNITS, Measure, Reach

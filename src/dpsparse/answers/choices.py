@@ -2,12 +2,13 @@ r"""Choices on public grids: counts from the rows, scores on the driver.
 
 Guarantee
 ---------
-* ``Quantile``: a record adds :math:`1[v \le e] - q` to :math:`T(e) = \#\{v\le e\} - q\#\{v\}` if its value counts, else 0, and the
-  score is :math:`-|T(e)|`. Added or removed (A): T moves by :math:`1-q` or by :math:`-q`, each score by at most
-  :math:`\max(q, 1-q)`, the difference of two by at most :math:`2\max(q,1-q)`. Replaced (R): two values that count cancel in q, T
-  moves by at most 1, the difference of two scores by at most 2; a value that stops or begins to count moves less, as in A. q is
-  rounded to a multiple of :math:`2^{-20}`, so that :math:`2^{20}T` is an integer, and scores are exact; beyond :math:`2^{53}` they
-  are clamped, which moves no two of them apart.
+* ``Quantile``: :math:`T_k = \#\{v\le e_k\} - q\#\{v\}`, values beyond the grid at its last point, rises with k, and cell k scores :math:`\min(0, T_k, -T_{k-1})`, of which at most
+  one is below 0. A record whose value counts adds :math:`1-q` to :math:`T_k` from its cell on and :math:`-q` before it. Added or
+  removed (A): every score moves by at most :math:`\max(q, 1-q)`, since it is 1-Lipschitz in each of two numbers that matter one at a
+  time and move by :math:`1-q` or :math:`-q`; the difference of two by at most :math:`2\max(q,1-q)`. Replaced (R): two values that count
+  cancel in q, each T moves by at most 1, so a score does, and the difference of two by at most 2; a value that stops or begins to count moves
+  less, as in A. q is rounded to a multiple of :math:`2^{-20}`, so that :math:`2^{20}T` is an integer, and scores are exact; beyond
+  :math:`2^{53}` they are clamped, which moves no two of them apart.
 * ``TypicalEntry``: a record adds 1 to one bin. A: 1. R: one bin falls while another rises, so the range is 2.
 """
 
@@ -23,7 +24,7 @@ from ..losses import Loss
 from ..oracle import Quantile, TypicalEntry
 from ..privacy.adjacency import Adjacency
 from ..privacy.errors import PrivacyError
-from .centred import Seen, seen
+from .framed import View, view_of
 from .reach import Integers
 from .table import CHOICES, ChoiceRule
 
@@ -35,17 +36,17 @@ KINDS = ("slopes", "gradients", "rows", "targets")
 
 
 def quantile_counts(question: Quantile, shard: Shard, loss: Loss, draw: Draw | None) -> Integers:
-    """How many values are at most each point of the grid, and last how many values count."""
+    """How many values are at most each point of the grid, all at most the last one, and last how many values count."""
     grid = question.grid * (1 + 1e-6 * (question.of != "targets"))
     counts = np.zeros(grid.size + 1, dtype=np.int64)
-    for view in seen(question.model, shard, loss):
+    for view in view_of(question.model, shard, loss):
         values = _values(question.of, view)
-        counts[:-1] += np.searchsorted(np.sort(values), grid, side="right")
-        counts[-1] += values.size
+        counts[:-2] += np.searchsorted(np.sort(values), grid[:-1], side="right")
+        counts[-2:] += values.size
     return counts
 
 
-def _values(of: str, view: Seen) -> Vector:
+def _values(of: str, view: View) -> Vector:
     """The values that count for a quantile."""
     if of == "targets":
         return view.block.y[view.block.alive > 0]
@@ -55,10 +56,12 @@ def _values(of: str, view: Seen) -> Vector:
 
 
 def quantile_scores(question: Quantile, counts: Integers) -> Vector:
-    """Minus the distance of each point from the quantile, in records."""
-    whole = _whole_part(question.part)
-    counted = int(counts[-1])
-    return np.array([-min(abs(PARTS * int(below) - whole * counted), LARGEST) / PARTS for below in counts[:-1]])
+    """Minus the number of records between each cell and the quantile."""
+    wanted = _whole_part(question.part) * int(counts[-1])
+    upper = [PARTS * int(count) - wanted for count in counts[:-1]]
+    lower = [-wanted, *upper[:-1]]
+    pairs = zip(lower, upper, strict=True)
+    return np.array([max(min(0, above, -below), -LARGEST) / PARTS for below, above in pairs])
 
 
 def _whole_part(part: float) -> int:

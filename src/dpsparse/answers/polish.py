@@ -9,8 +9,8 @@ Guarantee
 One record's contribution, and how far the sum moves when a record is replaced (R) or added or removed (A):
 
 * ``ResidualMean``: :math:`\mathrm{clip}(\phi', \pm R)`, within :math:`[-R, R]`. R: 2R. A: R.
-* ``ColumnMeans``: :math:`x_S`, entries within the bounds :math:`B_j` of their columns and norm within
-  :math:`N = \min(K_2, \|B_S\|)`. R: 2N. A: N.
+* ``ColumnMeans``: :math:`x_S - c`, entries within :math:`\min(B_j + |c_j|, \text{norm})` for the bounds :math:`B_j` of their columns, and
+  norm within :math:`N = \min(K_2 + \|c\|, \|B_S + |c|\|, \text{norm})`. R: 2N. A: N.
 * ``CentredGradient``: :math:`c\,a` with :math:`|c| \le C/\|a\|`, norm within C. R: 2C. A: C.
 * ``Curvature``: within :math:`[0, h]`, :math:`h = \beta\,\mathrm{norm}^2/m`, since the second derivative is held within
   :math:`[0,\beta]` and f within [0, 1]. Two numbers in [0, h] differ by at most h. R and A: h.
@@ -37,6 +37,7 @@ from ..data.shard import Shard
 from ..facts import Vector
 from ..losses import Loss
 from ..oracle import CentredGradient, ColumnMeans, Curvature, Gram, ResidualMean
+from ..privacy.errors import PrivacyError
 from .centred import SLACK, away, curvature, held, seen
 from .reach import RELEASE_UNITS, Integers, Measure, Reach, each_once, positive
 from .table import SUMS, Asked, SumRule
@@ -89,15 +90,24 @@ def residuals(question: ResidualMean, shard: Shard, loss: Loss) -> Iterator[Vect
 
 
 def means_reach(question: ColumnMeans, lattice: Lattice) -> Reach:
-    """Bounds of the columns."""
+    """Bounds of the columns, and the norm; at least one unit of the rows, since columns far narrower than others have no whole units."""
     bounds = lattice.coordinate_bounds[each_once(question.support, lattice.facts.n_features, "features")]
-    return Reach(min(lattice.norm_bound, float(np.linalg.norm(bounds)) * (1 + 1e-12)), bounds)
+    centre = _means_centre(question)
+    bounds = bounds + np.abs(centre)
+    norm = min(lattice.norm_bound + float(np.linalg.norm(centre)), float(np.linalg.norm(bounds))) * (1 + 1e-12)
+    if not question.norm > 0:
+        raise PrivacyError(f"a bound must be positive, got {question.norm!r}.")
+    return Reach(min(max(norm, lattice.unit), question.norm), np.minimum(bounds, question.norm))
+
+
+def _means_centre(question: ColumnMeans) -> Vector:
+    return np.zeros(question.support.size) if question.centre is None else question.centre
 
 
 def entries(question: ColumnMeans, shard: Shard, loss: Loss) -> Iterator[Vector]:
     """Rows on the support, within their norm."""
     norm = means_reach(question, shard.lattice).norm
-    for x, lengths, _ in away(question.support, np.zeros(question.support.size), shard):
+    for x, lengths, _ in away(question.support, _means_centre(question), shard):
         yield x * (norm * SLACK / np.maximum(lengths, norm * SLACK))[:, None]
 
 

@@ -21,7 +21,7 @@ from ..data.draws import Draw
 from ..data.lattice import Lattice
 from ..data.shard import Shard
 from ..facts import Vector
-from ..losses import Loss, mean_of
+from ..losses import Loss, classes_of, mean_of
 from ..oracle import Count, ValidationLoss
 from ..privacy.errors import PrivacyError
 from .reach import RELEASE_UNITS, Integers, Measure, Reach
@@ -78,16 +78,18 @@ def bounded_losses(question: ValidationLoss, shard: Shard, loss: Loss) -> Iterat
     for block in shard.blocks:
         margins = np.column_stack([shard.margin(block, w) for w in question.models])
         with np.errstate(all="ignore"):  # a wild model must not tell anything through a warning
-            losses = _losses(question.kind, margins, block.y, loss)
+            losses = losses_of(question.kind, margins, block.y, loss)
         yield np.where(block.alive > 0, np.clip(np.nan_to_num(losses, nan=question.bound), 0.0, question.bound), 0.0)
 
 
-def _losses(kind: str, margins: Vector, y: Vector, loss: Loss) -> Vector:
+def losses_of(kind: str, margins: Vector, y: Vector, loss: Loss) -> Vector:
     """Loss of each record; not yet bounded."""
     several = margins.shape[1] > 1
     first = np.ascontiguousarray(margins[:, 0])
     if kind == "error":
         return np.asarray((np.argmax(margins, axis=1) if several else first > 0) != y, dtype=float)
+    if kind == "log-loss" and several and classes_of(loss) > 1:
+        return loss.value(margins, y)
     if kind == "log-loss" and several:  # one versus the rest, normalised
         logs = log_expit(margins)
         own = np.take_along_axis(logs, np.clip(y, 0, margins.shape[1] - 1).astype(np.intp)[:, None], axis=1)[:, 0]

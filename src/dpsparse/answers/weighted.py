@@ -67,13 +67,13 @@ def weighted_measure(question: WeightedGradient, lattice: Lattice) -> Measure:
     """Norm within the question's."""
     weights = _gradient_weights(question, lattice)
     units = lattice.record_units
-    unit = _unit(question.norm, weights, lattice)
+    unit = sum_unit(question.norm, weights, lattice)
     steps = np.maximum(1, np.floor(question.norm / (RELEASE_UNITS * unit * weights))).astype(np.int64)
     reach = Reach(question.norm, np.full(weights.size, question.norm))
     return Measure(reach, unit * weights, units, steps)
 
 
-def _unit(norm: float, weights: Vector, lattice: Lattice) -> float:
+def sum_unit(norm: float, weights: Vector, lattice: Lattice) -> float:
     """h: one unit of the unweighted sum."""
     return norm / (float(weights.min(initial=math.inf)) * lattice.record_units) if weights.size else norm
 
@@ -83,7 +83,7 @@ def weighted_part(question: WeightedGradient, shard: Shard, loss: Loss, draw: Dr
     lattice, norm, weights = shard.lattice, question.norm, question.weights
     if lattice.exact:
         raise TypeError("rows that were built without a lattice answer only the exact oracle.")
-    unit = _unit(norm, weights, lattice)
+    unit = sum_unit(norm, weights, lattice)
     step = unit / lattice.unit
     total = np.zeros(weights.size, dtype=np.int64)
     squares = shard.weighted_squares(weights, question.support)

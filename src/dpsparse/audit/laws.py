@@ -19,15 +19,16 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from ..accounting import price
 from ..facts import Facts, Vector
 from ..fits import Matrix, Opened, Prepared
+from ..fits.rehearse import STOPPING
 from ..hosts import MemoryHost
 from ..losses import Loss, refuse_mixing, target_of
 from ..mechanisms import Randomness
 from ..oracle import Oracle, Solver
-from ..oracles import RecordingOracle, ReplayOracle, make_oracle
-from ..privacy import Budget, PrivacyError, Statement
+from ..oracles import Doors, RecordingOracle, ReplayOracle, make_oracle, refuse_peeks
+from ..privacy import Budget, PrivacyError, PrivacyLeakError, Statement
 from .fresh import fresh_labels, fresh_rows, fresh_targets
 from .recording import wrap_oracles
-from .watch import LawBroken, WatchedOracle, check_brings_no_rows
+from .watch import LawBroken, check_brings_no_rows
 
 
 class Frame(Protocol):
@@ -41,13 +42,6 @@ class Frame(Protocol):
     def __getitem__(self, rows: list[int], /) -> Self:
         """Some of the rows."""
         ...
-
-
-#: What mostly lies behind a plan and asks that differ.
-STOPPING = (
-    "A loop that stops, or goes on, by what it sees of the data tells it by the number of its asks: always use the whole plan, "
-    "or decide by noisy answers that the plan pays for."
-)
 
 
 def check_solver(
@@ -84,13 +78,13 @@ def check_solver(
 
     recorded = RecordingOracle(oracle(X, y))
     try:
-        result = solver.run(WatchedOracle(recorded))
+        result = _run(solver, recorded)
     except PrivacyError as refusal:
         raise LawBroken(f"asks = plan: the oracle refused. {refusal} {STOPPING}") from refusal
     _all_asked(recorded.unused)
-    _same_result("replay", result, lambda: solver.run(WatchedOracle(ReplayOracle(recorded, recorded.tape))))
+    _same_result("replay", result, lambda: _run(solver, ReplayOracle(recorded, recorded.tape)))
     other = _fresh(X, y, classes=loss.classes, labels_only=plan.labels_only)
-    _same_result("swap", result, lambda: solver.run(WatchedOracle(ReplayOracle(oracle(*other), recorded.tape))))
+    _same_result("swap", result, lambda: _run(solver, ReplayOracle(oracle(*other), recorded.tape)))
     check_brings_no_rows(solver, X, y)  # which no change of the oracle's data shows
     return result
 
@@ -114,7 +108,7 @@ def check_estimator_privacy(estimator: BaseEstimator, X: Frame, y: ArrayLike) ->
 
     def record(_: Prepared, opened: Opened) -> Opened:
         oracles.append(RecordingOracle(opened.oracle))
-        return replace(opened, oracle=WatchedOracle(oracles[-1]))
+        return replace(opened, oracle=Doors(oracles[-1]))
 
     recorded = _fitted(estimator, X, y, record)
     for oracle in oracles:
@@ -165,6 +159,17 @@ def check_loss(loss: Loss, *, targets: Vector | None = None, margins: Vector | N
 # ------------------------------------------------------------------------------------------------ inside
 
 
+def _run(solver: Solver, oracle: Oracle) -> Vector:
+    """What a solver finds behind doors."""
+    doors = Doors(oracle)
+    try:
+        found = solver.run(doors)
+        refuse_peeks(doors)
+    except PrivacyLeakError as leak:
+        raise LawBroken(str(leak)) from leak
+    return found
+
+
 def _all_asked(unused: dict[str, int]) -> None:
     if unused:
         raise LawBroken(f"asks = plan: priced and never asked: {unused}. {STOPPING}")
@@ -187,7 +192,7 @@ def _replay(recorded: Iterator[RecordingOracle]) -> Callable[[Prepared, Opened],
     def wrap(_: Prepared, opened: Opened) -> Opened:
         original = next(recorded)
         oracle = ReplayOracle(opened.oracle, original.tape, original.receipts)
-        return replace(opened, oracle=WatchedOracle(oracle))
+        return replace(opened, oracle=Doors(oracle))
 
     return wrap
 
@@ -197,8 +202,11 @@ def _fitted(
 ) -> dict[str, object]:
     """Fit a clone with wrapped oracles; returns what it learned."""
     model = clone(estimator)
-    with wrap_oracles(wrap):
-        model.fit(X, y)
+    try:
+        with wrap_oracles(wrap):
+            model.fit(X, y)
+    except PrivacyLeakError as leak:
+        raise LawBroken(str(leak)) from leak
     learned = {k: v for k, v in vars(model).items() if k.endswith("_") and not k.startswith("_")}
     learned.pop("path_", None)  # holds times
     statement = learned.get("statement_")

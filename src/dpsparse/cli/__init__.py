@@ -1,4 +1,4 @@
-"""Command line: ``dpsparse demo | dictionary | convert | fit | predict | plan | show | ledger | audit``.
+"""Command line: ``dpsparse demo | dictionary | convert | fit | predict | plan | show | score | ledger | audit``.
 
 Commands import what is heavy when they run, so that ``--help`` is quick.
 """
@@ -15,6 +15,7 @@ from .fit import fit
 from .ledger import ledger
 from .plan import plan
 from .predict import predict
+from .score import score
 from .show import show
 
 
@@ -38,7 +39,7 @@ def main() -> None:
     """
 
 
-for _command in (demo, dictionary, convert, fit, predict, plan, show, ledger, audit):
+for _command in (demo, dictionary, convert, fit, predict, plan, show, score, ledger, audit):
     main.add_command(_command)
 
 __all__ = ["main"]

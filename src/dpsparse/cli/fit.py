@@ -88,7 +88,7 @@ def fit(
         checks.memory(options["memory_limit"], "--memory-limit")
         if dictionary is not None:
             raise Refusal("rows of a --dictionary are encoded in memory. Leave --memory-limit out.")
-    _check_ledger(options["ledger"], options["dataset"])
+    check_charge(options["ledger"], options["dataset"])
     _check_surroundings(model)
     with progress(as_json) as visible:
         declared = options["classes"] is not None and dictionary is None
@@ -106,8 +106,8 @@ def fit(
                     "text_labels": declared,
                     "zero_based": zero_based,
                 }
-                table = _read(data, visible, target=target, n_features=n_features, **form)
-            y = _labelled(table.y, model.classes) if declared else table.y
+                table = read_rows(data, visible, target=target, n_features=n_features, **form)
+            y = labelled(table.y, model.classes) if declared else table.y
             run(model, table.X, y, table.feature_names, visible)
             del table, y
     if dictionary is not None:
@@ -134,7 +134,7 @@ def _inputs(data: Path, dictionary: Path | None, address: str | None, dataset: s
     return [file for file in (data, dictionary, book) if file is not None]
 
 
-def _check_ledger(address: str | None, dataset: str | None) -> None:
+def check_charge(address: str | None, dataset: str | None) -> None:
     """Refuse a ledger that cannot be charged, before a file is read."""
     if address is None and dataset is None:
         return
@@ -153,7 +153,8 @@ def _check_surroundings(model: SparseLinear) -> None:
     check_pipeline(model, strict=True)
 
 
-def _read(path: Path, visible: bool, *, target: str | None, n_features: int | None, **options: Any) -> Table:
+def read_rows(path: Path, visible: bool, *, target: str | None, n_features: int | None, **options: Any) -> Table:
+    """Rows and targets of a file; refuses one that cannot hold them."""
     need_target(path, target)
     if kind_of(path) == "svmlight" and n_features is None:
         raise Refusal(
@@ -177,7 +178,7 @@ def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NonPrivateRandomnessWarning)  # the statement says so, first of all
         warnings.simplefilter("always", HopelessFitWarning)
-        warnings.showwarning = _tell
+        warnings.showwarning = tell
         try:
             model.fit(X, y)
         except MissingValueError as refusal:
@@ -187,7 +188,7 @@ def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None
         model.feature_names_in_ = np.array(names, dtype=object)
 
 
-def _tell(
+def tell(
     message: Warning | str,
     category: type[Warning],
     filename: str,
@@ -221,7 +222,7 @@ def _declared(classes: list[str]) -> list[str] | list[float]:
     return [int(c) if c.is_integer() else c for c in numbers]
 
 
-def _labelled(y: NDArray[np.generic] | None, classes: list[str] | list[float]) -> NDArray[np.generic]:
+def labelled(y: NDArray[np.generic] | None, classes: list[str] | list[float]) -> NDArray[np.generic]:
     """Labels in the type of the declared classes; a record with any other label counts as empty."""
     import numpy as np
 

@@ -89,6 +89,11 @@ _MODEL = (
         help="Rows with missing values, or cells that are no numbers: refuse them, which tells that there are some, or count them as nothing.",
     ),
     click.option(
+        "--check-bounds",
+        type=float,
+        help="Share of the budget, such as 0.02, for a priced count of what was clipped; the statement tells it.",
+    ),
+    click.option(
         "--noise",
         type=click.Choice(["lattice", "exact"]),
         default="lattice",

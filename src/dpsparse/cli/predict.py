@@ -57,7 +57,7 @@ def predict(
     """
     if out is not None:
         check_file(out, inputs=[file for file in (model, data, dictionary_file) if file is not None])
-    fitted = _load(model)
+    fitted = load_model(model)
     if proba and "classes_" not in vars(fitted):
         raise Refusal("--proba needs a classifier, but the model is a regressor. Leave --proba out.")
     # rows are aligned to the names here, and handed over as a plain array
@@ -99,7 +99,8 @@ def _given(given: Dictionary, kept: Dictionary | None, n_features: int) -> Dicti
     return given
 
 
-def _load(path: Path) -> SparseLinear:
+def load_model(path: Path) -> SparseLinear:
+    """A saved model; refuses a path where there is none."""
     from ..estimators import load
 
     if not path.exists():

@@ -19,7 +19,8 @@ number be larger still, totals are clamped at ``largest_total`` = 2^62 (see `hos
 `check_record` is the one place that holds them to it.
 
 *Margins.* A public iterate w is rounded to whole numbers W of a power of two v (`rounded`) with
-:math:`N\,m\sqrt k < 2^{51}` for N = `margin_norm`, m the largest of \|W\| and k the number of its nonzeros. By Cauchy-Schwarz every
+:math:`N\,m\sqrt k < 2^{51}` for N = `margin_norm`, m the largest of \|W\| and k the number of its nonzeros (of a matrix with one column
+for each class: the most that a column has, so that the following holds for each of them). By Cauchy-Schwarz every
 partial sum of :math:`|X_j W_j|` is at most :math:`\|X\|\|W\| \le 2^{51} + N\sqrt k/2 < 2^{52}`, and the difference of two such
 products is below :math:`2^{53}`: floats hold margins exactly, in any order of summation, whether computed afresh or mended.
 v depends on w alone, through a maximum and a count, which no order of summation changes.
@@ -30,6 +31,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -150,6 +152,12 @@ class Lattice:
         return np.asarray(np.r_[bounds, [self.height] * self.facts.free])
 
     @cached_property
+    def stored(self) -> np.dtype[Any]:
+        """What holds the entries of dense rows: two bytes, unless the clip of row norms can bring an entry far below its bounds."""
+        largest = float(self.integer_bounds.max(initial=0.0))
+        return np.dtype(next((k for k in (np.int16, np.int32) if largest <= np.iinfo(k).max), np.float64))
+
+    @cached_property
     def coordinate_bounds(self) -> Vector:
         """Largest absolute entry of each coordinate, in real units, with the intercept column."""
         if self.exact:
@@ -218,14 +226,17 @@ class Lattice:
 
     def rounded(self, w: Vector) -> Iterate:
         """Coefficients on the lattice of iterates; as they are where rows are floats."""
-        if self.exact:
-            return Iterate(w.copy(), 1.0, True)
-        largest = float(np.abs(w).max(initial=0.0))
-        if math.isnan(largest):
-            return Iterate(np.zeros_like(w), 1.0, False)
-        if largest > LARGEST_COEFFICIENT:
-            return self.rounded(np.clip(w, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT))
-        size = self.margin_norm * largest * math.sqrt(np.count_nonzero(w))
-        exponent = max(math.frexp(size)[1] - MARGIN_BITS, -1000)
-        whole = w * math.ldexp(1.0, -exponent)  # exact: a power of two
-        return Iterate(np.rint(whole, out=whole), math.ldexp(1.0, exponent), True)
+        return Iterate(w.copy(), 1.0, True) if self.exact else rounded(w, self.margin_norm)
+
+
+def rounded(w: Vector, norm: float) -> Iterate:
+    """Coefficients as whole numbers whose products with whole rows within `norm` are exact; see *Margins* above."""
+    largest = float(np.abs(w).max(initial=0.0))
+    if math.isnan(largest):
+        return Iterate(np.zeros_like(w), 1.0, False)
+    if largest > LARGEST_COEFFICIENT:
+        return rounded(np.clip(w, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT), norm)
+    size = norm * largest * math.sqrt(np.max(np.count_nonzero(w, axis=0)))
+    exponent = max(math.frexp(size)[1] - MARGIN_BITS, -1000)
+    whole = w * math.ldexp(1.0, -exponent)  # exact: a power of two
+    return Iterate(np.rint(whole, out=whole), math.ldexp(1.0, exponent), True)

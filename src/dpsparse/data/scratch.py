@@ -177,16 +177,18 @@ class SpilledBlock(Block):
         self._scratch = scratch
         self._sparse = first.sparse
         self._shape = (sum(piece.x.shape[0] for piece in pieces), first.x.shape[1])
-        self._kind = np.dtype(np.float64 if first.sparse else np.float32)  # as sanitised rows are
         self._y, self._squares, self._largest = (
             scratch.put([getattr(piece, name) for piece in pieces]) for name in ("y", "squares", "largest")
         )
         self._alive = scratch.put([piece.alive.astype(np.int8) for piece in pieces])
         self._values = scratch.put([piece.x.data if first.sparse else piece.x.reshape(-1) for piece in pieces])
+        self._kind = np.dtype(np.float64) if first.sparse else self._values.kind
         self._indices = scratch.put([piece.x.indices for piece in pieces]) if first.sparse else None
         self._counts = (
             scratch.put([np.diff(piece.x.indptr).astype(np.int32) for piece in pieces]) if first.sparse else None
         )
+        remembered = [piece.clipped for piece in pieces if piece.clipped is not None]
+        self._clipped = scratch.put([part.reshape(-1) for part in remembered]) if remembered else None
 
     @property
     def count(self) -> int:
@@ -240,6 +242,11 @@ class SpilledBlock(Block):
         return self._scratch.get(self._largest)
 
     @property
+    def clipped(self) -> Vector | None:  # type: ignore[override]
+        """What was clipped of each row, where rows remember it."""
+        return None if self._clipped is None else self._scratch.get(self._clipped).reshape(self._shape[0], -1)
+
+    @property
     def sparse(self) -> bool:
         """Whether zeros are left out."""
         return self._sparse
@@ -290,6 +297,12 @@ class SpilledRows(Block):
         return self._block.largest[self._which]
 
     @property
+    def clipped(self) -> Vector | None:  # type: ignore[override]
+        """What was clipped of each row, where rows remember it."""
+        found = self._block.clipped
+        return None if found is None else found[self._which]
+
+    @property
     def sparse(self) -> bool:
         """Whether zeros are left out."""
         return self._block.sparse
@@ -306,7 +319,7 @@ def compact(block: Block) -> Block:
         x = sp.csr_matrix((narrow(x.data), x.indices.astype(np.int32, copy=False), x.indptr), shape=x.shape)
     else:
         x = narrow(x)
-    return Block(x, block.y, block.alive, block.squares, block.largest, whole=False)
+    return Block(x, block.y, block.alive, block.squares, block.largest, whole=False, clipped=block.clipped)
 
 
 def _bytes_of(array: NDArray[Any]) -> memoryview:

@@ -14,20 +14,24 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..facts import Clip, Facts, Vector
+from ..facts import Clip, Facts, Frame, Vector
 from ..privacy.errors import DataError
 from .block import Block, Indices, Mask, Matrix, sanitise
 from .draws import Draw
+from .frames import FramedBlock, FrameLattice, framed
 from .kernels import plain
 from .lattice import SHARD_ROWS, Iterate, Lattice
 from .source import Source
 
 #: Margins of rows that are floats drift when they are mended, and are computed afresh after this many times.
 MENDS = 4096
+#: Frames whose rows are kept: those asked for last.
+FRAMES = 2
 #: Vectors with a number for each row that a part keeps between questions: margins, factors, squares.
 VECTORS_KEPT = 3
 #: Coordinates are few if this many times their number are no more than all.
@@ -69,6 +73,7 @@ class Shard:
         self._margins: tuple[Iterate, list[Vector], int] | None = None
         self._squares: tuple[Vector, list[Vector]] | None = None
         self._columns: tuple[Indices, list[Vector]] | None = None
+        self._frames: list[tuple[Frame, list[FramedBlock]]] = []
 
     @classmethod
     def of_blocks(cls, lattice: Lattice, blocks: Sequence[Block], first_row: int, room: float) -> Self:
@@ -131,13 +136,17 @@ class Shard:
     # ---------------------------------------------------------------------------------------------- margins
 
     def margins(self, w: Vector) -> list[Vector]:
-        """Margins of all rows, block by block: the last ones, mended where few coordinates changed, or fresh ones."""
+        """Margins of all rows, block by block: the last ones, mended where few coordinates changed, or fresh ones.
+
+        With a column of coefficients for each class a row has a margin for each.
+        """
         iterate, size = self.lattice.rounded(w), self.lattice.unit
         memory = self._margins
         mends, products = 0, None
-        if memory is not None and memory[0].scale == iterate.scale:
-            changed = np.flatnonzero(iterate.whole != memory[0].whole)
-            few = changed.size * FEW <= w.size and (not self.lattice.exact or memory[2] < MENDS)
+        alike = memory is not None and memory[0].whole.shape == iterate.whole.shape
+        if memory is not None and alike and memory[0].scale == iterate.scale:
+            changed = _used(iterate.whole != memory[0].whole)
+            few = changed.size * FEW <= w.shape[0] and (not self.lattice.exact or memory[2] < MENDS)
             if changed.size == 0:
                 mends, products = memory[2], memory[1]
             elif few:
@@ -164,8 +173,8 @@ class Shard:
         return [(b, self.margin(b, w)) for b in self.drawn(draw)]
 
     def _product(self, block: Block, iterate: Iterate) -> Vector:
-        nonzero = np.flatnonzero(iterate.whole) if block.whole else None
-        if nonzero is not None and nonzero.size * FEW <= iterate.whole.size:
+        nonzero = _used(iterate.whole) if block.whole else None
+        if nonzero is not None and nonzero.size * FEW <= iterate.whole.shape[0]:
             return plain.forward_columns(block, self.lattice, nonzero, iterate.whole[nonzero])
         return plain.forward(block, self.lattice, iterate.whole)
 
@@ -190,6 +199,18 @@ class Shard:
             x[:, i] = away[:, i] * self.lattice.unit * alive
         return x
 
+    def framed(self, frame: Frame) -> Iterable[FramedBlock]:
+        """All rows in the coordinates of a frame, block by block; those of the last frames are kept, for loops ask every step."""
+        for known, blocks in self._frames:
+            if known is frame:
+                return blocks
+        on = FrameLattice(frame, self.lattice)
+        found = (framed(block, on) for block in self.blocks)
+        if not self._affords(FRAMES * (frame.size + 1)):
+            return found
+        self._frames = [*self._frames, (frame, list(found))][-FRAMES:]
+        return self._frames[-1][1]
+
     def weighted_squares(self, weights: Vector, support: Indices | None) -> list[Vector]:
         """Weighted squared norms of all rows, in units and rounded up; the last ones are kept, for loops ask every step."""
         full = weights
@@ -208,6 +229,13 @@ class Shard:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("private rows are not copied or stored.")
+
+
+def _used(coefficients: NDArray[Any]) -> Indices:
+    """Coordinates with a nonzero coefficient, for any class."""
+    if coefficients.ndim == 1:
+        return np.flatnonzero(coefficients)
+    return np.flatnonzero(np.abs(coefficients.astype(float, copy=False)) @ np.ones(coefficients.shape[1]))
 
 
 def _valued(products: Vector, iterate: Iterate, unit: float) -> Vector:

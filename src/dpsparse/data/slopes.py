@@ -17,19 +17,21 @@ from .shard import Shard
 def slopes(loss: Loss, margins: Vector, block: Block) -> Vector:
     """Slope of each row, finite whatever the margin; zero for absent records and where the slope is no number.
 
-    Margins come one after the other in memory, so that a vectorised function treats each row alike wherever it stands.
+    Margins come one after the other in memory, so that a vectorised function treats each row alike wherever it stands. Where a
+    row has a margin for each class it has a slope for each, and its target comes as a column.
     """
     limit = np.finfo(float).max
     with np.errstate(all="ignore"):  # a wild iterate must not tell anything through a warning
-        slope = loss.slope(np.ascontiguousarray(margins), np.ascontiguousarray(block.y))
-    return np.asarray(np.nan_to_num(slope, nan=0.0, posinf=limit, neginf=-limit) * block.alive)
+        y, alive = (np.ascontiguousarray(v).reshape(-1, *[1] * (margins.ndim - 1)) for v in (block.y, block.alive))
+        slope = loss.slope(np.ascontiguousarray(margins), y)
+    return np.asarray(np.nan_to_num(slope, nan=0.0, posinf=limit, neginf=-limit) * alive)
 
 
 def exact_gradient(
     w: Vector, shards: Sequence[Shard], loss: Loss, draw: Draw | None = None, support: Indices | None = None
 ) -> Vector:
     """Sum of row gradients in real units, neither clipped nor protected."""
-    total = np.zeros(shards[0].facts.dimension if support is None else support.size)
+    total = np.zeros((shards[0].facts.dimension if support is None else support.size, *w.shape[1:]))
     for shard in shards:
         for block, margin in shard.drawn_margins(w, draw):
             slope = slopes(loss, margin, block)

@@ -14,6 +14,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -79,22 +80,32 @@ class Source:
         else:
             self._kept, self._read = _array(X), _array_rows
         self.shape: tuple[int, int] = (int(self._kept.shape[0]), int(self._kept.shape[1]))
+        self._scale: Vector | None = None
 
     @classmethod
     def of(cls, X: Any) -> Source:
         """A source as it is, or one made of something else."""
         return X if type(X) is cls else cls(X)
 
+    def in_units(self, scale: float | Vector) -> Source:
+        """The same rows, every column divided by a public number. Each row is a function of its own record still."""
+        if np.ndim(scale) == 0 and scale == 1.0:
+            return self
+        found = copy(self)
+        found._scale = np.asarray(scale * np.ones(self.shape[1])) * (1.0 if self._scale is None else self._scale)
+        return found
+
     def rows(self, start: int, stop: int) -> Raw:
         """Some rows as floats, dense or CSR; NaN where a cell is no number."""
         with silence():
-            return self._read(self._kept, start, stop)
+            found = self._read(self._kept, start, stop)
+            return found if self._scale is None else _quotients(found, self._scale)
 
     def plain(self) -> Raw:
         """All rows as an array or a CSR matrix of numbers: as they came where they are one, and not copied then."""
         kept = self._kept
-        as_it_is = self._stored is None and (self.sparse or _plain_array(kept))
-        return kept if as_it_is else self.rows(0, self.shape[0])
+        untouched = self._scale is None and self._stored is None and (self.sparse or _plain_array(kept))
+        return kept if untouched else self.rows(0, self.shape[0])
 
     def take(self, which: Any) -> Source:
         """Some of the rows, by a slice or by their numbers; all of them are not copied."""
@@ -103,8 +114,11 @@ class Source:
         if self._stored is not None:
             raise DataError("rows in files are not divided. Read them into memory first, or store the parts apart.")
         if hasattr(self._kept, "column_names"):
-            return Source(self._kept.take(which))
-        return Source(self._kept.iloc[which] if hasattr(self._kept, "iloc") else self._kept[which])
+            found = Source(self._kept.take(which))
+        else:
+            found = Source(self._kept.iloc[which] if hasattr(self._kept, "iloc") else self._kept[which])
+        found._scale = self._scale
+        return found
 
     @property
     def whole(self) -> bool:
@@ -181,6 +195,21 @@ def _array(X: Any) -> NDArray[Any]:
     if array.dtype.kind == "c":
         raise DataError("Complex data not supported.")
     return array
+
+
+def _quotients(rows: Raw, scale: Vector) -> Raw:
+    """Rows with every column divided by its number."""
+    if not sp.issparse(rows):
+        return _finite_quotients(rows, scale)
+    data = _finite_quotients(rows.data, scale[rows.indices])
+    return sp.csr_matrix((data, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _finite_quotients(values: Vector, scale: Vector) -> Vector:
+    """Quotients, and the largest float where a number's quotient is beyond all: it is to be clipped, and its record counts."""
+    found = values / scale
+    largest = np.finfo(float).max
+    return np.where(np.isfinite(values), np.clip(found, -largest, largest), values)
 
 
 def _plain_array(kept: Any) -> bool:

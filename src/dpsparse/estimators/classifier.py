@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
@@ -21,12 +21,15 @@ from .linear import SparseLinear
 class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
     """Sparse logistic classification under differential privacy.
 
-    More than two classes are fitted one versus the rest; one budget covers all models, in equal parts.
+    More than two classes are one multinomial model with the whole budget, for recipes that have such a form (``dual_averaging``, and
+    ``auto`` where it picks it) and the logistic loss; other recipes and losses fit one model for each class against the rest, and one budget
+    covers all of them, in equal parts. `sparsity` counts features: a multinomial model keeps or drops one for all classes together; one
+    versus the rest, each model has so many of its own.
 
     Parameters
     ----------
     epsilon, delta, budget, sparsity, row_norm, feature_bound, feature_center, recipe, penalty, alpha, l1_ratio, box, \
-adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, label, run_id, accept, on_missing, memory_limit, random_state, verbose
+adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, label, run_id, accept, on_missing, check_bounds, memory_limit, random_state, verbose
         As in `SparseRegressor`.
     loss : Loss or None
         None: logistic loss.
@@ -38,8 +41,10 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, labe
     ----------
     coef_ : array of shape (1, n_features) or (n_classes, n_features)
     intercept_ : array of shape (1,) or (n_classes,)
+    multinomial_ : bool
+        Whether the classes are one multinomial model.
     classes_, support_, statement_, path_
-        As usual; `support_` holds the features that any model uses.
+        As usual; `support_` holds the features that any class uses.
 
     Examples
     --------
@@ -82,6 +87,7 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, labe
         run_id: str | None = None,
         accept: tuple[str, ...] = (),
         on_missing: str = "refuse",
+        check_bounds: float | None = None,
         memory_limit: str | int | None = None,
         random_state: Seed = None,
         verbose: bool = False,
@@ -112,6 +118,7 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, labe
         self.run_id = run_id
         self.accept = accept
         self.on_missing = on_missing
+        self.check_bounds = check_bounds
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose
@@ -126,6 +133,7 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, labe
         self.coef_ = np.vstack([coef for coef, _ in fitted.models])
         self.intercept_ = np.array([intercept for _, intercept in fitted.models])
         self.support_ = np.flatnonzero(np.any(self.coef_ != 0, axis=0))
+        self.multinomial_ = fitted.joint
         self._keep_shared(fitted)
         return self
 
@@ -140,11 +148,13 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, labe
         return self.classes_[(margins > 0).astype(int) if margins.ndim == 1 else np.argmax(margins, axis=1)]  # type: ignore[no-any-return]
 
     def predict_proba(self, X: object) -> np.ndarray:
-        """Class probabilities; one-versus-rest probabilities are normalised to sum to one."""
+        """Class probabilities: the softmax of a multinomial model's margins; those of one versus the rest, normalised to sum to one."""
         margins = self.decision_function(X)
         if margins.ndim == 1:
             positive = expit(margins)
             return np.column_stack([1 - positive, positive])
+        if self.multinomial_:
+            return softmax(margins, axis=1)  # type: ignore[no-any-return]
         p = expit(margins)
         return p / np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny)  # type: ignore[no-any-return]
 

@@ -16,10 +16,12 @@ from ..data.declared import ColumnBounds, declared_bounds
 from ..data.missing import AT_PREDICTION
 from ..data.stored import StoredRows
 from ..facts import Vector
-from ..fits import FitRequest, Fitted, Targets, fit, prepare, read_targets
+from ..fits import FitRequest, Fitted, Targets, fit, prepare, read_targets, refuse_rows_brought
 from ..ledger import LedgerArgument
+from ..losses import foreign
 from ..oracle import Path
 from ..privacy import Statement
+from ..recipes import shipped
 from ..tables.carrier import carried_bounds
 from .door import open_files, read_source, read_vector, refuse_numbers_for_labels
 from .refusals import refuse_fit_arguments
@@ -103,6 +105,10 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
         """As `read_rows`, and nothing is refused for the sake of a value, but for the classes, where they are to be learned."""
         request = self.request()
         X, y = open_files(X, y, request)
+        if not shipped(request.recipe):
+            refuse_rows_brought(f"recipe {request.recipe.name!r}", request.recipe, X, y)
+        if foreign(request.loss):
+            refuse_rows_brought(f"the loss {request.loss.name!r}", request.loss, X, y)
         source = read_source(self, X, reset=True, adjacency=request.adjacency)
         vector = read_vector(self, y, source.shape[0])
         if request.classifies and request.classes is None:
@@ -123,6 +129,12 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
             *ends, row_norm = read_bounds(feature_bound, row_norm, self.n_features_in_)
             feature_bound = tuple(ends)
         return {"feature_bound": feature_bound, "row_norm": row_norm}
+
+    def fitted_request(self) -> FitRequest:
+        """The request with what a fitted model was fitted with: bounds that came with the rows or from a step before it, and its classes."""
+        known = {"classes": self.classes_} if "classes_" in vars(self) else {}
+        made: SparseLinear = type(self)(**{**self.get_params(deep=False), **self.plain_bounds(), **known})
+        return made.request()
 
     def fit(self, X: object, y: object = None, **unsupported: object) -> Self:
         """Fit on private rows. Arguments are checked and the plan is priced before a row is used.
@@ -146,7 +158,9 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
         shape = request.shape(*source.shape, sparse=source.sparse, models=targets.models)
         prepared = prepare(request, shape)
         notes = warn_if_hopeless(prepared, shape, stacklevel=4)
-        return self.keep(fit(prepared, source, targets.vectors, targets.assumptions, notes), targets.classes)
+        return self.keep(
+            fit(prepared, source, targets.vectors(prepared.models), targets.assumptions, notes), targets.classes
+        )
 
     def _keep_shared(self, fitted: Fitted) -> None:
         self.statement_ = fitted.statement

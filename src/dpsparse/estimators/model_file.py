@@ -64,6 +64,7 @@ def save(model: SparseLinear, path: str | os.PathLike[str]) -> None:
         "intercept": np.asarray(model.intercept_).tolist(),
         "statement": model.statement_.to_dict(),
         "dictionary": plain(model.dictionary_.to_dict()) if "dictionary_" in vars(model) else None,
+        "multinomial": vars(model).get("multinomial_"),
     }
     content["digest"] = digest(content)
     write_whole(path, json.dumps(content, indent=1, allow_nan=False), check_replaceable)
@@ -183,6 +184,7 @@ def _model(content: Mapping[str, Any]) -> SparseLinear:
         model.feature_names_in_ = np.asarray(content["feature_names_in"], dtype=object)
     if content["classes"] is not None:
         model.classes_ = np.asarray(content["classes"])
+        model.multinomial_ = bool(content.get("multinomial"))
     model.statement_ = Statement.from_dict(content["statement"])
     if content.get("dictionary") is not None:
         model.dictionary_ = Dictionary.from_dict(content["dictionary"]).require()

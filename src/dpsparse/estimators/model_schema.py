@@ -31,7 +31,7 @@ NAMES = (
     "statement",
 )
 #: Names that a file may lack: those that came later.
-LATER = ("digest", "dictionary")
+LATER = ("digest", "dictionary", "multinomial")
 
 
 #: Whether a part of a file may be what it is.
@@ -55,6 +55,7 @@ def check(content: Any) -> None:
     _need(set(content) - set(LATER) == set(NAMES), "the list of its parts")
     _need(_optional(_text)(content.get("digest")), "digest")
     _need(_optional(_mapping)(content.get("dictionary")), "dictionary")
+    _need(_optional(_truth)(content.get("multinomial")), "multinomial")
     _need(_depth(content) <= LARGEST_DEPTH, "the depth of its parts")
     _need(isinstance(content["params"], dict), "params")
     d, names = content["n_features_in"], content["feature_names_in"]
@@ -95,6 +96,10 @@ def _optional(test: Test) -> Test:
 
 def _text(value: object) -> TypeGuard[str]:
     return isinstance(value, str)
+
+
+def _truth(value: object) -> TypeGuard[bool]:
+    return isinstance(value, bool)
 
 
 def _texts(value: object) -> TypeGuard[list[str]]:

@@ -1,8 +1,11 @@
 """The fit itself, without scikit-learn: a request, what is prepared from it, how it is run, and what is stated about it."""
 
-from .oracle import Matrix, Opened, Rows, Watcher, open_oracle
+from .foreign import holdings, refuse_rows_brought
+from .oracle import Matrix, Opened, Rows, Watcher, open_oracle, shown
+from .paid import fit
 from .prepare import Prepared, per_model, prepare, refuse_doubtful, refuse_unaccepted, refuse_unguarded
 from .progress import ProgressBar
+from .rehearse import rehearse
 from .request import (
     FitRequest,
     Seed,
@@ -14,9 +17,10 @@ from .request import (
     read_loss,
     stated_budget,
 )
-from .run import Fitted, OpenOracle, coefficients_of, fit, run, substitute_oracles, substituted
+from .run import Fitted, OpenOracle, coefficients_of, run, substitute_oracles, substituted
 from .seed import warn_if_seeded
 from .targets import Targets, read_targets
+from .units import in_half_widths
 
 __all__ = [
     "FitRequest",
@@ -35,6 +39,8 @@ __all__ = [
     "coefficients_of",
     "default_delta",
     "fit",
+    "holdings",
+    "in_half_widths",
     "models_of",
     "open_oracle",
     "per_model",
@@ -43,9 +49,12 @@ __all__ = [
     "read_loss",
     "read_targets",
     "refuse_doubtful",
+    "refuse_rows_brought",
     "refuse_unaccepted",
     "refuse_unguarded",
+    "rehearse",
     "run",
+    "shown",
     "stated_budget",
     "substitute_oracles",
     "substituted",

@@ -58,6 +58,11 @@ class Opened:
     close: Callable[[], None] = nothing_to_close
 
 
+def shown(prepared: Prepared, X: Rows) -> Source:
+    """Rows in the units of the prepared facts, as a host takes them."""
+    return Source.of(X).in_units(prepared.facts.scale)
+
+
 def open_oracle(
     prepared: Prepared, X: Rows, y: Vector, randomness: Randomness, payment: Payment, watcher: Watcher
 ) -> Opened:
@@ -65,7 +70,7 @@ def open_oracle(
 
     Audits and laws put another function of this form in its place, by `substitute_oracles`.
     """
-    host = open_host(prepared, Source.of(X), y, watcher)
+    host = open_host(prepared, shown(prepared, X), y, watcher)
     try:
         oracle = make_oracle(host, prepared.loss, prepared.of_one_model or prepared.plan, randomness, payment, watcher)
     except BaseException:

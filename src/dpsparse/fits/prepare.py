@@ -10,12 +10,15 @@ import numpy as np
 from .. import recipes
 from ..accounting import PlanBill, PricedPlan, price
 from ..facts import Facts
-from ..losses import Loss, refuse_mixing
+from ..losses import Loss, joint_of, refuse_mixing, target_of
 from ..oracle import Solver
 from ..privacy import AssumptionError, Budget, DataError, LedgerError, Noise, Plan
 from ..recipes.base import PrivateRecipe, has_budget, has_none
+from .clipping import with_check
+from .foreign import check_view, own_plan
 from .local import per_report, refuse_unanswerable
 from .request import FitRequest, Shape
+from .units import in_half_widths
 
 #: By which a user accepts a plan without a proof.
 UNPROVEN = "unproven"
@@ -29,7 +32,7 @@ class Prepared:
     ----------
     request : FitRequest
     facts : Facts
-        As the recipe wants the rows shown.
+        As the recipe wants the rows shown: in units of the columns' half-widths (`in_half_widths`).
     recipe : Recipe
         The one that a rule such as ``auto`` picked, or that was named.
     solver : Solver
@@ -43,6 +46,8 @@ class Prepared:
         Models that share the budget.
     reason : str
         Why this recipe, where a rule picked it.
+    loss : Loss
+        Of every model: the one that was asked for, or its form for many classes at once.
     """
 
     request: FitRequest
@@ -54,11 +59,7 @@ class Prepared:
     delta: float
     models: int
     reason: str
-
-    @property
-    def loss(self) -> Loss:
-        """The loss of every model."""
-        return self.request.loss
+    loss: Loss
 
     @property
     def of_one_model(self) -> PricedPlan | None:
@@ -80,11 +81,11 @@ def prepare(request: FitRequest, shape: Shape) -> Prepared:
     shape : Shape
         From `FitRequest.shape` where there is data; otherwise what is asked about.
     """
-    declared, recipe, reason = request.facts(shape), request.recipe, ""
-    refuse_mixing(request.loss, declared.target)
-    if recipe.private:
-        recipe, reason = recipe.resolve(declared, per_model(request.budget_for(shape.n_rows)[0], shape.models))
-    facts = recipe.view(declared)
+    refuse_mixing(request.loss, target_of(request.loss, request.target_bound))
+    recipe, reason, declared, loss, models = _resolved(request, shape)
+    scaled = in_half_widths(declared, absence=recipe.zero_is_absence)
+    facts = recipe.view(scaled)
+    check_view(recipe, scaled, facts)
     _check_facts(recipe, facts)
     request.check_accepted(recipe)
     if recipe.private:
@@ -93,21 +94,51 @@ def prepare(request: FitRequest, shape: Shape) -> Prepared:
         solver = recipe.solver(facts)
         unpriced = Budget.approx(1.0, 0.5)  # a plan needs one to be written; a baseline does not look at it
         plan = solver.plan(facts, unpriced)
-        return Prepared(request, facts, recipe, solver, plan, None, math.nan, shape.models, reason)
+        return Prepared(request, facts, recipe, solver, plan, None, math.nan, models, reason, loss)
     assert has_budget(recipe)
     budget, delta = request.budget_for(shape.n_rows)
-    solver, plan = _planned(recipe, facts, budget, shape.models)
+    solver, plan = _planned(recipe, facts, budget, models)
+    plan = own_plan(recipe, plan)
+    plan = with_check(plan, request.check_bounds)
     refuse_unaccepted(plan, recipe.name, request.accept)
     if request.noise == "exact":
         if any(ask.noise is Noise.LOCAL_GAUSSIAN for ask in plan.asks):
             raise ValueError("noise='exact' is not made on devices; use noise='lattice', or a pure local mechanism.")
         plan = plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN)
-    priced = price(plan.repeated(shape.models), budget)
+    priced = price(plan.repeated(models), budget)
     if plan.local:
         refuse_unanswerable(replace(priced, plan=plan), facts, request.loss)
     if plan.local and all(ask.noise is Noise.LOCAL for ask in plan.asks):
         delta = 0.0  # pure reports need none, whatever was allowed
-    return Prepared(request, facts, recipe, solver, plan, priced, delta, shape.models, reason)
+    return Prepared(request, facts, recipe, solver, plan, priced, delta, models, reason, loss)
+
+
+def _resolved(request: FitRequest, shape: Shape) -> tuple[recipes.Recipe, str, Facts, Loss, int]:
+    """The recipe that runs, why, the facts that were declared, the loss, and the number of models.
+
+    Many classes are one model with the whole budget where the recipe and the loss have a form for it, else one model for each class.
+    """
+    asked, whole = request.recipe, shape.models
+    budget = request.budget_for(shape.n_rows)[0] if asked.private else None
+    joint = joint_of(request.loss, whole)
+    if joint is not None and budget is not None:
+        facts = request.facts(shape, joint)
+        for one in (budget, per_model(budget, whole)):  # a rule may pick such a recipe for either
+            recipe, reason = asked.resolve(in_half_widths(facts), one)
+            if recipe.joint:
+                return recipe, reason, facts, joint, 1
+    facts = request.facts(shape)
+    recipe, reason = (asked, "") if budget is None else asked.resolve(in_half_widths(facts), per_model(budget, whole))
+    return recipe, reason, facts, request.loss, whole
+
+
+def plan_again(prepared: Prepared) -> tuple[Solver, Plan]:
+    """Another solver of the same recipe, and its plan: equal to those of `prepared`, unless they depend on something else."""
+    recipe, facts, request = prepared.recipe, prepared.facts, prepared.request
+    assert has_budget(recipe)
+    solver, plan = _planned(recipe, facts, request.budget_for(facts.n_rows)[0], prepared.models)
+    plan = with_check(own_plan(recipe, plan), request.check_bounds)
+    return solver, plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN) if request.noise == "exact" else plan
 
 
 def per_model(budget: Budget, models: int) -> Budget:

@@ -143,7 +143,7 @@ class Shape:
     sparse : bool
         Whether rows come in sparse form, which shifts no column.
     models : int
-        Models that share the budget.
+        Models that one versus the rest takes: 1, or as many as there are classes. A recipe may make one model of them.
     """
 
     n_rows: int
@@ -191,6 +191,7 @@ class FitRequest:
     run_id: str | None
     accept: tuple[str, ...]
     on_missing: str
+    check_bounds: float | None
     memory_limit: int | None
     random_state: Seed
     verbose: bool
@@ -229,6 +230,7 @@ class FitRequest:
             run_id=given["run_id"],  # type: ignore[arg-type]
             accept=tuple(given["accept"]),  # type: ignore[arg-type]
             on_missing=checks.one_of(given["on_missing"], "on_missing", CHOICES),
+            check_bounds=_check_share(given["check_bounds"], recipe),
             memory_limit=_memory_limit(given["memory_limit"]),
             random_state=given["random_state"],  # type: ignore[arg-type]
             verbose=bool(given["verbose"]),
@@ -252,8 +254,9 @@ class FitRequest:
         """The budget, and the delta at which epsilon is stated."""
         return stated_budget(self.budget, self.epsilon, self.delta, self.adjacency, n_rows)
 
-    def facts(self, shape: Shape) -> Facts:
-        """What is public about a fit, as it was declared."""
+    def facts(self, shape: Shape, loss: Loss | None = None) -> Facts:
+        """What is public about a fit, as it was declared; with another form of the loss, where many classes are one model."""
+        loss = self.loss if loss is None else loss
         lower, upper, row_norm = read_bounds(self.feature_bound, self.row_norm, shape.n_features)
         return Facts(
             n_rows=shape.n_rows,
@@ -263,15 +266,16 @@ class FitRequest:
             row_norm=row_norm,
             shift=read_center(self.feature_center, shape.n_features),
             intercept=1.0 if self.fit_intercept else 0.0,
-            target=target_of(self.loss, self.target_bound),
-            loss=self.loss.name,
-            convex=proven(self.loss),
-            slope_bound=self.loss.slope_bound,
-            curvature=self.loss.curvature,
+            target=target_of(loss, self.target_bound),
+            loss=loss.name,
+            convex=proven(loss),
+            slope_bound=loss.slope_bound,
+            curvature=loss.curvature,
             sparsity=self.sparsity,
             penalty=self.penalty,
             start=self.start_vector(shape.n_features),
             sparse=shape.sparse,
+            counts_clipped=self.check_bounds is not None,
         )
 
     def start_vector(self, n_features: int) -> Vector | None:
@@ -295,6 +299,12 @@ class FitRequest:
                 f"recipe {recipe.name!r} rests on an assumption that must be accepted by name: accept={missing!r}. "
                 f"See dpsparse.recipes.describe({recipe.name!r})."
             )
+
+
+def _check_share(share: object, recipe: recipes.Recipe) -> float | None:
+    """The share of the budget that pays for a count of what is clipped; None for none, and for baselines, which pay nothing."""
+    checked = None if share is None else checks.fraction(share, "check_bounds")
+    return checked if recipe.private else None
 
 
 def _penalty(given: Mapping[str, object]) -> Penalty:

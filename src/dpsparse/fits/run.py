@@ -1,4 +1,4 @@
-"""Running what was prepared: reserve, hand over the rows, let the solver ask, and state what was promised."""
+"""Running what was prepared and paid for: hand over the rows, let the solver ask, and state what was promised."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from ..data.source import Source, silence
+import numpy as np
+
 from ..facts import Vector
-from ..ledger import Payment, paying
+from ..ledger import Payment
 from ..mechanisms import Randomness
-from ..oracle import Path
+from ..oracle import Oracle, Path
+from ..oracles import Doors, refuse_peeks
 from ..privacy import Answer, PrivacyError, Statement
+from ..recipes import shipped
+from .clipping import ask_clipped, clipping_notes
 from .oracle import Opened, Rows, Watcher, open_oracle
-from .place import READING_TURNS, on_disk
-from .prepare import Prepared, refuse_unguarded
-from .progress import ProgressBar, turns_of
-from .seed import warn_if_seeded
-from .statement import SIMULATED, charged_to, complete, draft_fit
+from .prepare import Prepared
+from .statement import complete
 
 
 class OpenOracle(Protocol):
@@ -39,15 +40,18 @@ class Fitted:
     Attributes
     ----------
     models : tuple of (coefficients, intercept)
-        One pair for each model, in the units of the user; without the centre of the target.
+        One pair for each model, or for each class, in the units of the user; without the centre of the target.
     statement : Statement
     paths : tuple of Path
         Released iterates of each model; empty unless they were kept.
+    joint : bool
+        Whether all classes are one model, whose margins give probabilities together.
     """
 
     models: tuple[tuple[Vector, float], ...]
     statement: Statement
     paths: tuple[Path, ...] = ()
+    joint: bool = False
 
 
 _opener: ContextVar[OpenOracle] = ContextVar("dpsparse_open_oracle", default=open_oracle)
@@ -70,61 +74,6 @@ def substitute_oracles(opener: OpenOracle) -> Iterator[None]:
 def substituted() -> bool:
     """Whether fits get their oracles from elsewhere here: then they are part of an audit, and nothing is released."""
     return _opener.get() is not open_oracle
-
-
-def fit(
-    prepared: Prepared,
-    X: Rows,
-    targets: Sequence[Vector],
-    assumptions: Sequence[str] = (),
-    notes: Sequence[str] = (),
-) -> Fitted:
-    """Pay for what was prepared, run it on private rows, and state what was promised.
-
-    Parameters
-    ----------
-    prepared : Prepared
-    X : Source, array or CSR matrix
-        Private rows.
-    targets : sequence of arrays
-        One vector for each model; private.
-    assumptions : sequence of str
-        What the promise rests on beside the recipe's own.
-    notes : sequence of str
-        What the statement is to say beside.
-
-    Guarantee
-    ---------
-    The whole cost is durable in the ledger before a row is handed over, and the ledger's start before the first answer is
-    computed. Whatever can fail without a row has failed before: libraries, prices, names, the draft of the statement. While
-    rows are read no warning passes, since it could depend on one.
-    """
-    request = prepared.request
-    randomness = Randomness(request.random_state)
-    if prepared.recipe.private:
-        warn_if_seeded(randomness, "fit", stacklevel=5)
-    if request.ledger is not None:
-        refuse_unguarded(prepared.plan, prepared.recipe.name)
-    said = (*assumptions, SIMULATED) if prepared.plan.local else tuple(assumptions)
-    draft = draft_fit(prepared, said, notes, secure=randomness.secure)
-    name = prepared.recipe.name
-    reading = READING_TURNS if on_disk(prepared, Source.of(X)) else 0
-    bar = ProgressBar(name, (turns_of(prepared.plan) + reading) * prepared.models, visible=request.verbose)
-    with (
-        paying(
-            request.ledger,
-            request.dataset,
-            prepared.bill,
-            label=name if request.label is None else request.label,
-            run_id=request.run_id,
-            delta=prepared.delta,
-        ) as payment,
-        bar as watcher,
-        silence(),
-    ):
-        fitted = run(prepared, X, targets, payment, watcher, draft=draft, randomness=randomness)
-    # cited once more, now that the ledger has noted the end
-    return replace(fitted, statement=charged_to(fitted.statement, payment))
 
 
 def run(
@@ -157,23 +106,45 @@ def run(
     models: list[tuple[Vector, float]] = []
     answers: list[Answer] = []
     paths: list[Path] = []
+    joint, clipped = False, []
     for y in targets:
         opened = opener(prepared, X, y, randomness, payment, watcher)
         path = Path() if prepared.request.keep_path else None
         with closing(opened):
-            w = prepared.solver.run(opened.oracle, path)
+            if prepared.request.check_bounds is not None:
+                clipped.append(ask_clipped(opened.oracle))
+            w = _solved(prepared, opened.oracle, path)
         if opened.oracle.unused:
             raise PrivacyError(
                 f"the solver left priced asks unused: {opened.oracle.unused}. A plan must ask for what it prices."
             )
         answers.extend(opened.oracle.receipts)
-        models.append(coefficients_of(w, opened.shift, opened.height))
-        paths.extend([] if path is None else [path])
-    return Fitted(tuple(models), complete(draft, answers, payment), tuple(paths))
+        joint = w.ndim > 1
+        scale = prepared.facts.scale
+        models.extend(coefficients_of(one, opened.shift, opened.height, scale) for one in np.atleast_2d(w.T))
+        paths.extend([] if path is None else [path.in_units(scale)])
+    notes = clipping_notes(clipped, classes=prepared.request.classifies)
+    said = replace(draft, notes=(*notes, *draft.notes))
+    return Fitted(tuple(models), complete(said, answers, payment), tuple(paths), joint)
 
 
-def coefficients_of(w: Vector, shift: Vector, height: float) -> tuple[Vector, float]:
-    """Coefficients of the features as the user knows them, and the intercept: public shift and height undone.
+def _solved(prepared: Prepared, oracle: Oracle, path: Path | None) -> Vector:
+    """What the solver finds. One that is not ours sees the doors of its oracle, and must give one number for each coordinate."""
+    if shipped(prepared.recipe) or not prepared.recipe.private:
+        return prepared.solver.run(oracle, path)
+    doors = Doors(oracle)
+    w = np.array(prepared.solver.run(doors, path), dtype=float)
+    refuse_peeks(doors)
+    if w.shape != (prepared.facts.dimension,):
+        raise PrivacyError(
+            f"the solver of recipe {prepared.recipe.name!r} must return {prepared.facts.dimension} numbers, one for each coordinate, "
+            f"got an array of shape {w.shape}."
+        )
+    return w
+
+
+def coefficients_of(w: Vector, shift: Vector, height: float, scale: float | Vector = 1.0) -> tuple[Vector, float]:
+    """Coefficients of the features as the user knows them, and the intercept: public scale, shift and height undone.
 
     Parameters
     ----------
@@ -183,7 +154,9 @@ def coefficients_of(w: Vector, shift: Vector, height: float) -> tuple[Vector, fl
         What was subtracted from every row.
     height : float
         Of the constant column; 0 for none.
+    scale : float or array of shape (n_features,)
+        What every column was divided by, before the shift.
     """
     coef = w[: shift.size] + 0.0
     constant = height * float(w[-1]) if height else 0.0
-    return coef, constant - float(shift @ coef)
+    return coef / scale, constant - float(shift @ coef)

@@ -36,13 +36,12 @@ class Targets:
 
     @property
     def models(self) -> int:
-        """How many models there are."""
+        """How many models one versus the rest takes."""
         return models_of(self.classes)
 
-    @property
-    def vectors(self) -> tuple[Vector, ...]:
-        """For each model: 1 and 0 for its class and the others, NaN for a class that is not known; or centred outcomes."""
-        if self.classes is None or self.models == 1:
+    def vectors(self, models: int) -> tuple[Vector, ...]:
+        """For each of several models: 1 and 0 for its class and the others, NaN for a class that is not known. For one: all codes, or outcomes."""
+        if self.classes is None or models == 1:
             return (self.coded,)
         known = np.isfinite(self.coded)
         return tuple(np.where(known, self.coded == code, np.nan) for code in range(self.classes.size))

@@ -16,7 +16,7 @@ from .chain import NOTHING, Event, Head
 from .reservation import MAY_FOLLOW
 from .state import State
 
-#: How far a price that is computed again may be from the stored one: other versions of numpy and scipy round differently.
+#: How far a price that is computed again may be above the stored one: other versions of numpy and scipy round differently.
 TOLERANCE = 1e-6
 #: Problems named in a message.
 NAMED = 5
@@ -129,10 +129,13 @@ def _close(one: dict[str, Any], two: dict[str, Any]) -> bool:
 
 
 def _price_problem(state: State, cost: Charge, text: str) -> str:
-    """Whether the stored cost is the cost of the stored bill, and was within the budget."""
+    """Whether the stored cost covers the stored bill, and was within the budget.
+
+    A stored cost above the one that is computed now counts more than was spent, and is no danger: an earlier release may have had looser prices.
+    """
     fresh = _recharged(text, cost.slack, canonical(state.to_dict()["filters"]))
     for name, value in cost.costs.items():
-        if abs(fresh[name] - value) > TOLERANCE * value + 10:
+        if fresh[name] - value > TOLERANCE * value + 10:
             return f"states a {name} cost of {value} units where its bill costs {fresh[name]}"
     if not 0 <= cost.slack <= state.slack or (not state.fits(cost) and not state.whole(restored(json.loads(text)))):
         return "exceeds the budget"

@@ -11,6 +11,9 @@ keeps committed events in a second file, which a copy of the first one misses.
 A commit that reports an error is looked at again: what it left is said, and nothing is acknowledged that was not reported durable. The number
 of events also stands in the header of the file (``user_version``), so that the pages of the events, of the head and of the header must agree; and
 the file must be as long as its header says, so that no page is newer than all of them.
+
+Every statement is read to its end and closed before its rows are looked at. SQLite keeps the locks of a closed connection for as long as one of
+its statements is open: one that a kept traceback holds would make every later writer wait.
 """
 
 from __future__ import annotations
@@ -19,15 +22,17 @@ import contextlib
 import os
 import sqlite3
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ..privacy.errors import LedgerError, LedgerNotWrittenError, LedgerTamperedError
 from .chain import EVENTS, HEAD, Chain, Event
 from .sqlite_file import APPLICATION, SCHEMA, make_file
 
 T = TypeVar("T")
+#: Rows of a statement.
+Rows = list[tuple[Any, ...]]
 
 #: Seconds to wait for other writers.
 PATIENCE = 60.0
@@ -42,6 +47,14 @@ _UNWRITABLE = (
 )
 
 
+class Run(Protocol):
+    """Runs one statement with parameters, to its end."""
+
+    def __call__(self, statement: str, given: Sequence[Any] = (), /) -> Rows:
+        """All rows."""
+        ...
+
+
 class SqliteStore:
     """A chain in one file."""
 
@@ -51,9 +64,9 @@ class SqliteStore:
     def read(self, action: Callable[[Chain], T]) -> T:
         """Run an action on a consistent view."""
         try:
-            with contextlib.closing(self._connect()) as connection:
-                connection.execute("BEGIN")
-                return action(self._chain(connection))
+            with self._connection() as run:
+                run("BEGIN")
+                return action(self._chain(run))
         except sqlite3.Error as error:
             failure = self._failure(error, "read")
         raise failure
@@ -63,21 +76,21 @@ class SqliteStore:
         appended: Event | None = None
         committing = False
         try:
-            with contextlib.closing(self._connect()) as connection:
-                connection.execute("PRAGMA journal_mode = DELETE")
-                connection.execute("PRAGMA synchronous = EXTRA")
-                connection.execute("BEGIN IMMEDIATE")
+            with self._connection() as run:
+                run("PRAGMA journal_mode = DELETE")
+                run("PRAGMA synchronous = EXTRA")
+                run("BEGIN IMMEDIATE")
                 try:
-                    chain = self._chain(connection)
+                    chain = self._chain(run)
                     value = action(chain)
                     appended = chain.appended
                     if appended is not None:
-                        connection.execute(f"PRAGMA user_version = {appended.number}")
+                        run(f"PRAGMA user_version = {appended.number}")
                     committing = True
-                    connection.execute("COMMIT")
+                    run("COMMIT")
                 except BaseException:
                     with contextlib.suppress(sqlite3.Error):
-                        connection.execute("ROLLBACK")
+                        run("ROLLBACK")
                     raise
             return value
         except sqlite3.Error as error:
@@ -94,12 +107,10 @@ class SqliteStore:
     def damage(self) -> list[str]:
         """What SQLite itself finds wrong with the file, and what is missing of tables and guards."""
         try:
-            with contextlib.closing(self._connect()) as connection:
-                found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(5)")]
-                stated = connection.execute(
-                    f"SELECT (SELECT user_version FROM pragma_user_version) = number FROM {HEAD}"
-                ).fetchall()
-                made = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+            with self._connection() as run:
+                found = [str(row[0]) for row in run("PRAGMA integrity_check(5)")]
+                stated = run(f"SELECT (SELECT user_version FROM pragma_user_version) = number FROM {HEAD}")
+                made = {row[0] for row in run("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
         except sqlite3.Error as error:
             return [str(self._failure(error, "read"))]
         wrong = [] if found == ["ok"] else found
@@ -114,11 +125,9 @@ class SqliteStore:
     def _left(self, event: Event) -> str:
         """What a commit that reported an error has left."""
         try:
-            with contextlib.closing(self._connect()) as connection:
-                connection.execute(
-                    "BEGIN IMMEDIATE"
-                )  # plays a journal back that was left over, before anything is read
-                return "event" if self._chain(connection).holds(event) else "nothing"
+            with self._connection() as run:
+                run("BEGIN IMMEDIATE")  # plays a journal back that was left over, before anything is read
+                return "event" if self._chain(run).holds(event) else "nothing"
         except (sqlite3.Error, LedgerError):
             return "unknown"
 
@@ -143,7 +152,9 @@ class SqliteStore:
                     raise LedgerError(f"{self.path}{side} is not an ordinary file. Remove it: the ledger writes there.")
         return found
 
-    def _connect(self) -> sqlite3.Connection:
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[Run]:
+        """Statements on the file: each is over when it returns, and so are all locks when the block is left."""
         found = self._there()
         if found is None:
             raise LedgerError(
@@ -151,32 +162,31 @@ class SqliteStore:
                 "address: a ledger that was lost must not be replaced by an empty one."
             )
         uri = f"{self.path.resolve().as_uri()}?mode=rw"
-        connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
-        try:
-            if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+        with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)) as connection:
+
+            def run(statement: str, given: Sequence[Any] = ()) -> Rows:
+                with contextlib.closing(connection.cursor()) as cursor:
+                    return cursor.execute(statement, tuple(given)).fetchall()
+
+            if run("PRAGMA application_id") != [(APPLICATION,)]:
                 raise LedgerError(
                     f"{self.path} is {'empty' if found.st_size == 0 else 'not a ledger'}. Restore it from a copy, or "
                     "choose another address; it is not overwritten."
                 )
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+            yield run
 
-    def _chain(self, connection: sqlite3.Connection) -> Chain:
-        def execute(statement: str, given: Sequence[Any]) -> sqlite3.Cursor:
-            return connection.execute(statement, tuple(given))
-
-        counted: int = connection.execute("PRAGMA user_version").fetchone()[0]
-        pages, size = (connection.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "page_size"))
+    def _chain(self, run: Run) -> Chain:
+        [[counted]], [[pages]], [[size]] = (
+            run(f"PRAGMA {what}") for what in ("user_version", "page_count", "page_size")
+        )
         if self.path.stat().st_size != pages * size:
             raise LedgerTamperedError(
                 f"{self.path} is longer or shorter than its header says: it is damaged. Restore it from a copy."
             )
-        names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        names = {row[0] for row in run("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not {EVENTS, HEAD} <= names:
             raise LedgerError(f"{self.path} is a damaged ledger: its tables are missing. Restore it from a copy.")
-        return Chain(execute, "?", counted)
+        return Chain(run, "?", counted)
 
     def _failure(self, error: sqlite3.Error, what: str) -> LedgerError:
         """An error of the database in our words."""

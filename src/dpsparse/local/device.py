@@ -12,6 +12,7 @@ import numpy as np
 
 from ..answers import contributions
 from ..data.personal import targets_of
+from ..data.source import Source
 from ..facts import Clip
 from ..hosts import MemoryHost
 from ..mechanisms import Randomness
@@ -95,7 +96,8 @@ class Device:
         row = np.asarray(x, dtype=float).reshape(1, -1)
         if row.shape[1] != self._terms.facts.n_features:
             raise ValueError(f"a row of this protocol has {self._terms.facts.n_features} features.")
-        self._host = MemoryHost(row, np.array([self._coded(y)]), self._terms.facts)
+        shown = Source(row).in_units(self._terms.facts.scale)
+        self._host = MemoryHost(shown, np.array([self._coded(y)]), self._terms.facts)
         self._number = number
         self._randomness = randomness or Randomness()
         self._lock = threading.Lock()

@@ -26,12 +26,12 @@ from ..privacy.curves import gaussian_epsilon
 from ..regular_files import parse_json
 
 FORMAT = "dpsparse-local"
-VERSION = 2
+VERSION = 3
 NONCE = re.compile(r"[0-9a-f]{32}")
 #: Bounds beyond would leave the range of floats on a device.
 LARGEST_BOUND = 1e100
 #: The facts that devices need.
-SHOWN = ("n_rows", "n_features", "lower", "upper", "row_norm", "shift", "intercept", "target_bound")
+SHOWN = ("n_rows", "n_features", "lower", "upper", "row_norm", "shift", "intercept", "target_bound", "scale")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class Protocol:
     delta : float
         Zero for pure reports.
     facts : dict
-        Bounds, shift and height of the intercept column.
+        Bounds, shift, height of the intercept column, and what devices divide their columns by.
     loss : dict
         The loss, as `losses.stored` writes it.
     classes : tuple or None
@@ -152,8 +152,8 @@ class Protocol:
             raise ValueError("the bounds of a protocol must be there, and finite.")
         target = losses.target_of(self.restored_loss(), values.pop("target_bound"))
         facts = Facts(target=target, **values)
-        each = [np.broadcast_to(v, facts.n_features) for v in (facts.lower, facts.upper, facts.shift)]
-        ordered = np.all(each[0] <= each[1]) and facts.intercept >= 0
+        each = [np.broadcast_to(v, facts.n_features) for v in (facts.lower, facts.upper, facts.shift, facts.scale)]
+        ordered = np.all(each[0] <= each[1]) and np.all(each[3] > 0) and facts.intercept >= 0
         if not (ordered and min(facts.n_rows, facts.n_features, facts.row_norm, facts.target_bound) > 0):
             raise ValueError("the bounds of a protocol must leave room for a row.")
         if not math.isfinite(self.target_center):

@@ -14,7 +14,7 @@ from ..data.lattice import Lattice
 from ..data.personal import PublicRows
 from ..estimators.linear import SparseLinear
 from ..facts import Vector
-from ..fits import FitRequest, Fitted, Shape, coefficients_of, prepare
+from ..fits import FitRequest, Fitted, Shape, coefficients_of, prepare, shown
 from ..fits.statement import DEVICES, complete, draft_fit
 from ..hosts import MemoryHost
 from ..oracle import Gradient, Labels, Question
@@ -212,7 +212,8 @@ class Server:
             raise MessageError("no report has come in this round; it cannot be closed.")
         if isinstance(question, Labels):
             rows = np.array(sorted(tally.labels))
-            host = MemoryHost(self._features[rows], np.zeros(rows.size), self._facts)
+            features = shown(self._prepared, self._features[rows])
+            host = MemoryHost(features, np.zeros(rows.size), self._facts)
             self._facts = self._facts.with_(design=PublicRows(host.shards, self._loss))
             told = np.array([tally.labels[i] for i in rows], dtype=np.int32)
             answer = self._terms.label_values(self._randomiser, told)
@@ -301,7 +302,9 @@ class Server:
         model: SparseLinear = clone(self._estimator)
         model.n_features_in_ = self._facts.n_features
         lattice = Lattice(self._prepared.facts)
-        found = coefficients_of(self._found, lattice.applied_shift, lattice.applied_intercept)
+        found = coefficients_of(
+            self._found, lattice.applied_shift, lattice.applied_intercept, self._prepared.facts.scale
+        )
         statement = complete(draft_fit(self._prepared, (DEVICES,), secure=True), self._receipts)
         return model.keep(Fitted((found,), statement), self._prepared.request.classes)
 

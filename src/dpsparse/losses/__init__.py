@@ -8,13 +8,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..facts import Vector
-from .base import Loss, mean_of, target_of
+from .base import Loss, classes_of, joint_of, mean_of, target_of
 from .custom import Custom
 from .huber import Huber
 from .link import KnownLink
 from .logistic import Logistic
 from .poisson import Poisson
 from .rowwise import Blockwise, foreign, guard, refuse_mixing
+from .softmax import Softmax
 from .squared import Squared
 from .storage import restored, stored
 
@@ -41,6 +42,9 @@ LOSSES: tuple[Loss, ...] = (
     Custom(derivative=_log_cosh_slope, curvature=1.0, slope_bound=1.0, integral=_log_cosh, name="log-cosh"),
 )
 
+#: Losses with a margin for each class, with the instances that the laws check. They stand behind those above, and users do not name them.
+JOINT: tuple[Softmax, ...] = (Softmax(3), Softmax(20))
+
 
 def proven(loss: Loss) -> bool:
     """Whether a loss is one of ours, by its exact type, and says that it is convex: its minimiser has a stability proof.
@@ -54,6 +58,7 @@ def proven(loss: Loss) -> bool:
 
 
 __all__ = [
+    "JOINT",
     "LOSSES",
     "Blockwise",
     "Custom",
@@ -62,9 +67,12 @@ __all__ = [
     "Logistic",
     "Loss",
     "Poisson",
+    "Softmax",
     "Squared",
+    "classes_of",
     "foreign",
     "guard",
+    "joint_of",
     "mean_of",
     "proven",
     "refuse_mixing",

@@ -17,8 +17,8 @@ class Loss(Protocol):
     entry i of `slope` and `mean` depends on entry i of the arguments alone. Losses of others are tested for it before
     rows are read (`dpsparse.losses.refuse_mixing`).
 
-    A loss may also have ``mean(margin)``, what a margin predicts, and ``targets(bound)``, a `Target`, where `target_of` would
-    guess wrong.
+    A loss may also have ``mean(margin)``, what a margin predicts, ``targets(bound)``, a `Target`, where `target_of` would
+    guess wrong, and ``joint(n_classes)``, the loss of one model with a margin for each of many classes.
 
     Attributes
     ----------
@@ -64,6 +64,24 @@ class Loss(Protocol):
 def mean_of(loss: object) -> Callable[[Vector], Vector] | None:
     """What a margin predicts under this loss, for losses behind a link; None where the margin is the prediction."""
     return getattr(loss, "mean", None)
+
+
+def joint_of(loss: object, n_classes: int) -> Loss | None:
+    """The loss of one model that tells so many classes apart, for losses that have such a form; None where one versus the rest is all.
+
+    Examples
+    --------
+    >>> from dpsparse.losses import Logistic
+    >>> joint_of(Logistic(), 5)
+    Softmax(n_classes=5)
+    """
+    form: Callable[[int], Loss] | None = getattr(loss, "joint", None)
+    return None if form is None or n_classes < 3 else form(n_classes)
+
+
+def classes_of(loss: object) -> int:
+    """How many classes one model of this loss tells apart by a margin each; 1 where a row has one margin."""
+    return int(getattr(loss, "n_classes", 1))
 
 
 def target_of(loss: Loss, bound: float) -> Target:

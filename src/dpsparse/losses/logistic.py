@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from ..facts import Vector
+from .softmax import Softmax
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,10 @@ class Logistic:
     def slope(self, margin: Vector, y: Vector) -> Vector:
         """Predicted probability minus target."""
         return np.asarray(expit(margin) - y)
+
+    def joint(self, n_classes: int) -> Softmax:
+        """The loss of many classes at once."""
+        return Softmax(n_classes)
 
     def bend(self, margin: Vector, y: Vector) -> Vector:
         """The second derivative."""

@@ -49,7 +49,7 @@ def foreign(loss: Loss) -> bool:
     >>> foreign(Logistic()), foreign(KnownLink(np.tanh, lambda m: 1 - np.tanh(m) ** 2, slope_limit=2.0, curvature_limit=2.0))
     (False, True)
     """
-    return not any(type(loss) is type(own) and loss.rowwise for own in losses.LOSSES)  # type: ignore[attr-defined]
+    return not any(type(loss) is type(own) and loss.rowwise for own in (*losses.LOSSES, *losses.JOINT))  # type: ignore[attr-defined]
 
 
 def guard(loss: Loss) -> Loss:

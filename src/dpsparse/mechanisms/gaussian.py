@@ -39,7 +39,10 @@ def lattice_gaussian(
     """
     _check(total, scale)
     noise = randomness.generator().standard_normal(total.shape)
-    return np.asarray(total + np.rint(noise * scale), dtype=np.float64)
+    noise *= scale
+    np.rint(noise, out=noise)
+    noise += total
+    return noise
 
 
 def gaussian_tilt(size: int, scale: float, randomness: Randomness) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -187,6 +187,13 @@ class Path:
         self.passes.append(oracle.passes)
         self.thresholds.append(thresholds)
         self.seconds.append(time.perf_counter() - self._start)
+
+    def in_units(self, scale: float | Vector) -> Path:
+        """The same path for columns that are not divided by `scale`: coefficients of features are."""
+        if np.ndim(scale) == 0:
+            return replace(self, iterates=[w / scale for w in self.iterates]) if scale != 1.0 else self
+        d = np.size(scale)
+        return replace(self, iterates=[np.concatenate([(w[:d].T / scale).T, w[d:]]) for w in self.iterates])
 
 
 class Solver(Protocol):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..facts import Clip, Vector
+from ..facts import Clip, Frame, Vector
+from .cells import CellCounts, CellMoments
 from .scores import Score
 
 Indices = NDArray[np.intp]
@@ -76,7 +77,42 @@ class RowSize:
     support: Indices | None = None
 
 
-Weighted = WeightedGradient | AbsoluteMeans | RowSize
+@dataclass(frozen=True, eq=False)
+class JointGradient:
+    r"""As `WeightedGradient` for a model with a margin for each class: the mean matrix :math:`(a_j g_{jk})`, row by row in one vector.
+
+    Parameters
+    ----------
+    w : array of shape (dimension, number of classes)
+        Coefficients of the columns as they are, for each class.
+    weights, support
+        As in `WeightedGradient`: of coordinates, alike for all classes.
+    norm : float
+        Each row's contribution to the whole matrix is held within this Frobenius norm.
+    """
+
+    w: Vector
+    weights: Vector
+    norm: float
+    support: Indices | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class BucketEnergies:
+    r"""Mean over rows of :math:`\sum_{j \in b} x_j^2` for each of `count` buckets of features: how much of rows is where.
+
+    Parameters
+    ----------
+    buckets : array of int of shape (n_features,)
+        The bucket of each feature, from 0 on.
+    count : int
+    """
+
+    buckets: Indices
+    count: int
+
+
+Weighted = WeightedGradient | JointGradient | AbsoluteMeans | RowSize | BucketEnergies
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +133,35 @@ class Centred:
     centre: Vector
     w: Vector
     offset: float
+
+
+@dataclass(frozen=True, eq=False)
+class Framed:
+    r"""A model on the coordinates of a frame: margin :math:`a + \langle z, w\rangle`.
+
+    Parameters
+    ----------
+    frame : Frame
+    w : array
+        One coefficient for each coordinate of the frame.
+    offset : float
+        a.
+    """
+
+    frame: Frame
+    w: Vector
+    offset: float
+
+
+Model = Centred | Framed
+
+
+@dataclass(frozen=True, eq=False)
+class FramedGradient:
+    r"""Mean over rows of slope times z, the row in the model's frame, each held within l2 norm `clip`; noise is alike in all coordinates."""
+
+    model: Framed
+    clip: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +186,11 @@ class ResidualMean:
 
 @dataclass(frozen=True, eq=False)
 class ColumnMeans:
-    """Mean over rows of some features, each once."""
+    """Mean over rows of some features, each once, less a public `centre`; rows are scaled down to l2 norm `norm` where they are longer."""
 
     support: Indices
+    norm: float = float("inf")
+    centre: Vector | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +227,7 @@ class CentredGradient:
     clip: float
 
 
-Polish = Correlation | ResidualMean | ColumnMeans | Gram | Curvature | CentredGradient
+Polish = Correlation | ResidualMean | ColumnMeans | Gram | Curvature | CentredGradient | FramedGradient
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,9 +254,14 @@ class Count:
     """The number of rows, over the public number of rows: one number."""
 
 
-Tally = ValidationLoss | Count
+@dataclass(frozen=True, eq=False)
+class Clipped:
+    """Mean over rows of the part of their entries that was beyond the bounds, and parts of the rows whose norm, and whose target, was."""
 
-Sum = Gradient | GradientChange | Squares | Weighted | Polish | Tally
+
+Tally = ValidationLoss | Count | Clipped
+
+Sum = Gradient | GradientChange | Squares | Weighted | Polish | Tally | CellCounts | CellMoments
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,14 +276,17 @@ class Select:
 
 @dataclass(frozen=True, eq=False)
 class Quantile:
-    r"""The point e of a public grid with about a part q of the rows' values below it, by :math:`-|\#\{v \le e\} - q\,\#\{v\}|`.
+    r"""The cell of a public grid in which a part q of the rows' values is reached, named by its upper end.
+
+    With :math:`T_k = \#\{v \le e_k\} - q\,\#\{v\}` cell k scores :math:`\min(0, T_k, -T_{k-1})`: 0 for the cell of the quantile, and minus the
+    number of values between it and any other. The last cell has no upper end.
 
     Parameters
     ----------
     of : {"slopes", "gradients", "rows", "targets"}
         Values: sizes of slopes, of gradients :math:`|\text{slope}|\,\|x_S-\mu\|` or of rows :math:`\|x_S-\mu\|`, of which only
-        positive ones count; or targets.
-    model : Centred
+        positive ones count; or targets. In a frame :math:`\|z\|` takes the place of :math:`\|x_S-\mu\|`.
+    model : Centred or Framed
     part : float
         q.
     grid : array
@@ -219,7 +294,7 @@ class Quantile:
     """
 
     of: str
-    model: Centred
+    model: Model
     part: float
     grid: Vector
 
@@ -236,7 +311,32 @@ class TypicalEntry:
     edges: Vector
 
 
-Choice = Quantile | TypicalEntry
+@dataclass(frozen=True, eq=False)
+class ColumnQuantile:
+    """The point of a public grid with about a part q of some values of the rows below it, by its cell: see `answers.columns`.
+
+    Parameters
+    ----------
+    of : {"column", "size", "rows", "target"}
+        Values: entries of a column, their absolute values, the largest absolute entry of each row, or targets.
+    column : int
+        Which one, of ``column`` and ``size``.
+    sign : {1, -1}
+        -1: the negative values; for a lower end.
+    part : float
+        q.
+    grid : array
+        Increasing.
+    """
+
+    of: str
+    column: int
+    sign: int
+    part: float
+    grid: Vector
+
+
+Choice = Quantile | TypicalEntry | ColumnQuantile
 
 
 @dataclass(frozen=True, eq=False)

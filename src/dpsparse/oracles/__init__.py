@@ -2,6 +2,7 @@
 
 from .base import needs_all_rows
 from .central import CentralOracle
+from .doors import Doors, refuse_peeks
 from .exact import ExactOracle
 from .local import LocalOracle
 from .make import make_oracle
@@ -10,6 +11,7 @@ from .till import Payment, Till, Watcher
 
 __all__ = [
     "CentralOracle",
+    "Doors",
     "ExactOracle",
     "LocalOracle",
     "Payment",
@@ -19,4 +21,5 @@ __all__ = [
     "Watcher",
     "make_oracle",
     "needs_all_rows",
+    "refuse_peeks",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from ..fits import Prepared, Shape, substituted
+from ..fits import Prepared, Shape, in_half_widths, substituted
 from ..privacy import HopelessFitWarning
 from .outlook import Outlook
 
@@ -22,7 +22,7 @@ def hopeless(prepared: Prepared, shape: Shape) -> str:
         return ""
     request = prepared.request
     outlook = Outlook(
-        facts=request.facts(shape),
+        facts=in_half_widths(request.facts(shape)),
         recipe=prepared.recipe,  # a rule has picked it already
         budget=request.budget_for(shape.n_rows)[0],
         delta=prepared.delta,

@@ -81,7 +81,7 @@ class Outlook:
     Parameters
     ----------
     facts : Facts
-        As they were declared.
+        As they were declared, in units of the columns' half-widths.
     recipe : Recipe
         As it was asked for: auto picks again for every number of rows and epsilon.
     budget : Budget

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..accounting.pricing import PricedPlan, describe
 from ..facts import Clip
-from ..fits import FitRequest, Prepared, Shape, models_of, prepare
+from ..fits import FitRequest, Prepared, Shape, in_half_widths, models_of, prepare
+from ..losses import classes_of
 from ..plain import Json, plain
 from ..privacy.attacker import weaknesses
 from ..privacy.plan import Plan
@@ -32,7 +33,11 @@ class PlanSummary:
     Attributes
     ----------
     recipe : str
-    n_rows, n_features, models : int
+    n_rows, n_features : int
+    models : int
+        Models that share the budget.
+    classes : int
+        Classes that one model tells apart by a margin each; 1 where a row has one margin.
     settings : dict
         The loop's constants after every default was filled in from public facts.
     asks : list of dict
@@ -59,6 +64,7 @@ class PlanSummary:
     n_rows: int
     n_features: int
     models: int
+    classes: int
     settings: dict[str, Json]
     asks: list[dict[str, Json]]
     epsilon: float | None
@@ -94,6 +100,7 @@ class PlanSummary:
             n_rows=prepared.facts.n_rows,
             n_features=prepared.facts.n_features,
             models=prepared.models,
+            classes=classes_of(prepared.loss),
             settings={f.name: _setting(getattr(prepared.solver, f.name)) for f in fields(prepared.solver)},  # type: ignore[arg-type]
             asks=asks,
             epsilon=None if priced is None else priced.epsilon(prepared.delta),
@@ -150,6 +157,8 @@ class PlanSummary:
         lines = [f"{self.recipe} on {self.n_rows} rows x {self.n_features} features"]
         if self.models > 1:
             lines[0] += f", {self.models} one-versus-rest models"
+        elif self.classes > 2:
+            lines[0] += f", one model of {self.classes} classes"
         if self.reason:
             lines.append(f"  {self.reason}")
         if self.epsilon is None:
@@ -222,7 +231,7 @@ def summarise(request: FitRequest, n_rows: int, n_features: int, assumed: Assume
     if prepared.priced is None:
         return PlanSummary.of(prepared)
     outlook = Outlook(
-        facts=request.facts(shape),
+        facts=in_half_widths(request.facts(shape)),
         recipe=request.recipe,
         budget=request.budget_for(shape.n_rows)[0],
         delta=prepared.delta,

@@ -30,7 +30,7 @@ class NoisyCount(PricedStep):
         As in `SparseRegressor`. delta None: 1e-6.
     adjacency : {"add-remove"}
         Under replace-one the number of rows is public, and there is nothing to count.
-    noise, ledger, dataset, on_missing, random_state
+    noise, ledger, dataset, label, run_id, on_missing, random_state
         As in `SparseRegressor`. Every row counts here, also one with missing values.
 
     Attributes
@@ -61,6 +61,8 @@ class NoisyCount(PricedStep):
         noise: str = "lattice",
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
+        label: str | None = None,
+        run_id: str | None = None,
         on_missing: str = "refuse",
         random_state: Seed = None,
     ) -> None:
@@ -71,6 +73,8 @@ class NoisyCount(PricedStep):
         self.noise = noise
         self.ledger = ledger
         self.dataset = dataset
+        self.label = label
+        self.run_id = run_id
         self.on_missing = on_missing
         self.random_state = random_state
 

@@ -45,7 +45,7 @@ class PrivateScaler(PricedStep):
         f: no column is divided by less than this part of its bound.
     slack : float, default=1.5
         Scaled rows are promised to be clipped to `slack` times their root mean square norm.
-    adjacency, n_rows, noise, ledger, dataset, on_missing, random_state
+    adjacency, n_rows, noise, ledger, dataset, label, run_id, on_missing, random_state
         As in `SparseRegressor`.
 
     Attributes
@@ -84,6 +84,8 @@ class PrivateScaler(PricedStep):
         noise: str = "lattice",
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
+        label: str | None = None,
+        run_id: str | None = None,
         on_missing: str = "refuse",
         random_state: Seed = None,
     ) -> None:
@@ -99,6 +101,8 @@ class PrivateScaler(PricedStep):
         self.noise = noise
         self.ledger = ledger
         self.dataset = dataset
+        self.label = label
+        self.run_id = run_id
         self.on_missing = on_missing
         self.random_state = random_state
 

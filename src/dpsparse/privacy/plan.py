@@ -363,6 +363,22 @@ class Plan:
                 return plan
         raise PrivacyError(f"the plan has no branch {name!r}; it has {[known for known, _ in self.branches]}.")
 
+    @property
+    def share(self) -> float:
+        """The shares of all asks, with those of the dearest branch."""
+        rest = max((plan.share for _, plan in self.branches), default=0.0)
+        return math.fsum(a.share for a in self.asks) + rest
+
+    def with_share(self, share: float) -> Plan:
+        """The plan with all shares multiplied by one number, so that they come to `share`."""
+        factor = share / self.share
+
+        def times(plan: Plan) -> Plan:
+            asks = tuple(replace(a, share=a.share * factor) for a in plan.asks)
+            return replace(plan, asks=asks, branches=tuple((name, times(b)) for name, b in plan.branches))
+
+        return times(self)
+
     def repeated(self, times: int) -> Plan:
         """The plan of running this one on the same rows for `times` classes, each told from the rest by its own model."""
         if times == 1:

@@ -26,10 +26,11 @@ from .registry import ALIASES, REGISTRY, RULES, describe, get, make, names, regi
 from .scsg_ht import SCSGHT, SVRGHT
 from .select_polish import SelectPolish
 from .sgd_ht import SGDHT
+from .tables import Tables
 from .two_stage import TwoStage
 
 #: Every recipe of the package: one line each.
-for _recipe in (
+OWN: tuple[type[Recipe], ...] = (
     IGHT,
     DPIGHT,
     GCD,
@@ -38,6 +39,7 @@ for _recipe in (
     DualAveraging,
     LazyIHT,
     SelectPolish,
+    Tables,
     TwoStage,
     DPSLKT,
     DPSGD,
@@ -53,10 +55,21 @@ for _recipe in (
     SCSGHT,
     SVRGHT,
     Lasso,
-):
+)
+for _recipe in OWN:
     register(_recipe)
 
 RULES[Auto.name] = Auto
+
+
+def shipped(recipe: Recipe) -> bool:
+    """Whether a recipe is one of the package: exactly, and not a subclass. Others are run on made-up rows before private ones come.
+
+    >>> shipped(DPIGHT())
+    True
+    """
+    return type(recipe) in OWN or type(recipe) is Auto
+
 
 __all__ = [
     "ALIASES",
@@ -88,6 +101,7 @@ __all__ = [
     "SGDHT",
     "SVRGHT",
     "SelectPolish",
+    "Tables",
     "TwoStage",
     "describe",
     "get",
@@ -95,4 +109,5 @@ __all__ = [
     "names",
     "register",
     "settings",
+    "shipped",
 ]

@@ -12,27 +12,36 @@ from ..privacy.budget import Budget
 from .base import PrivateRecipe
 from .dual_averaging import DualAveraging
 from .select_polish import SelectPolish
+from .tables import Tables
+
+#: Dense rows with more features are not taken for a table.
+MOST_COLUMNS = 1000
+#: From so many features on few of them may be selected.
+WIDE = 60
+#: Below this kappa noise on whole gradients shows nothing.
+LEAST_REACH = 0.4
 
 
 @dataclass(frozen=True)
 class Auto(PrivateRecipe):
     r"""Pick the algorithm by public facts alone; the plan and the statement say which, and why.
 
-    With :math:`K_2, K_\infty` the bounds on a row's norm and entries after dense columns were shifted to the midpoint of
-    their bounds, and s the number of coefficients asked for, the rule is: **select_polish** if
+    Dense rows with at most 1000 features: **tables**, which itself finds out, from answers that it has paid for, whether few
+    coefficients are enough, and then goes on with select_polish. With :math:`\kappa = n\mu/(2d)`, :math:`\mu` the Gaussian budget,
+    and s the number of coefficients asked for, **select_polish** takes its place from 60 features on
+
+    * where :math:`\kappa < 0.4` and no `sparsity` was asked for: noise on whole gradients could not show anything;
+    * where :math:`s \le d/4` coefficients were asked for and :math:`K_2/(K_\infty\sqrt s) \ge 2`, for the bounds :math:`K_2, K_\infty` on a
+      row's norm and entries after columns were shifted to the midpoint of their bounds.
+
+    Sparse rows, and more features, where zero may be absence and no Gram matrix can be had: **select_polish** if
 
     .. math:: \frac{K_2}{K_\infty\sqrt s} \ge 2 \quad\text{and}\quad s < d/4,
 
-    else **dual_averaging**. Dense wide rows with few true coefficients are told apart by private selection, whose noise
-    grows with the largest entry of a row; spiky rows (text) and low dimensions by Gaussian noise on whole gradients, which
-    grows with the norm of a row.
-
-    Without `sparsity` s is what select_polish would take, and one more question is asked: can the noise on whole gradients
-    be afforded? Dual averaging learns along a direction of typical spread in :math:`r = n\mu/(2d)` of the time it may spend, with
-    :math:`\mu` the Gaussian budget. Where :math:`r \ge 2`, or :math:`r \ge 0.4` with fewer than 1000 features, it is picked: nobody said
-    that few coefficients are enough, and it can use all of them. On tables and images (8 to 784 features) this picked
-    the better one in 17 of 21 cases; on wide data with few true coefficients select_polish was better up to r = 1.4, the
-    largest tried.
+    else **dual_averaging**. Wide rows with few true coefficients are told apart by private selection, whose noise
+    grows with the largest entry of a row; spiky rows (text) by Gaussian noise on whole gradients, which
+    grows with the norm of a row. Without `sparsity` s is what select_polish would take, and dual_averaging is picked where
+    :math:`\kappa \ge 2`, or :math:`\kappa \ge 0.4` with fewer than 1000 features: nobody said that few coefficients are enough.
 
     A public `start` vector, losses other than squared, logistic and Huber, and penalties other than l2 give
     **dual_averaging**, which can use them.
@@ -58,12 +67,13 @@ class Auto(PrivateRecipe):
         s = facts.sparsity or select.solver(view, budget).sparsity
         spread = view.row_bound / (view.feature_bound * math.sqrt(s))
         enough = spread >= 2 and s < facts.n_features / 4
+        reach = facts.n_rows * budget.as_mu() / (budget.kappa * facts.n_features)
         why = f"K2/(Kinf sqrt(s)) = {spread:.3g} with s = {s} of {facts.n_features} features"
-        if enough and facts.sparsity is None:
-            reach = facts.n_rows * budget.as_mu() / (budget.kappa * facts.n_features)
-            if reach >= (0.4 if facts.n_features < 1000 else 2):
-                why = f"n mu/(2 d) = {reach:.3g} is enough for whole gradients"
-                return DualAveraging(), f"auto picked dual_averaging: no sparsity was asked for, and {why}"
+        if not facts.sparse and facts.n_features <= MOST_COLUMNS:
+            return _dense(facts, enough, reach, why)
+        if enough and facts.sparsity is None and reach >= (0.4 if facts.n_features < 1000 else 2):
+            why = f"n mu/(2 d) = {reach:.3g} is enough for whole gradients"
+            return DualAveraging(), f"auto picked dual_averaging: no sparsity was asked for, and {why}"
         if enough:
             return select, f"auto picked select_polish: {why}, at least 2"
         return DualAveraging(), f"auto picked dual_averaging: {why}, below 2 or too many coefficients to select"
@@ -76,3 +86,14 @@ class Auto(PrivateRecipe):
         """The loop of the recipe that the rule resolves to, on that recipe's view."""
         found, _ = self.resolve(facts, budget)
         return found.solver(found.view(facts), budget)
+
+
+def _dense(facts: Facts, enough: bool, reach: float, why: str) -> tuple[PrivateRecipe, str]:
+    """Tables, or select_polish where only selections can tell something."""
+    if facts.n_features >= WIDE and enough and facts.sparsity is not None:
+        return SelectPolish(), f"auto picked select_polish: {why}, at least 2"
+    if facts.n_features >= WIDE and enough and reach < LEAST_REACH:
+        return SelectPolish(), f"auto picked select_polish: n mu/(2 d) = {reach:.3g} is below {LEAST_REACH:g}"
+    if facts.sparsity is None and facts.n_features >= WIDE:
+        return Tables(), "auto picked tables: dense rows; few coefficients, or many, by paid answers"
+    return Tables(), f"auto picked tables: dense rows with {facts.n_features} features"

@@ -24,12 +24,18 @@ class Recipe(ABC):
         Kinds of penalty that it can take.
     needs : tuple of str
         Assumptions that the user must accept by name.
+    zero_is_absence : bool
+        Whether zero at an end of a column's bounds is taken for absence, and the column measured from zero.
+    joint : bool
+        Whether it makes one model of many classes (``facts.target.joint``); otherwise each class has a model against the rest.
     """
 
     name: ClassVar[str]
     private: ClassVar[bool]
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
     needs: ClassVar[tuple[str, ...]] = ()
+    zero_is_absence: ClassVar[bool] = False
+    joint: ClassVar[bool] = False
 
     def resolve(self, facts: Facts, budget: Budget) -> tuple[Recipe, str]:
         """The recipe that runs, and the reason in words where it is another one. Facts are those that were declared."""

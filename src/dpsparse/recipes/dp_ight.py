@@ -11,9 +11,14 @@ import numpy as np
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers import IHT, PeeledIHT
+from ..solvers.steps import Pace
 from .base import PrivateRecipe
 from .rules.fields import positive, whole
 from .rules.sparsity import default_sparsity
+from .rules.walks import Walk, path_per_clip
+
+#: Gradients on the selected coordinates that peeling asks for after each selection.
+VALUES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,15 +185,14 @@ class DPIGHT(PrivateRecipe):
         peel = self.mechanism == "peel"
         if self.mechanism == "auto":
             s = min(self.sparsity or facts.sparsity or default_sparsity(facts, budget, peel=True), facts.cap)
-            peel = ratio > math.sqrt(s * log_d)
+            peel = ratio > math.sqrt(s * log_d) and s < facts.n_features / 4
         s = min(self.sparsity or facts.sparsity or default_sparsity(facts, budget, peel=peel), facts.cap)
+        if not peel:
+            return self._dense(facts, budget, s)
         # per record's worth of movement: the formulas were fitted for replace-one
-        u = (math.sqrt(2 * budget.as_rho()) if peel else budget.as_mu()) * 2 / budget.kappa
-        if peel:
-            snr, least, most = facts.n_rows * u * ratio / (math.sqrt(facts.n_features) * s * log_d), 3, 40
-        else:
-            snr, least, most = facts.n_rows * u / (2 * ratio * math.sqrt(2 * s * log_d)), 1, 16
-        steps = self.steps or min(most, max(least, round(snr)))
+        u = math.sqrt(2 * budget.as_rho()) * 2 / budget.kappa
+        snr = facts.n_rows * u * ratio / (math.sqrt(facts.n_features) * s * log_d)
+        steps = self.steps or min(40, max(3, round(snr)))
         ramp = 1.0 - np.arange(steps) / steps if self.decay else np.ones(steps)
         unit = facts.target.typical
         residual = 0.5 if facts.target.classes else unit / 5
@@ -198,19 +202,39 @@ class DPIGHT(PrivateRecipe):
         else:
             first = (0.5 if facts.target.classes else 2.5) * min(1.0, 20 / steps)
             sizes = first * facts.n_features / (facts.curvature * facts.norm_bound**2) * ramp
-            if not peel:
-                noise = 2 * clip * sizes.sum() / (u * facts.n_rows)
-                noise *= min(facts.norm_bound, facts.entry_bound * math.sqrt(s))
-                sizes *= min(1.0, 0.3 * unit / noise)
-        shared = {
-            "sparsity": s,
-            "step_sizes": tuple(float(v) for v in sizes),
-            "schedule": tuple(float(v) for v in ramp),
-            "ridge": facts.penalty.l2,
-            "radius": self.radius,
-            # rows agree on the intercept's column, so its curvature is known: beta_0 h^2
-            "intercept_step": 1 / (facts.curvature * facts.intercept**2) if facts.free else math.inf,
-        }
-        if peel:
-            return PeeledIHT(clip=Clip(clip, clip / ratio), selection=self.selection, **shared)  # type: ignore[arg-type]
-        return IHT(clip=Clip(clip), **shared)  # type: ignore[arg-type]
+        pace = Pace(float(sizes[0])) if self.step_size is None else None
+        if pace is not None:  # where noise allows a longer path, as long as answers show no harm
+            path = math.sqrt(1 - self.selection) * path_per_clip(facts, budget, s) / clip
+            sizes = np.maximum(sizes, path * ramp / ramp.sum())
+        return PeeledIHT(
+            clip=Clip(clip, clip / ratio),
+            selection=self.selection,
+            sparsity=s,
+            step_sizes=tuple(float(v) for v in sizes),
+            schedule=tuple(float(v) for v in ramp),
+            values=VALUES if self.step_size is None else 1,
+            pace=pace,
+            ridge=facts.penalty.l2,
+            radius=self.radius,
+            intercept_step=intercept_step(facts),
+        )
+
+    def _dense(self, facts: Facts, budget: Budget, s: int) -> IHT:
+        """The loop on whole gradients."""
+        walk = Walk.of(facts, budget, s, self.steps, self.clip, self.step_size)
+        ramp = 1.0 - np.arange(walk.turns) / walk.turns if self.decay and walk.pace is None else np.ones(walk.turns)
+        return IHT(
+            clip=walk.clip,
+            sparsity=s,
+            step_sizes=tuple(float(v) for v in walk.piece * ramp),
+            schedule=tuple(float(v) for v in ramp),
+            pace=walk.pace,
+            ridge=facts.penalty.l2,
+            radius=self.radius,
+            intercept_step=intercept_step(facts),
+        )
+
+
+def intercept_step(facts: Facts) -> float:
+    """Rows agree on the intercept's column, so its curvature is known: at most beta_0 h^2."""
+    return 1 / (facts.curvature * facts.intercept**2) if facts.free else math.inf

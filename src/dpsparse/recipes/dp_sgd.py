@@ -60,7 +60,7 @@ class DPSGD(PrivateRecipe):
     name: ClassVar[str] = "dp_sgd"
     penalties: ClassVar[tuple[str, ...]] = ("l2", "l1", "elasticnet", "box")
 
-    steps: int = 50
+    steps: int | None = None
     step_size: float | None = None
     clip: float | None = None
     batch_size: float | tuple[float, ...] | None = None
@@ -73,13 +73,13 @@ class DPSGD(PrivateRecipe):
 
     def solver(self, facts: Facts, budget: Budget) -> SGD:
         """The loop with the rule of the docstring."""
-        rule = Walk.of(facts, budget, facts.cap, self.steps, self.clip, self.step_size)
+        walk = Walk.of(facts, budget, facts.cap, self.steps, self.clip, self.step_size)
         return SGD(
-            step_sizes=(rule.step,) * self.steps,
-            clip=rule.clip,
-            rows=batches(self.batch_size, facts, default_rate(budget, self.steps)),
+            step_sizes=(walk.piece,) * walk.turns,
+            clip=walk.clip,
+            rows=batches(self.batch_size, facts, default_rate(budget, walk.turns)),
             sparsity=facts.cap,
             thresholds=False,
             penalty=facts.penalty,
-            guard=self.step_size is None,
+            pace=walk.pace,
         )

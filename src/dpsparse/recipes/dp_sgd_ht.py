@@ -12,7 +12,7 @@ from ..solvers.sgd import SGD
 from .base import PrivateRecipe
 from .rules.fields import positive, whole
 from .rules.sparsity import kept
-from .rules.walks import Walk, batches, check_schedule, default_rate, signal
+from .rules.walks import Walk, batches, check_schedule, default_rate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,13 +112,12 @@ class DPSGDHT(PrivateRecipe):
     def solver(self, facts: Facts, budget: Budget) -> SGD:
         """The loop with the rule of the docstring."""
         count = kept(self.sparsity, facts, budget)
-        steps = self.steps or min(20, max(2, round(signal(facts, budget, count))))
-        rule = Walk.of(facts, budget, count, steps, self.clip, self.step_size)
+        walk = Walk.of(facts, budget, count, self.steps, self.clip, self.step_size)
         return SGD(
-            step_sizes=(rule.step,) * steps,
-            clip=rule.clip,
-            rows=batches(self.batch_size, facts, default_rate(budget, steps)),
+            step_sizes=(walk.piece,) * walk.turns,
+            clip=walk.clip,
+            rows=batches(self.batch_size, facts, default_rate(budget, walk.turns)),
             sparsity=count,
             penalty=Penalty(kind="l2", alpha=facts.penalty.l2),
-            guard=self.step_size is None,
+            pace=walk.pace,
         )

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers.transfer import Auxiliary, KnowledgeTransfer
+from ..statistics import refuse_condition
 from .base import PrivateRecipe
 from .rules.auxiliary import auxiliary_rows, check_auxiliary, theory
 from .rules.fields import positive, whole
@@ -165,6 +166,7 @@ class DPSLKT(PrivateRecipe):
         if ridge == 0:
             noise = budget.kappa * facts.curvature * facts.n_rows * G * K / (facts.target.typical * mu * s)
             ridge = 0.5 * K * math.sqrt(noise)
+        refuse_condition(facts.n_rows * facts.curvature * K**2 / ridge)
         m = self.auxiliary_rows or auxiliary_rows(facts.n_rows, s + facts.free)
         return KnowledgeTransfer(
             screening=screening(facts, s, self.mechanism, None, self.selection),

@@ -11,14 +11,17 @@ import numpy as np
 from ..facts import Facts
 from ..privacy.adjacency import Adjacency
 from ..privacy.budget import Budget
+from ..solvers.column_weights import Weighting
+from ..solvers.dual_averaging import Averaging
 from ..solvers.dual_averaging import DualAveraging as Loop
-from ..solvers.dual_averaging import Weighting
 from .base import PrivateRecipe
 from .rules.averaging import INTERCEPT, averaging, check_loop, intercept_weight, low_intercept, typical_slope
 from .rules.views import centre
 
-#: Parts of the budget for the means of columns, and for one number: a mean length of rows, or the balance of classes.
-MEANS, SIZE = 0.06, 0.005
+#: Sparse columns are not weighted where their means count from more than this part of a row's bound on: nearly all would drown in noise.
+DROWNED = 0.01
+#: Part of the budget for one number, a mean length of rows or the balance of classes, or for the energies of a few buckets.
+SIZE = 0.005
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +78,8 @@ class DualAveraging(PrivateRecipe):
 
     name: ClassVar[str] = "dual_averaging"
     penalties: ClassVar[tuple[str, ...]] = ("l2", "l1", "elasticnet", "box")
+    zero_is_absence: ClassVar[bool] = True
+    joint: ClassVar[bool] = True
 
     steps: int | None = None
     clip: float | None = None
@@ -107,51 +112,97 @@ class DualAveraging(PrivateRecipe):
 
     def solver(self, facts: Facts, budget: Budget) -> Loop:
         """The loop with the rules of the docstring."""
-        d, classes = facts.n_features, facts.target.classes
+        rule = Constants.of(facts)
+        d = facts.n_features
         few = facts.sparsity is not None and facts.sparsity < d / 4
-        weighted = self.weights == "private"
-        rule = weighting(facts, budget, 0.8 if classes else 1.0) if weighted else None
-        left = 1.0 - (MEANS + SIZE + rule.balance_share if rule else 0.0)
+        columns = weighting(facts, budget, rule) if self.weights == "private" else None
+        if columns is not None and columns.followed and columns.floor > DROWNED * facts.row_bound:
+            columns = None
+        left = 1.0 - (0.0 if columns is None else columns.share + columns.size_share + columns.balance_share)
         second = self.refit * left - SIZE if few else 0.0
         two = second > 0
-        fill = 0.8 if classes else 1.0
-        clip = self.clip or typical_slope(facts, (0.35 if two else 0.42) if weighted else 0.5)
-        noise = self.margin_noise or (0.8 if two else 1.1 if classes else 0.9)
-        threshold = self.threshold if self.threshold is not None else 0.7 if d >= 300 else 0.0
+        weighted = columns is not None
+        clip = self.clip or typical_slope(facts, rule.clip(weighted=weighted, again=two))
+        noise = self.margin_noise or (0.8 if two else rule.margin_noise)
+        threshold = self.threshold if self.threshold is not None else rule.threshold if d >= 300 else 0.0
         tail = math.sqrt(1 - INTERCEPT * facts.free)
-        first = averaging(
-            facts, budget, left - SIZE - second if two else left, clip, noise, steps=self.steps, momentum=self.momentum
-        )
-        again = None
-        if two:
-            clip = self.clip or typical_slope(facts, 0.5)
-            again = averaging(facts, budget, second, clip, noise, steps=self.steps, momentum=self.momentum)
+
+        def loop(share: float, clip: float) -> Averaging:
+            return averaging(
+                facts,
+                budget,
+                share,
+                clip,
+                noise,
+                steps=self.steps,
+                momentum=self.momentum,
+                least_steps=rule.least_steps,
+                spread=rule.spread,
+            )
+
         return Loop(
-            loop=replace(first, threshold=threshold),
+            loop=replace(loop(left - SIZE - second if two else left, clip), threshold=threshold),
             column_weight=tail if weighted else tail / facts.row_bound,
             intercept_weight=intercept_weight(facts),
-            weighting=rule,
+            weighting=columns,
             sparsity=facts.sparsity,
-            refit=again,
+            refit=loop(second, self.clip or typical_slope(facts, rule.refit_clip)) if two else None,
             refit_size_share=SIZE,
             refit_least=least_size(facts, budget, 0.05),
-            refit_fill=fill,
+            refit_fill=rule.fill,
         )
 
 
-def weighting(facts: Facts, budget: Budget, fill: float) -> Weighting:
-    """Means count from twice the standard deviation of their noise on; classes are counted if there is an intercept."""
+@dataclass(frozen=True, kw_only=True)
+class Constants:
+    """What depends on the kind of target and of rows: one line of the table in the docstring of the recipe."""
+
+    first_clip: float = 0.42
+    short_clip: float = 0.35
+    plain_clip: float = 0.5
+    refit_clip: float = 0.5
+    margin_noise: float = 1.1
+    threshold: float = 0.7
+    fill: float = 0.8
+    means: float = 0.06
+    power: float = 0.5
+    followed: bool = False
+    least_steps: int = 100
+    spread: float = 1.0
+
+    @classmethod
+    def of(cls, facts: Facts) -> Constants:
+        """For these facts."""
+        if facts.target.joint:
+            many = cls(
+                first_clip=0.6, short_clip=0.6, plain_clip=0.6, refit_clip=0.9, means=0.04, least_steps=60, spread=4.0
+            )
+            if facts.sparse:
+                return replace(many, margin_noise=1.0, power=0.25, least_steps=40, spread=6.0)
+            return replace(many, margin_noise=1.2, threshold=0.0)
+        found = cls() if facts.target.classes else cls(margin_noise=0.9, fill=1.0)
+        return replace(found, means=0.05, power=0.45, followed=True) if facts.sparse else found
+
+    def clip(self, *, weighted: bool, again: bool) -> float:
+        """Part of the largest slope at which the first loop clips."""
+        return (self.short_clip if again else self.first_clip) if weighted else self.plain_clip
+
+
+def weighting(facts: Facts, budget: Budget, rule: Constants) -> Weighting:
+    """Means count from twice the standard deviation of their noise on; two classes are counted if there is an intercept."""
     pair = math.sqrt(2) if budget.relation is Adjacency.REPLACE_ONE else 1.0
     reach = min(pair * facts.norm_bound, float(np.linalg.norm(facts.half_widths)))
-    noise = reach / (facts.n_rows * budget.as_mu() * math.sqrt(MEANS))
+    noise = reach / (facts.n_rows * budget.as_mu() * math.sqrt(rule.means))
     return Weighting(
         floor=2 * noise,
-        share=MEANS,
+        share=rule.means,
         size_share=SIZE,
         row_norm=facts.row_bound,
         least=least_size(facts, budget, 0.02),
-        fill=fill,
-        balance_share=SIZE if facts.target.classes and facts.free else 0.0,
+        fill=rule.fill,
+        power=rule.power,
+        followed=rule.followed,
+        balance_share=SIZE if facts.target.classes and facts.free and not facts.target.joint else 0.0,
     )
 
 

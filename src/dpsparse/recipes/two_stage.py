@@ -9,6 +9,7 @@ from typing import ClassVar
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers.two_stage import SelectMinimise
+from ..statistics import refuse_condition
 from .base import PrivateRecipe
 from .rules.fields import positive, whole
 from .rules.screening import (
@@ -116,6 +117,7 @@ class TwoStage(PrivateRecipe):
             epsilon = budget.epsilon if budget.epsilon is not None else rho
             balance = 0.6 * budget.kappa * L * K / (facts.target.typical * m)
             ridge = max(2 * facts.curvature * K**2 / epsilon, balance)
+        refuse_condition(facts.n_rows * facts.curvature * K**2 / ridge)
         parts = None
         if self.stage1 == "votes":
             noise = 2 * math.sqrt(s / (8 * self.selection * rho)) * math.log(max(facts.n_features, 2))

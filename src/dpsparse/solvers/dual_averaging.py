@@ -13,8 +13,16 @@ in :math:`Z` is :math:`\tau\kappa C/(n\sqrt{2\rho})` for any number of steps: th
 are free.
 
 Around the loop: `Weighting` asks for the mean absolute entry of every column and gives frequent columns less weight, so
-that rare ones count too; `Refit` looks at the coordinates that won, where rows are short, and runs the loop once more on
-them alone. A penalty enters through its proximal map, as in regularised dual averaging [X10]_.
+that rare ones count too, by a fixed power or by one that follows what the path was told (`column_weights`); the refit looks at the
+coordinates that won, where rows are short, and runs the loop once more on them alone. A penalty enters through its proximal map, as in
+regularised dual averaging [X10]_.
+
+Weights may change along the path, so sums are kept in units of the columns as they are: :math:`U_{t+1} = U_t - \eta_t a_t^2\circ v_t` for the
+mean gradient in these units, with noise of variance :math:`V_{t+1} = V_t + (\eta_t\sigma_t a_t)^2` in each column. With fixed weights
+:math:`U = a\circ Z`.
+
+More than two classes are one matrix, a column of coefficients for each: one release, whose noise does not grow with their number. What is
+known about it costs nothing: the true gradient sums to zero over the classes, so the mean of each row of an answer is noise, and is taken away.
 
 References
 ----------
@@ -23,16 +31,16 @@ References
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..facts import Facts, Vector
 from ..ops import hard_threshold, proximal_step, soft_threshold
-from ..oracle import Indices, Oracle, Path, WeightedGradient
+from ..oracle import Indices, JointGradient, Oracle, Path, WeightedGradient
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Plan
+from .column_weights import Evidence, Weighting, power_of, sized_weights, told_columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,42 +78,6 @@ class Averaging:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weighting:
-    r"""How column weights are made: :math:`a_j = \sqrt{f/\max(m_j, f)}` for noisy means :math:`m_j = \mathrm{mean}|x_j|`.
-
-    Then all are divided by `fill` times a noisy mean length of the weighted rows.
-
-    Parameters
-    ----------
-    floor : float
-        f: means below it drown in their noise, and count alike.
-    share, size_share : float
-        Parts of the budget for the means, and for each mean length.
-    row_norm : float
-        Public bound on the length of a row.
-    least : float
-        Mean lengths below this part of `row_norm` count as this: they would drown in their noise.
-    fill : float
-        What part of a mean length becomes 1; longer rows meet the clip.
-    balance_share : float
-        Part of the budget for the share of the rarer class; 0: not asked for.
-    rare, held : float
-        If that share is below `rare`, the floor is multiplied by `held`: what tells a rare class apart are often
-        columns that are frequent within it, and they keep their weight.
-    """
-
-    floor: float
-    share: float
-    size_share: float
-    row_norm: float
-    least: float
-    fill: float
-    balance_share: float = 0.0
-    rare: float = 0.15
-    held: float = 3.0
-
-
-@dataclass(frozen=True, kw_only=True)
 class DualAveraging:
     """Dual averaging, with column weights, a sparse result and a second run on it where asked for.
 
@@ -119,7 +91,7 @@ class DualAveraging:
     weighting : Weighting or None
         None: all features alike.
     sparsity : int or None
-        Nonzero coefficients of the result; None: what soft thresholding leaves.
+        Features of the result, kept or dropped for all classes together; None: what soft thresholding leaves.
     lazy : bool
         Take every gradient at the `sparsity` largest entries, instead of thresholding softly.
     settled : float
@@ -147,30 +119,19 @@ class DualAveraging:
     noise: Noise = Noise.GAUSSIAN
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
-        """Means and a mean length for the weights, then gradients, each with a budget proportional to its step."""
-        asks = []
-        if self.weighting is not None:
-            if self.weighting.balance_share:
-                asks.append(
-                    Ask(
-                        name="balance",
-                        question="WeightedGradient",
-                        noise=self.noise,
-                        share=self.weighting.balance_share,
-                    )
-                )
-            asks.append(Ask(name="means", question="AbsoluteMeans", noise=self.noise, share=self.weighting.share))
-            asks.append(Ask(name="size", question="RowSize", noise=self.noise, share=self.weighting.size_share))
-        asks.append(self._gradients("gradient", self.loop))
+        """What the weights take, then gradients, each with a budget proportional to its step."""
+        joint = facts.target.joint
+        asks = () if self.weighting is None else self.weighting.asks(self.noise)
+        asks += (self._gradients("gradient", self.loop, joint),)
         if self.refit is not None:
-            asks.append(Ask(name="support size", question="RowSize", noise=self.noise, share=self.refit_size_share))
-            asks.append(self._gradients("refit", self.refit))
-        return Plan(asks=tuple(asks))
+            size = Ask(name="support size", question="RowSize", noise=self.noise, share=self.refit_size_share)
+            asks += (size, self._gradients("refit", self.refit, joint))
+        return Plan(asks=asks)
 
-    def _gradients(self, name: str, loop: Averaging) -> Ask:
+    def _gradients(self, name: str, loop: Averaging, joint: bool) -> Ask:
         return Ask(
             name=name,
-            question="WeightedGradient",
+            question="JointGradient" if joint else "WeightedGradient",
             noise=self.noise,
             times=loop.steps,
             share=loop.share,
@@ -182,15 +143,21 @@ class DualAveraging:
         facts = oracle.facts
         everything = np.arange(facts.dimension)
         weights = np.full(facts.dimension, self.column_weight)
-        if self.weighting is not None:
-            weights *= column_weights(oracle, self.weighting)
         weights[facts.n_features :] = self.intercept_weight
-        w, reached = self._average(oracle, "gradient", self.loop, facts.first(), weights, everything, path)
+        evidence = None
+        start = facts.first()
+        if self.weighting is not None and self.weighting.followed:
+            evidence = Evidence(told_columns(oracle, self.weighting), start[: facts.n_features].shape)
+            weights[: facts.n_features] *= evidence.columns.weights(self.weighting.power)
+        elif self.weighting is not None:
+            weights[: facts.n_features] *= sized_weights(oracle, self.weighting)
+        w, ranks = self._average(oracle, "gradient", self.loop, start, weights, everything, path, evidence)
         if self.sparsity is None or self.sparsity >= facts.n_features:
             return w
         if self.refit is None:
-            return w if self.lazy else np.where(hard_threshold(w / weights, self.sparsity, facts.free) != 0, w, 0.0)
-        best = np.sort(np.argsort(-np.abs(reached[: facts.n_features]), kind="stable")[: self.sparsity])
+            kept = hard_threshold(_sizes(w) / weights, self.sparsity, facts.free) != 0
+            return w if self.lazy else np.where(_column(kept, w), w, 0.0)
+        best = np.sort(np.argsort(-ranks[: facts.n_features], kind="stable")[: self.sparsity])
         support = np.r_[best, np.arange(facts.n_features, facts.dimension)]
         start = np.zeros_like(w)
         start[support] = w[support]
@@ -207,57 +174,69 @@ class DualAveraging:
         weights: Vector,
         support: Indices,
         path: Path | None,
+        evidence: Evidence | None = None,
     ) -> tuple[Vector, Vector]:
-        """The loop from `start` on the coordinates of `support`, the intercept last.
+        """The loop from `start` on the coordinates of `support`, the intercept last; `weights` follow the evidence, in place.
 
-        Returns the iterate, and in units of the weights where the path would be without any threshold.
+        Returns the iterate, and the sizes of the path's sums without any threshold, over a multiple of their noise.
         """
         facts = oracle.facts
         everywhere = None if support.size == facts.dimension else support
-        w, first = start.copy(), start[support] / weights
-        Z, v = np.zeros(support.size), np.zeros(support.size)
+        kind = JointGradient if facts.target.joint else WeightedGradient
+        classes = facts.target.n_classes if facts.target.joint else 1
+        w, first = start.copy(), start[support]
+        U, v = np.zeros_like(first), np.zeros_like(first)
         kept = np.ones(support.size, dtype=bool)
-        variance = walked = 0.0
+        variance, walked = np.zeros(support.size), np.zeros(support.size)
         for turn, step in enumerate(loop.sizes):
-            question = WeightedGradient(w, weights, loop.clip, everywhere)
-            g = np.asarray(oracle.answer(question, ask))
-            v = loop.momentum * v + (1 - loop.momentum) * g
-            Z -= step * v
-            walked += step
-            variance += (step * oracle.deviation(question, ask, turn)) ** 2
+            if evidence is not None:
+                self._follow(evidence, turn, float(np.sum(loop.sizes[:turn])) / loop.length, classes, weights)
+            question = kind(w, weights.copy(), loop.clip, everywhere)
+            g = np.asarray(oracle.answer(question, ask)).reshape(first.shape) / _column(weights, first)
+            deviation = oracle.deviation(question, ask, turn)
+            if classes > 1:
+                g -= (g @ np.full(classes, 1 / classes))[:, None]
+            if evidence is not None:
+                head = slice(0, facts.n_features)
+                evidence.add(step, g[head], deviation / weights[head])
+            v *= loop.momentum
+            v += (1 - loop.momentum) * g
+            U -= _column(step * weights**2, U) * v
+            walked += step * weights**2
+            variance += (step * deviation * weights) ** 2
             if self.lazy:
                 assert self.sparsity is not None
                 if turn <= self.settled * loop.steps:
-                    kept = hard_threshold(first + Z, self.sparsity, facts.free) != 0
-                moved = weights * np.where(kept, first + Z, 0.0)
+                    kept = hard_threshold(_sizes(first + U) / weights, self.sparsity, facts.free) != 0
+                moved = np.where(_column(kept, U), first + U, 0.0)
             else:
-                by = np.full(Z.size, loop.threshold * math.sqrt(variance))
-                by[Z.size - facts.free :] = 0.0
-                moved = weights * (first + soft_threshold(Z, by))
-            w[support] = proximal_step(moved, walked * weights**2, facts.penalty, facts.free)
+                by = loop.threshold * np.sqrt(variance * (1.0 if classes == 1 else (classes - 1) / classes))
+                by[by.size - facts.free :] = 0.0
+                moved = first + soft_threshold(U, _column(by, U))
+            w[support] = proximal_step(moved, _column(walked, U), facts.penalty, facts.free)
             if path is not None:
                 path.add(w, oracle, thresholds=turn + 1)
-        return w, first + Z
+        return w, _sizes(first + U) / np.sqrt(walked)
+
+    def _follow(self, evidence: Evidence, turn: int, spent: float, classes: int, weights: Vector) -> None:
+        """Change the weights of the features to the power that the evidence speaks for, where it is time to look."""
+        assert self.weighting is not None
+        if turn % self.weighting.every or spent <= self.weighting.after:
+            return
+        kappa = evidence.kappa(classes)
+        if kappa is not None:
+            found = evidence.columns.weights(power_of(kappa))
+            weights[: found.size] = self.column_weight * found
 
 
-def column_weights(oracle: Oracle, rule: Weighting) -> Vector:
-    """Noisy weights of the features that make rows about as long as 1; 1 for the intercept."""
-    facts = oracle.facts
-    weights = np.ones(facts.dimension)
-    head = slice(0, facts.n_features)
-    floor = rule.floor
-    if rule.balance_share:  # with no margin a slope is 1/2 less the class, so their mean tells how many are of each
-        last = np.array([facts.n_features])
-        slope = oracle.weighted_gradient(
-            np.zeros(facts.dimension), np.array([1 / facts.intercept]), norm=0.5, support=last, ask="balance"
-        )
-        floor *= rule.held if 0.5 - abs(float(slope[0])) < rule.rare else 1.0
-    weights[head] = np.sqrt(floor / np.maximum(oracle.absolute_means(ask="means"), floor))
-    shown = weights.copy()
-    shown[facts.n_features :] = 0.0
-    size = oracle.row_size(shown, top=rule.row_norm, ask="size")
-    weights[head] /= rule.fill * min(max(size, rule.least * rule.row_norm), rule.row_norm)
-    return weights
+def _column(values: Vector, like: Vector) -> Vector:
+    """Values of coordinates, as a column where there is one for each class."""
+    return values.reshape(-1, *[1] * (like.ndim - 1))
+
+
+def _sizes(w: Vector) -> Vector:
+    """Size of each coordinate: absolute, or the norm over classes."""
+    return np.abs(w) if w.ndim == 1 else np.asarray(np.sqrt((w**2).sum(axis=1)))
 
 
 __all__ = ["Averaging", "DualAveraging", "Weighting"]

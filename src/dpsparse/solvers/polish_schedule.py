@@ -17,7 +17,7 @@ from ..facts import Facts, Vector
 from ..privacy.plan import Ask, Noise, Plan
 
 #: Bins for the size of a typical entry, and how far below the bound they reach.
-BINS, DEPTH = 25, 50.0
+BINS, DEPTH = 44, 1000.0
 #: Gram matrices are asked for from this many coordinates on.
 LEAST_GRAM = 3
 #: Beyond this sparsity only some numbers of coordinates are in use: every one is a branch that has to be priced.
@@ -176,7 +176,7 @@ class Schedule:
         free = self.shares.intercept
         grams = [m for m in self.supports if m >= LEAST_GRAM]
         clips = self.rounds - self.classes
-        each = 0.9 * rule.scalars * rest / (clips + 2 * count + len(grams) + 2 * free)
+        each = 0.9 * rule.scalars * rest / (clips + 2 * count + self.rounds + 2 * free)
         spent = (1 - rule.scalars) * rest
         growth = rule.growth or (8.0 if self.load <= 0.2 else 5.0)
         rise = 1.0 if self.classes else min(4.0, max(1.5, 1.2 / self.load))
@@ -200,9 +200,9 @@ class Schedule:
             asks.append(Ask(name=select(r), question="Select", noise=gumbel, draws=size, share=float(weights[r])))
         if clips:
             asks.append(Ask(name="residual", question="Quantile", noise=gumbel, times=clips, share=each * clips))
+        asks.append(Ask(name="norms", question="Quantile", noise=gumbel, times=self.rounds, share=each * self.rounds))
         if grams:
             cubes = _tuple(np.array(grams, dtype=float) ** 3)
-            asks.append(Ask(name="norms", question="Quantile", noise=gumbel, times=len(grams), share=each * len(grams)))
             asks.append(
                 Ask(name="gram", question="Gram", noise=gaussian, times=len(grams), share=rule.gram, schedule=cubes)
             )
@@ -233,7 +233,7 @@ class Schedule:
             if r or not self.classes:
                 order += ["residual"] + ["intercept"] * free
             order += [select(r)] + ["means"] * (self.shares.fm > 0)
-            order += ["norms", "gram"] * (self.supports[r] >= LEAST_GRAM)
+            order += ["norms"] + ["gram"] * (self.supports[r] >= LEAST_GRAM)
             order += ["clip", "curvature", "gradient"] * self.steps[r]
         return order + ["intercept"] * free
 

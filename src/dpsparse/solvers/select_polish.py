@@ -45,6 +45,8 @@ from .polish_steps import Preconditioner, gains, shrunken, stein_scale, symmetri
 
 #: Points of the grids for quantiles, and for the median of the targets.
 POINTS, MEDIAN_POINTS = 25, 401
+#: Rows are held at this many times the quantile `MIDDLE` of their lengths, looked for from this part of the longest possible on.
+LENGTH, MIDDLE, SHORTEST = 1.2, 0.7, 0.01
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,12 +112,12 @@ class _Run:
         if not schedule.classes:
             self.high = min(facts.target_bound, facts.slope_bound)
             self.low = self.high / 300
-        size = typical_entry(solver.rule, facts, entry)
-        sparse = facts.row_bound**2 / (facts.n_features * size**2) < 0.15
+        self.size = typical_entry(solver.rule, facts, entry)
+        sparse = facts.row_bound**2 / (facts.n_features * self.size**2) < 0.15
         self.residual_quantile = 0.9 if sparse else solver.rule.residual_quantile
         self.support: Indices = np.zeros(0, dtype=np.intp)
         self.centre, self.w, self.last = np.zeros(0), np.zeros(0), np.zeros(0)
-        self.b = self.residual = self.curvature = 0.0
+        self.b = self.residual = self.curvature = self.length = 0.0
         self.stein, self.turn, self.gram_turn = 1.0, 0, 0
 
     def result(self) -> Vector:
@@ -189,7 +191,10 @@ class _Run:
             centre = self.facts.means[new]
         elif self.free:
             bound = self.facts.feature_bound
-            centre = np.clip(self.oracle.answer(ColumnMeans(new), "means"), -bound, bound)
+            question = ColumnMeans(new, self.size * math.sqrt(new.size))
+            noise = self.oracle.deviation(question, "means", r)
+            centre = np.clip(self.oracle.answer(question, "means"), -bound, bound)
+            centre *= max(0.0, 1 - new.size * noise**2 / max(float(centre @ centre), 1e-300))  # James and Stein
         self.support = np.concatenate([self.support, new])
         self.centre, self.w, self.last = (
             np.concatenate(pair) for pair in ((self.centre, centre), (self.w, 0 * centre), (self.last, 0 * centre))
@@ -201,22 +206,22 @@ class _Run:
         return min(self.facts.row_bound, self.facts.feature_bound * math.sqrt(self.support.size))
 
     def _precondition(self) -> Preconditioner:
-        m = self.support.size
+        m, longest = self.support.size, self._norm
+        self.length = min(LENGTH * self._quantile("rows", MIDDLE, SHORTEST * longest, longest, "norms"), longest)
         if m < LEAST_GRAM:
             return Preconditioner.none(m)
-        norm = self._quantile("rows", 0.9, 0.1 * self._norm, self._norm, "norms")
-        question = Gram(self.support, self.centre, norm)
+        question = Gram(self.support, self.centre, self.length)
         noise = self.oracle.deviation(question, "gram", self.gram_turn)
         self.gram_turn += 1
-        return Preconditioner.of(symmetric(self.oracle.answer(question, "gram"), m), noise, norm)
+        return Preconditioner.of(symmetric(self.oracle.answer(question, "gram"), m), noise, self.length)
 
     def _step(self, precondition: Preconditioner, fresh: int) -> None:
         """One shrunken step on the support, of whose coordinates the last `fresh` are new; the offset stays."""
         model, m, n = self._model(), self.support.size, self.facts.n_rows
         first = self.schedule.classes and not np.any(self.w)
         part = 0.4 if first else self.schedule.quantile
-        clip = self._quantile("gradients", part, 0.2 * self.low * self._norm, self.high * self._norm, "clip")
-        h = self._bend(Curvature(model, clip, self._norm))
+        clip = self._quantile("gradients", part, 0.2 * self.low * self.length, self.high * self.length, "clip")
+        h = self._bend(Curvature(model, clip, self.length))
         question = CentredGradient(model, clip)
         noise = self.oracle.deviation(question, "gradient", self.turn)
         inverse = precondition.inverse(h)
@@ -238,7 +243,7 @@ class _Run:
 
     def _bend(self, question: Curvature) -> float:
         """Mean curvature along a coordinate: not below what its noise and the intercept's centring leave certain."""
-        top = self.facts.curvature * self._norm**2 / self.support.size
+        top = self.facts.curvature * self.length**2 / self.support.size
         floor = max((0.02 if self.free else 0.1) * top, 2 * self.oracle.deviation(question, "curvature", self.turn))
         found = float(self.oracle.answer(question, "curvature")[0])
         return min(max(found, floor), top) + self.solver.ridge

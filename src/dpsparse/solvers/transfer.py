@@ -71,7 +71,8 @@ class Auxiliary:
         else:
             picked = self.matrix[:, features]
             dense = picked.toarray() if hasattr(picked, "toarray") else np.asarray(picked, dtype=float)
-            x = dense - (facts.shift * np.ones(facts.n_features))[features]
+            ones = np.ones(facts.n_features)
+            x = dense / (facts.scale * ones)[features] - (facts.shift * ones)[features]
         return np.column_stack([x, np.full((x.shape[0], support.size - features.size), facts.intercept)])
 
 

@@ -48,10 +48,15 @@ class SearchPlan:
         return self.bill.adjacency
 
     @property
-    def run_rho(self) -> float:
-        """The zCDP of one run: a fit and its score."""
+    def run(self) -> Promise:
+        """What one run, a fit and its score, has to keep."""
         assert isinstance(self.bill.base, Promise)
-        return self.bill.base.rho
+        return self.bill.base
+
+    @property
+    def run_rho(self) -> float:
+        """The zCDP of one run."""
+        return self.run.rho
 
     @property
     def run_epsilon(self) -> float:

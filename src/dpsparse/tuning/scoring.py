@@ -13,7 +13,7 @@ from ..estimators.linear import SparseLinear
 from ..facts import Facts, Vector
 from ..fits import FitRequest, Rows
 from ..hosts import MemoryHost
-from ..losses import mean_of
+from ..losses import joint_of, mean_of
 from ..mechanisms import Randomness
 from ..oracles import make_oracle
 from ..privacy import Adjacency, Ask, Budget, MissingBoundError, Noise, Plan
@@ -103,6 +103,8 @@ class Validation:
     def score(self, model: SparseLinear, request: FitRequest, randomness: Randomness) -> tuple[float, list[Answer]]:
         """A noisy score of a fitted model, and the answers it took."""
         loss = request.loss
+        if vars(model).get("multinomial_"):
+            loss = joint_of(loss, model.coef_.shape[0]) or loss
         oracle = make_oracle(self._host, loss, self._priced, randomness)
         height = self._host.lattice.applied_intercept
         coefficients = np.column_stack([np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_) / height])

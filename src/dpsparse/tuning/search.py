@@ -15,17 +15,29 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .. import checks
-from ..accounting import Promise
-from ..accounting.random_stopping import SearchBill, calibrate_search, law_of
+from ..accounting import PricedPlan, Promise
+from ..accounting.random_stopping import SearchBill, law_of
 from ..data.source import silence
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
 from ..facts import Vector
-from ..fits import Prepared, ProgressBar, Seed, Shape, default_delta, models_of, prepare, warn_if_seeded
+from ..fits import (
+    Prepared,
+    ProgressBar,
+    Seed,
+    Shape,
+    default_delta,
+    models_of,
+    prepare,
+    refuse_rows_brought,
+    rehearse,
+    warn_if_seeded,
+)
 from ..fits.statement import charged_to, draft_search, refusals, state_best
 from ..ledger import Ledger, LedgerArgument, check_ledger, paying, refuse_own_ledger
 from ..mechanisms import Randomness
 from ..privacy import Budget, PrivacyError
+from .calibration import dearest_plan
 from .plan import SearchPlan
 from .runs import Data, Run, best_run, public_default
 from .scoring import Scoring
@@ -187,24 +199,14 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 candidates=space.size,
             )
 
-        def checked(plan: SearchPlan) -> bool:
-            """Whether every candidate was seen to be Gaussian at its price; refuses one that cannot be planned."""
+        def prices(plan: SearchPlan) -> list[PricedPlan] | None:
+            """Of every candidate, if that can be seen; refuses one that cannot be planned."""
             if space.size is None or space.size > CHECKED:
-                return False
-            prices = [self.prepare_candidate(parameters, plan, shape).priced for parameters in space.all()]
-            return all(priced is not None and priced.mu**2 <= 2 * plan.training_rho for priced in prices)
+                return None
+            found = (self.prepare_candidate(parameters, plan, shape).priced for parameters in space.all())
+            return [priced for priced in found if priced is not None]
 
-        def calibrated(gaussian: bool) -> SearchPlan:
-            return planned(calibrate_search(self.epsilon, delta, law, gaussian=gaussian, adjacency=relation))
-
-        # the exact Gaussian curve makes the Poisson law cheaper, if all candidates may use it at the price it gives
-        plan = calibrated(gaussian=True)
-        if checked(plan):
-            return plan, space
-        careful = calibrated(gaussian=False)
-        if careful.run_rho != plan.run_rho:
-            checked(careful)
-        return careful, space
+        return dearest_plan(self.epsilon, delta, law, relation, planned, prices), space
 
     def _check_parts(self) -> None:
         """Refuse what is not searched, and what is not paid for as it says."""
@@ -238,6 +240,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             accept=(*made.accept, *self.accept),
             ledger=None,
             dataset=None,
+            check_bounds=None,
             random_state=None,
             verbose=False,
         )
@@ -273,13 +276,14 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         check_pipeline(self.estimator, strict=True)
         self._check_parts()
         randomness = Randomness(self.random_state)
+        refuse_rows_brought("the search", self.param_distributions, X, y)
         data = Data.read(clone(self.estimator), X, y)
         del X, y
         plan, space = self._planned(data.shape)
         generator = randomness.generator()
         drawn = [space.draw(generator) for _ in range(plan.bill.law.draw(generator))]
         for parameters in drawn:  # refuse before anything is spent; what was drawn does not depend on the data
-            self.prepare_candidate(parameters, plan, data.shape)
+            rehearse(self.prepare_candidate(parameters, plan, data.shape))
         warn_if_seeded(randomness, "search")
         label, loss = "private search" if self.label is None else self.label, data.request.loss
         shared = space.assumptions(self.estimator, data.facts(plan.training_rows))

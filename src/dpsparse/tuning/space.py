@@ -30,6 +30,7 @@ FIXED = frozenset(
         "label",
         "run_id",
         "accept",
+        "check_bounds",
         "random_state",
         "verbose",
         "classes",

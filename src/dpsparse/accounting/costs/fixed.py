@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from ...privacy.adjacency import Adjacency
-from ...privacy.curves import ORDERS, Curve, gaussian_delta, gaussian_deltas, gaussian_epsilon, largest
+from ...privacy.curves import ORDERS, Curve, gaussian_deltas, gaussian_epsilon, largest
 from ...privacy.errors import BudgetError, PrivacyError
-from .base import Bill, delta_from_renyi, epsilon_from_renyi
+from .base import Bill, epsilon_from_renyi
 
 #: Rounding of a calibrated rho towards more noise.
 SAFETY = 1.0 - 1e-9
@@ -22,20 +22,36 @@ AnyBill = TypeVar("AnyBill", bound=Bill)
 
 @dataclass(frozen=True)
 class Promise:
-    r"""Whatever will be asked, it is :math:`\rho`-zCDP; and :math:`\sqrt{2\rho}`-GDP, if `gaussian`.
+    r"""Whatever will be asked, it is :math:`\rho`-zCDP; and nearly Gaussian, if `gaussian`.
 
     For runs and steps whose plan depends on something that is not known yet (a candidate to be drawn, a bound to be
     released), but whose budget is fixed.
+
+    Parameters
+    ----------
+    rho : float
+    gaussian : bool
+        Whether its delta curve is also at most that of a Gaussian with :math:`\mu = \sqrt{2\rho(1+x)}`, plus `slack`, at every
+        epsilon >= 0. With x = 0 and no slack it is mu-GDP.
+    adjacency : Adjacency
+    excess, slack : float
+        x, and what is added. Plans of selections and noise need a few per cent of rho (see `domination`).
     """
 
     kind: ClassVar[str] = "promise"
     rho: float
     gaussian: bool = False
     adjacency: Adjacency = Adjacency.REPLACE_ONE
+    excess: float = 0.0
+    slack: float = 0.0
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.rho) and self.rho > 0):
             raise PrivacyError(f"a promise needs a positive finite rho, got {self.rho!r}.")
+        if not (0 <= self.excess < math.inf and 0 <= self.slack < 1):
+            raise PrivacyError(
+                f"a promise needs an excess >= 0 and a slack below 1, got {self.excess} and {self.slack}."
+            )
 
     def renyi(self, orders: Curve = ORDERS) -> Curve:
         """The line rho times order."""
@@ -46,37 +62,50 @@ class Promise:
         return math.inf
 
     def mu(self) -> float:
-        """sqrt(2 rho), if it is Gaussian."""
-        return math.sqrt(2 * self.rho) if self.gaussian else math.inf
+        """Of Gaussian DP; infinite where none is promised."""
+        return self._nearest if self.gaussian and self.slack == 0 else math.inf
+
+    @property
+    def _nearest(self) -> float:
+        """Mu of the Gaussian that is above it but for the slack."""
+        return math.sqrt(2 * self.rho * (1 + self.excess))
 
     def delta(self, epsilon: float) -> float:
-        """The exact Gaussian curve, or the tight conversion of zCDP."""
-        return gaussian_delta(epsilon, self.mu()) if self.gaussian else delta_from_renyi(self, epsilon)
+        """`deltas` at one epsilon."""
+        return float(self.deltas(np.array([epsilon]))[0])
 
     def deltas(self, epsilons: Curve) -> Curve:
-        """`delta` at many places at once."""
-        if self.gaussian:
+        """The Gaussian curve, or the tight conversion of zCDP, at many places at once; whichever is smaller where it is not exact."""
+        if self.gaussian and self.excess == 0 and self.slack == 0:
             return gaussian_deltas(epsilons, self.mu())
         a = ORDERS
         logs = (a - 1) * (self.rho * a) + a * np.log1p(-1 / a) - np.log(a - 1)
-        return np.asarray(np.exp(np.minimum(0.0, np.min(logs - np.outer(epsilons, a - 1), axis=1))))
+        found = np.exp(np.minimum(0.0, np.min(logs - np.outer(epsilons, a - 1), axis=1)))
+        return np.asarray(
+            np.minimum(found, gaussian_deltas(epsilons, self._nearest) + self.slack) if self.gaussian else found
+        )
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon at this delta, by the same curves."""
-        return gaussian_epsilon(self.mu(), delta) if self.gaussian and delta > 0 else epsilon_from_renyi(self, delta)
+        if not self.gaussian or delta <= self.slack:
+            return epsilon_from_renyi(self, delta)
+        found = gaussian_epsilon(self._nearest, delta - self.slack)
+        return found if self.excess == 0 and self.slack == 0 else min(found, epsilon_from_renyi(self, delta))
 
     def scaled(self, factor: float) -> Promise:
-        """With rho times `factor`."""
-        return Promise(self.rho * factor, self.gaussian, self.adjacency)
+        """With rho times `factor`: that of so many of them, where it is above 1."""
+        return replace(self, rho=self.rho * factor, slack=min(self.slack * max(1.0, factor), 1 - 1e-9))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON types."""
-        return {"rho": self.rho, "gaussian": self.gaussian, "adjacency": str(self.adjacency)}
+        near = {"excess": self.excess, "slack": self.slack} if self.excess or self.slack else {}
+        return {"rho": self.rho, "gaussian": self.gaussian, "adjacency": str(self.adjacency), **near}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`."""
-        return cls(float(fields["rho"]), bool(fields["gaussian"]), Adjacency.named(fields["adjacency"]))
+        near = float(fields.get("excess", 0.0)), float(fields.get("slack", 0.0))
+        return cls(float(fields["rho"]), bool(fields["gaussian"]), Adjacency.named(fields["adjacency"]), *near)
 
 
 def calibrate(epsilon: float, delta: float, cost: Callable[[float], AnyBill]) -> AnyBill:

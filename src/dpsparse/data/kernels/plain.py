@@ -12,7 +12,7 @@ terms, which is what is left, is below :math:`2^{52}`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,17 +26,39 @@ from ..lattice import Lattice
 
 #: Bits of the low word of a factor: half of the 36 that a factor can have.
 LOW_BITS = 18
+#: Dense rows are stored in two bytes an entry, and become floats this many entries at a time, which a processor's cache holds.
+PIECE_ENTRIES = 2**15
 
 Sums = NDArray[Any]  # 64-bit integers on the lattice, floats beside it
 ColumnSum = Callable[[Block, Lattice], Sums]
 
 
+def dense_pieces(x: NDArray[Any]) -> Iterator[tuple[slice, Vector]]:
+    """Dense rows as floats, some at a time: which rows, and the rows, which are overwritten by the next ones."""
+    rows, d = x.shape
+    if x.dtype == np.float64:
+        yield slice(0, rows), x
+        return
+    step = max(1, PIECE_ENTRIES // max(d, 1))
+    room = np.empty((min(step, rows), d))
+    for start in range(0, rows, step):
+        piece = slice(start, min(start + step, rows))
+        shown = room[: piece.stop - start]
+        np.copyto(shown, x[piece])
+        yield piece, shown
+
+
 def forward(block: Block, lattice: Lattice, whole: Vector) -> Vector:
-    """Products of all rows with coefficients, in units."""
+    """Products of all rows with coefficients, in units; with each column of a matrix of them."""
     d = lattice.facts.n_features
-    x = block.x if block.sparse else block.x.astype(float, copy=False)
+    offset = _offset(block, lattice, slice(d), whole[:d], whole[d:])
     with np.errstate(all="ignore"):  # a wild iterate of the non-private twins must not warn
-        return np.asarray(x @ whole[:d] + _offset(block, lattice, slice(d), whole[:d], whole[d:]))
+        if block.sparse:
+            return np.asarray(block.x @ whole[:d] + offset)
+        out = np.empty((block.y.size, *whole.shape[1:]))
+        for piece, x in dense_pieces(block.x):
+            np.dot(x, whole[:d], out=out[piece])
+        return np.asarray(out + offset)
 
 
 def forward_columns(block: Block, lattice: Lattice, which: Indices, whole: Vector) -> Vector:
@@ -47,10 +69,10 @@ def forward_columns(block: Block, lattice: Lattice, which: Indices, whole: Vecto
         return np.asarray(columns(block, picked) @ head + _offset(block, lattice, picked, head, whole[~features]))
 
 
-def _offset(block: Block, lattice: Lattice, which: Indices | slice, head: Vector, last: Vector) -> float:
+def _offset(block: Block, lattice: Lattice, which: Indices | slice, head: Vector, last: Vector) -> Vector:
     """What the shift of sparse rows and the intercept column add to every product."""
-    shift = float(lattice.shift[which] @ head) if block.sparse and lattice.shifted else 0.0
-    return lattice.height * float(last.sum()) - shift
+    shift = lattice.shift[which] @ head if block.sparse and lattice.shifted else 0.0
+    return np.asarray(lattice.height * last.sum(axis=0) - shift)
 
 
 def columns(block: Block, which: Indices) -> Any:
@@ -73,7 +95,10 @@ def shifted_columns(block: Block, lattice: Lattice, which: Indices) -> Vector:
 
 
 def scatter(block: Block, lattice: Lattice, factor: Vector, support: Indices | None = None) -> Sums:
-    """Sum of factor times row, in units; only the coordinates of `support`, if given."""
+    """Sum of factor times row, in units; only the coordinates of `support`, if given.
+
+    Of a matrix of factors each column is one vector of them, and one column of the answer.
+    """
     if block.sparse and lattice.shifted and not lattice.exact:
         raw = 2.0 * float(lattice.integer_bounds.max(initial=0.0)) + 1.0
         if float(np.abs(factor).max(initial=0.0)) * raw * block.y.size >= 2.0**53:
@@ -91,19 +116,27 @@ def real_scatter(block: Block, lattice: Lattice, factor: Vector, support: Indice
 
 def _scatter(block: Block, lattice: Lattice, factor: Vector, support: Indices | None, kind: Any) -> Sums:
     d = lattice.facts.n_features
-    summed = float(factor.sum())
+    summed = factor.sum(axis=0)
     shift = lattice.shift if block.sparse and lattice.shifted else None
     if support is None:
-        x = block.x if block.sparse else block.x.astype(float, copy=False)
-        head = np.asarray(x.T @ factor).astype(kind)
+        head = np.asarray(block.x.T @ factor if block.sparse else _dense_scatter(block.x, factor)).astype(kind)
         if shift is not None:
-            head = head - (shift * summed).astype(kind)
-        return np.asarray(np.r_[head, np.full(lattice.facts.free, lattice.height * summed).astype(kind)])
-    total = np.full(support.size, lattice.height * summed).astype(kind)
+            head = head - np.multiply.outer(shift, summed).astype(kind)
+        last = np.multiply.outer(np.full(lattice.facts.free, lattice.height), summed).astype(kind)
+        return np.asarray(np.concatenate([head, last]))
+    total: Sums = np.multiply.outer(np.full(support.size, lattice.height), summed).astype(kind)
     features = support < d
     picked = support[features]
     head = np.asarray(columns(block, picked).T @ factor).astype(kind)
-    total[features] = head if shift is None else head - (shift[picked] * summed).astype(kind)
+    total[features] = head if shift is None else head - np.multiply.outer(shift[picked], summed).astype(kind)
+    return total
+
+
+def _dense_scatter(x: NDArray[Any], factor: Vector) -> Vector:
+    """Sum of factor times row over dense rows."""
+    total = np.zeros((x.shape[1], *factor.shape[1:]))
+    for piece, rows in dense_pieces(x):
+        total += rows.T @ factor[piece]
     return total
 
 
@@ -126,8 +159,9 @@ def clipped_scatter(
         clipped = np.clip(x.data * factor[x.indices], -bounds[column], bounds[column])
         head = np.bincount(column, weights=clipped, minlength=which.size)
     else:
-        x = block.x.astype(float) if support is None else columns(block, which)
-        head = np.clip(x * factor[:, None], -bounds, bounds).sum(axis=0)
+        head = np.zeros(which.size)
+        for piece, x in dense_pieces(block.x if support is None else block.x[:, which]):
+            head += np.clip(x * factor[piece, None], -bounds, bounds).sum(axis=0)
     constant = float(np.clip(lattice.height * factor, -limits[-1], limits[-1]).sum()) if lattice.facts.free else 0.0
     if support is None:
         return np.asarray(np.r_[head, [constant] * lattice.facts.free].astype(kind))
@@ -148,7 +182,10 @@ def entry_clipped_scatter(block: Block, lattice: Lattice, factor: Vector, limit:
         change = (away - absent[block.x.indices]) * factor[owners(block.x)]
         head = np.bincount(block.x.indices, weights=change, minlength=lattice.facts.n_features)
         return np.asarray(head.astype(kind) + (absent * factor.sum()).astype(kind))
-    return np.asarray(factor @ np.clip(block.x, -limit, limit).astype(float, copy=False)).astype(kind)
+    total = np.zeros(lattice.facts.n_features)
+    for piece, x in dense_pieces(block.x):
+        total += factor[piece] @ np.clip(x, -limit, limit)
+    return total.astype(kind)
 
 
 def squared_sum(block: Block, lattice: Lattice) -> Sums:
@@ -171,7 +208,9 @@ def _column_sums(block: Block, lattice: Lattice, function: Any) -> Sums:
         head: Any = np.bincount(block.x.indices, weights=values * block.alive[owners(block.x)], minlength=d)
         head = head + function(lattice.shift) * block.alive.sum()
     else:
-        head = block.alive @ function(block.x.astype(float))
+        head = np.zeros(d)
+        for piece, x in dense_pieces(block.x):
+            head += block.alive[piece] @ function(x)
     last = [function(lattice.height) * block.alive.sum()] * lattice.facts.free
     return np.asarray(np.r_[head, last].astype(kind))
 

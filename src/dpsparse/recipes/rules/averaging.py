@@ -40,7 +40,7 @@ def typical_slope(facts: Facts, part: float) -> float:
     """A clip for rows of length 1: a third of the target bound for regression, else `part` of the largest slope."""
     if facts.target.residual:
         return min(facts.target_bound / 3, facts.slope_bound)
-    return part * min(facts.target_bound, facts.slope_bound)
+    return part * (1.0 if facts.target.joint else min(facts.target_bound, facts.slope_bound))
 
 
 def averaging(
@@ -52,16 +52,20 @@ def averaging(
     *,
     steps: int | None,
     momentum: float,
+    least_steps: int = 100,
+    spread: float = 1.0,
 ) -> Averaging:
     r"""The loop whose noise on the margin of a row of length 1 is `margin_noise`, with enough steps to be stable.
 
     Rows of length 1 give a curvature of at most :math:`\beta_0`, and momentum :math:`\beta` is stable for steps below
     :math:`2(1+\beta)/((1-\beta)\beta_0)`. Real rows spread over many directions, so that twice this is allowed to a first
-    step; where the budget would buy a longer path than 400 such steps, the path is shortened to that.
+    step; where the budget would buy a longer path than 400 such steps, the path is shortened to that. `spread` multiplies the
+    step that counts as stable: with many classes the curvature is spread over their margins too.
     """
     unit = clip if facts.target.residual else 1.0
     root = budget.as_mu() * math.sqrt(share)
     length = margin_noise * unit * facts.n_rows * root / (budget.kappa * clip)
-    steps = steps or min(400, max(100, math.ceil(length * facts.curvature / STABLE)))
-    length = min(length, 2 * STABLE * steps / facts.curvature)
+    stable = STABLE * spread
+    steps = steps or min(400, max(least_steps, math.ceil(length * facts.curvature / stable)))
+    length = min(length, 2 * stable * steps / facts.curvature)
     return Averaging(steps=steps, length=length, clip=clip, share=share, momentum=momentum)

@@ -1,0 +1,166 @@
+r"""Rows in the coordinates of a public frame, as whole numbers of one unit.
+
+A frame maps a row to :math:`z = ((x_S - \mu)M/R, h)`. Rows X are whole numbers of the lattice's unit u already. The centre is rounded to
+whole numbers of u and the matrix to whole numbers of a power of two v; then :math:`P = (X_S - \mu)M` is a whole number of
+:math:`uv`, and :math:`Z = \mathrm{rint}(P/q)` for a power of two q is a whole number of :math:`uvq/R`. The constant coordinate has a
+whole height.
+
+Guarantee
+---------
+*Products.* v is such that :math:`\sum_j (B_j + |\mu_j|)\,|M_{jk}| < 2^{52}` for the bounds B on entries, all in whole units: every
+partial sum is below it, so floats hold P exactly, in any order of summation. Division by a power of two is exact and rounding is a
+function of one number. So Z is a function of its record and of the frame alone, whatever part or place the row is in and however it is
+stored.
+
+*Norms.* q is such that entries and the height are at most :math:`E = 2^{\lfloor(50 - \log_2 m)/2\rfloor}` for m coordinates, and at most
+:math:`2^{24}`: the sum of the squares of a row is at most :math:`2^{50}`, and exact, and 32-bit floats hold the entries.
+
+*Margins.* Coefficients are rounded as in `Lattice`, for rows of norm at most :math:`E\sqrt m`: products are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..facts import Frame, Vector
+from ..privacy.errors import PrivacyError
+from .block import Block
+from .kernels import plain
+from .lattice import Iterate, Lattice, rounded
+
+#: Partial sums of products stay below this power of two.
+PRODUCT_BITS = 52
+#: Sums of squares stay within this power of two.
+SQUARE_BITS = 50
+#: Entries stay within this power of two.
+ENTRY_BITS = 24
+#: Up to this many entries are kept as 64-bit floats, which products need; more of them as 32-bit floats, which hold them too.
+WIDE_ENTRIES = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class FrameLattice:
+    """Units and bounds of rows in a frame: public, made of the frame and the lattice alone.
+
+    Parameters
+    ----------
+    frame : Frame
+    lattice : Lattice
+        Of the rows.
+    """
+
+    frame: Frame
+    lattice: Lattice
+
+    @cached_property
+    def centre(self) -> Vector:
+        """The centre in whole units of the rows."""
+        centre = self.frame.centre
+        return centre if self.lattice.exact else np.rint(centre / self.lattice.unit)
+
+    @cached_property
+    def _bounds(self) -> Vector:
+        """Largest entry of each feature of the support from the centre, in units of the rows."""
+        return self.lattice.integer_bounds[: self.lattice.facts.n_features][self.frame.support] + np.abs(self.centre)
+
+    @cached_property
+    def _step(self) -> float:
+        """v: value of one unit of the matrix; a power of two."""
+        if self.frame.matrix is None or self.lattice.exact:
+            return 1.0
+        largest = float((self._bounds @ np.abs(self.frame.matrix)).max(initial=0.0))
+        return math.ldexp(1.0, math.frexp(largest)[1] - (PRODUCT_BITS - 1))
+
+    @cached_property
+    def matrix(self) -> Vector | None:
+        """The matrix in whole units."""
+        found = self.frame.matrix
+        return found if found is None or self.lattice.exact else np.rint(found / self._step)
+
+    @cached_property
+    def _largest(self) -> float:
+        """Largest entry of a product, in units of products; refuses what floats would not hold."""
+        whole = self._bounds if self.matrix is None else self._bounds @ np.abs(self.matrix)
+        largest = float(whole.max(initial=0.0))
+        if not largest < 2.0**PRODUCT_BITS:
+            raise PrivacyError("a frame lies too far from the rows, or has too large a matrix, for exact products.")
+        return largest
+
+    @cached_property
+    def coarse(self) -> float:
+        """q: units of products in one unit of a framed row; a power of two, at least 1."""
+        if self.lattice.exact:
+            return 1.0
+        height = self.frame.constant * self.frame.length / (self.lattice.unit * self._step)
+        limit = 2.0 ** min(ENTRY_BITS, math.floor((SQUARE_BITS - math.log2(max(self.frame.size, 1))) / 2))
+        return math.ldexp(1.0, max(0, math.frexp(max(self._largest, height) / limit)[1]))
+
+    @cached_property
+    def unit(self) -> float:
+        """Value of one unit of a framed row."""
+        return self.lattice.unit * self._step * self.coarse / self.frame.length
+
+    @cached_property
+    def height(self) -> float:
+        """Height of the constant coordinate, in whole units; 0 for none."""
+        if self.lattice.exact:
+            return self.frame.constant / self.unit
+        return max(1.0, float(np.rint(self.frame.constant / self.unit))) * self.frame.free
+
+    @cached_property
+    def norm(self) -> float:
+        """Bound on the norm of a row, in units."""
+        return (self._largest / self.coarse + self.height + 1) * math.sqrt(self.frame.size) * (1 + 1e-9)
+
+    def rounded(self, w: Vector) -> Iterate:
+        """Coefficients of the coordinates on the lattice of iterates."""
+        if w.shape != (self.frame.size,):
+            raise PrivacyError(f"this frame has {self.frame.size} coordinates, and a model needs as many coefficients.")
+        return Iterate(w.copy(), 1.0, True) if self.lattice.exact else rounded(w, self.norm)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FramedBlock:
+    """The rows of a block in the coordinates of a frame: **private**. Records that count as nothing are zero.
+
+    `z` holds all coordinates but the constant one, in units; `squares` the squared norms with it, in units.
+    """
+
+    z: Vector
+    squares: Vector
+    on: FrameLattice
+    block: Block
+
+    @property
+    def norms(self) -> Vector:
+        """Norms of the rows in real units; zero for records that count as nothing."""
+        return np.asarray(np.sqrt(self.squares) * self.on.unit)
+
+    def margins(self, w: Vector, offset: float) -> Vector:
+        """Products with coefficients plus the offset, in real units."""
+        iterate = self.on.rounded(w)
+        head, last = iterate.whole[: self.z.shape[1]], iterate.whole[self.z.shape[1] :]
+        with np.errstate(all="ignore"):  # a wild iterate must not tell anything through a warning
+            products = self.z.astype(float, copy=False) @ head + self.on.height * float(last.sum())
+            return products * (iterate.scale * self.on.unit) + (offset if iterate.known else np.nan)
+
+    def scatter(self, factor: Vector) -> plain.Sums:
+        """Sum of factor times row, in units."""
+        kind = float if self.on.lattice.exact else np.int64
+        head = factor @ self.z.astype(float, copy=False)
+        last = [self.on.height * float(factor.sum())] * self.on.frame.free
+        return np.asarray(np.r_[head, last].astype(kind))
+
+
+def framed(block: Block, on: FrameLattice) -> FramedBlock:
+    """The rows of a block in the coordinates of a frame."""
+    away = plain.shifted_columns(block, on.lattice, on.frame.support).astype(float) - on.centre
+    away *= block.alive[:, None]
+    products = away if on.matrix is None else away @ on.matrix
+    z = products if on.lattice.exact else np.rint(products / on.coarse)
+    squares = (np.einsum("ij,ij->i", z, z) + on.height**2) * block.alive
+    return FramedBlock(z if z.size <= WIDE_ENTRIES else z.astype(np.float32), squares, on, block)

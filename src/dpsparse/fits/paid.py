@@ -1,0 +1,75 @@
+"""A whole fit: rehearse what is not ours, reserve, run on private rows, and state what was promised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..data.source import Source, silence
+from ..facts import Vector
+from ..ledger import paying
+from ..mechanisms import Randomness
+from .oracle import Rows
+from .place import READING_TURNS, on_disk
+from .prepare import Prepared, refuse_unguarded
+from .progress import ProgressBar, turns_of
+from .rehearse import rehearse
+from .run import Fitted, run
+from .seed import warn_if_seeded
+from .statement import SIMULATED, charged_to, draft_fit
+
+
+def fit(
+    prepared: Prepared,
+    X: Rows,
+    targets: Sequence[Vector],
+    assumptions: Sequence[str] = (),
+    notes: Sequence[str] = (),
+) -> Fitted:
+    """Pay for what was prepared, run it on private rows, and state what was promised.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    X : Source, array or CSR matrix
+        Private rows.
+    targets : sequence of arrays
+        One vector for each model; private.
+    assumptions : sequence of str
+        What the promise rests on beside the recipe's own.
+    notes : sequence of str
+        What the statement is to say beside.
+
+    Guarantee
+    ---------
+    The whole cost is durable in the ledger before a row is handed over, and the ledger's start before the first answer is
+    computed. Whatever can fail without a row has failed before: libraries, prices, names, the draft of the statement; a recipe that is not ours
+    was rehearsed on made-up rows. While rows are read no warning passes, since it could depend on one.
+    """
+    rehearse(prepared)
+    request = prepared.request
+    randomness = Randomness(request.random_state)
+    if prepared.recipe.private:
+        warn_if_seeded(randomness, "fit", stacklevel=5)
+    if request.ledger is not None:
+        refuse_unguarded(prepared.plan, prepared.recipe.name)
+    said = (*assumptions, SIMULATED) if prepared.plan.local else tuple(assumptions)
+    draft = draft_fit(prepared, said, notes, secure=randomness.secure)
+    name = prepared.recipe.name
+    reading = READING_TURNS if on_disk(prepared, Source.of(X)) else 0
+    bar = ProgressBar(name, (turns_of(prepared.plan) + reading) * prepared.models, visible=request.verbose)
+    with (
+        paying(
+            request.ledger,
+            request.dataset,
+            prepared.bill,
+            label=name if request.label is None else request.label,
+            run_id=request.run_id,
+            delta=prepared.delta,
+        ) as payment,
+        bar as watcher,
+        silence(),
+    ):
+        fitted = run(prepared, X, targets, payment, watcher, draft=draft, randomness=randomness)
+    # cited once more, now that the ledger has noted the end
+    return replace(fitted, statement=charged_to(fitted.statement, payment))

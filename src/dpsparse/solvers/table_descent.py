@@ -1,0 +1,126 @@
+r"""Noisy descent in phases on the rows of a frame, with clips that are asked for and an average behind a burn-in.
+
+For t = 1..T, with step lengths :math:`e_t` that fall to zero and add up to :math:`\tau`, and a share :math:`e_t/\tau` of the phase's
+budget each,
+
+.. math:: v \leftarrow .9 v + .1\,\tilde g_t, \qquad w \leftarrow w - e_t v.
+
+Budget in proportion to step length keeps the noise of the margin of a row of length 1 at :math:`\nu C` whatever T is, so
+:math:`\tau = \nu N\sqrt f/2`. Where curvature is h, the last w has :math:`\tau h/2` times the variance of one Newton step; the weighted
+average of the path behind the burn-in has one, without knowing h.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..facts import Frame, Vector
+from ..ops import soft_threshold
+from ..oracle import Framed, FramedGradient, Oracle, Path, Quantile
+from .table_evidence import Evidence, Trail
+from .table_schedule import Phase, Schedule, grid
+
+MOMENTUM = 0.9
+
+
+class Descent:
+    """The state of a path, which lives on between phases; everything in it was released."""
+
+    def __init__(self, oracle: Oracle, schedule: Schedule, frame: Frame, start: float, path: Path | None) -> None:
+        self.oracle, self.schedule, self.frame, self.start, self.path = oracle, schedule, frame, start, path
+        self.w, self.dual = np.zeros(frame.size), np.zeros(frame.size)
+        self.clip: float | None = None
+        self.variance = 0.0  # of the noise in `dual`
+        self.walked = 0.0
+        self.gradients: list[
+            tuple[Vector, float]
+        ] = []  # of each phase, as if at the start, with the variance of their noise
+        self.columns = frame.size - frame.free
+        self.trail = Trail(self.columns, 0.65 * oracle.facts.curvature / max(self.columns, 1))
+        self.soft = schedule.soft if frame.matrix is None and self.columns == schedule.n_features else 0.0
+        ones = np.ones(self.columns) if frame.matrix is None else (frame.matrix**2).sum(axis=0)
+        ridge = oracle.facts.penalty.l2 / frame.length**2
+        self.ridge = np.r_[ridge * ones, np.zeros(frame.free)]
+
+    def model(self) -> Framed:
+        """Where the path stands."""
+        return Framed(self.frame, self.w, self.start)
+
+    def features(self) -> Vector:
+        """Coefficients of the features of the frame's support."""
+        return self.frame.features(self.w)
+
+    def intercept(self) -> float:
+        """The constant of the margin, for features measured from the frame's centre."""
+        return self.start + self.frame.constant * float(self.w[self.columns :].sum())
+
+    def ask_clip(self, ask: str) -> float:
+        """A multiple of a middle quantile of the sizes of gradients."""
+        middle, bound = self.schedule.middle, self.oracle.facts.target_bound
+        points = grid(bound / 2000, 2.2 * bound, 60, self.schedule.thin)
+        question = Quantile("gradients", self.model(), middle.clip_quantile, points)
+        found = float(points[int(self.oracle.answer(question, ask)[0])])
+        return self.schedule.clip_factor(self.columns) * found
+
+    def noise(self, clip: float) -> float:
+        """Noise on margins in clips: clips that fall are evidence of a signal, which is worth a longer path."""
+        rule = self.schedule.rule
+        if self.schedule.classes:
+            return rule.class_noise
+        if self.soft:
+            return rule.soft_noise
+        fall = 0.0 if self.clip is None else 1 - clip / self.clip
+        low, high = rule.noise_range
+        low = max(low, rule.race_noise) if self.schedule.race else low
+        return min(high, max(low, rule.noise + rule.noise_slope * fall))
+
+    def run(self, phase: Phase) -> Descent:
+        """Spend what a phase has."""
+        schedule, rule, facts = self.schedule, self.schedule.rule, self.oracle.facts
+        clip = rule.class_clip if schedule.classes else self.ask_clip(phase.clip)
+        tau = min(self.noise(clip) * phase.length, phase.limit)
+        self.clip = clip
+        averaged = math.sqrt(max(0.05, 1 - rule.burn * self.columns / (0.65 * facts.curvature * tau)))
+        first = phase.steps * (1 - averaged)
+        v, mean, mass = np.zeros_like(self.w), np.zeros_like(self.w), 0.0
+        dual = self.dual if self.soft else self.w
+        for turn, weight in enumerate(phase.weights):
+            question = FramedGradient(self.model(), clip)
+            answer = np.asarray(self.oracle.answer(question, phase.gradient))
+            v = MOMENTUM * v + (1 - MOMENTUM) * answer
+            noise = self.oracle.deviation(question, phase.gradient, turn)
+            step = tau * weight
+            self.trail.add(self.w[: self.columns], answer[: self.columns], noise, step)
+            dual = dual - step * v
+            self.walked += step
+            self.variance += (step * noise) ** 2
+            if self.soft:
+                by = np.full(dual.size, self.soft * math.sqrt(self.variance))
+                by[self.columns :] = 0.0
+                self.w = soft_threshold(dual, by) / (1 + self.walked * self.ridge)
+            else:
+                self.w = dual = dual / (1 + step * self.ridge)
+            if turn >= first:
+                mean, mass = mean + weight * self.w, mass + weight
+            if self.path is not None:
+                self.path.add(self.full(), self.oracle)
+        self.w, self.dual = mean / mass, dual
+        self.sampling = (clip / schedule.clip_factor(self.columns)) ** 2 / (max(self.columns, 1) * facts.n_rows)
+        return self
+
+    def evidence(self, most: int) -> Evidence:
+        """What all gradients so far say about few coefficients, at most `most`, or many."""
+        gradient, variance = self.trail.start()
+        return Evidence.of(gradient, math.sqrt(variance + self.sampling), most)
+
+    def full(self, part: float = 1.0) -> Vector:
+        """Coefficients of all coordinates of the facts, the score drawn back to a part of itself."""
+        facts = self.oracle.facts
+        out = np.zeros(facts.dimension)
+        out[self.frame.support] = part * self.features()
+        if facts.free:
+            constant = self.start + part * (self.intercept() - self.start)
+            out[-1] = (constant - float(self.frame.centre @ out[self.frame.support])) / facts.intercept
+        return out

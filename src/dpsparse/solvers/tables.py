@@ -1,0 +1,247 @@
+r"""Ordinary tables: private means, noise-aware whitening, then a noisy path in phases whose clips and lengths are asked for.
+
+.. math:: z = \bigl((x - \tilde\mu)\tilde M/\tilde R,\; .3\bigr), \qquad w \leftarrow w - e_t v_t, \qquad
+          v_t = .9 v_{t-1} + .1\,\tfrac1n\Bigl(\textstyle\sum_i \mathrm{clip}_{\tilde C}(\phi'_i z_i) + \text{noise}\Bigr)
+
+Whatever has a tilde is a noisy answer: means of columns, a root of their Gram matrix that is the identity where the matrix is noise, a
+typical length of rows, and before every phase a typical size of gradients. Declared bounds may be far too wide: they set the range of
+grids, and not the noise. Where noise may dominate, the slope of the target on the score is asked at the end, and the score is drawn
+back to the constant by it; where even a typical length cannot be told, the median is all that is released.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..facts import Facts, Frame, Vector
+from ..oracle import (
+    Centred,
+    ColumnMeans,
+    Framed,
+    FramedGradient,
+    Gram,
+    Indices,
+    Oracle,
+    Path,
+    Quantile,
+    ResidualMean,
+)
+from ..privacy.budget import Budget
+from ..privacy.plan import Noise, Plan
+from .polish_steps import symmetric
+from .select_polish import SelectAndPolish
+from .table_descent import Descent
+from .table_evidence import Evidence
+from .table_rule import TableRule
+from .table_schedule import DENSE, SPARSE, Schedule, grid
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableDescent:
+    """Descent on a table.
+
+    Parameters
+    ----------
+    level : float
+        N: rows times the Gaussian budget, in units of replace-one neighbours; public choices are made for it, never a noise scale.
+    rule : TableRule
+        Constants.
+    sparse : tuple of SelectAndPolish
+        Who takes over, after the first phase and after the second, if few coefficients are enough; empty: nobody.
+    selection_noise, noise : Noise
+        What protects a choice, and a sum.
+    """
+
+    level: float
+    rule: TableRule = TableRule()
+    sparse: tuple[SelectAndPolish, ...] = ()
+    selection_noise: Noise = Noise.GUMBEL
+    noise: Noise = Noise.GAUSSIAN
+
+    def plan(self, facts: Facts, budget: Budget) -> Plan:
+        """Everything that will be asked."""
+        others = [runner.plan(facts, budget) for runner in self._runners]
+        return self._schedule(facts).plan(gaussian=self.noise, gumbel=self.selection_noise, others=others)
+
+    def _schedule(self, facts: Facts) -> Schedule:
+        return Schedule.of(self.rule, facts, self.level, race=bool(self.sparse))
+
+    @property
+    def _runners(self) -> list[SelectAndPolish]:
+        return [replace(runner, noise=self.noise, selection_noise=self.selection_noise) for runner in self.sparse]
+
+    def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
+        """Return the coefficients; everything here is post-processing."""
+        schedule = self._schedule(oracle.facts)
+        start = _start(oracle, schedule)
+        if schedule.constant:
+            return Descent(oracle, schedule, _nothing(oracle.facts), start, path).full()
+        descent = _all_columns(oracle, schedule, start, path)
+        for number, phase in enumerate(schedule.phases[:-1]):
+            descent.run(phase)
+            if self.sparse:
+                runner = self._runners[number]
+                if self._few(descent.evidence(runner.sparsity), schedule, number):
+                    oracle.choose(SPARSE)
+                    return runner.run(oracle, path)
+                oracle.choose(DENSE)
+        if schedule.keep is not None:
+            descent = _few_columns(descent, schedule.keep)
+        descent.run(schedule.phases[-1])
+        part = slope(descent) if schedule.slope else 1.0
+        found = descent.full(part)
+        if path is not None:
+            path.add(found, oracle)
+        return found
+
+    def _few(self, evidence: Evidence, schedule: Schedule, number: int) -> bool:
+        """Whether few coefficients are enough: after the first phase only if that is clear, or many have little hope.
+
+        Where nothing is clear after the second, many columns of which a few may matter are taken to be so, and others not.
+        """
+        several = schedule.n_features >= self.rule.soft_columns
+        if number < len(self.sparse) - 1:
+            return evidence.many < 1 and (evidence.few > 6 or (several and schedule.kappa < 1.5))
+        if evidence.many > max(3.0 if several else 2.0, min(evidence.few / 5, 5.0)):
+            return False
+        return several or evidence.few > 5
+
+
+# ------------------------------------------------------------------------------------------------ start
+
+
+def _nothing(facts: Facts) -> Frame:
+    """A frame on no feature."""
+    return Frame(support=np.zeros(0, dtype=np.intp), centre=np.zeros(0))
+
+
+def _start(oracle: Oracle, schedule: Schedule) -> float:
+    """The median, or part of the log-odds of the noisy class share; 0 without an intercept."""
+    if not schedule.free:
+        return 0.0
+    empty = Centred(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0), 0.0)
+    if schedule.classes:  # with no margin a slope is 1/2 less the class
+        mean = float(oracle.answer(ResidualMean(empty, 0.5), "start")[0])
+        share = min(0.98, max(0.02, 0.5 - mean))
+        return schedule.rule.class_start * math.log(share / (1 - share))
+    bound = oracle.facts.target_bound
+    points = np.linspace(-bound, bound, 121 if schedule.thin else 401)
+    return float(points[int(oracle.answer(Quantile("targets", empty, 0.5, points), "start")[0])])
+
+
+# ------------------------------------------------------------------------------------------------ frames
+
+
+def _all_columns(oracle: Oracle, schedule: Schedule, start: float, path: Path | None) -> Descent:
+    """A path on all columns, from their means."""
+    facts = oracle.facts
+    everything = np.arange(facts.n_features)
+    centre, longest = np.zeros(facts.n_features), facts.row_bound
+    if facts.means is not None and schedule.free:
+        centre = facts.means
+    elif schedule.means:
+        for turn in range(1, schedule.rule.mean_rounds + 1):
+            frame = Frame(support=everything, centre=centre)
+            reach = longest + float(np.linalg.norm(centre))
+            question = ColumnMeans(
+                everything, _length(oracle, schedule, frame, reach, f"length for means {turn}"), centre
+            )
+            noisy, noise = oracle.answer(question, f"means {turn}"), oracle.deviation(question, f"means {turn}", 0)
+            kept = max(0.0, 1 - facts.n_features * noise**2 / max(float(noisy @ noisy), 1e-300))
+            centre = np.clip(centre + kept * noisy, -facts.half_widths, facts.half_widths)
+    longest += float(np.linalg.norm(centre))
+    return _descent(oracle, schedule, (everything, centre), longest, start, path, ("gram", "length"), schedule.gram)
+
+
+def _few_columns(descent: Descent, keep: int) -> Descent:
+    """A new path on the columns with the largest coefficients in units of their half-widths, from the same means."""
+    oracle, schedule, facts = descent.oracle, descent.schedule, descent.oracle.facts
+    sizes = np.abs(descent.features()) * facts.half_widths
+    best = np.sort(np.argsort(-sizes, kind="stable")[:keep])
+    centre = descent.frame.centre[best]
+    longest = min(facts.row_bound, float(np.linalg.norm(facts.half_widths[best]))) + float(np.linalg.norm(centre))
+    asks = ("last gram", "last length")
+    return _descent(oracle, schedule, (best, centre), longest, descent.start, descent.path, asks, schedule.last_gram)
+
+
+def _descent(
+    oracle: Oracle,
+    schedule: Schedule,
+    columns: tuple[Indices, Vector],
+    longest: float,
+    start: float,
+    path: Path | None,
+    asks: tuple[str, str],
+    gram: float,
+) -> Descent:
+    """A path on some columns and their centre, whitened if a Gram matrix has a share."""
+    support, centre = columns
+    matrix = None
+    if gram:
+        length = _length(oracle, schedule, Frame(support=support, centre=centre), longest, f"length for {asks[0]}")
+        question = Gram(support, centre, length)
+        noisy, noise = oracle.answer(question, asks[0]), oracle.deviation(question, asks[0], 0)
+        matrix, largest = whitening(symmetric(noisy, support.size), noise, length)
+        longest *= largest
+    frame = Frame(support=support, centre=centre, matrix=matrix)
+    length = schedule.rule.guess * longest
+    if not schedule.guesses:
+        length = _length(oracle, schedule, frame, longest, asks[1])
+    constant = schedule.rule.constant * schedule.free
+    frame = Frame(support=support, centre=centre, matrix=matrix, length=length, constant=constant)
+    return Descent(oracle, schedule, frame, start, path)
+
+
+def _length(oracle: Oracle, schedule: Schedule, frame: Frame, longest: float, ask: str) -> float:
+    """A typical length of rows: a multiple of a middle quantile, at most `longest`."""
+    points = grid(longest / 1000, longest, 60, schedule.thin)
+    question = Quantile("rows", Framed(frame, np.zeros(frame.size), 0.0), schedule.middle.length_quantile, points)
+    found = float(points[int(oracle.answer(question, ask)[0])])
+    return min(longest, schedule.middle.length_factor * found)
+
+
+def whitening(gram: Vector, noise: float, norm: float) -> tuple[Vector, float]:
+    r"""A root of the inverse of a noisy Gram matrix, and its largest singular value.
+
+    The matrix is drawn towards a multiple h of the identity as far as its noise asks for (of its squared distance
+    :math:`\|A - hI\|^2`, :math:`\sigma^2d(d+1)/2` is noise), and the edge of the noise that is left is added to its eigenvalues: the identity,
+    up to a rotation, where the matrix is noise. Rows in the frame have their former mean square.
+    """
+    d = gram.shape[0]
+    typical = max(float(np.trace(gram)) / d, 0.02 * norm**2 / d)
+    spread = gram - typical * np.eye(d)
+    kept = 1 - min(1.0, noise**2 * d * (d + 1) / 2 / max(float((spread**2).sum()), 1e-300))
+    values, vectors = np.linalg.eigh(kept * spread)
+    values = np.maximum(values + typical, 0.0) + kept * noise * math.sqrt(2 * d) + 1e-3 * typical
+    scale = np.sqrt(typical / values)
+    return vectors * scale, float(scale.max())
+
+
+# ------------------------------------------------------------------------------------------------ slope
+
+
+def slope(descent: Descent) -> float:
+    """Slope of the target on the score, in two private dimensions: 1 unless it is clearly below, 0 where the score is noise."""
+    oracle, schedule, rule, clip = descent.oracle, descent.schedule, descent.schedule.rule, descent.clip
+    assert clip is not None
+    support, centre = descent.frame.support, descent.frame.centre
+    score = Frame(support=support, centre=centre, matrix=descent.features()[:, None])
+    points = grid(1e-3 * clip, 1e2 * clip, 50, schedule.thin)
+    question = Quantile("rows", Framed(score, np.zeros(1), 0.0), 0.7, points)
+    unit = 1.2 * float(points[int(oracle.answer(question, "spread")[0])])
+    plane = replace(score, length=unit, constant=0.7 * schedule.free)
+    theta = np.r_[unit, [(descent.intercept() - descent.start) / 0.7] * plane.free]
+    mean = 0.0
+    for turn in range(rule.slope_steps):
+        answer = oracle.answer(FramedGradient(Framed(plane, theta, descent.start), clip), "slope")
+        theta = theta - 0.5 * np.asarray(answer)
+        mean += float(theta[0]) / (rule.slope_steps - rule.slope_skipped) * (turn >= rule.slope_skipped)
+    level = schedule.level * math.sqrt(schedule.slope)
+    noise = 1.2 * 2 * clip / level / 0.45 / unit
+    found = mean / unit
+    if found >= 1 - 2 * noise:
+        return 1.0
+    return max(0.0, found) * max(0.0, 1 - (noise / max(abs(found), 1e-12)) ** 2)

@@ -1,0 +1,45 @@
+"""What rounding may hide in a composed loss: constants as derived, against 60 digits."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from dpsparse.accounting import pld
+from dpsparse.privacy import Adjacency
+
+
+def test_the_allowance_for_rounding_is_the_one_that_was_derived():
+    """Half of either constant would be less than the operations need."""
+    assert math.sqrt(5) + 2 <= pld.LEVEL
+    assert pld.PROBABILITY >= 2 * 5 + 6
+    assert pld.transform_errors(2**17) == 17 * pld.LEVEL * 2.0**-53
+    assert pld.probability_errors(9.0) == 82 * pld.PROBABILITY * 2.0**-53
+    steps = [(0.1, 2.0, 1000)]
+    (loss,) = pld.composed_losses(steps, Adjacency.REPLACE_ONE, 1e-9)
+    least = 1000 * (
+        pld.transform_errors(2**15) + pld.probability_errors(0.0)
+    )  # each of the answers, at the coefficient of modulus 1
+    assert loss.plain.log_error > math.log(least)
+    reach = -ndtri(pld.TAIL * 1e-9 / 1000)
+    moment = loss.tilted.log_error - math.log(1000 * (pld.transform_errors(2**15) + pld.probability_errors(reach)))
+    assert 0 < moment < 10 + loss.tilt * loss.epsilon(1e-9) - math.log(1e-9)
+
+
+def test_transforms_and_normal_probabilities_are_right_to_what_is_allowed():
+    """Against 60 digits: a transform of 1024 points, and tails up to 37 standard deviations."""
+    rng = np.random.default_rng(2)
+    mass = rng.exponential(size=1024) ** 4
+    mass /= mass.sum()
+    found = np.fft.rfft(mass)
+    with mpmath.workdps(60):
+        for k in (1, 37, 200, 511):
+            turn = mpmath.expjpi(mpmath.mpf(-2 * k) / 1024)
+            exact = mpmath.polyval([mpmath.mpf(float(v)) for v in mass], turn, asc=True)
+            assert abs(mpmath.mpc(complex(found[k])) - exact) < pld.transform_errors(1024)
+        for x in rng.uniform(0.0, 37.0, 200):
+            part = mpmath.mpf(float(ndtr(-x))) / mpmath.ncdf(-mpmath.mpf(float(x))) - 1
+            assert abs(part) < 2 * (1 + x * x) * 2.0**-53
