@@ -78,6 +78,15 @@ MUTANTS = (
     ),
     *changed(
         "accounting/views.py",
+        ROUNDING,
+        (
+            "a tilted window speaks of what is outside of it",
+            "if self.tilt > 0 and epsilon < self.step * self.low:",
+            "if False:",
+        ),
+    ),
+    *changed(
+        "accounting/views.py",
         RARE,
         (
             "large losses are left out",

@@ -184,11 +184,6 @@ MUTANTS = (
             "return math.exp(min(0.0, self.log_error - self.tilt * epsilon))",
             "return 0.0",
         ),
-        (
-            "a tilted window speaks of what is outside of it",
-            "if self.tilt > 0 and epsilon < self.step * self.low:",
-            "if False:",
-        ),
     ),
     *changed(
         "accounting/pricing.py",

@@ -81,8 +81,10 @@ TILTS = 2.0 ** np.arange(-14.0, 16.0, 0.5)
 #: The same for compositions of small losses.
 SHARP_TILTS = 2.0 ** np.arange(0.0, 24.0, 0.5)
 #: Large losses are taken apart where the window of a composition is so many times its standard deviation (it is about 16 without them), where fewer
-#: of them than this are expected, and up to a grid for the others that is so many times finer. All three are about sharpness alone.
+#: of them than this are expected, and up to a grid for the others that is so many times finer. All of these are about sharpness alone.
 WIDE, RARE, FINEST = 100.0, 0.05, 64
+#: Answers from which on it may matter that each is shared between two points of a coarse grid.
+MANY = 1000
 
 
 def grid_points(total: float) -> int:
@@ -205,7 +207,7 @@ class Composition:
 
     def part(self, whole: View) -> Parted | None:
         """The composition with its large losses apart, where these are rare and make its window many times wider than the rest needs."""
-        if any(isinstance(count, RandomTimes) for _, count in self.groups) or whole is NOTHING:
+        if self.total < MANY or any(isinstance(count, RandomTimes) for _, count in self.groups) or whole is NOTHING:
             return None
         points, width = whole.mass.size, whole.step * whole.mass.size
         if whole.deviation > width / WIDE:
