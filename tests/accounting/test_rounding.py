@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri
 
 from dpsparse.accounting import pld
 from dpsparse.privacy import Adjacency
+from dpsparse.privacy.curves import gaussian_delta
 
 
 def test_the_allowance_for_rounding_is_the_one_that_was_derived():
@@ -43,3 +44,16 @@ def test_transforms_and_normal_probabilities_are_right_to_what_is_allowed():
         for x in rng.uniform(0.0, 37.0, 200):
             part = mpmath.mpf(float(ndtr(-x))) / mpmath.ncdf(-mpmath.mpf(float(x))) - 1
             assert abs(part) < 2 * (1 + x * x) * 2.0**-53
+
+
+def test_a_tilted_window_says_nothing_of_what_lies_below_it():
+    """A delta of 1e-200 is looked at through a window that begins above 0: below it most losses are missing."""
+    mu, count = 0.5, 1000
+    (loss, _) = pld.composed_losses([(1.0, math.sqrt(count) / mu, count)], Adjacency.ADD_REMOVE, 1e-200)
+    view = loss.tilted
+    begin = view.step * view.low
+    assert begin > 1.0
+    assert view.delta(0.9 * begin) == math.inf
+    assert view.delta(0.0) == math.inf
+    assert gaussian_delta(1.01 * begin, mu) <= view.delta(1.01 * begin) < 1.0
+    assert loss.delta(0.5) >= gaussian_delta(0.5, mu)

@@ -3,6 +3,7 @@
 from .mutant import changed
 
 OBJECTIVES = "accounting/test_objective_operator.py"
+RARE = "accounting/test_rare_losses.py"
 ROUNDING = "accounting/test_rounding.py"
 NEAR = "tuning/test_calibration.py"
 
@@ -74,6 +75,38 @@ MUTANTS = (
         ("half of the roundings of probabilities", "PROBABILITY = 16.0", "PROBABILITY = 8.0"),
         ("far tails are as right as near ones", "(1 + reach * reach)", "(1 + 0 * reach)"),
         ("the law of an answer is exact", "one = transform_errors(points) + rough", "one = transform_errors(points)"),
+    ),
+    *changed(
+        "accounting/views.py",
+        ROUNDING,
+        (
+            "a tilted window speaks of what is outside of it",
+            "if self.tilt > 0 and epsilon < self.step * self.low:",
+            "if False:",
+        ),
+    ),
+    *changed(
+        "accounting/views.py",
+        RARE,
+        (
+            "large losses are left out",
+            "return self.fine.delta(epsilon) + self.rest.delta(epsilon)",
+            "return self.fine.delta(epsilon)",
+        ),
+        (
+            "small losses are left out",
+            "return self.fine.delta(epsilon) + self.rest.delta(epsilon)",
+            "return self.rest.delta(epsilon)",
+        ),
+    ),
+    *changed(
+        "accounting/pld.py",
+        RARE,
+        (
+            "large losses are smaller",
+            "most * finer, start, tilt, points), self._large(whole, most))",
+            "most * finer, start, tilt, points), self._large(whole, 4 * most))",
+        ),
     ),
     *changed(
         "accounting/costs/fixed.py",
