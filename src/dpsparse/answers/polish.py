@@ -91,8 +91,8 @@ def residuals(question: ResidualMean, shard: Shard, loss: Loss) -> Iterator[Vect
 def means_reach(question: ColumnMeans, lattice: Lattice) -> Reach:
     """Bounds of the columns; at least one unit of the rows, since columns far narrower than others have no whole units at all."""
     bounds = lattice.coordinate_bounds[each_once(question.support, lattice.facts.n_features, "features")]
-    norm = min(lattice.norm_bound, float(np.linalg.norm(bounds)) * (1 + 1e-12))
-    return Reach(max(norm, lattice.unit), bounds)
+    bounds = np.maximum(bounds, lattice.unit)
+    return Reach(min(lattice.norm_bound, float(np.linalg.norm(bounds)) * (1 + 1e-12)), bounds)
 
 
 def entries(question: ColumnMeans, shard: Shard, loss: Loss) -> Iterator[Vector]:
