@@ -197,13 +197,13 @@ def test_fresh_neighbours_move_no_answer_beyond_what_its_noise_was_made_for():
 
 
 @pytest.mark.slow
-def test_two_thousand_fresh_neighbours_move_no_answer_beyond_what_its_noise_was_made_for(capsys):
-    pairs, questions, by_recipe = largest(range(1000, 1250), 8)
-    with capsys.disabled():
-        print(f"\n{pairs} pairs; largest movement by question {questions}; by recipe {by_recipe}")
-    assert pairs == 2000
-    assert len(by_recipe) >= 13
-    assert len(questions) >= 15
+@pytest.mark.parametrize("block", range(10))
+def test_two_thousand_fresh_neighbours_move_no_answer_beyond_what_its_noise_was_made_for(block):
+    pairs, questions, by_recipe = largest(range(1000 + 25 * block, 1025 + 25 * block), 8)
+    print(f"{pairs} pairs; largest movement by question {questions}; by recipe {by_recipe}")
+    assert pairs == 200
+    assert len(by_recipe) >= 6
+    assert len(questions) >= 5
     assert max(questions.values()) <= 1 + 1e-9, questions
 
 
