@@ -103,7 +103,7 @@ def _scatter(block: Block, lattice: Lattice, factor: Vector, support: Indices | 
             head = head - np.multiply.outer(shift, summed).astype(kind)
         last = np.multiply.outer(np.full(lattice.facts.free, lattice.height), summed).astype(kind)
         return np.asarray(np.concatenate([head, last]))
-    total = np.multiply.outer(np.full(support.size, lattice.height), summed).astype(kind)
+    total: Sums = np.multiply.outer(np.full(support.size, lattice.height), summed).astype(kind)
     features = support < d
     picked = support[features]
     head = np.asarray(columns(block, picked).T @ factor).astype(kind)
