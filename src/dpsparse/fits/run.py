@@ -20,7 +20,7 @@ from .oracle import Opened, Rows, Watcher, open_oracle
 from .prepare import Prepared, refuse_unguarded
 from .progress import ProgressBar, turns_of
 from .seed import warn_if_seeded
-from .statement import SIMULATED, charged_to, complete, draft_fit
+from .statement import SIMULATED, charged_to, complete, draft_fit, with_size
 
 
 class OpenOracle(Protocol):
@@ -173,7 +173,9 @@ def run(
         joint = w.ndim > 1
         models.extend(coefficients_of(one, opened.shift, opened.height) for one in np.atleast_2d(w.T))
         paths.extend([] if path is None else [path])
-    return Fitted(tuple(models), complete(draft, answers, payment), tuple(paths), joint)
+    used = int(np.any([coef != 0 for coef, _ in models], axis=0).sum())
+    stated = with_size(complete(draft, answers, payment), prepared, used)
+    return Fitted(tuple(models), stated, tuple(paths), joint)
 
 
 def coefficients_of(w: Vector, shift: Vector, height: float) -> tuple[Vector, float]:

@@ -50,13 +50,13 @@ class DualAveraging(PrivateRecipe):
     ----------
     steps : int or None
         Steps T of each run. None: 100; more, up to 400, for paths that are so long that 100 steps could be unstable,
-        :math:`T = \tau\beta_0/19` for a curvature :math:`\beta_0` of the loss. For many classes 60 (sparse rows: 40) and
-        :math:`\tau\beta_0/76` (:math:`\tau\beta_0/114`). Steps cost time and no privacy.
+        :math:`T = \tau\beta_0/19` for a curvature :math:`\beta_0` of the loss. For many classes 60 (sparse rows: 25) and
+        :math:`\tau\beta_0/76` (:math:`\tau\beta_0/152`). Steps cost time and no privacy.
     clip : float or None
         l2 clip C of one row's gradient in weighted columns. None: for classes 0.42, and 0.35 where a refit follows (0.5
         without weights and in the refit), for many classes 0.6 (0.9 in the refit); for regression a third of `target_bound`.
-    momentum : float
-        :math:`\beta`.
+    momentum : float or None
+        :math:`\beta`. None: 0.9; 0.8 for many classes of sparse rows, whose steps are few.
     margin_noise : float or None
         :math:`\nu`: the path's length is :math:`\tau = \nu n\sqrt{2\rho}/(\kappa C)` (times C for squared loss, whose margins
         are measured in it). None: 1.1 for two classes, 1.2 for many (1 for sparse rows), 0.9 for regression, 0.8 where a refit
@@ -92,7 +92,7 @@ class DualAveraging(PrivateRecipe):
 
     steps: int | None = None
     clip: float | None = None
-    momentum: float = 0.9
+    momentum: float | None = None
     margin_noise: float | None = None
     threshold: float | None = None
     weights: str = "private"
@@ -144,7 +144,7 @@ class DualAveraging(PrivateRecipe):
                 clip,
                 noise,
                 steps=self.steps,
-                momentum=self.momentum,
+                momentum=rule.momentum if self.momentum is None else self.momentum,
                 least_steps=rule.least_steps,
                 spread=rule.spread,
             )
@@ -176,6 +176,7 @@ class Constants:
     means: float = 0.06
     power: float = 0.5
     followed: bool = False
+    momentum: float = 0.9
     least_steps: int = 100
     spread: float = 1.0
 
@@ -187,7 +188,7 @@ class Constants:
                 first_clip=0.6, short_clip=0.6, plain_clip=0.6, refit_clip=0.9, means=0.04, least_steps=60, spread=4.0
             )
             if facts.sparse:
-                return replace(many, margin_noise=1.0, power=0.25, least_steps=40, spread=6.0)
+                return replace(many, margin_noise=1.0, power=0.25, momentum=0.8, least_steps=25, spread=8.0)
             return replace(many, margin_noise=1.2, threshold=0.0)
         found = cls() if facts.target.classes else cls(margin_noise=0.9, fill=1.0)
         return replace(found, means=0.05, power=0.45, followed=True) if facts.sparse else found
