@@ -154,3 +154,32 @@ def test_sums_are_kept_in_units_of_the_columns_as_weights_change():
     assert not np.allclose(weights[0], weights[-1])
     expected = -sum(s * a * g for s, a, g in zip(loop.loop.sizes, weights, gradients, strict=True))
     np.testing.assert_allclose(found, expected)
+
+
+def test_an_intercept_that_is_not_found_yet_is_no_evidence():
+    """The gradient of every column is its mean times the mean slope, which grows with frequency and says nothing."""
+    told, rng = columns(), np.random.default_rng(3)
+    signal = 0.02 * rng.standard_normal(MEANS.size)  # alike in all columns: a flat law
+    noise = np.full(MEANS.size, 1e-4)
+    unaware, aware, away = (Evidence(told, facts_of(MEANS.size)) for _ in range(3))
+    unaware.add(1.0, signal + 0.4 * MEANS, noise)
+    aware.add(1.0, signal + 0.4 * MEANS, noise, 0.4)
+    away.add(1.0, signal, noise, 0.4)
+    assert power_in(unaware.weights()) < 0.3
+    assert power_in(aware.weights()) > 0.45
+    assert power_in(away.weights()) > 0.45, "columns that are as often negative as positive have mean zero"
+
+
+@pytest.mark.parametrize(("slope", "longer"), [(0.1, 1.0), (0.45, 1.35)])
+def test_the_path_is_longer_where_a_class_is_rare(slope, longer):
+    facts = Facts(n_rows=10**9, n_features=MEANS.size, intercept=0.5, target=Target(kind="classes"))
+    loop = DualAveraging(
+        loop=Averaging(steps=6, length=4.0, clip=1.0, share=1.0, momentum=0.0),
+        column_weight=1.0,
+        intercept_weight=1.0,
+        weighting=replace(RULE, balance_share=0.005),
+    )
+    energies = np.where((np.arange(BUCKETS) > 0) & (np.arange(BUCKETS) < 7), 0.1, 0.0)
+    script = {"balance": [[slope]], "means": [MEANS], "energies": [energies], "gradient": [np.ones(MEANS.size + 1)] * 6}
+    found = loop.run(ScriptedOracle.of(loop, facts, script, noise=1e-9))
+    assert found[-1] == pytest.approx(-4.0 * longer)

@@ -36,7 +36,8 @@ class DualAveraging(PrivateRecipe):
     model in x. Dense rows have P = 1/2 and one noisy mean length. For sparse rows P starts at 0.45 and follows the answers that the path was
     given (`dpsparse.solvers.column_weights`): where signal grows with frequency, frequent columns are held back less. That takes the energies of
     at most 16 buckets of columns in place of the mean length, and no other question. Where a noisy count finds the rarer of two
-    classes below 15 %, weights start at three times the mean: columns that are frequent in a rare class are what finds it. (2) The loop: steps
+    classes below 15 %, weights start at three times the mean, since columns that are frequent in a rare class are what finds it, and the path of
+    sparse rows is longer by 1.35. (2) The loop: steps
     fall linearly, every turn's budget is proportional to its step, so the noise in Z depends on the length of the path and not on the number of
     steps; the length is such that this noise moves the margin of a row of length 1 by `margin_noise`. (3) With
     `sparsity` below a quarter of the features the largest entries of Z, over their noise, are the support, and a fifth of the budget runs the

@@ -50,6 +50,9 @@ class Weighting:
     rare, held : float
         If that share is below `rare`, the floor is multiplied by `held`: what tells a rare class apart are often
         columns that are frequent within it, and they keep their weight.
+    longer : float
+        Where the power is followed, the path is longer by this factor for a rare class: its slopes bend less than the bound by which
+        lengths are chosen.
     """
 
     floor: float
@@ -65,6 +68,7 @@ class Weighting:
     balance_share: float = 0.0
     rare: float = 0.15
     held: float = 3.0
+    longer: float = 1.35
 
     def asks(self, noise: Noise) -> tuple[Ask, ...]:
         """The questions that weights take, in their order."""
@@ -85,9 +89,9 @@ class Columns:
     ----------
     rule : Weighting
     means : array
-        At least the floor from which weights start.
+        Noisy mean absolute entries.
     floor : float
-        That floor.
+        From which on weights fall.
     buckets : array of int
     counts : array
         Columns in each bucket.
@@ -97,6 +101,8 @@ class Columns:
         Mean squared length of rows in each bucket.
     error : float
         Standard deviation of the noise in the energies.
+    rare : bool
+        Whether one of two classes is rare.
     """
 
     rule: Weighting
@@ -107,10 +113,11 @@ class Columns:
     centres: Vector
     energies: Vector
     error: float
+    rare: bool = False
 
     def weights(self, power: float, lowest: float = 1.0) -> Vector:
         """Weights of the features that make rows about as long as 1; those below the floor of means are multiplied by `lowest`."""
-        raw = (self.floor / self.means) ** power
+        raw = (self.floor / np.maximum(self.means, self.floor)) ** power
         raw[self.buckets == 0] *= lowest
         size = self.counts.size
         squares = np.bincount(self.buckets, raw**2, size) / np.maximum(self.counts, 1)
@@ -120,7 +127,8 @@ class Columns:
 
 def told_columns(oracle: Oracle, rule: Weighting) -> Columns:
     """Ask for means and for the energies of buckets of columns that are alike frequent."""
-    floor, means = _floor(oracle, rule), oracle.absolute_means(ask="means")
+    rare, means = _rare(oracle, rule), oracle.absolute_means(ask="means")
+    floor = rule.floor * (rule.held if rare else 1.0)
     doublings = np.floor(np.log2(np.maximum(means, rule.floor) / rule.floor)) + 1
     buckets = np.where(means > rule.floor, np.minimum(doublings, BUCKETS - 1), 0).astype(np.intp)
     counts = np.bincount(buckets, minlength=BUCKETS).astype(float)
@@ -129,32 +137,31 @@ def told_columns(oracle: Oracle, rule: Weighting) -> Columns:
     question = BucketEnergies(buckets, BUCKETS)
     told = np.asarray(oracle.answer(question, "energies"))
     error = oracle.deviation(question, "energies", 0)
-    return Columns(
-        rule, np.maximum(means, floor), floor, buckets, counts, centres, np.maximum(told, max(error, 0.0)), error
-    )
+    energies = np.maximum(told, max(error, 0.0))
+    return Columns(rule, means, floor, buckets, counts, centres, energies, error, rare)
 
 
 def sized_weights(oracle: Oracle, rule: Weighting) -> Vector:
     """Weights of the features by a fixed power, that make rows about as long as 1 by their noisy mean length."""
     facts = oracle.facts
-    floor = _floor(oracle, rule)
+    floor = rule.floor * (rule.held if _rare(oracle, rule) else 1.0)
     weights = (floor / np.maximum(oracle.absolute_means(ask="means"), floor)) ** rule.power
     shown = np.r_[weights, np.zeros(facts.free)]
     size = oracle.row_size(shown, top=rule.row_norm, ask="size")
     return np.asarray(weights / (rule.fill * min(max(size, rule.least * rule.row_norm), rule.row_norm)))
 
 
-def _floor(oracle: Oracle, rule: Weighting) -> float:
-    """Where weights start to fall: higher where one of two classes is rare."""
+def _rare(oracle: Oracle, rule: Weighting) -> bool:
+    """Whether one of two classes is rare, by a noisy count."""
     facts = oracle.facts
     if not rule.balance_share:
-        return rule.floor
+        return False
     # with no margin a slope is 1/2 less the class, so their mean tells how many are of each
     last = np.array([facts.n_features])
     slope = oracle.weighted_gradient(
         np.zeros(facts.dimension), np.array([1 / facts.intercept]), norm=0.5, support=last, ask="balance"
     )
-    return rule.floor * (rule.held if 0.5 - abs(float(slope[0])) < rule.rare else 1.0)
+    return 0.5 - abs(float(slope[0])) < rule.rare
 
 
 __all__ = ["BUCKETS", "Columns", "Weighting", "sized_weights", "told_columns"]

@@ -31,7 +31,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -145,14 +145,16 @@ class DualAveraging:
         everything = np.arange(facts.dimension)
         weights = np.full(facts.dimension, self.column_weight)
         weights[facts.n_features :] = self.intercept_weight
-        evidence = None
+        evidence, loop = None, self.loop
         start = facts.first()
         if self.weighting is not None and self.weighting.followed:
             evidence = Evidence(told_columns(oracle, self.weighting), facts)
             weights[: facts.n_features] *= evidence.columns.weights(self.weighting.power)
+            if evidence.columns.rare:
+                loop = replace(loop, length=self.weighting.longer * loop.length)
         elif self.weighting is not None:
             weights[: facts.n_features] *= sized_weights(oracle, self.weighting)
-        w, ranks = self._average(oracle, "gradient", self.loop, start, weights, everything, path, evidence)
+        w, ranks = self._average(oracle, "gradient", loop, start, weights, everything, path, evidence)
         if self.sparsity is None or self.sparsity >= facts.n_features:
             return w
         if self.refit is None:
@@ -199,7 +201,8 @@ class DualAveraging:
                 g -= (g @ np.full(classes, 1 / classes))[:, None]
             if evidence is not None:
                 head = slice(0, facts.n_features)
-                evidence.add(step, g[head], deviation / weights[head])
+                slope = float(g[-1]) / facts.intercept if facts.free and classes == 1 else 0.0
+                evidence.add(step, g[head], deviation / weights[head], slope)
             v *= loop.momentum
             v += (1 - loop.momentum) * g
             U -= _column(step * weights**2, U) * v

@@ -63,11 +63,16 @@ class Evidence:
         self._sampling = LEFT * spread / facts.n_rows
         self._sum = np.zeros((facts.n_features, self.classes))
         self._weight = 0.0
+        self._slope = 0.0
         self._noise = np.zeros(facts.n_features)
 
-    def add(self, step: float, gradient: Vector, deviations: Vector) -> None:
-        """One answer on the features, in units of the columns as they are; `deviations` of its noise in each column."""
+    def add(self, step: float, gradient: Vector, deviations: Vector, slope: float = 0.0) -> None:
+        """One answer on the features, in units of the columns as they are.
+
+        `deviations` are those of its noise in each column, `slope` is the mean slope of rows, where there is an intercept to tell it.
+        """
         self._sum += step * gradient.reshape(self._sum.shape)
+        self._slope += step * slope
         self._weight += step
         self._noise += (step * deviations) ** 2
 
@@ -97,12 +102,26 @@ class Evidence:
         """
         told, K = self.columns, self.classes
         size = told.counts.size
-        squares = ((self._sum / self._weight) ** 2).sum(axis=1)
+        squares = ((self._sum - self._common()[:, None]) / self._weight) ** 2
         variance = self._noise / self._weight**2 * (1.0 if K == 1 else (K - 1) / K)
-        energy = np.bincount(told.buckets, squares - K * variance, size)
+        energy = np.bincount(told.buckets, squares.sum(axis=1) - K * variance, size)
         error = np.sqrt(2 * K * np.bincount(told.buckets, variance**2, size))
         held = np.maximum(np.maximum(told.energies, 2 * told.error), np.finfo(float).tiny)
         return energy / held, error / held, held
+
+    def _common(self) -> Vector:
+        r"""What an intercept that is not found yet adds to the gradient of every column: its mean times the mean slope.
+
+        It says nothing about a column, and it is large where classes are rare. Columns whose entries are not negative have as mean what was
+        told, others less: the part between none and all is taken that leaves the least of the gradient.
+        """
+        told = self.columns
+        if self.classes > 1 or not self._slope:
+            return np.zeros(told.means.size)
+        means = np.where(told.buckets > 0, told.means, 0.0)
+        precision = 1 / np.maximum(self._noise, np.finfo(float).tiny)
+        part = float(means * precision @ self._sum[:, 0]) / max(float(means**2 @ precision), np.finfo(float).tiny)
+        return means * float(np.clip(part, min(self._slope, 0.0), max(self._slope, 0.0)))
 
 
 def fitted_law(ratios: Vector, errors: Vector, means: Vector, scatter: Vector) -> Law:
