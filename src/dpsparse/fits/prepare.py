@@ -10,7 +10,7 @@ import numpy as np
 from .. import recipes
 from ..accounting import PlanBill, PricedPlan, price
 from ..facts import Facts
-from ..losses import Loss, joint_of, refuse_mixing, target_of
+from ..losses import Loss, foreign, joint_of, refuse_mixing, target_of
 from ..oracle import Solver
 from ..privacy import AssumptionError, Budget, DataError, LedgerError, Noise, Plan
 from ..recipes.base import PrivateRecipe, has_budget, has_none
@@ -120,7 +120,9 @@ def _resolved(request: FitRequest, shape: Shape) -> tuple[recipes.Recipe, str, F
     """
     asked, whole = request.recipe, shape.models
     budget = request.budget_for(shape.n_rows)[0] if asked.private else None
-    joint = joint_of(request.loss, whole)
+    joint = (
+        None if foreign(request.loss) else joint_of(request.loss, whole)
+    )  # only one margin of a foreign loss is tried
     if joint is not None and budget is not None:
         facts = request.facts(shape, joint)
         for one in (budget, per_model(budget, whole)):  # a rule may pick such a recipe for either

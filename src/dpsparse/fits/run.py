@@ -20,7 +20,7 @@ from ..recipes import shipped
 from .clipping import ask_clipped, clipping_notes
 from .oracle import Opened, Rows, Watcher, open_oracle
 from .prepare import Prepared
-from .statement import complete
+from .statement import complete, with_size
 
 
 class OpenOracle(Protocol):
@@ -125,7 +125,9 @@ def run(
         paths.extend([] if path is None else [path.in_units(scale)])
     notes = clipping_notes(clipped, classes=prepared.request.classifies)
     said = replace(draft, notes=(*notes, *draft.notes))
-    return Fitted(tuple(models), complete(said, answers, payment), tuple(paths), joint)
+    used = int(np.any([coef != 0 for coef, _ in models], axis=0).sum())
+    stated = with_size(complete(said, answers, payment), prepared, used)
+    return Fitted(tuple(models), stated, tuple(paths), joint)
 
 
 def _solved(prepared: Prepared, oracle: Oracle, path: Path | None) -> Vector:

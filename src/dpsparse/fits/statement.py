@@ -235,6 +235,18 @@ def complete(draft: Statement, answers: Iterable[Answer], payment: Payment | Non
     return charged_to(replace(draft, asks=records(answers)), payment)
 
 
+def with_size(statement: Statement, prepared: Prepared, used: int) -> Statement:
+    """A statement that says how many features a model uses, where nobody asked for a number. Public: the coefficients show it."""
+    if prepared.request.sparsity is not None or prepared.priced is None:
+        return statement
+    name = prepared.recipe.name
+    note = (
+        f"no sparsity was asked for: {used} of {prepared.facts.n_features} features have a coefficient, those that the rule of "
+        f"{name} kept (dpsparse.recipes.describe({name!r}))"
+    )
+    return replace(statement, notes=(*statement.notes, note))
+
+
 def complete_step(draft: Statement, answers: Iterable[Answer], payment: Payment, n_rows: int) -> Statement:
     """The same for a step, on the number of rows that is public once it was answered."""
     counted = replace(complete(draft, answers, payment), n_rows=n_rows, caveats=_strong(draft))

@@ -15,12 +15,12 @@ INTERCEPT = 0.01
 STABLE = 19.0
 
 
-def check_loop(steps: int | None, clip: float | None, momentum: float, margin_noise: float | None) -> None:
+def check_loop(steps: int | None, clip: float | None, momentum: float | None, margin_noise: float | None) -> None:
     """Refuse constants of the loop that make no sense."""
     whole(steps, "steps")
     positive(clip, "clip")
     positive(margin_noise, "margin_noise")
-    if not 0 <= momentum < 1:
+    if momentum is not None and not 0 <= momentum < 1:
         raise ValueError(f"momentum must lie in [0, 1), got {momentum!r}.")
 
 
