@@ -38,9 +38,7 @@ def test_the_questions_are_those_of_the_rule():
         ("means", "AbsoluteMeans"),
         ("energies", "BucketEnergies"),
     ]
-    fixed = Weighting(
-        floor=0.1, share=0.1, size_share=0.1, row_norm=1.0, least=0.1, fill=1.0, balance_share=0.1
-    )
+    fixed = Weighting(floor=0.1, share=0.1, size_share=0.1, row_norm=1.0, least=0.1, fill=1.0, balance_share=0.1)
     assert [a.name for a in fixed.asks(Noise.GAUSSIAN)] == ["balance", "means", "size"]
 
 

@@ -27,7 +27,14 @@ RULES: dict[str, type[Recipe]] = {}
 ALIASES: dict[str, str] = {"dp_gd_ht": "dp_ight"}
 
 #: What a recipe's class must have: see `Recipe`, `PrivateRecipe` and `Baseline`.
-VALUES: dict[str, type] = {"name": str, "private": bool, "penalties": tuple, "needs": tuple, "zero_is_absence": bool, "joint": bool}
+VALUES: dict[str, type] = {
+    "name": str,
+    "private": bool,
+    "penalties": tuple,
+    "needs": tuple,
+    "zero_is_absence": bool,
+    "joint": bool,
+}
 METHODS = ("resolve", "view", "solver", "assumptions")
 
 Kind = TypeVar("Kind", bound=type)
