@@ -105,6 +105,7 @@ def run(
     models: list[tuple[Vector, float]] = []
     answers: list[Answer] = []
     paths: list[Path] = []
+    chosen: list[str] = []
     joint = False
     for y in targets:
         opened = opener(prepared, X, y, randomness, payment, watcher)
@@ -115,11 +116,12 @@ def run(
                 f"the solver left priced asks unused: {opened.oracle.unused}. A plan must ask for what it prices."
             )
         answers.extend(opened.oracle.receipts)
+        chosen.extend(opened.oracle.choices)
         joint = w.ndim > 1
         scale = prepared.facts.scale
         models.extend(coefficients_of(one, opened.shift, opened.height, scale) for one in np.atleast_2d(w.T))
         paths.extend([] if path is None else [path.in_units(scale)])
-    return Fitted(tuple(models), complete(draft, answers, payment), tuple(paths), joint)
+    return Fitted(tuple(models), complete(draft, answers, payment, chosen), tuple(paths), joint)
 
 
 def _solved(prepared: Prepared, oracle: Oracle, path: Path | None) -> Vector:
