@@ -7,6 +7,7 @@ Besides drawn data sets there are real ones that no published figure of ours is 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,6 +23,8 @@ from benchmarks.settings import Setting, held_out_error, relative_error
 
 #: Data sets drawn for the same public facts.
 REPEATS = {"wide": 2, "few": 1, "text": 1}
+#: Recipes that each family is fitted with.
+RECIPES = {"wide": ("select_polish",), "few": ("tables", "dual_averaging"), "text": ("auto",)}
 
 
 def drawn(family: str, count: int) -> Iterator[dict[str, Any]]:
@@ -29,12 +32,11 @@ def drawn(family: str, count: int) -> Iterator[dict[str, Any]]:
     for i in range(count):
         rng = np.random.default_rng([i, len(family)])
         given = public(family, rng)
-        recipe = "dual_averaging" if family == "few" else "auto"
-        for _ in range(REPEATS[family]):
+        for repeat, recipe in itertools.product(range(REPEATS[family]), RECIPES[family]):
             made = draw(given, rng)
             setting = made.setting
             options = {"epsilon": given.epsilon, "delta": given.delta, "fit_intercept": given.intercept}
-            model = settings.fit(setting, recipe=recipe, random_state=i, **options)
+            model = settings.fit(setting, recipe=recipe, random_state=i + repeat, **options)
             assert setting.test is not None
             floor = attainable(setting) if made.floor is None else made.floor
             yield asdict(given) | {

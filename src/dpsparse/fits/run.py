@@ -106,6 +106,7 @@ def run(
     models: list[tuple[Vector, float]] = []
     answers: list[Answer] = []
     paths: list[Path] = []
+    chosen: list[str] = []
     joint, clipped = False, []
     for y in targets:
         opened = opener(prepared, X, y, randomness, payment, watcher)
@@ -119,6 +120,7 @@ def run(
                 f"the solver left priced asks unused: {opened.oracle.unused}. A plan must ask for what it prices."
             )
         answers.extend(opened.oracle.receipts)
+        chosen.extend(opened.oracle.choices)
         joint = w.ndim > 1
         scale = prepared.facts.scale
         models.extend(coefficients_of(one, opened.shift, opened.height, scale) for one in np.atleast_2d(w.T))
@@ -126,7 +128,7 @@ def run(
     notes = clipping_notes(clipped, classes=prepared.request.classifies)
     said = replace(draft, notes=(*notes, *draft.notes))
     used = int(np.any([coef != 0 for coef, _ in models], axis=0).sum())
-    stated = with_size(complete(said, answers, payment), prepared, used)
+    stated = with_size(complete(said, answers, payment, chosen), prepared, used)
     return Fitted(tuple(models), stated, tuple(paths), joint)
 
 

@@ -230,9 +230,13 @@ def state_best(draft: Statement, ran: Statement | None, loss: Loss, asks: tuple[
     return replace(said, assumptions=_once((*said.assumptions, SECRET)))
 
 
-def complete(draft: Statement, answers: Iterable[Answer], payment: Payment | None = None) -> Statement:
-    """A draft with what was drawn, and the entry of the ledger that paid for it."""
-    return charged_to(replace(draft, asks=records(answers)), payment)
+def complete(
+    draft: Statement, answers: Iterable[Answer], payment: Payment | None = None, chosen: Iterable[str] = ()
+) -> Statement:
+    """A draft with what was drawn, the branches that answers chose, and the entry of the ledger that paid for it."""
+    branches = ", ".join(dict.fromkeys(chosen))
+    notes = (*draft.notes, *([f"chosen by answers: {branches}"] if branches else []))
+    return charged_to(replace(draft, asks=records(answers), notes=notes), payment)
 
 
 def with_size(statement: Statement, prepared: Prepared, used: int) -> Statement:

@@ -64,11 +64,14 @@ class Oracle(ABC):
         What was priced, with its public choices.
     passes : float
         How many times the data has been read so far, in whole passes.
+    choices : tuple of str
+        Branches of the plan that were chosen so far: public, since they were chosen by answers.
     """
 
     facts: Facts
     plan: Plan
     passes: float
+    choices: tuple[str, ...] = ()
 
     @abstractmethod
     def answer(self, question: Question, ask: str) -> Told:

@@ -110,6 +110,7 @@ class CentralOracle(ChargedOracle):
         self.till.choose(branch)
         self.priced = self.priced.branch(branch)
         self.plan = self.priced.plan
+        self.choices = (*self.choices, branch)
         self._told = None
 
     def deviation(self, question: Question, ask: str, turn: int) -> float:

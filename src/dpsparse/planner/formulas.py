@@ -1,4 +1,4 @@
-r"""Formulas for the expected error of select + polish and of dual averaging, calibrated by simulation.
+r"""Formulas for the expected error of select + polish, of dual averaging and of tables, calibrated by simulation.
 
 Every formula is a sum of powers of few dimensionless numbers, made into a part between 0 and 1 by :math:`O/(1+O)`. With
 :math:`\rho, \mu` the budget as zCDP and as GDP (doubled for add-remove neighbours, where noise is half), g the signal,
@@ -7,7 +7,7 @@ Every formula is a sum of powers of few dimensionless numbers, made into a part 
 * select + polish, :math:`\|w-w^*\|^2/\|w^*\|^2`: selections miss :math:`(a\,s^{0.8}\ln d/(n\sqrt\rho))^p`, and sampling with the noise
   of the steps leaves :math:`b\,\nu s/n\,(1 + c\,s/(n\rho))`. For classes the first is over :math:`h\sqrt S`, and :math:`\nu` is
   :math:`1/(hS)`. Where zero is an end of the bounds, columns may be rare, and a is larger.
-* dual averaging, excess error: :math:`(a\,d/(n\mu))^p\,\nu^c + b\,\nu d/n`; for documents :math:`d^{1/3}` takes the place of d, since words
+* dual averaging and tables, excess error: :math:`(a\,d/(n\mu))^p\,\nu^c + b\,\nu d/n`; for documents :math:`d^{1/3}` takes the place of d, since words
   are far from equally frequent.
 
 Odds are multiplied by :math:`(0.5/\pi)^r` for a rarer class of part :math:`\pi`. The other of the two errors follows by a power
@@ -39,7 +39,7 @@ class Case:
 
     Parameters
     ----------
-    algorithm : {"select_polish", "dual_averaging"}
+    algorithm : {"select_polish", "dual_averaging", "tables"}
     classes, documents, counts, free : bool
         Whether classes are predicted, rows look like documents, zero is an end of the bounds (counts, indicators), there is
         an intercept.
@@ -68,7 +68,7 @@ class Case:
         if self.algorithm == "select_polish":
             return f"select_polish {'classes' if self.classes else 'regression'}"
         what = "documents" if self.documents else "classes" if self.classes else "regression"
-        return f"dual_averaging {what}"
+        return f"{self.algorithm} {what}"
 
 
 @cache
@@ -99,7 +99,7 @@ def both_odds(case: Case, signal: float, k: dict[str, float]) -> tuple[float, fl
     """Odds of the excess error, and of the squared relative error of the coefficients."""
     odds = main_odds(case, signal, k)
     other = math.exp(k["e"]) * odds ** k["f"]
-    return (odds, other) if case.algorithm == "dual_averaging" else (other, odds)
+    return (other, odds) if case.algorithm == "select_polish" else (odds, other)
 
 
 def intercept_noise(case: Case) -> float:
@@ -117,8 +117,11 @@ def beyond_hope(case: Case) -> float:
     r"""How sure it is that nothing is found: 1 where noise is as large as the target, falling to 0 where it is half as large.
 
     For select + polish from :math:`n\sqrt\rho = 15` to 30: below 20 every fit of the calibration was worse than a constant. For
-    documents from :math:`n\mu = 20` to 40: at 20 error rates were those of tossing a coin.
+    documents from :math:`n\mu = 20` to 40: at 20 error rates were those of tossing a coin. For tables from :math:`n\mu = 45` to 90, and for
+    classes from 10 to 20: below, the constant is all that is released.
     """
+    if case.algorithm == "tables":
+        return min(1.0, max(0.0, 2 - case.n_rows * case.mu / (10 if case.classes else 45)))
     if case.algorithm == "select_polish":
         return min(1.0, max(0.0, 2 - case.n_rows * math.sqrt(case.rho) / 15))
     return min(1.0, max(0.0, 2 - case.n_rows * case.mu / 20)) if case.documents else 0.0

@@ -11,8 +11,9 @@ from scipy.stats import chi2
 
 from ..facts import Facts
 from ..privacy.budget import Budget
-from ..recipes import DualAveraging, SelectPolish
+from ..recipes import DualAveraging, SelectPolish, Tables
 from ..recipes.base import Recipe
+from ..solvers.table_rule import TableRule
 from .assumed import Assumed, coefficients, counts, documents
 from .formulas import Case, beyond_hope, both_odds, constants, intercept_noise, part
 
@@ -117,14 +118,15 @@ class Outlook:
             # one model of K classes errs about as K models would that share its budget: its noise is in K margins
             budget = Budget.zcdp(budget.as_rho() / self.models, budget.relation)
             recipe = recipe if recipe.joint else self.recipe.resolve(facts, budget)[0]
-        if not isinstance(recipe, SelectPolish | DualAveraging) or not facts.target.direct:
+        if not isinstance(recipe, SelectPolish | DualAveraging | Tables) or not facts.target.direct:
             return None
         double = 2 / budget.kappa
         rho, mu = _strengths(budget)
-        return Case(
+        table = isinstance(recipe, Tables)
+        case = Case(
             algorithm=recipe.name,
             classes=facts.target.classes,
-            documents=self._documents,
+            documents=self._documents and not table,
             counts=counts(facts),
             free=facts.intercept > 0,
             n_rows=facts.n_rows,
@@ -134,6 +136,10 @@ class Outlook:
             mu=mu * double,
             base_rate=self.assumed.constant(facts) if facts.target.classes else 0.5,
         )
+        if not (table and facts.sparsity is None and facts.n_features >= TableRule().race_columns):
+            return case
+        few = replace(case, algorithm="select_polish")  # it goes on with the better of both
+        return min(case, few, key=lambda c: both_odds(c, self._signals[0], constants()[c.kind]["constants"])[0])
 
     def error(self, n_rows: int | None = None, epsilon: float | None = None) -> ExpectedError | None:
         """Bands of the error; None where no formula is calibrated."""
@@ -196,7 +202,7 @@ class Outlook:
         case = self.case(n_rows, epsilon)
         if case is None:
             return "unknown", (
-                "The planner's formulas are calibrated for auto, select_polish and dual_averaging, with squared, Huber or logistic "
+                "The planner's formulas are calibrated for auto, tables, select_polish and dual_averaging, with squared, Huber or logistic "
                 "loss."
             )
         good, bad = self._ratios(case)

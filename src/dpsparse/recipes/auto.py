@@ -34,7 +34,7 @@ class Auto(PrivateRecipe):
     * where :math:`s \le d/4` coefficients were asked for and :math:`K_2/(K_\infty\sqrt s) \ge 2`, for the bounds :math:`K_2, K_\infty` on a
       row's norm and entries after columns were shifted to the midpoint of their bounds.
 
-    Sparse rows, and more features, where zero may be absence and no Gram matrix can be had: **select_polish** if
+    Sparse rows, more features, and many classes in one model: **select_polish** if
 
     .. math:: \frac{K_2}{K_\infty\sqrt s} \ge 2 \quad\text{and}\quad s < d/4,
 
@@ -69,7 +69,7 @@ class Auto(PrivateRecipe):
         enough = spread >= 2 and s < facts.n_features / 4
         reach = facts.n_rows * budget.as_mu() / (budget.kappa * facts.n_features)
         why = f"K2/(Kinf sqrt(s)) = {spread:.3g} with s = {s} of {facts.n_features} features"
-        if not facts.sparse and facts.n_features <= MOST_COLUMNS:
+        if not facts.sparse and facts.n_features <= MOST_COLUMNS and not facts.target.joint:
             return _dense(facts, enough, reach, why)
         if enough and facts.sparsity is None and reach >= (0.4 if facts.n_features < 1000 else 2):
             why = f"n mu/(2 d) = {reach:.3g} is enough for whole gradients"

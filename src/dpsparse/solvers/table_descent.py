@@ -74,7 +74,8 @@ class Descent:
         fall = 0.0 if self.clip is None else 1 - clip / self.clip
         low, high = rule.noise_range
         low = max(low, rule.race_noise) if self.schedule.race else low
-        return min(high, max(low, rule.noise + rule.noise_slope * fall))
+        usual = rule.lean_noise if self.schedule.lean else rule.noise
+        return min(high, max(low, usual + rule.noise_slope * fall))
 
     def run(self, phase: Phase) -> Descent:
         """Spend what a phase has."""

@@ -34,6 +34,8 @@ class TableRule:
         What N times the root of its share should be for one question.
     hopeless, class_hopeless : float
         Below this level of a question nothing but the median is told; for classes, public guesses take the place of questions.
+    class_constant : float
+        Below this N nothing but the share of a class is told.
     lean, low : float, Middle
         Below this level there are no means, no Gram matrix and no slope, and quantiles are those of `low`.
     middle : Middle
@@ -57,6 +59,10 @@ class TableRule:
         Threshold in standard deviations of noise, from so many columns and from this kappa on, and noise on margins with it.
     constant : float
         Height of the constant coordinate where rows have length 1.
+    lean_noise : float
+        In the place of `noise` below `lean`.
+    finish, finish_clip : float
+        Share of the mean residual at the end, and its clip in clips of gradients.
     slope_steps, slope_skipped : int
         Steps of the slope, and those before its average.
     guess : float
@@ -77,6 +83,7 @@ class TableRule:
     least_level: float = 30.0
     hopeless: float = 12.0
     class_hopeless: float = 10.0
+    class_constant: float = 10.0
     lean: float = 110.0
     middle: Middle = Middle(clip_quantile=0.65, clip_factor=1.3, length_quantile=0.7, length_factor=1.2)
     low: Middle = Middle(clip_quantile=0.5, clip_factor=1.8, length_quantile=0.75, length_factor=1.15)
@@ -101,6 +108,9 @@ class TableRule:
     soft_kappa: float = 0.7
     soft_noise: float = 1.5
     constant: float = 0.3
+    lean_noise: float = 0.35
+    finish: float = 0.02
+    finish_clip: float = 5.0
     slope_steps: int = 30
     slope_skipped: int = 8
     guess: float = 0.75

@@ -72,8 +72,8 @@ class Schedule:
     n_features : int
     level : float
         N.
-    classes, free, centred : bool
-        Whether classes are predicted; there is an intercept; the means of columns are known or not wanted.
+    classes, quadratic, free, centred : bool
+        Whether classes are predicted; slopes are whole residuals; there is an intercept; the means of columns are known or not wanted.
     curvature : float
         Of the loss.
     keep : int or None
@@ -86,6 +86,7 @@ class Schedule:
     n_features: int
     level: float
     classes: bool
+    quadratic: bool
     free: bool
     centred: bool
     curvature: float
@@ -101,6 +102,7 @@ class Schedule:
             n_features=facts.n_features,
             level=level,
             classes=facts.target.classes,
+            quadratic=facts.quadratic,
             free=facts.free > 0,
             centred=facts.free == 0 or facts.means is not None,
             curvature=facts.curvature,
@@ -157,6 +159,16 @@ class Schedule:
         return min(0.1, max(self.rule.slope, (40 / self.level) ** 2)) if self.draws_back else 0.0
 
     @property
+    def finish(self) -> float:
+        """Share of the mean residual at the end: clips near the middle of skewed targets move the constant."""
+        return self.rule.finish if self.finishes else 0.0
+
+    @property
+    def finishes(self) -> bool:
+        """Whether the mean residual is asked: of squared loss, where its noise is small."""
+        return self.quadratic and self.free and self.level * math.sqrt(self.rule.finish) >= 20
+
+    @property
     def parts(self) -> tuple[float, ...]:
         """Parts of the budget for gradients that the phases take."""
         if self.race:
@@ -188,8 +200,10 @@ class Schedule:
 
     @property
     def constant(self) -> bool:
-        """Whether the median is all that can be told."""
-        return not self.classes and self.free and self._clear < self.rule.hopeless
+        """Whether the median, or the share of a class, is all that can be told."""
+        if self.classes:
+            return self.free and self.level < self.rule.class_constant
+        return self.free and self._clear < self.rule.hopeless
 
     @property
     def guesses(self) -> bool:
@@ -210,7 +224,7 @@ class Schedule:
     def gradients(self) -> float:
         """Share of all gradients, and of the Gram matrix of columns that are kept."""
         spent = 0.05 * self.free if self.guesses else self._questions
-        return 1.0 - spent - self.means - self.gram - self.slope
+        return 1.0 - spent - self.means - self.gram - self.slope - self.finish
 
     # ---------------------------------------------------------------------------------------------- phases
 
@@ -279,13 +293,13 @@ class Schedule:
                 choice(f"length for {name}")
                 total(name, "Gram", share)
 
-        if self.constant:
-            choice("start", 1.0)
-            return [asks]
+        first = 1.0 if self.constant else self.question
         if self.free and self.classes:
-            total("start", "ResidualMean", self.question)
+            total("start", "ResidualMean", first)
         elif self.free:
-            choice("start")
+            choice("start", first)
+        if self.constant:
+            return [asks]
         if self.means:
             turns = self.rule.mean_rounds
             for turn in range(turns):
@@ -309,6 +323,8 @@ class Schedule:
         if self.slope:
             choice("spread")
             total("slope", "FramedGradient", self.slope, self.rule.slope_steps)
+        if self.finish:
+            total("finish", "ResidualMean", self.finish)
         return [*stages, asks]
 
 

@@ -93,6 +93,8 @@ class TableDescent:
         descent.run(schedule.phases[-1])
         part = slope(descent) if schedule.slope else 1.0
         found = descent.full(part)
+        if schedule.finish:
+            found[-1] += finish(descent, part) / oracle.facts.intercept
         if path is not None:
             path.add(found, oracle)
         return found
@@ -126,7 +128,8 @@ def _start(oracle: Oracle, schedule: Schedule) -> float:
     if schedule.classes:  # with no margin a slope is 1/2 less the class
         mean = float(oracle.answer(ResidualMean(empty, 0.5), "start")[0])
         share = min(0.98, max(0.02, 0.5 - mean))
-        return schedule.rule.class_start * math.log(share / (1 - share))
+        part = 1.0 if schedule.constant else schedule.rule.class_start
+        return part * math.log(share / (1 - share))
     bound = oracle.facts.target_bound
     points = np.linspace(-bound, bound, 121 if schedule.thin else 401)
     return float(points[int(oracle.answer(Quantile("targets", empty, 0.5, points), "start")[0])])
@@ -245,3 +248,17 @@ def slope(descent: Descent) -> float:
     if found >= 1 - 2 * noise:
         return 1.0
     return max(0.0, found) * max(0.0, 1 - (noise / max(abs(found), 1e-12)) ** 2)
+
+
+# ------------------------------------------------------------------------------------------------ finish
+
+
+def finish(descent: Descent, part: float) -> float:
+    """What is added to the constant: minus the mean of residuals within a wide clip, as far as it stands clear of twice its noise."""
+    oracle, rule, clip = descent.oracle, descent.schedule.rule, descent.clip
+    assert clip is not None
+    constant = descent.start + part * (descent.intercept() - descent.start)
+    model = Centred(descent.frame.support, descent.frame.centre, part * descent.features(), constant)
+    question = ResidualMean(model, rule.finish_clip * clip)
+    mean, noise = float(oracle.answer(question, "finish")[0]), oracle.deviation(question, "finish", 0)
+    return -mean * max(0.0, 1 - (2 * noise / max(abs(mean), 1e-300)) ** 2)
