@@ -20,6 +20,7 @@ from ..ledger import LedgerArgument
 from ..oracle import Path
 from ..privacy import Statement
 from ..tables.carrier import carried_bounds
+from .display import Stated
 from .door import read_source, read_vector, refuse_numbers_for_labels
 from .refusals import refuse_fit_arguments
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ..planner import PlanSummary
 
 
-class SparseLinear(BaseEstimator):  # type: ignore[misc]
+class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
     """Base of both estimators; not for direct use."""
 
     ledger = LedgerArgument()

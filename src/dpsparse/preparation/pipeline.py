@@ -6,17 +6,20 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
+from os import PathLike
 from typing import NoReturn, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from .. import recipes
 from ..data import Source
 from ..data.declared import Bounded
 from ..data.source import silence
+from ..estimators.display import Stated
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
 from ..fits import Matrix, Prepared, Shape, models_of, prepare, public_rows, refuse_doubtful, stated_budget
@@ -40,7 +43,7 @@ Step: TypeAlias = BaseEstimator | str | None
 GUESSED_ROWS = 10_000
 
 
-class PrivatePipeline(Pipeline):  # type: ignore[misc]
+class PrivatePipeline(Stated, Pipeline):  # type: ignore[misc]
     r"""A scikit-learn pipeline whose steps share one budget; made by `make_private_pipeline`.
 
     Guarantee
@@ -290,6 +293,13 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
             facts = prepared.facts
             shape = Shape(n_rows=n_rows, n_features=facts.n_features, models=prepared.models)
             warn_if_hopeless(prepared, shape, stacklevel=4)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted pipeline and its statement to a JSON file (no pickle); read it back with `dpsparse.load`."""
+        from .pipeline_file import save_pipeline
+
+        check_is_fitted(self.steps[-1][1], "coef_")
+        save_pipeline(self, path)
 
     def fit_transform(self, X: object, y: object = None, **params: object) -> NoReturn:
         """Refused: a slice would fit its steps with budgets of their own, and charge no ledger."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from .. import checks
 from ..accounting import Promise
 from ..accounting.random_stopping import SearchBill, calibrate_search, law_of
 from ..data.source import silence
+from ..estimators.display import Stated
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
 from ..facts import Vector
@@ -36,7 +38,7 @@ def _classifies(search: PrivateSearch) -> bool:
     return bool(is_classifier(search.estimator))
 
 
-class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateSearch(Stated, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Hyper-parameter search under differential privacy.
 
     A secret random number of times, a candidate is drawn, fitted and scored, each with its own noise; the run with the best
@@ -309,6 +311,13 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     # ---------------------------------------------------------------------------------------------- after fitting
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the best model, its parameters and the statement to a JSON file (no pickle); read it back with `dpsparse.load`."""
+        from .search_file import save_search
+
+        check_is_fitted(self, "best_estimator_")
+        save_search(self, path)
 
     @property
     def classes_(self) -> NDArray[np.generic]:
