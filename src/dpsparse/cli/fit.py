@@ -11,9 +11,9 @@ from .declared import apply, dictionary_option, encode, keep
 from .describe import describe, summary
 from .exits import NotWritten, Refusal
 from .inputs import kind_of, read
-from .options import json_option, make_estimator, model_options
+from .options import Names, json_option, make_estimator, model_options
 from .output import as_json as print_json
-from .output import check_model_file, progress, writing
+from .output import check_file, check_model_file, progress, writing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 @click.option("--target", help="Column of the target; svmlight and npz files hold their own.")
 @dictionary_option
 @model_options
+@click.option(
+    "--columns", type=Names(), help="Columns of CSV and Parquet files that are features. Default: all but the target."
+)
+@click.option(
+    "--path", "path_file", type=click.Path(path_type=Path), help="Write the released iterates to this npz file."
+)
 @click.option("--n-rows", type=int, help="Public number of rows; required for --adjacency add-remove.")
 @click.option("--n-features", type=int, help="Public number of features; required for svmlight files.")
 @click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
@@ -53,12 +59,14 @@ def fit(
     dictionary_file: Path | None,
     n_features: int | None,
     zero_based: bool,
+    columns: list[str] | None,
+    path_file: Path | None,
     seed: int | None,
     out: Path,
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Fit a sparse model on DATA (.csv, .parquet, .svmlight or .npz) under differential privacy.
+    """Fit a sparse model on DATA (.csv, .parquet, .svmlight, .npz or .npy) under differential privacy.
 
     Bounds are promises about what the data can hold; the data is clipped to them. Prints what was promised and the
     selected features, and saves the model.
@@ -75,8 +83,12 @@ def fit(
     dictionary = apply(dictionary_file, options)
     if dictionary is not None and target is not None:
         raise Refusal("the dictionary names the target. Leave --target out.")
+    if dictionary is not None and columns is not None:
+        raise Refusal("the dictionary says which columns are features. Leave --columns out.")
+    if path_file is not None:
+        check_file(path_file, option="--path", inputs=_inputs(data, dictionary_file, None, None))
     width = 1 if dictionary is None else dictionary.output_bounds().lower.size
-    model = make_estimator(random_state=seed, n_features=width, **options)
+    model = make_estimator(random_state=seed, n_features=width, keep_path=path_file is not None, **options)
     check_charge(options["ledger"], options["dataset"])
     _check_surroundings(model)
     with progress(as_json) as visible:
@@ -86,7 +98,7 @@ def fit(
             table = encode(data, dictionary, visible, target=True)
         else:
             form = {"labels": labels, "text_labels": declared, "zero_based": zero_based}
-            table = read_rows(data, visible, target=target, n_features=n_features, **form)
+            table = read_rows(data, visible, target=target, n_features=n_features, columns=columns, **form)
         y = table.y
         if declared:
             import numpy as np
@@ -100,6 +112,8 @@ def fit(
         keep(model, dictionary)
     # the answers are paid for: they are printed even where they cannot be saved
     failure = _save(model, out)
+    if path_file is not None:
+        write_path(model, path_file)
     if as_json:
         print_json({**summary(model), "model": None if failure else out})
     else:
@@ -186,6 +200,20 @@ def tell(
 ) -> None:
     """A warning as a sentence on standard error, at once."""
     click.echo(f"Warning: {message}", err=True)
+
+
+def write_path(model: SparseLinear, path: Path) -> None:
+    """Write the released iterates of every model, with passes and seconds, as an npz file."""
+    import numpy as np
+
+    paths = model.path_ if isinstance(model.path_, list) else [model.path_]
+    parts: dict[str, NDArray[np.generic]] = {}
+    for number, one in enumerate(paths):
+        end = "" if len(paths) == 1 else f"_{number}"
+        parts |= {f"iterates{end}": np.array(one.iterates), f"passes{end}": np.array(one.passes)}
+        parts |= {f"thresholds{end}": np.array(one.thresholds), f"seconds{end}": np.array(one.seconds)}
+    with writing(path, "--path"), path.open("wb") as file:
+        np.savez(file, **parts)  # type: ignore[arg-type]
 
 
 def _save(model: SparseLinear, out: Path) -> Refusal | None:

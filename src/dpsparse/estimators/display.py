@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 from sklearn.utils import estimator_html_repr
 
 
@@ -11,7 +13,9 @@ class Stated:
     def _repr_html_(self) -> str:
         stated = vars(self).get("statement_")
         said = "" if stated is None else stated._repr_html_()
-        return f"{estimator_html_repr(self)}{said}"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # about sections of our docstrings that it does not know
+            return f"{estimator_html_repr(self)}{said}"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}

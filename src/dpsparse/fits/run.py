@@ -11,6 +11,7 @@ from typing import Protocol
 from ..data.source import silence
 from ..facts import Vector
 from ..ledger import Payment, paying
+from ..log import event
 from ..mechanisms import Randomness
 from ..oracle import Path
 from ..privacy import Answer, PrivacyError, Statement
@@ -109,6 +110,8 @@ def fit(
     draft = draft_fit(prepared, said, notes, secure=randomness.secure)
     name = prepared.recipe.name
     bar = ProgressBar(name, turns_of(prepared.plan) * prepared.models, visible=request.verbose)
+    public = {"recipe": name, "n_rows": prepared.facts.n_rows, "n_features": prepared.facts.n_features}
+    event("fit planned", **public, epsilon=draft.epsilon, delta=draft.delta, dataset=request.dataset)
     with (
         paying(
             request.ledger,
@@ -123,7 +126,9 @@ def fit(
     ):
         fitted = run(prepared, X, targets, payment, watcher, draft=draft, randomness=randomness)
     # cited once more, now that the ledger has noted the end
-    return replace(fitted, statement=charged_to(fitted.statement, payment))
+    stated = charged_to(fitted.statement, payment)
+    event("fit done", **public, answers=sum(ask.times for ask in stated.asks), ledger=stated.ledger)
+    return replace(fitted, statement=stated)
 
 
 def run(

@@ -25,7 +25,16 @@ from ..estimators.refusals import refuse_fit_arguments
 from ..fits import Matrix, Prepared, Shape, models_of, prepare, public_rows, refuse_doubtful, stated_budget
 from ..fits.statement import charged_to, refusals, state_pipeline
 from ..ledger import Ledger, LedgerArgument, check_ledger, paying, refuse_own_ledger
-from ..privacy import Adjacency, Budget, BudgetError, DataError, HopelessFitWarning, PrivacyError, Statement
+from ..privacy import (
+    Adjacency,
+    Budget,
+    BudgetError,
+    DataError,
+    HopelessFitWarning,
+    PrivacyError,
+    RepeatedFitWarning,
+    Statement,
+)
 from .behind import bounds_behind
 from .bounds import Bounds
 from .count import NoisyCount
@@ -335,6 +344,8 @@ class PrivatePipeline(Stated, Pipeline):  # type: ignore[misc]
                     refuse_local(prepare(request, shape))
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", HopelessFitWarning)  # said before anything was paid
+                    if self.dataset is not None:
+                        warnings.simplefilter("ignore", RepeatedFitWarning)  # the pipeline's ledger counts
                     step.fit(X, y)
             if isinstance(step, PricedStep):  # its asks must not be taken for those of the model
                 asks = tuple(replace(ask, name=f"{name}: {ask.name}") for ask in step.statement_.asks)

@@ -110,13 +110,13 @@ def read_parquet(
             raise DataError(
                 f"{path} unpacks to more than {largest:,} bytes, which is not read. Use a smaller file, or raise the limit."
             )
-        for name in features:
-            if not _is_number_type(parts.schema_arrow.field(name).type):
-                raise _text_in(name, path)
+        text = [name for name in features if not is_number_type(parts.schema_arrow.field(name).type)]
+        if text:
+            raise text_in(path, *text)
         table = parts.read(columns=wanted)
     if table.num_rows == 0:
         raise DataError(f"{path} holds no rows. Write the file again.")
-    y = None if target is None else _target(table[target], target, labels, path)
+    y = None if target is None else read_target(table[target], target, labels, path)
     return Table(_matrix(table, features), y, tuple(features))
 
 
@@ -128,13 +128,21 @@ def _matrix(table: Any, features: list[str]) -> NDArray[np.float64]:
     return X
 
 
-def _text_in(column: str, path: Path) -> DataError:
-    return DataError(
-        f"{path}: column {column!r} was expected to hold numbers, but is declared as something else. Encode it as numbers, or leave it out."
-    )
+def text_in(path: Path, *columns: str) -> DataError:
+    """The refusal of columns that are declared as something else than numbers: all of them at once."""
+    if len(columns) == 1:
+        named, verb = (
+            f"column {columns[0]!r} was",
+            "is declared as something else. Encode it as numbers, or leave it out",
+        )
+    else:
+        named = f"columns {', '.join(map(repr, columns))} were"
+        verb = "are declared as something else. Encode them as numbers, or leave them out"
+    return DataError(f"{path}: {named} expected to hold numbers, but {verb}.")
 
 
-def _is_number_type(kind: Any) -> bool:
+def is_number_type(kind: Any) -> bool:
+    """Whether a declared type of Arrow is one of numbers."""
     import pyarrow as pa
 
     known = (pa.types.is_null, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating)
@@ -150,17 +158,17 @@ def _values(column: Any) -> NDArray[np.float64]:
     return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=float)
 
 
-def _target(column: Any, name: str, labels: bool, path: Path) -> NDArray[np.generic]:
+def read_target(column: Any, name: str, labels: bool, path: Path) -> NDArray[np.generic]:
     """The target of a Parquet file: by its declared type."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if _is_number_type(column.type):
+    if is_number_type(column.type):
         whole = labels and pa.types.is_integer(column.type) and column.null_count == 0
         return np.asarray(column.to_numpy()) if whole else _values(column)
     if not (labels and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type))):
-        raise _text_in(name, path)
+        raise text_in(path, name)
     return np.asarray(["" if v is None else v for v in column.to_pylist()], dtype=str)
 
 

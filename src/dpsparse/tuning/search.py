@@ -232,7 +232,7 @@ class PrivateSearch(Stated, MetaEstimatorMixin, BaseEstimator):  # type: ignore[
 
     def _candidate(self, parameters: Parameters, plan: SearchPlan) -> SparseLinear:
         """An estimator for one run, at its price."""
-        made = candidate(self.estimator, parameters)
+        made = candidate(self.estimator, parameters).alone()
         made.set_params(
             budget=Budget.zcdp(plan.training_rho, plan.adjacency),
             delta=plan.delta,
