@@ -22,7 +22,7 @@ _NAMES = {
     "RowNormalizer": "preparation",
     "SparseClassifier": "estimators",
     "SparseRegressor": "estimators",
-    "load": "estimators",
+    "load": "storage",
     "Budget": "privacy",
     "Ledger": "ledger",
     "Statement": "privacy",

@@ -361,7 +361,6 @@ def forged(path, **changes):
         {"header": lambda h: b"7351"},
         {"header": lambda h: h.replace(b'"labels": []', b'"labels": [7351]')},
     ],
-    ids=str,
 )
 def test_a_forged_file_is_refused(block_file, changes):
     forged(block_file, **changes)

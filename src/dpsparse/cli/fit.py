@@ -12,9 +12,9 @@ from .declared import apply, dictionary_option, encode, keep
 from .describe import describe, summary
 from .exits import NotWritten, Refusal
 from .inputs import kind_of, need_target, open_files, read, stays_in_files
-from .options import json_option, make_estimator, model_options
+from .options import Names, json_option, make_estimator, model_options
 from .output import as_json as print_json
-from .output import check_model_file, progress, writing
+from .output import check_file, check_model_file, progress, writing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 @click.option("--target", help="Column of the target; svmlight and npz files hold their own.")
 @dictionary_option
 @model_options
+@click.option(
+    "--columns", type=Names(), help="Columns of CSV and Parquet files that are features. Default: all but the target."
+)
+@click.option(
+    "--path", "path_file", type=click.Path(path_type=Path), help="Write the released iterates to this npz file."
+)
 @click.option("--n-rows", type=int, help="Public number of rows; required for --adjacency add-remove.")
 @click.option("--n-features", type=int, help="Public number of features; required for svmlight files.")
 @click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
@@ -58,6 +64,8 @@ def fit(
     dictionary_file: Path | None,
     n_features: int | None,
     zero_based: bool,
+    columns: list[str] | None,
+    path_file: Path | None,
     seed: int | None,
     out: Path,
     as_json: bool,
@@ -82,8 +90,12 @@ def fit(
     dictionary = apply(dictionary_file, options)
     if dictionary is not None and target is not None:
         raise Refusal("the dictionary names the target. Leave --target out.")
+    if dictionary is not None and columns is not None:
+        raise Refusal("the dictionary says which columns are features. Leave --columns out.")
+    if path_file is not None:
+        check_file(path_file, option="--path", inputs=_inputs(data, dictionary_file, None, None))
     width = 1 if dictionary is None else dictionary.output_bounds().lower.size
-    model = make_estimator(random_state=seed, n_features=width, **options)
+    model = make_estimator(random_state=seed, n_features=width, keep_path=path_file is not None, **options)
     if options["memory_limit"] is not None:
         checks.memory(options["memory_limit"], "--memory-limit")
         if dictionary is not None:
@@ -95,6 +107,8 @@ def fit(
         if declared:
             model.set_params(classes=_declared(options["classes"]))
         if dictionary is None and stays_in_files(data, options["memory_limit"]):
+            if columns is not None:
+                raise Refusal("all columns of rows that stay in files are read. Leave --columns or --memory-limit out.")
             rows = open_files(data, visible, target=target, n_features=n_features, zero_based=zero_based)
             run(model, rows, None, None, visible)
         else:
@@ -106,7 +120,7 @@ def fit(
                     "text_labels": declared,
                     "zero_based": zero_based,
                 }
-                table = read_rows(data, visible, target=target, n_features=n_features, **form)
+                table = read_rows(data, visible, target=target, n_features=n_features, columns=columns, **form)
             y = labelled(table.y, model.classes) if declared else table.y
             run(model, table.X, y, table.feature_names, visible)
             del table, y
@@ -114,6 +128,8 @@ def fit(
         keep(model, dictionary)
     # the answers are paid for: they are printed even where they cannot be saved
     failure = _save(model, out)
+    if path_file is not None:
+        write_path(model, path_file)
     if as_json:
         print_json({**summary(model), "model": None if failure else out})
     else:
@@ -198,6 +214,20 @@ def tell(
 ) -> None:
     """A warning as a sentence on standard error, at once."""
     click.echo(f"Warning: {message}", err=True)
+
+
+def write_path(model: SparseLinear, path: Path) -> None:
+    """Write the released iterates of every model, with passes and seconds, as an npz file."""
+    import numpy as np
+
+    paths = model.path_ if isinstance(model.path_, list) else [model.path_]
+    parts: dict[str, NDArray[np.generic]] = {}
+    for number, one in enumerate(paths):
+        end = "" if len(paths) == 1 else f"_{number}"
+        parts |= {f"iterates{end}": np.array(one.iterates), f"passes{end}": np.array(one.passes)}
+        parts |= {f"thresholds{end}": np.array(one.thresholds), f"seconds{end}": np.array(one.seconds)}
+    with writing(path, "--path"), path.open("wb") as file:
+        np.savez(file, **parts)  # type: ignore[arg-type]
 
 
 def _save(model: SparseLinear, out: Path) -> Refusal | None:

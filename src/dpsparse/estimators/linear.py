@@ -23,7 +23,9 @@ from ..oracle import Path
 from ..privacy import Statement
 from ..recipes import shipped
 from ..tables.carrier import carried_bounds
+from .display import Stated
 from .door import open_files, read_source, read_vector, refuse_numbers_for_labels
+from .habits import Family
 from .refusals import refuse_fit_arguments
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from ..planner import PlanSummary
 
 
-class SparseLinear(BaseEstimator):  # type: ignore[misc]
+class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
     """Base of both estimators; not for direct use."""
 
     ledger = LedgerArgument()
@@ -43,6 +45,7 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
     statement_: Statement
     path_: Path | list[Path]
     n_features_in_: int
+    _family: Family
 
     @abstractmethod
     def request(self) -> FitRequest:
@@ -151,12 +154,25 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
         del X, y
         return self.fit_source(request, source, targets)
 
+    def __sklearn_clone__(self) -> Self:
+        """A clone, which knows its family: see `Family`."""
+        made: Self = super().__sklearn_clone__()
+        made._family = self.__dict__.setdefault("_family", Family())
+        return made
+
+    def alone(self) -> Self:
+        """Leave the family, and return the estimator: for a search, which counts what its runs cost."""
+        self.__dict__.pop("_family", None)
+        return self
+
     def fit_source(self, request: FitRequest, source: Source, targets: Targets) -> Self:
         """Fit on rows that have passed the door. For rooms that read them themselves."""
         from ..planner.foresight import warn_if_hopeless
 
         shape = request.shape(*source.shape, sparse=source.sparse, models=targets.models)
         prepared = prepare(request, shape)
+        if "_family" in vars(self):
+            self._family.note(request, shape, stacklevel=4)
         notes = warn_if_hopeless(prepared, shape, stacklevel=4)
         return self.keep(
             fit(prepared, source, targets.vectors(prepared.models), targets.assumptions, notes), targets.classes

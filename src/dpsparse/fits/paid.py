@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..data.source import Source, silence
 from ..facts import Vector
 from ..ledger import paying
+from ..log import event
 from ..mechanisms import Randomness
 from .oracle import Rows
 from .place import READING_TURNS, on_disk
@@ -58,6 +59,8 @@ def fit(
     name = prepared.recipe.name
     reading = READING_TURNS if on_disk(prepared, Source.of(X)) else 0
     bar = ProgressBar(name, (turns_of(prepared.plan) + reading) * prepared.models, visible=request.verbose)
+    public = {"recipe": name, "n_rows": prepared.facts.n_rows, "n_features": prepared.facts.n_features}
+    event("fit planned", **public, epsilon=draft.epsilon, delta=draft.delta, dataset=request.dataset)
     with (
         paying(
             request.ledger,
@@ -72,4 +75,6 @@ def fit(
     ):
         fitted = run(prepared, X, targets, payment, watcher, draft=draft, randomness=randomness)
     # cited once more, now that the ledger has noted the end
-    return replace(fitted, statement=charged_to(fitted.statement, payment))
+    stated = charged_to(fitted.statement, payment)
+    event("fit done", **public, answers=sum(ask.times for ask in stated.asks), ledger=stated.ledger)
+    return replace(fitted, statement=stated)

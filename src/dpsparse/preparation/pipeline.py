@@ -6,23 +6,35 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
+from os import PathLike
 from typing import NoReturn, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from .. import recipes
 from ..data import Source
 from ..data.declared import Bounded
 from ..data.source import silence
+from ..estimators.display import Stated
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
 from ..fits import Matrix, Prepared, Shape, models_of, prepare, public_rows, refuse_doubtful, rehearse, stated_budget
 from ..fits.statement import charged_to, refusals, state_pipeline
 from ..ledger import Ledger, LedgerArgument, check_ledger, paying, refuse_own_ledger
-from ..privacy import Adjacency, Budget, BudgetError, DataError, HopelessFitWarning, PrivacyError, Statement
+from ..privacy import (
+    Adjacency,
+    Budget,
+    BudgetError,
+    DataError,
+    HopelessFitWarning,
+    PrivacyError,
+    RepeatedFitWarning,
+    Statement,
+)
 from .behind import bounds_behind
 from .bounds import Bounds
 from .count import NoisyCount
@@ -40,7 +52,7 @@ Step: TypeAlias = BaseEstimator | str | None
 GUESSED_ROWS = 10_000
 
 
-class PrivatePipeline(Pipeline):  # type: ignore[misc]
+class PrivatePipeline(Stated, Pipeline):  # type: ignore[misc]
     r"""A scikit-learn pipeline whose steps share one budget; made by `make_private_pipeline`.
 
     Guarantee
@@ -297,6 +309,13 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
             shape = Shape(n_rows=n_rows, n_features=facts.n_features, models=prepared.models)
             warn_if_hopeless(prepared, shape, stacklevel=4)
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted pipeline and its statement to a JSON file (no pickle); read it back with `dpsparse.load`."""
+        from .pipeline_file import save_pipeline
+
+        check_is_fitted(self.steps[-1][1], "coef_")
+        save_pipeline(self, path)
+
     def fit_transform(self, X: object, y: object = None, **params: object) -> NoReturn:
         """Refused: a slice would fit its steps with budgets of their own, and charge no ledger."""
         raise TypeError(
@@ -331,6 +350,8 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
                     refuse_local(prepare(request, shape))
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", HopelessFitWarning)  # said before anything was paid
+                    if self.dataset is not None:
+                        warnings.simplefilter("ignore", RepeatedFitWarning)  # the pipeline's ledger counts
                     step.fit(X, y)
             if isinstance(step, PricedStep):  # its asks must not be taken for those of the model
                 asks = tuple(replace(ask, name=f"{name}: {ask.name}") for ask in step.statement_.asks)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ..accounting.costs.base import Bill
 from ..privacy import Adjacency, Budget
+from ..privacy.words import page
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +71,10 @@ class PipelinePlan:
             "free": list(self.free),
             "outlooks": dict(self.outlooks),
         }
+
+    def _repr_html_(self) -> str:
+        head = f"A private pipeline of ({self.epsilon:.6g}, {self.delta:.3g})-DP in all."
+        return page((), head, good=True, more=str(self))
 
     def __str__(self) -> str:
         rows = "a noisy count of" if self.n_rows is None else str(self.n_rows)

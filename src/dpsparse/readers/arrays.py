@@ -54,6 +54,26 @@ def read_npz(file: IO[bytes], path: Path, part: str, largest: int) -> Table | No
     return Table(X, y)
 
 
+def read_npy(file: IO[bytes], path: Path, target: str | None, largest: int) -> Table:
+    """One table of numbers; `target` is the number of the column that is predicted, counted from 0."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    if dtype.hasobject or dtype.kind not in "biuf" or len(shape) != 2 or 0 in shape:
+        raise DataError(f"{path} was expected to hold one table of numbers. Store it so, or use npz with X and y.")
+    if math.prod(shape) * dtype.itemsize > largest:
+        raise DataError(
+            f"{path} has more than {largest:,} bytes, which are not read. Use a smaller file, or raise the limit."
+        )
+    file.seek(0)
+    X = np.load(file, allow_pickle=False)
+    if target is None:
+        return Table(X)
+    if not target.isdigit() or int(target) >= X.shape[1] or X.shape[1] < 2:
+        raise DataError(f"{path}: the target of an npy file is the number of its column, from 0 to {X.shape[1] - 1}.")
+    return Table(np.delete(X, int(target), axis=1), X[:, int(target)])
+
+
 def _check_sizes(file: IO[bytes], path: Path, largest: int) -> None:
     """Refuse what would unpack to too much, and arrays that say they are larger than they are, before memory is taken for them."""
     total = 0

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from ..privacy.errors import DataError
 from ..regular_files import open_regular
-from .arrays import read_npz, read_svmlight
+from .arrays import read_npy, read_npz, read_svmlight
+from .lists import LISTS, read_lists
 from .sources import SOURCES
 from .table import LARGEST_BYTES, Table
 from .tabular import csv_header, features_of, parquet_header, plain_csv, read_csv, read_parquet
@@ -32,6 +33,7 @@ KINDS = {
     ".libsvm": "svmlight",
     ".svm": "svmlight",
     ".npz": "npz",
+    ".npy": "npy",
 }
 
 
@@ -52,9 +54,10 @@ def read_table(
     ----------
     path : str or Path
         ``.csv`` (commas, a first line of names), ``.parquet``, ``.svmlight`` (also ``.libsvm``, ``.svm``), or ``.npz``
-        with arrays ``X, y``, or ``data, indices, indptr, shape, y`` for CSR.
+        with arrays ``X, y``, or ``data, indices, indptr, shape, y`` for CSR, or ``.npy`` with one table of numbers. Parquet with a column of
+        index lists and one of value lists (``indices``, ``values``) holds sparse rows, counted from 0; their width is `n_features`.
     target : str or None
-        Column of the target in CSV and Parquet; None: there is none. The others hold their own target, ``y``.
+        Column of the target in CSV and Parquet, its number in npy; None: there is none. The others hold their own target, ``y``.
     n_features : int or None
         Public number of features. A file with another number is refused, but for svmlight: there it is the width of
         X, which otherwise would be learned from the data.
@@ -82,7 +85,7 @@ def read_table(
         raise DataError(f"{path} has an ending that is not known. Use one of: {', '.join(KINDS)}.")
     if kind in ("svmlight", "npz") and target not in (None, "y"):
         raise DataError(f"{path}: {kind} files hold their own target, y. Leave the target's name out.")
-    if kind in ("svmlight", "npz") and columns is not None:
+    if kind in ("svmlight", "npz", "npy") and columns is not None:
         raise DataError(f"{path}: {kind} files do not name their columns. Leave the columns' names out.")
     with reading(path, kind), open_regular(path, largest, f"a {kind} file") as file:
         if kind == "npz":
@@ -91,10 +94,17 @@ def read_table(
             if n_features is not None and table.X.shape[1] != n_features:
                 raise DataError(_other_width(path, table.X.shape[1], n_features))
             return table
+        if kind == "npy":
+            table = read_npy(file, path, target, largest)
+            if n_features is not None and table.X.shape[1] != n_features:
+                raise DataError(_other_width(path, table.X.shape[1], n_features))
+            return table
         if kind == "svmlight":
             return read_svmlight(file, path, n_features, zero_based)
         names = csv_header(file, path) if kind == "CSV" else parquet_header(file)
         features = features_of(names, target, columns, path)
+        if kind == "Parquet" and set(LISTS) <= set(names):
+            return read_lists(file, path, target, labels, n_features, largest)
         if n_features is not None and len(features) != n_features:
             raise DataError(_other_width(path, len(features), n_features))
         file.seek(0)

@@ -9,13 +9,19 @@ target stays. A value that is missing is NaN. Nothing is said about either.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .tabular import is_number_type, values_of
+from ..privacy.errors import DataError
+from .table import LARGEST_WIDTH, Table
+from .tabular import is_number_type, target_of, values_of
+
+#: Names of the two columns of a file that is read whole.
+LISTS = ("indices", "values")
 
 
 def is_pair_of_lists(kinds: Sequence[Any]) -> bool:
@@ -58,3 +64,30 @@ def _floats(column: Any) -> NDArray[np.float64]:
     import pyarrow as pa
 
     return values_of(pa.chunked_array([column]))
+
+
+def read_lists(
+    file: IO[bytes], path: Path, target: str | None, labels: bool, n_features: int | None, largest: int
+) -> Table:
+    """Sparse rows of a whole file, columns counted from 0."""
+    import pyarrow.parquet as pq
+
+    if n_features is None:
+        raise DataError(
+            f"{path} holds index lists, which do not say how many features there are, and the largest that occurs is private. Declare n_features."
+        )
+    if n_features > LARGEST_WIDTH:
+        raise DataError(f"{path}: at most {LARGEST_WIDTH:,} features are read.")
+    file.seek(0)
+    with pq.ParquetFile(file) as parts:
+        if not is_pair_of_lists([parts.schema_arrow.field(name).type for name in LISTS]):
+            raise DataError(f"{path}: columns {' and '.join(LISTS)} were expected to hold lists. Write the file again.")
+        meta = parts.metadata
+        groups = [meta.row_group(i) for i in range(meta.num_row_groups)]
+        if sum(g.column(j).total_uncompressed_size for g in groups for j in range(g.num_columns)) > largest:
+            raise DataError(f"{path} unpacks to more than {largest:,} bytes, which is not read. Raise the limit.")
+        table = parts.read(columns=[*LISTS, *([] if target is None else [target])])
+    if table.num_rows == 0:
+        raise DataError(f"{path} holds no rows. Write the file again.")
+    X = sp.vstack([list_rows(batch, LISTS, n_features) for batch in table.to_batches()], format="csr")
+    return Table(X, None if target is None else target_of(table[target], target, labels, path))

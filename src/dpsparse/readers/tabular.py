@@ -60,11 +60,9 @@ def features_of(names: Sequence[str], target: str | None, columns: Sequence[str]
     """Which columns become features."""
     if len(set(names)) != len(names):
         raise DataError(f"{path}: columns must have different names. Rename those that are repeated.")
-    for wanted in (*(columns or ()), *([] if target is None else [target])):
-        if wanted not in names:
-            close = difflib.get_close_matches(wanted, names, n=1)
-            hint = f"Did you mean {close[0]!r}?" if close else "Check the name: case matters."
-            raise DataError(f"{path} has no column {wanted!r}. {hint}")
+    absent = [wanted for wanted in (*(columns or ()), *([] if target is None else [target])) if wanted not in names]
+    if absent:
+        raise DataError(f"{path} has {'; '.join(_absence(wanted, names) for wanted in absent)}")
     features = [n for n in names if n != target] if columns is None else list(columns)
     if any(not n.strip() for n in features):
         raise DataError(
@@ -73,6 +71,11 @@ def features_of(names: Sequence[str], target: str | None, columns: Sequence[str]
     if not features:
         raise DataError(f"{path} was expected to have at least one feature column. Add one beside the target.")
     return features
+
+
+def _absence(wanted: str, names: Sequence[str]) -> str:
+    close = difflib.get_close_matches(wanted, names, n=1)
+    return f"no column {wanted!r}. {f'Did you mean {close[0]!r}?' if close else 'Check the name: case matters.'}"
 
 
 def read_csv(
@@ -140,9 +143,9 @@ def read_parquet(
 
 def refuse_text(schema: Any, features: Sequence[str], path: Path) -> None:
     """Refuse columns that are declared as something else than numbers."""
-    for name in features:
-        if not is_number_type(schema.field(name).type):
-            raise _text_in(name, path)
+    text = [name for name in features if not is_number_type(schema.field(name).type)]
+    if text:
+        raise text_in(path, *text)
 
 
 def matrix_of(table: Any, features: Sequence[str]) -> NDArray[np.float64]:
@@ -154,10 +157,17 @@ def matrix_of(table: Any, features: Sequence[str]) -> NDArray[np.float64]:
     return X
 
 
-def _text_in(column: str, path: Path) -> DataError:
-    return DataError(
-        f"{path}: column {column!r} was expected to hold numbers, but is declared as something else. Encode it as numbers, or leave it out."
-    )
+def text_in(path: Path, *columns: str) -> DataError:
+    """The refusal of columns that are declared as something else than numbers: all of them at once."""
+    if len(columns) == 1:
+        named, verb = (
+            f"column {columns[0]!r} was",
+            "is declared as something else. Encode it as numbers, or leave it out",
+        )
+    else:
+        named = f"columns {', '.join(map(repr, columns))} were"
+        verb = "are declared as something else. Encode them as numbers, or leave them out"
+    return DataError(f"{path}: {named} expected to hold numbers, but {verb}.")
 
 
 def is_number_type(kind: Any) -> bool:
@@ -187,7 +197,7 @@ def target_of(column: Any, name: str, labels: bool, path: Path) -> NDArray[np.ge
         whole = labels and pa.types.is_integer(column.type) and column.null_count == 0
         return np.asarray(column.to_numpy()) if whole else values_of(column)
     if not (labels and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type))):
-        raise _text_in(name, path)
+        raise text_in(path, name)
     return np.asarray(["" if v is None else v for v in column.to_pylist()], dtype=str)
 
 

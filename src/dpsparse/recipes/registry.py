@@ -9,6 +9,7 @@ point in the group ``dpsparse.recipes`` for a package::
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import warnings
 from dataclasses import fields, is_dataclass
@@ -119,7 +120,9 @@ def get(name: str) -> type[Recipe]:
         found = _load(point) if point.name == known else None
         if found is not None:
             return found
-    raise ValueError(f"unknown recipe {name!r}. Choose one of: {', '.join(names())}.")
+    close = difflib.get_close_matches(str(name), names(), n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise ValueError(f"unknown recipe {name!r}.{hint} Choose one of: {', '.join(names())}.")
 
 
 def _load(point: EntryPoint) -> type[Recipe] | None:

@@ -191,9 +191,9 @@ class _Run:
             centre = self.facts.means[new]
         elif self.free:
             bound = self.facts.feature_bound
-            question = ColumnMeans(new, self.size * math.sqrt(new.size))
-            noise = self.oracle.deviation(question, "means", r)
-            centre = np.clip(self.oracle.answer(question, "means"), -bound, bound)
+            means = ColumnMeans(new, self.size * math.sqrt(new.size))
+            noise = self.oracle.deviation(means, "means", r)
+            centre = np.clip(self.oracle.answer(means, "means"), -bound, bound)
             centre *= max(0.0, 1 - new.size * noise**2 / max(float(centre @ centre), 1e-300))  # James and Stein
         self.support = np.concatenate([self.support, new])
         self.centre, self.w, self.last = (

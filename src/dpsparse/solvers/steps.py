@@ -123,7 +123,7 @@ class Stride:
         return shown - open_by
 
     def hold(self, step: float) -> float:
-        """This step, or the longest one that the proven curvature allows."""
+        """The step as it is, or the longest one that the proven curvature allows."""
         return min(step, self._pace.reach / self.proven) if self.proven > 0 else step
 
     def longest(self, planned: float) -> float:
