@@ -35,10 +35,10 @@ def classifier(classes=(0, 1), **arguments):
     return model
 
 
-def several():
+def several(multinomial=False):
     model = SparseClassifier(feature_bound=1.0, classes=[0, 1, 2])
     model.coef_, model.intercept_ = 2 * np.eye(3, 4), np.array([0.1, 0.0, -0.1])
-    model.classes_, model.n_features_in_ = np.array([0, 1, 2]), 4
+    model.classes_, model.n_features_in_, model.multinomial_ = np.array([0, 1, 2]), 4, multinomial
     return model
 
 
@@ -80,8 +80,9 @@ def test_regressions_are_scored_around_their_centre(center):
     assert card["mean_absolute_error"].value == pytest.approx(np.abs(Z + center - model.predict(X)).mean(), abs=2e-3)
 
 
-def test_several_classes():
-    y, model = np.argmax(X[:, :3] + 0.3 * RNG.standard_normal((3000, 3)), axis=1), several()
+@pytest.mark.parametrize("multinomial", [False, True])
+def test_several_classes(multinomial):
+    y, model = np.argmax(X[:, :3] + 0.3 * RNG.standard_normal((3000, 3)), axis=1), several(multinomial)
     card, p = score(model, X, y, ["accuracy", "balanced_accuracy", "log_loss", "brier"]), model.predict_proba(X)
     assert card["accuracy"].value == pytest.approx(model.score(X, y), abs=1e-3)
     assert card["balanced_accuracy"].value == pytest.approx(balanced_accuracy_score(y, model.predict(X)), abs=1e-3)

@@ -30,7 +30,7 @@ from ..data.draws import Draw
 from ..data.lattice import Lattice
 from ..data.shard import Shard
 from ..facts import Vector
-from ..losses import Loss, mean_of
+from ..losses import Loss, classes_of, mean_of
 from ..oracle import CellCounts, CellMoments, Cells
 from ..privacy.errors import PrivacyError
 from .reach import RELEASE_UNITS, Integers, Measure, Reach, each_once
@@ -164,7 +164,7 @@ def _loss(question: CellMoments, seen: _Seen, loss: Loss) -> Vector:
 
 
 def _brier(question: CellMoments, seen: _Seen, loss: Loss) -> Vector:
-    p = probabilities(seen.margins)
+    p = probabilities(seen.margins, loss)
     off = (
         (p - seen.y[:, None]) ** 2
         if p.shape[1] == 1
@@ -189,8 +189,10 @@ def _place(question: CellMoments, seen: _Seen, loss: Loss) -> Vector:
     return np.asarray((2.0 * expit(seen.margins[:, 0]) - lower - upper) / (upper - lower))
 
 
-def probabilities(margins: Vector) -> Vector:
-    """Probabilities of the second class, or of each of several: one versus the rest, normalised."""
+def probabilities(margins: Vector, loss: Loss) -> Vector:
+    """Probabilities of the second class, or of each of several: together, or one versus the rest and normalised."""
+    if classes_of(loss) > 1:
+        return loss.slope(margins, np.full(margins.shape[0], -1.0))  # a softmax slope is the probabilities, less 1 for the own class
     p = expit(margins)
     return np.asarray(p if p.shape[1] == 1 else p / np.maximum(_summed(p), np.finfo(float).tiny)[:, None])
 

@@ -16,7 +16,7 @@ from ..estimators.door import read_source
 from ..estimators.linear import SparseLinear
 from ..facts import Vector
 from ..fits import FitRequest
-from ..losses import mean_of
+from ..losses import Loss, joint_of, mean_of
 from ..preparation.per_record import PerRecord
 from ..preparation.pipeline import lent
 from ..preparation.priced import PricedStep
@@ -39,6 +39,12 @@ class Scored:
     model: SparseLinear
     source: Source
     request: FitRequest
+
+    @property
+    def loss(self) -> Loss:
+        """The loss of the model: of all classes together where it is one model of them."""
+        loss = self.request.loss
+        return (joint_of(loss, self.coef.shape[0]) or loss) if vars(self.model).get("multinomial_") else loss
 
     @property
     def coef(self) -> Vector:

@@ -162,14 +162,14 @@ def private_score(
     randomness = Randomness(random_state)
     warn_if_seeded(randomness, "score")
     what = f"private score ({', '.join(metric.name for metric in chosen)})"
-    draft = draft_score(priced, at, what, request.loss, rows, on_missing, secure=randomness.secure)
+    draft = draft_score(priced, at, what, scored.loss, rows, on_missing, secure=randomness.secure)
     bill = PlanBill.of(priced)
     name = "private score" if label is None else label
     with paying(ledger, dataset, bill, label=name, run_id=run_id, delta=at) as payment, silence():
         margins = row_margins(scored.source, scored.coef, scored.intercept)
         table = whole_and_rest(margins, Lattice(facts).unit, float(np.max(facts.upper)))
         table = table if codes is None else np.column_stack([table, codes])
-        oracle = make_oracle(MemoryHost(table, targets, facts), request.loss, priced, randomness, payment)
+        oracle = make_oracle(MemoryHost(table, targets, facts), scored.loss, priced, randomness, payment)
         del margins, table, targets, scored
         asker = Asker(oracle, design)
         by_class = any(metric.name == "balanced_accuracy" for metric in chosen)
