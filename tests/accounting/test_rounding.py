@@ -6,6 +6,7 @@ import math
 
 import mpmath
 import numpy as np
+import pytest
 from scipy.special import ndtr, ndtri
 
 from dpsparse.accounting import pld
@@ -19,15 +20,21 @@ def test_the_allowance_for_rounding_is_the_one_that_was_derived():
     assert pld.PROBABILITY >= 2 * 5 + 6
     assert pld.transform_errors(2**17) == 17 * pld.LEVEL * 2.0**-53
     assert pld.probability_errors(9.0) == 82 * pld.PROBABILITY * 2.0**-53
-    steps = [(0.1, 2.0, 1000)]
-    (loss,) = pld.composed_losses(steps, Adjacency.REPLACE_ONE, 1e-9)
-    least = 1000 * (
-        pld.transform_errors(2**15) + pld.probability_errors(0.0)
-    )  # each of the answers, at the coefficient of modulus 1
-    assert loss.plain.log_error > math.log(least)
-    reach = -ndtri(pld.TAIL * 1e-9 / 1000)
-    moment = loss.tilted.log_error - math.log(1000 * (pld.transform_errors(2**15) + pld.probability_errors(reach)))
-    assert 0 < moment < 10 + loss.tilt * loss.epsilon(1e-9) - math.log(1e-9)
+
+
+def test_every_answer_is_counted_with_the_errors_of_its_probabilities(monkeypatch):
+    def log_errors() -> list[float]:
+        pld._losses.cache_clear()
+        (loss,) = pld.composed_losses([(0.1, 2.0, 1000)], Adjacency.REPLACE_ONE, 1e-9)
+        return [loss.plain.log_error, loss.tilted.log_error]
+
+    counted = log_errors()
+    monkeypatch.setattr(pld, "PROBABILITY", 0.0)
+    without = log_errors()
+    pld._losses.cache_clear()
+    transform, reach = 8.0 * 15, float(ndtri(pld.TAIL * 1e-9 / 1000))
+    for found, bare, own in zip(counted, without, (16.0, 16.0 * (1 + reach**2)), strict=True):
+        assert math.exp(found - bare) == pytest.approx((transform + own) / transform, rel=0.05)
 
 
 def test_transforms_and_normal_probabilities_are_right_to_what_is_allowed():
