@@ -85,11 +85,12 @@ class DPFrankWolfe(PrivateRecipe):
         residual = 0.25 if facts.target.classes else unit / 5
         spare = max(1.0, possible / 60) ** 0.25
         clip = self.clip or facts.norm_bound * min(facts.slope_bound, max(facts.target_bound, unit), residual * spare)
+        steps = self.steps or min(60, max(10, round(possible)))
         entry = min(facts.row_bound / math.sqrt(d), facts.feature_bound / math.sqrt(3))
         scale = min(1 / entry, 5 / facts.feature_bound)
         return FrankWolfe(
-            steps=self.steps or min(60, max(10, round(possible))),
-            radius=self.radius or 0.87 * unit * math.sqrt(s) * scale,
+            steps=steps,
+            radius=self.radius or 0.87 * facts.target.margin * math.sqrt(min(s, steps)) * scale,
             clip=Clip(clip, clip / ratio),
             sparsity=facts.cap,
         )

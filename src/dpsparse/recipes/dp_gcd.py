@@ -16,7 +16,7 @@ from .base import PrivateRecipe
 from .rules.curvature import CURVATURES, column_squares, relaxation, residual_bound, signal
 from .rules.fields import positive, whole
 
-RULES = ("gs", "gs-s", "gs-r", "gs-q")
+RULES = ("auto", "gs", "gs-s", "gs-r", "gs-q")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +46,12 @@ class DPGCD(PrivateRecipe):
         then within :math:`R B_j \propto \sqrt{M_j}`. None: :math:`R = u\max(1/2, T^*/200)` for a typical target u (a third of
         target_bound; 1 for classes) and :math:`T^*` the number of steps before it is capped: from half a typical target
         when noise rules to the whole target bound when it does not.
-    rule : {"gs-r", "gs-s", "gs-q", "gs"}
-        What the choice compares, on a scale where all coordinates are equally sensitive: the length of the proximal step
-        :math:`\sqrt{H_j}|\Delta_j|`; the smallest subgradient over :math:`\sqrt{H_j}`; the root of twice the promised decrease;
-        the gradient alone. Without l1 or a box they are the same.
+    rule : {"auto", "gs", "gs-r", "gs-s", "gs-q"}
+        What the choice compares, on a scale where all coordinates are equally sensitive: the gradient alone; the length of the
+        proximal step :math:`\sqrt{H_j}|\Delta_j|`; the smallest subgradient over :math:`\sqrt{H_j}`; the root of twice the promised
+        decrease. Without l1 or a box they are the same. ``auto``: the gradient alone until a coordinate is chosen a second time,
+        then the proximal step. An l1 penalty takes its part of every score and nothing of the noise, so that the other rules choose
+        worse at first; the gradient alone cannot tell a coefficient that has arrived.
     mechanism : {"auto", "gaussian", "pure"}
         Gumbel noise for choices and Gaussian noise for gradients; or permute-and-flip and Laplace noise, which are pure and
         better for up to about three steps. ``auto`` prices both and takes the smaller product of the two noises.
@@ -92,7 +94,7 @@ class DPGCD(PrivateRecipe):
     steps: int | None = None
     step_size: float | None = None
     clip: float | None = None
-    rule: str = "gs-r"
+    rule: str = "auto"
     mechanism: str = "auto"
     curvature: str = "auto"
     selection: float = 0.65

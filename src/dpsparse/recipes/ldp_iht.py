@@ -6,12 +6,19 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers import IHT
+from ..solvers.steps import Pace
 from .base import PrivateRecipe
 from .rules.fields import positive, whole
 from .rules.reports import VECTORS, check_mechanism, report_epsilon, report_error, vectors
+from .rules.walks import kept_norm, path_within
+
+#: Turns of the default pace for each round of Theorem 4.
+ROUNDS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,27 +122,36 @@ class LDPIHT(PrivateRecipe):
 
     def solver(self, facts: Facts, budget: Budget) -> IHT:
         """The loop with the rules of the docstring."""
-        steps = self.steps or min(
-            10, facts.n_rows, theory_steps(facts.n_rows, facts.dimension, report_epsilon(budget), up=False)
-        )
+        paced = self.step_size is None
+        rounds = theory_steps(facts.n_rows, facts.dimension, report_epsilon(budget), up=False)
+        steps = self.steps or min(ROUNDS * min(10, rounds) if paced else min(10, rounds), facts.n_rows)
         if steps > facts.n_rows:
             raise ValueError(
                 f"{steps} steps need at least as many people, since each speaks once; there are {facts.n_rows}."
             )
         clip = self.clip or self._residual(facts) * facts.norm_bound
+        s = min(self.sparsity or facts.sparsity or self.clear_features(facts, budget, clip, min(steps, 10)), facts.cap)
         times = 2 if facts.target.classes else 3
-        first = self.step_size or times * facts.n_features / (facts.curvature * facts.norm_bound**2)
+        longest = times * facts.n_features / (facts.curvature * facts.norm_bound**2)
         noise, rows = vectors(self.mechanism, self.seed)
+        ramp = 1 - np.arange(steps) / steps if self.decay and not paced else np.ones(steps)
+        sizes = ramp * (self.step_size or self.path(facts, budget, clip, s) / steps)
         return IHT(
-            sparsity=min(self.sparsity or facts.sparsity or self.clear_features(facts, budget, clip, steps), facts.cap),
-            step_sizes=tuple(first * (1 - turn / steps if self.decay else 1.0) for turn in range(steps)),
+            sparsity=s,
+            step_sizes=tuple(float(v) for v in sizes),
             clip=Clip(clip),
+            pace=Pace(longest) if paced else None,
             ridge=facts.penalty.l2,
             radius=self.radius,
             intercept_step=1 / (facts.curvature * facts.intercept**2) if facts.free else math.inf,
             rows=rows,
             noise=noise,
         )
+
+    def path(self, facts: Facts, budget: Budget, clip: float, kept: int) -> float:
+        """Length of the path along noisy means: each of the n reports adds its error once, whatever the number of rounds."""
+        error = clip * report_error(facts, budget, self.mechanism) / math.sqrt(facts.n_rows)
+        return path_within(facts, error * kept_norm(facts, kept))
 
     @staticmethod
     def _residual(facts: Facts) -> float:

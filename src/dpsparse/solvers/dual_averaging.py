@@ -33,6 +33,7 @@ from ..ops import hard_threshold, proximal_step, soft_threshold
 from ..oracle import Indices, Oracle, Path, WeightedGradient
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Plan
+from .steps import DOUBT, Pace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +126,8 @@ class DualAveraging:
     settled : float
         Part of the steps after which a lazy loop keeps its coordinates: entries that waited outside have added up to more
         than they are worth, and the rest of the path corrects those that came in.
+    pace : Pace or None
+        Holds the steps of a lazy loop by what its answers show of the curvature. None: steps as planned.
     refit : Averaging or None
         Second run, on the coordinates that have the largest entries after the first.
     refit_size_share, refit_least, refit_fill : float
@@ -140,6 +143,7 @@ class DualAveraging:
     sparsity: int | None = None
     lazy: bool = False
     settled: float = 1.0
+    pace: Pace | None = None
     refit: Averaging | None = None
     refit_size_share: float = 0.0
     refit_least: float = 1.0
@@ -218,9 +222,17 @@ class DualAveraging:
         Z, v = np.zeros(support.size), np.zeros(support.size)
         kept = np.ones(support.size, dtype=bool)
         variance = walked = 0.0
+        stride = None if self.pace is None else self.pace.start(loop.steps)
+        before: tuple[Vector, Vector] | None = None
         for turn, step in enumerate(loop.sizes):
             question = WeightedGradient(w, weights, loop.clip, everywhere)
             g = np.asarray(oracle.answer(question, ask))
+            if stride is not None:
+                here = w[support] / weights
+                if before is not None:
+                    doubt = DOUBT * math.sqrt(2) * oracle.deviation(question, ask, turn)
+                    stride.see(g - before[1], here - before[0], doubt)
+                before, step = (here, g), stride.take(step)
             v = loop.momentum * v + (1 - loop.momentum) * g
             Z -= step * v
             walked += step

@@ -186,7 +186,9 @@ class PeeledIHT:
             length = step if stride is None else stride.longest(step)
             shrunk = w - length * self.ridge * without_intercept(w, facts.free)
             support = oracle.select(w, self.sparsity, score=Magnitude(length, shrunk), clip=self.clip)
-            w = self._descend(oracle, w, np.r_[support, np.arange(facts.n_features, facts.dimension)], step, turn, stride)
+            w = self._descend(
+                oracle, w, np.r_[support, np.arange(facts.n_features, facts.dimension)], step, turn, stride
+            )
             if path is not None:
                 path.add(w, oracle, thresholds=turn + 1)
         return w

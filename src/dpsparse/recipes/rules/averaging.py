@@ -43,6 +43,13 @@ def typical_slope(facts: Facts, part: float) -> float:
     return part * min(facts.target_bound, facts.slope_bound)
 
 
+def noise_length(facts: Facts, budget: Budget, share: float, clip: float, margin_noise: float) -> float:
+    """Length of a path that puts `margin_noise` typical margins of noise into the margin of a row of length 1."""
+    unit = clip if facts.target.residual else 1.0
+    root = budget.as_mu() * math.sqrt(share)
+    return margin_noise * unit * facts.n_rows * root / (budget.kappa * clip)
+
+
 def averaging(
     facts: Facts,
     budget: Budget,
@@ -59,9 +66,7 @@ def averaging(
     :math:`2(1+\beta)/((1-\beta)\beta_0)`. Real rows spread over many directions, so that twice this is allowed to a first
     step; where the budget would buy a longer path than 400 such steps, the path is shortened to that.
     """
-    unit = clip if facts.target.residual else 1.0
-    root = budget.as_mu() * math.sqrt(share)
-    length = margin_noise * unit * facts.n_rows * root / (budget.kappa * clip)
+    length = noise_length(facts, budget, share, clip, margin_noise)
     steps = steps or min(400, max(100, math.ceil(length * facts.curvature / STABLE)))
     length = min(length, 2 * STABLE * steps / facts.curvature)
     return Averaging(steps=steps, length=length, clip=clip, share=share, momentum=momentum)
