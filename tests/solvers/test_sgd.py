@@ -44,7 +44,9 @@ def test_a_step_that_answers_prove_too_long_is_taken_back():
     loop = SGD(step_sizes=(1.0,) * 4, clip=Clip(1e-9), rows=EveryRow(), sparsity=3, pace=Pace(1.0))
     np.testing.assert_allclose(loop.run(ScriptedOracle.of(loop, FACTS, script)), target, atol=1e-6)
     noisy = ScriptedOracle.of(loop, FACTS, script, noise=1e3)
-    np.testing.assert_allclose(loop.run(noisy), (1 - 81) * target, atol=1e-9, err_msg="nothing is proven: (1 - 4)^4 = 81")
+    np.testing.assert_allclose(
+        loop.run(noisy), (1 - 81) * target, atol=1e-9, err_msg="nothing is proven: (1 - 4)^4 = 81"
+    )
 
 
 def test_a_long_step_takes_the_mean_of_the_turns_that_pay_for_it():

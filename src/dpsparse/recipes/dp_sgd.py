@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ from ..privacy.budget import Budget
 from ..solvers.sgd import SGD
 from .base import PrivateRecipe
 from .rules.fields import positive, whole
+from .rules.theory import budget_of, prescribed
 from .rules.walks import Walk, batches, check_schedule, default_rate
 
 #: Part of the turns after which a sparse result keeps its coefficients.
@@ -58,6 +60,7 @@ class DPSGD(PrivateRecipe):
     References
     ----------
     .. [MBST23] Mangold, Bellet, Salmon and Tommasi, AISTATS 2023, section 6 and Table 2.
+    .. [BST14] Bassily, Smith and Thakurta, FOCS 2014, Algorithm 1 and Theorem 2.4.
     .. [ACGMMTZ16] Abadi et al., CCS 2016, Algorithm 1.
     """
 
@@ -74,6 +77,32 @@ class DPSGD(PrivateRecipe):
         positive(self.step_size, "step_size")
         positive(self.clip, "clip")
         check_schedule(self.batch_size, self.steps)
+
+    @classmethod
+    def from_theory(
+        cls,
+        *,
+        n_rows: int,
+        n_features: int,
+        delta: float,
+        lipschitz: float,
+        radius: float,
+        epsilon: float | None = None,
+        rho: float | None = None,
+        batch_size: float | None = None,
+        constant: float = 1.0,
+    ) -> DPSGD:
+        r"""Steps at which the noise of a convex problem equals what is left to optimise, in the manner of [BST14]_.
+
+        :math:`T = c\,(n\epsilon)^2/(d\ln(1/\delta))`, rounded up and at most 1000, and :math:`\eta = R/(L\sqrt T)` for a minimiser within
+        `radius` R; `lipschitz` L becomes the clip. ([BST14]_ takes :math:`n^2` steps on one row each; more than T do not help.)
+        """
+        epsilon, _ = budget_of(epsilon, delta, rho)
+        wanted = constant * (n_rows * epsilon) ** 2 / (n_features * math.log(1 / delta))
+        steps = prescribed(wanted, "T", most=1000)
+        return cls(
+            steps=steps, step_size=radius / (lipschitz * math.sqrt(steps)), clip=lipschitz, batch_size=batch_size
+        )
 
     def solver(self, facts: Facts, budget: Budget) -> SGD:
         """The loop with the rule of the docstring."""

@@ -15,6 +15,7 @@ from ..solvers.steps import Pace
 from .base import PrivateRecipe
 from .rules.fields import positive, whole
 from .rules.reports import VECTORS, check_mechanism, report_epsilon, report_error, vectors
+from .rules.theory import prescribed
 from .rules.walks import kept_norm, path_within
 
 #: Turns of the default pace for each round of Theorem 4.
@@ -34,12 +35,14 @@ class LDPIHT(PrivateRecipe):
     Parameters
     ----------
     steps : int or None
-        T. None: :math:`\ln(n\epsilon^2/(p\ln p))`, rounded, within 1..10, as in Theorem 4 of [WX19]_.
+        T, rounds of people. None: three times :math:`\ln(n\epsilon^2/(p\ln p))`, rounded, within 1..10 (the T of Theorem 4 of
+        [WX19]_): several rounds answer for one long step, and fewer where columns are correlated (`solvers.steps.Pace`).
     step_size : float or None
-        First step; steps fall linearly to zero, which averages the noise of the last rounds. None: :math:`3p/(\beta_0K_2^2)`, three
-        times the Newton step for features that fill their bounds and are uncorrelated (twice for classes): the clip holds it.
+        First step; steps fall linearly to zero, which averages the noise of the last rounds. None: at most :math:`3p/(\beta_0K_2^2)`, three
+        times the Newton step for features that fill their bounds and are uncorrelated (twice for classes): the clip holds it. Steps are
+        shorter where answers prove more curvature, and the path ends where its noise is three quarters of a typical margin.
     decay : bool
-        False keeps steps equal, as [WX19]_ does.
+        For a given `step_size`: False keeps steps equal, as [WX19]_ does.
     clip : float or None
         r. None: :math:`R K_2` with R a quarter of a typical target (target_bound/12) for regression and 1/4 for classes: noise grows
         with r, and a gradient that is cut still points the right way.
@@ -104,20 +107,21 @@ class LDPIHT(PrivateRecipe):
         true_sparsity: int,
         clip: float | None = None,
         step_size: float = 1.0,
+        radius: float = 1.0,
         steps_constant: float = 1.0,
     ) -> LDPIHT:
         r"""The choices of Theorem 4 of [WX19]_ for features of size 1.
 
-        :math:`s = 8s^*`, a constant step, :math:`T = C\ln(n\epsilon^2/(p\ln p))` rounded up, projection onto the unit ball. The
-        theorem does not say r: give a `clip`, or leave it to the recipe.
+        :math:`s = 8s^*`, a constant step, :math:`T = C\ln(n\epsilon^2/(p\ln p))` rounded up, projection onto the ball of `radius`
+        (the paper's unit ball shuts out a truth that is longer: its own experiments draw one from :math:`[0,1]^s`). The theorem does not say r: give a `clip`, or leave it to the recipe.
         """
         return cls(
             steps=theory_steps(n_rows, n_features, epsilon, steps_constant),
             step_size=step_size,
             decay=False,
             clip=clip,
-            sparsity=min(8 * true_sparsity, n_features),
-            radius=1.0,
+            sparsity=prescribed(8 * true_sparsity, "s", most=n_features),
+            radius=radius,
         )
 
     def solver(self, facts: Facts, budget: Budget) -> IHT:
@@ -168,5 +172,5 @@ class LDPIHT(PrivateRecipe):
 def theory_steps(n_rows: int, n_features: int, epsilon: float, constant: float = 1.0, *, up: bool = True) -> int:
     """T of Theorem 4, at least 1."""
     p = max(n_features, 2)
-    steps = constant * math.log(max(n_rows * epsilon**2 / (p * math.log(p)), 1.0))
-    return max(1, math.ceil(steps) if up else round(steps))
+    steps = constant * math.log(n_rows * epsilon**2 / (p * math.log(p)))
+    return prescribed(steps, "T") if up else max(1, round(steps))
