@@ -1,4 +1,6 @@
-"""The papers' recipes with their defaults on real tables, images and text, and on counts and links: never worse than a constant.
+"""The papers' recipes with their defaults on real tables, images and text, and on counts and links.
+
+Is any worse than a constant, or than itself with less budget?
 
     python -m benchmarks.defaults [--data covtype california] [--recipes dp_ight dp_sgd_ht] [--seeds 2] [--epsilons 1 4 1e4]
 
@@ -12,13 +14,13 @@ Counts and links: relative error of the coefficients.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +141,7 @@ def verdicts(errors: dict[float, list[float]], constant: float, twin: float) -> 
     if any(m > constant * (1 + 1e-9) for e, m in means.items() if e >= 4):
         found.append("constant")
     pairs = list(errors)
-    for low, high in pairwise(pairs):
+    for low, high in itertools.pairwise(pairs):
         if means[high] > means[low] + 2 * math.hypot(spread(errors[low]), spread(errors[high])) + 1e-12:
             found.append(f"rises at {high:g}")
     if max(pairs) >= 1e4 and means[max(pairs)] > 1.01 * twin:

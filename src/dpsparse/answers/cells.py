@@ -192,7 +192,9 @@ def _place(question: CellMoments, seen: _Seen, loss: Loss) -> Vector:
 def probabilities(margins: Vector, loss: Loss) -> Vector:
     """Probabilities of the second class, or of each of several: together, or one versus the rest and normalised."""
     if classes_of(loss) > 1:
-        return loss.slope(margins, np.full(margins.shape[0], -1.0))  # a softmax slope is the probabilities, less 1 for the own class
+        return loss.slope(
+            margins, np.full(margins.shape[0], -1.0)
+        )  # a softmax slope is the probabilities, less 1 for the own class
     p = expit(margins)
     return np.asarray(p if p.shape[1] == 1 else p / np.maximum(_summed(p), np.finfo(float).tiny)[:, None])
 

@@ -159,9 +159,11 @@ def describe(name: str) -> str:
 
 
 def settings(recipe: Recipe) -> dict[str, Any]:
-    """A recipe as plain values: its name and fields. A public matrix is named and not held."""
+    """A recipe as plain values: its name and fields. A public matrix or function is named and not held."""
 
     def value(of: Any) -> Any:
+        if callable(of):
+            return f"public function {getattr(of, '__name__', type(of).__name__)}"
         return f"public matrix of shape {tuple(of.shape)}" if len(getattr(of, "shape", ())) == 2 else of
 
     return {"recipe": recipe.name, **{f.name: value(getattr(recipe, f.name)) for f in fields(cast(Any, recipe))}}

@@ -31,6 +31,7 @@ References
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,6 +43,7 @@ from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Plan
 from .column_weights import Weighting, sized_weights, told_columns
 from .evidence import Evidence
+from .steps import DOUBT, Pace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +100,8 @@ class DualAveraging:
     settled : float
         Part of the steps after which a lazy loop keeps its coordinates: entries that waited outside have added up to more
         than they are worth, and the rest of the path corrects those that came in.
+    pace : Pace or None
+        Holds the steps of a lazy loop by what its answers show of the curvature. None: steps as planned.
     refit : Averaging or None
         Second run, on the coordinates that have the largest entries after the first.
     refit_size_share, refit_least, refit_fill : float
@@ -113,6 +117,7 @@ class DualAveraging:
     sparsity: int | None = None
     lazy: bool = False
     settled: float = 1.0
+    pace: Pace | None = None
     refit: Averaging | None = None
     refit_size_share: float = 0.0
     refit_least: float = 1.0
@@ -191,12 +196,20 @@ class DualAveraging:
         U, v = np.zeros_like(first), np.zeros_like(first)
         kept = np.ones(support.size, dtype=bool)
         variance, walked = np.zeros(support.size), np.zeros(support.size)
+        stride = None if self.pace is None else self.pace.start(loop.steps)
+        before: tuple[Vector, Vector] | None = None
         for turn, step in enumerate(loop.sizes):
             if evidence is not None:
                 self._follow(evidence, turn, float(np.sum(loop.sizes[:turn])) / loop.length, weights)
             question = kind(w, weights.copy(), loop.clip, everywhere)
-            g = np.asarray(oracle.answer(question, ask)).reshape(first.shape) / _column(weights, first)
+            told = np.asarray(oracle.answer(question, ask)).reshape(first.shape)
+            g = told / _column(weights, first)
             deviation = oracle.deviation(question, ask, turn)
+            if stride is not None:
+                here = w[support] / _column(weights, first)
+                if before is not None:
+                    stride.see(told - before[1], here - before[0], DOUBT * math.sqrt(2) * deviation)
+                before, step = (here, told), stride.take(step)
             if classes > 1:
                 g -= (g @ np.full(classes, 1 / classes))[:, None]
             if evidence is not None:

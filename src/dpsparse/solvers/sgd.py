@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ..facts import Clip, Facts, Penalty, Vector
 from ..ops import hard_threshold, proximal_step
 from ..oracle import Oracle, Path
@@ -41,6 +43,9 @@ class SGD:
         Nonzero coefficients of the result, without the intercept.
     thresholds : bool
         Threshold after every step, and not only at the end.
+    settled : float
+        Without thresholds after every step: the part of the turns after which the largest `sparsity` coefficients are kept, and the
+        rest of the steps moves only those.
     penalty : Penalty
         Applied by its proximal map after every step.
     secant : bool
@@ -58,6 +63,7 @@ class SGD:
     rows: Participation | tuple[Participation, ...]
     sparsity: int
     thresholds: bool = True
+    settled: float = 1.0
     penalty: Penalty = field(default_factory=Penalty)
     secant: bool = False
     pace: Pace | None = None
@@ -87,6 +93,7 @@ class SGD:
         facts = oracle.facts
         names, schedule = self._names(), self._schedule()
         w = facts.first()
+        kept = np.ones(w.size, dtype=bool)
         before: Vector | None = None
         curvature = 0.0
         stride = None if self.pace is None else self.pace.start(len(schedule))
@@ -108,10 +115,13 @@ class SGD:
                 step = 1.0 / curvature if curvature > 0 else step
             before = w
             steps = coordinate_steps(step, facts)
-            w = proximal_step(w - steps * g, steps, self.penalty, facts.free)
+            w = np.where(kept, proximal_step(w - steps * g, steps, self.penalty, facts.free), 0.0)
             if self.thresholds:
                 w = hard_threshold(w, self.sparsity, facts.free)
                 thresholds += 1
+            elif turn >= self.settled * len(schedule) and np.all(kept):
+                w = hard_threshold(w, self.sparsity, facts.free)
+                kept = (w != 0) | (np.arange(w.size) >= facts.n_features)
             if path is not None:
                 path.add(w, oracle, thresholds)
         return hard_threshold(w, self.sparsity, facts.free)

@@ -123,8 +123,13 @@ class Stride:
         return shown - open_by
 
     def hold(self, step: float) -> float:
-        """The step as it is, or the longest one that the proven curvature allows."""
+        """The step itself, or the longest one that the proven curvature allows."""
         return min(step, self._pace.reach / self.proven) if self.proven > 0 else step
+
+    def take(self, planned: float) -> float:
+        """One step without a group: at most the planned one."""
+        self._last = self.longest(planned)
+        return self._last
 
     def longest(self, planned: float) -> float:
         """The longest step that may come next, at most the planned one."""
@@ -179,12 +184,6 @@ def coordinate_steps(step: float, facts: Facts) -> Vector:
     if facts.free:
         steps[-1] = min(step, 1.0 / max(facts.curvature * facts.intercept**2, 1e-300))
     return steps
-
-
-def curvature_along(change: Vector, moved: Vector, doubt: float = 0.0) -> float:
-    """A lower bound on the curvature between two iterates: the change of the gradient along their difference, less `doubt` for its noise."""
-    length = float(np.linalg.norm(moved))
-    return (float(change @ moved) / length - doubt) / length if length > 0 else 0.0
 
 
 def sampled_curvature(change: Vector, here: Vector, there: Vector, sparsity: int) -> float:
