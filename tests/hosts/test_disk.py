@@ -137,6 +137,26 @@ def test_a_block_comes_back_as_it_was(form, pinned):
     scratch.close()
 
 
+def test_memory_is_used_again_only_when_nobody_looks_at_any_part_of_it():
+    scratch, kind = Scratch(), np.dtype(float)
+
+    def fresh():
+        return scratch.space(1000, kind)
+
+    first = fresh()
+    first[:] = 1.0
+    address, part = first.ctypes.data, first[500:].reshape(5, 100).T
+    del first
+    second = fresh()
+    second[:] = 2.0
+    assert np.all(part == 1.0)
+    assert second.ctypes.data != address
+    del part
+    assert fresh().ctypes.data == address
+    assert scratch.space(0, kind).size == 0
+    scratch.close()
+
+
 # ------------------------------------------------------------------------------------------------ limits
 
 

@@ -28,8 +28,8 @@ MUTANTS = (
         ("rows are read from where others stand", "self._file.seek(place.offset)", "self._file.seek(0)"),
         (
             "memory that somebody looks at is used again",
-            "old.size >= size and sys.getrefcount(old) <= REFERENCES",
-            "old.size >= size",
+            "if user() is None and len(memory) >= needed]",
+            "if len(memory) >= needed]",
         ),
         (
             "every block is the last one",

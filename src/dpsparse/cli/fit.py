@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from .. import checks
-from .declared import apply, dictionary_option, encode, keep
+from .declared import apply, dictionary_option, encode, encode_aside, keep
 from .describe import describe, summary
 from .exits import NotWritten, Refusal
 from .inputs import kind_of, need_target, open_files, read, stays_in_files
@@ -73,8 +73,9 @@ def fit(
 ) -> None:
     """Fit a sparse model on DATA under differential privacy.
 
-    DATA is a file (.csv, .parquet, .svmlight, .npy, .npz, or .dpsrows of dpsparse convert), or a pattern of several in quotes. Bounds are promises about what the data can hold; the data is clipped to them. Prints what was promised and the
-    selected features, and saves the model.
+    DATA is a file (.csv, .parquet, .svmlight, .npy, .npz, or .dpsrows of dpsparse convert), or a pattern of several
+    in quotes. Bounds are promises about what the data can hold; the data is clipped to them. Prints what was promised
+    and the selected features, and saves the model.
 
     \b
     Examples:
@@ -98,8 +99,6 @@ def fit(
     model = make_estimator(random_state=seed, n_features=width, keep_path=path_file is not None, **options)
     if options["memory_limit"] is not None:
         checks.memory(options["memory_limit"], "--memory-limit")
-        if dictionary is not None:
-            raise Refusal("rows of a --dictionary are encoded in memory. Leave --memory-limit out.")
     check_charge(options["ledger"], options["dataset"])
     _check_surroundings(model)
     with progress(as_json) as visible:
@@ -109,8 +108,11 @@ def fit(
         if dictionary is None and stays_in_files(data, options["memory_limit"]):
             if columns is not None:
                 raise Refusal("all columns of rows that stay in files are read. Leave --columns or --memory-limit out.")
+            need_target(data, target)
             rows = open_files(data, visible, target=target, n_features=n_features, zero_based=zero_based)
             run(model, rows, None, None, visible)
+        elif dictionary is not None and options["memory_limit"] is not None:
+            run(model, encode_aside(data, dictionary, visible), None, None, visible)
         else:
             if dictionary is not None:
                 table = encode(data, dictionary, visible, target=True)

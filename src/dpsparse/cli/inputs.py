@@ -43,10 +43,9 @@ def stays_in_files(path: Path, memory_limit: str | None) -> bool:
     return memory_limit is not None or several or path.suffix.lower() in (BLOCKS, ".npy")
 
 
-def open_files(path: Path, visible: bool, *, target: str | None, n_features: int | None, zero_based: bool) -> FileRows:
+def open_files(path: Path, visible: bool, **options: Any) -> FileRows:
     """Rows in files, as `dpsparse.readers.open_rows` opens them."""
     from ..readers import open_rows
 
-    need_target(path, target)
     with telling(f"reading {path}", visible) as tell:
-        return open_rows(path, target, n_features=n_features, zero_based=zero_based, tell=tell)
+        return open_rows(path, **options, tell=tell)

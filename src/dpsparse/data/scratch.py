@@ -13,7 +13,6 @@ who must not leave rows on a disk uses an encrypted one, or no memory limit.
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Sequence
@@ -30,9 +29,7 @@ from ..privacy.errors import DataError
 from .block import Block, Indices, Matrix
 from .narrow import narrow
 
-#: References to an array that nobody else looks at, while it is asked about: of a list, of a loop, of the question.
-REFERENCES = 3
-#: Arrays that are used again: values, values as they are stored, indices.
+#: Pieces of memory that wait to be used again: for values, values as they are stored, and indices.
 SPACES = 3
 
 #: Makes room for an array of a size and type.
@@ -74,7 +71,7 @@ class Scratch:
         self._kept: dict[int, Matrix] = {}
         self._last: tuple[int, Matrix] | None = None
         self._drawn: tuple[SpilledRows, Matrix] | None = None
-        self._spaces: list[NDArray[Any]] = []
+        self._spaces: list[tuple[bytearray, weakref.ref[NDArray[Any]]]] = []
         self._end = 0
         try:
             self._file = tempfile.TemporaryFile(dir=scratch_folder(), buffering=0)  # noqa: SIM115
@@ -128,14 +125,21 @@ class Scratch:
         return self._last[1]
 
     def space(self, size: int, kind: np.dtype[Any]) -> NDArray[Any]:
-        """Room for an array: that of an earlier one if nobody looks at it any more, for fresh memory costs more than reading into it."""
-        for number, old in enumerate(self._spaces):
-            # every array that is a part of `old` is one more reference
-            if old.dtype == kind and old.size >= size and sys.getrefcount(old) <= REFERENCES:
-                return self._spaces[number][:size]
-        self._spaces = [old for old in self._spaces if old.dtype != kind or sys.getrefcount(old) > REFERENCES][-SPACES:]
-        self._spaces.append(np.empty(size + size // 8, dtype=kind))
-        return self._spaces[-1][:size]
+        """Room for an array: that of an earlier one if nobody looks at it any more, for fresh memory costs more than reading into it.
+
+        Each array stands on one of its own (`user`), to which all that are made from it refer: when that is gone, so are they.
+        """
+        needed = size * kind.itemsize
+        if not needed:
+            return np.empty(0, dtype=kind)
+        free = [memory for memory, user in self._spaces if user() is None and len(memory) >= needed]
+        memory = min(free, key=len) if free else bytearray(needed + needed // 8)
+        array = np.frombuffer(memory, dtype=kind, count=size)
+        others = [(m, user) for m, user in self._spaces if m is not memory]
+        unused = [m for m, user in others if user() is None][:-SPACES]
+        self._spaces = [(m, user) for m, user in others if not any(m is old for old in unused)]
+        self._spaces.append((memory, weakref.ref(array)))
+        return array[:]
 
     def sample(self, rows: SpilledRows) -> Matrix:
         """Some rows of a block; the last ones are kept, for kernels look at them several times."""

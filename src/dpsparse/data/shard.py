@@ -48,6 +48,11 @@ class Factors:
     total: plain.Sums
 
 
+def margins_of(facts: Facts) -> int:
+    """Numbers that a model has for each row and each coordinate: one, or as many as there are classes beyond two."""
+    return facts.target.n_classes if facts.target.n_classes > 2 else 1
+
+
 class Shard:
     """Some rows, from global row number `first_row` on: **private**.
 
@@ -103,7 +108,7 @@ class Shard:
 
     def _affords(self, columns: int = 0) -> bool:
         """Whether margins, factors and squares may be kept between questions; and with them some columns of all rows."""
-        each = 8.0 * (self.rows + 2 * self.facts.dimension)
+        each = 8.0 * (self.rows + 2 * self.facts.dimension) * margins_of(self.facts)
         return VECTORS_KEPT * each + 8.0 * columns * self.rows <= self._room
 
     @property

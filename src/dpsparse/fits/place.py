@@ -26,9 +26,9 @@ def on_disk(prepared: Prepared, source: Source) -> bool:
     """Whether rows stay on the disk; refuses what can be known not to work."""
     limit, facts = prepared.request.memory_limit, prepared.facts
     if limit is None:
-        refuse_beyond_memory(source, facts.dimension)
+        refuse_beyond_memory(source, facts)
         return False
-    if memory_needed(source, facts.dimension) <= limit:
+    if memory_needed(source, facts) <= limit:
         return False
     if not prepared.recipe.private or needs_all_rows(prepared.plan):
         raise DataError(

@@ -2,7 +2,8 @@ r"""How much memory rows take, how much there is, and how a limit is shared out.
 
 What is counted, in bytes, beside what the process holds before a fit:
 
-* `PER_COORDINATE` for each coefficient: iterate, sum, noise, scores and what solvers keep, about a dozen vectors of floats;
+* `PER_COORDINATE` for each coefficient: iterate, sum, noise, scores and what solvers keep, about a dozen vectors of floats (matrices, for a
+  model of more than two classes);
 * `PER_ROW` for each row: its target as it came, coded, and for one model;
 * `SANITISED` for each entry of a block of sparse rows while it is clipped and put on the lattice (values, indices, owners, squares and
   their copies), `SANITISED_DENSE` for dense rows; questions need less;
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..data.scratch import scratch_folder
+from ..data.shard import margins_of
 from ..data.source import STORED_ENTRIES, Source
 from ..facts import Facts
 from ..privacy.errors import DataError
@@ -46,12 +48,13 @@ SMALL = 2**26
 LEAST_BLOCKS = 2**24
 
 
-def memory_needed(source: Source, dimension: int) -> int:
+def memory_needed(source: Source, facts: Facts) -> int:
     """Bytes that a fit takes if its rows are in memory; a rough bound."""
+    columns = margins_of(facts)
     each, working = (KEPT, SANITISED) if source.sparse else (KEPT_DENSE, SANITISED_DENSE)
     block = min(source.entries, max(STORED_ENTRIES, source.shape[1]))
-    rows = source.shape[0] * (PER_ROW + KEPT_PER_ROW)
-    return source.entries * each + rows + block * working + dimension * PER_COORDINATE
+    rows = source.shape[0] * (PER_ROW + KEPT_PER_ROW * columns)
+    return source.entries * each + rows + block * working + facts.dimension * PER_COORDINATE * columns
 
 
 def free_memory() -> int | None:
@@ -60,9 +63,9 @@ def free_memory() -> int | None:
     return min(known) if known else None
 
 
-def refuse_beyond_memory(source: Source, dimension: int) -> None:
+def refuse_beyond_memory(source: Source, facts: Facts) -> None:
     """Refuse rows that the free memory does not hold. Says nothing about how many there are."""
-    needed = memory_needed(source, dimension)
+    needed = memory_needed(source, facts)
     free = free_memory() if needed > SMALL else None
     if free is not None and needed > free:
         raise DataError(
@@ -108,7 +111,7 @@ class Room:
     @property
     def _fixed(self) -> int:
         """What does not depend on how rows are cut."""
-        return self.facts.dimension * PER_COORDINATE + self.facts.n_rows * PER_ROW
+        return self.facts.dimension * PER_COORDINATE * margins_of(self.facts) + self.facts.n_rows * PER_ROW
 
     @property
     def least(self) -> int:
@@ -142,7 +145,7 @@ class Room:
     @property
     def shard_rows(self) -> int:
         """Rows of a part."""
-        return max(1, self._eighth // KEPT_PER_ROW)
+        return max(1, self._eighth // (KEPT_PER_ROW * margins_of(self.facts)))
 
 
 # ------------------------------------------------------------------------------------------------ what the system tells

@@ -199,6 +199,22 @@ def open_rows(
     return opened
 
 
+def put_aside(stream: Stream, path: Path) -> FileRows:
+    """Rows that a program makes piece by piece, in a file without a name. `path` is what messages name."""
+    aside = tempfile.TemporaryFile(dir=scratch_folder())  # noqa: SIM115
+    try:
+        writer = BlockWriter(aside, stream.n_features, stream.sparse, stream.names, typed=stream.typed)
+        for X, y in stream.pieces:
+            with _room():
+                writer.add(X, y)
+        with _room():
+            writer.finish()
+    except BaseException:
+        aside.close()
+        raise
+    return FileRows((BlockFile.open(aside, path),))
+
+
 def write_blocks(files: Sequence[Path], kind: str, wanted: Wanted, out: IO[bytes], tell: Tell | None) -> None:
     """Write the rows of files of another kind as blocks."""
     total, done = sum(path.stat().st_size for path in files if path.is_file()) or 1, 0
