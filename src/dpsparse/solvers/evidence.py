@@ -28,8 +28,9 @@ PRIOR, DOUBT = 0.3, 0.4
 SCATTER = 0.5
 #: The power that kappa gives: a little more than half of 1 - kappa, since the weights of the start held frequent columns back; within bounds.
 SLOPE, LEAST, MOST = 0.55, -0.1, 0.6
-#: Squared weight of the lowest bucket over what the law would give it: bounds. Beforehand it is believed to be 1, with standard deviation 1.
-LOWEST, HIGHEST = 0.25, 2.0
+#: Squared weight of the lowest bucket over what the law would give it: its least; 1 is the most, since more of what is mostly noise costs more
+#: than it can bring. Beforehand it is believed to be 1, with standard deviation 1.
+LOWEST = 0.25
 #: Part of the variance of targets that slopes have on average along a path: what a mean over rows leaves of it is no signal.
 LEFT = 0.8
 
@@ -92,7 +93,7 @@ class Evidence:
             expected = (law.scale - self._sampling) * parts[0] / parts[first]
             expected *= (told.centres[first] / told.floor) ** (2 * law.power)
             found = shrunk((ratios[0] - self._sampling) / expected, errors[0] / expected)
-            lowest = math.sqrt(min(max(found, LOWEST), HIGHEST))
+            lowest = math.sqrt(min(max(found, LOWEST), 1.0))
         return told.weights(law.power, lowest)
 
     def _ratios(self) -> tuple[Vector, Vector, Vector]:
