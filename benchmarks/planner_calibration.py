@@ -31,7 +31,7 @@ STARTS: dict[str, dict[str, float]] = {
     "dual_averaging classes": {"a": 1.5, "p": 0.8, "b": 0.0, "c": 0.5},
     "dual_averaging documents": {"a": 3.0, "p": 0.8, "c": 0.5},
     "tables regression": {"a": 1.0, "p": 1.8, "b": 0.0, "c": 0.3},
-    "tables classes": {"a": 1.0, "p": 1.5, "b": 0.0, "c": 0.3},
+    "tables classes": {"a": 1.0, "p": 1.5, "b": 0.0},
 }
 FIXED = {"b": -60.0, "c": 0.0, "z": 0.0, "r": 0.0, "e": 0.0, "f": 1.0}
 #: Parts beyond these cannot be told from 0 and 1 by 2000 test rows.

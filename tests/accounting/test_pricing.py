@@ -14,6 +14,7 @@ from scipy.stats import nbinom, norm
 
 from dpsparse.accounting import Cost, price
 from dpsparse.accounting import pricing as pricing_module
+from dpsparse.accounting.draws import Costs
 from dpsparse.accounting.pld import sampled_delta, sampled_epsilon
 from dpsparse.privacy import (
     Adjacency,
@@ -599,3 +600,21 @@ def test_control_a_selection_priced_like_a_gaussian_is_noticed(monkeypatch):
     etas = [s for _, s in drawn(priced)]
     assert truth.achievable_delta(1.0, etas, 0.0) > 1e-5
     assert not np.isclose(sum(e * e / 8 for e in etas), 0.0305565952)
+
+
+def test_many_gaussians_have_the_curve_of_one():
+    """What a search looks at often is gathered; selections and branches stay."""
+    gradients = Ask(name="g", noise=Noise.GAUSSIAN, times=50, schedule=tuple(np.linspace(1, 2, 50)))
+    last = Plan(asks=(Ask(name="s", noise=Noise.GUMBEL, draws=3), replace(gradients, name="h")))
+    plan = Plan(asks=(gradients, Ask(name="t", noise=Noise.GUMBEL)), branches=(("one", last),))
+    unit = Costs.of(plan)
+    np.testing.assert_allclose(unit.gathered().renyi(), unit.renyi(), rtol=1e-12)
+    assert len(unit.gathered().own) == 2
+
+
+def test_shares_come_to_what_is_asked_for_in_every_branch():
+    last = Plan(asks=(Ask(name="s", noise=Noise.GUMBEL, share=0.2),))
+    plan = Plan(asks=(Ask(name="t", noise=Noise.GUMBEL, share=0.3),), branches=(("one", last), ("two", last)))
+    assert plan.share == pytest.approx(0.5)
+    half = plan.with_share(0.25)
+    assert (half["t"].share, half.branch("two")["s"].share) == pytest.approx((0.15, 0.1))

@@ -380,3 +380,12 @@ def test_refusals_say_what_was_expected() -> None:
         calibrate(1.0, 0.0, [(0.1, 1)])
     with pytest.raises(ValueError, match="Every share is 0"):
         calibrate(1.0, 1e-5, [(0.0, 3)])
+
+
+def test_ranges_that_are_equal_but_for_rounding_count_as_equal():
+    """Otherwise the grid, and with it the bound, would follow the last digit of a scale."""
+    eta = 0.3
+    exact = Stage(selections=((eta, 3), (0.4, 1), (eta, 2)))
+    rounded = Stage(selections=((eta, 3), (0.4, 1), (eta * (1 + 2.0**-50), 2)))
+    assert exact.heaviest_range == eta
+    assert rounded.heaviest_range == pytest.approx(eta, rel=1e-12)

@@ -24,6 +24,8 @@ CASES = {
     "dual_averaging regression": {"algorithm": "dual_averaging", "classes": False, "documents": False},
     "dual_averaging classes": {"algorithm": "dual_averaging", "classes": True, "documents": False},
     "dual_averaging documents": {"algorithm": "dual_averaging", "classes": True, "documents": True},
+    "tables regression": {"algorithm": "tables", "classes": False, "documents": False},
+    "tables classes": {"algorithm": "tables", "classes": True, "documents": False},
 }
 
 
