@@ -62,7 +62,7 @@ def features_of(names: Sequence[str], target: str | None, columns: Sequence[str]
         raise DataError(f"{path}: columns must have different names. Rename those that are repeated.")
     absent = [wanted for wanted in (*(columns or ()), *([] if target is None else [target])) if wanted not in names]
     if absent:
-        raise DataError(f"{path} has {'; '.join(_absence(wanted, names) for wanted in absent)}")
+        raise DataError(_absent(path, absent, names))
     features = [n for n in names if n != target] if columns is None else list(columns)
     if any(not n.strip() for n in features):
         raise DataError(
@@ -73,9 +73,16 @@ def features_of(names: Sequence[str], target: str | None, columns: Sequence[str]
     return features
 
 
-def _absence(wanted: str, names: Sequence[str]) -> str:
-    close = difflib.get_close_matches(wanted, names, n=1)
-    return f"no column {wanted!r}. {f'Did you mean {close[0]!r}?' if close else 'Check the name: case matters.'}"
+def _absent(path: Path, absent: Sequence[str], names: Sequence[str]) -> str:
+    """A refusal that names all columns that are not there, each with the nearest name."""
+    close = {wanted: difflib.get_close_matches(wanted, names, n=1) for wanted in absent}
+    if len(absent) == 1:
+        hint = f"Did you mean {close[absent[0]][0]!r}?" if close[absent[0]] else "Check the name: case matters."
+        return f"{path} has no column {absent[0]!r}. {hint}"
+    named = [
+        f"no column {wanted!r}" + (f" (did you mean {near[0]!r}?)" if near else "") for wanted, near in close.items()
+    ]
+    return f"{path} has {', '.join(named)}. Check the names: case matters."
 
 
 def read_csv(
