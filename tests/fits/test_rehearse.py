@@ -384,7 +384,7 @@ class Cheap(Plan):
     """Says less to who prices it."""
 
     def repeated(self, times):
-        return Plan(asks=(replace(self.asks[0], times=1),))
+        return Plan(asks=(replace(self.asks[0], share=0.01),))
 
     def with_noise(self, *_):
         return self
