@@ -7,7 +7,6 @@ import os
 import weakref
 from typing import IO
 
-
 #: Reads from a place without moving the position that all copies of a handle share; missing on some systems.
 PREAD = getattr(os, "pread", None)
 
