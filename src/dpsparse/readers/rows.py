@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
@@ -61,7 +62,7 @@ class FileRows:
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
-        return sum(part.rows for part in self.parts), self.parts[0].n_features
+        return int(self._edges[-1]), self.parts[0].n_features
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -83,22 +84,22 @@ class FileRows:
         """Whether files say that all numbers are finite."""
         return all(bool(part.table["finite"].all()) for part in self.parts)
 
-    def _blocks(self) -> Iterator[tuple[int, int, int, int]]:
-        """File, block, first row and entries of each block."""
-        start = 0
-        for p, part in enumerate(self.parts):
-            for b, (rows, entries) in enumerate(
-                zip(part.table["rows"].tolist(), part.table["entries"].tolist(), strict=True)
-            ):
-                yield p, b, start, entries
-                start += rows
+    @cached_property
+    def _blocks(self) -> list[tuple[int, int, int]]:
+        """File, number in it and entries of each block."""
+        return [(p, b, int(size)) for p, part in enumerate(self.parts) for b, size in enumerate(part.table["entries"])]
+
+    @cached_property
+    def _edges(self) -> NDArray[np.int64]:
+        """The first row of each block, and last the number of rows."""
+        return np.cumsum([0, *(rows for part in self.parts for rows in part.table["rows"].tolist())], dtype=np.int64)
 
     def cut(self, entries: int) -> list[int]:
         """Row numbers between which at most about `entries` numbers stand: whole blocks together, or equal parts of one."""
         edges, held = [0], 0
-        blocks = [*self._blocks()]
-        stops = [*(start for _, _, start, _ in blocks[1:]), self.shape[0]]
-        for (_, _, start, size), stop in zip(blocks, stops, strict=True):
+        for (_, _, size), start, stop in zip(
+            self._blocks, *(e.tolist() for e in (self._edges[:-1], self._edges[1:])), strict=True
+        ):
             full = held + size > entries or stop - edges[-1] > BLOCK_ROWS
             if full and start > edges[-1]:
                 edges.append(start)
@@ -112,11 +113,11 @@ class FileRows:
     def rows(self, start: int, stop: int) -> Matrix:
         """Some rows as floats."""
         found = []
-        for p, b, first, _ in self._blocks():
-            count = int(self.parts[p].table["rows"][b])
-            if first < stop and first + count > start:
-                block = self._block(p, b)
-                found.append(block[max(start - first, 0) : min(stop - first, count)])
+        first = int(np.searchsorted(self._edges, start, side="right")) - 1
+        for number in range(first, int(np.searchsorted(self._edges, stop))):
+            part, block, _ = self._blocks[number]
+            before = int(self._edges[number])
+            found.append(self._block(part, block)[max(start - before, 0) : stop - before])
         if len(found) == 1:
             return found[0]
         return sp.vstack(found, format="csr") if self.sparse else np.concatenate(found)

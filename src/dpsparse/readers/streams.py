@@ -25,6 +25,7 @@ from ..data.source import cut
 from ..privacy.errors import DataError
 from ..regular_files import open_regular
 from . import svmlight
+from .apart import Apart
 from .labels import Texts
 from .lists import is_pair_of_lists, list_rows
 from .table import LARGEST_BYTES, LARGEST_WIDTH, Matrix
@@ -102,11 +103,13 @@ def _csv_pieces(
         )
         size = min(max(LEAST_CSV_BLOCK, 64 * sum(map(len, names))), CSV_BLOCK)
         try:
-            with csv.open_csv(file, read_options=csv.ReadOptions(block_size=size), convert_options=options) as batches:
+            apart = Apart(file)
+            with csv.open_csv(apart, read_options=csv.ReadOptions(block_size=size), convert_options=options) as batches:
                 for batch in batches:
                     table = pa.Table.from_batches([batch])
                     yield matrix_of(table, features), None if target is None else Texts.of(table[target])
                     done += table.num_rows
+                    file.seek(apart.position)  # for whoever asks how far it is
             return
         except pa.ArrowInvalid:
             pass

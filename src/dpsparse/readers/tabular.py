@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..privacy.errors import DataError
+from .apart import Apart
 from .table import Table
 
 #: Cells of a CSV file that count as missing.
@@ -106,7 +107,7 @@ def read_csv(
     )
     try:
         table = arrow_csv.read_csv(
-            file, read_options=arrow_csv.ReadOptions(block_size=CSV_BLOCK), convert_options=options
+            Apart(file), read_options=arrow_csv.ReadOptions(block_size=CSV_BLOCK), convert_options=options
         )
     except pa.ArrowInvalid:
         file.seek(0)
