@@ -19,7 +19,7 @@ from .rules.averaging import INTERCEPT, averaging, check_loop, intercept_weight,
 from .rules.views import centre
 
 #: Sparse columns are not weighted where their means count from more than this part of a row's bound on: nearly all would drown in noise.
-DROWNED = 0.01
+DROWNED = 0.04
 #: Part of the budget for one number, a mean length of rows or the balance of classes, or for the energies of a few buckets.
 SIZE = 0.005
 
@@ -51,7 +51,7 @@ class DualAveraging(PrivateRecipe):
     ----------
     steps : int or None
         Steps T of each run. None: 100; more, up to 400, for paths that are so long that 100 steps could be unstable,
-        :math:`T = \tau\beta_0/19` for a curvature :math:`\beta_0` of the loss. For many classes 60 (sparse rows: 25) and
+        :math:`T = \tau\beta_0/19` for a curvature :math:`\beta_0` of the loss. For many classes 60 (sparse rows: 24) and
         :math:`\tau\beta_0/76` (:math:`\tau\beta_0/152`). Steps cost time and no privacy.
     clip : float or None
         l2 clip C of one row's gradient in weighted columns. None: for classes 0.42, and 0.35 where a refit follows (0.5
@@ -67,7 +67,7 @@ class DualAveraging(PrivateRecipe):
         rows.
     weights : {"private", "none"}
         Whether columns are weighted; ``none`` gives all the inverse of the declared row norm. Sparse columns are not weighted either where
-        twice the noise of their means would be above a hundredth of the bound on a row: a public rule.
+        twice the noise of their means would be above a twenty-fifth of the bound on a row: a public rule.
     refit : float
         Part of the budget of the loops for the second one; 0: none, and the largest coefficients are kept.
 
@@ -190,7 +190,7 @@ class Constants:
                 first_clip=0.6, short_clip=0.6, plain_clip=0.6, refit_clip=0.9, means=0.04, least_steps=60, spread=4.0
             )
             if facts.sparse:
-                return replace(many, margin_noise=1.0, power=0.25, momentum=0.8, least_steps=25, spread=8.0)
+                return replace(many, margin_noise=1.0, power=0.25, momentum=0.8, least_steps=24, spread=8.0)
             return replace(many, margin_noise=1.2, threshold=0.0)
         found = cls() if facts.target.classes else cls(margin_noise=0.9, fill=1.0)
         return replace(found, means=0.05, power=0.45, followed=True) if facts.sparse else found
