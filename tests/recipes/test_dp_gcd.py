@@ -179,12 +179,12 @@ def test_adjacency_does_not_change_the_rules_but_the_movement_of_one_record_does
 def test_steps_of_the_theorems():
     public = {"n_rows": 1000, "epsilon": 1.0, "delta": 1e-6, "lipschitz": 1.0, "smallest_curvature": 1.0}
     convex = recipes.DPGCD.from_theory(**public, radius=2.0)
-    assert convex.steps == round(2000 ** (2 / 3) / (4 * math.log(1e6) ** (1 / 3)))
+    assert convex.steps == math.ceil(2000 ** (2 / 3) / (4 * math.log(1e6) ** (1 / 3)))
     strong = recipes.DPGCD.from_theory(**public, strong_convexity=0.5, gap=3.0, n_features=100, failure=0.1)
     inside = 0.5 * 1e6 * 3.0 / (128 * math.log(1e6) * math.log(8000))
-    assert strong.steps == round(8 * math.log(inside))
+    assert strong.steps == math.ceil(8 * math.log(inside))
     sparse = recipes.DPGCD.from_theory(**public, strong_convexity=0.5, gap=3.0, sparsity=4, quasi_sparsity=2)
-    assert sparse.steps == round(12 * math.log(1.5e6))
+    assert sparse.steps == math.ceil(12 * math.log(1.5e6))
     assert (convex.step_size, convex.curvature) == (1.0, "bounds")
     with pytest.raises(ValueError, match="give radius"):
         recipes.DPGCD.from_theory(**public)

@@ -69,12 +69,20 @@ def test_sampling_saves_no_noise_to_speak_of_at_the_same_number_of_steps():
 
 
 def test_the_choices_of_the_theorems():
-    made = DPSGDHT.from_theory(
-        smoothness=2.0, strong_convexity=0.5, true_sparsity=3, n_rows=1000, epsilon=2.0, delta=1e-5, constant=2.0
-    )
-    assert made.step_size == pytest.approx(1 / 12)
+    theory = {
+        "smoothness": 2.0,
+        "strong_convexity": 0.5,
+        "true_sparsity": 3,
+        "n_rows": 1000,
+        "delta": 1e-5,
+        "lipschitz": 4.0,
+    }
+    made = DPSGDHT.from_theory(**theory, n_features=10**6, epsilon=2.0, constant=2.0)
+    assert (made.step_size, made.clip) == (pytest.approx(1 / 12), 4.0)
     assert made.sparsity == 4 * 3 * 47**2 + 3
     assert made.steps == math.ceil(2 * math.log(1000**2 * 4 / math.log(1e5)))
+    with pytest.warns(UserWarning, match="k = 2.65e.04, more than the 784"):
+        assert DPSGDHT.from_theory(**theory, n_features=784, rho=0.1).sparsity == 784
     X, y = easy("regression")
     model = estimator(epsilon=2.0, sparsity=5, recipe=made).fit(X, y)
     assert np.count_nonzero(model.coef_) <= 5, "never more than the estimator allows"

@@ -139,6 +139,47 @@ def test_a_model_file_names_a_public_matrix_and_does_not_hold_it(tmp_path):
         again.fit(X, y)
 
 
+@pytest.mark.parametrize(
+    "given", [np.ones((5, 30)), "uniform", lambda generator, rows, columns: np.ones((rows, columns))]
+)
+def test_rows_that_nobody_would_look_at_are_refused(given):
+    with pytest.raises(ValueError, match="release='labels' only"):
+        DPSLKT(auxiliary=given, auxiliary_bound=1.0)
+    with pytest.raises(ValueError, match="release='labels' only"):
+        DPSLKT(auxiliary_rows=100)
+
+
+def test_rows_are_drawn_from_the_law_that_was_named_or_given():
+    from dpsparse.facts import Facts
+
+    facts = Facts(n_rows=100, n_features=5)
+    support = np.array([0, 3])
+
+    def threes(generator, rows, columns):
+        return np.full((rows, columns), 3.0)
+
+    made = {
+        law: Auxiliary.of(law, facts, rows=200, bound=10.0, seed=1, entry=2.0) for law in ("normal", "uniform", threes)
+    }
+    uniform = made["uniform"].design(facts, support)
+    assert np.abs(uniform).max() <= 1.0
+    assert np.abs(uniform).max() > 0.9
+    assert 1.5 < np.abs(made["normal"].design(facts, support)).max() <= 2.0
+    np.testing.assert_array_equal(made[threes].design(facts, support), np.full((200, 2), 2.0))
+    with pytest.raises(ValueError, match="auxiliary_bound"):
+        DPSLKT(release="labels", auxiliary=threes)
+    with pytest.raises(ValueError, match="of shape"):
+        Auxiliary.of(lambda *_: np.ones((1, 1)), facts, rows=200, bound=1.0, seed=0).design(facts, support)
+
+
+def test_the_threshold_of_the_student_acts_on_more_columns_than_it_keeps():
+    X, y, _ = easy(6000)
+    est = estimator(DPSLKT(release="labels"), epsilon=8.0, random_state=0)
+    assert prepared_for(est, *X.shape, sparse=False, models=1).solver.screening.count == 5
+    model = est.fit(X, y)
+    assert list(model.support_) == [2, 11, 23]
+
+
 def test_the_student_solves_sparse_least_squares():
     rng = np.random.default_rng(0)
     design, truth = rng.standard_normal((200, 20)), np.zeros(20)
@@ -147,9 +188,10 @@ def test_the_student_solves_sparse_least_squares():
 
 
 def test_theory_has_the_constants_of_the_paper():
-    recipe = DPSLKT.from_theory(
-        n_rows=800, n_features=1000, epsilon=1.0, delta=0.01, true_sparsity=10, entry_bound=1.0, classification=True
-    )
+    with pytest.warns(UserWarning, match="more than the 1000"):
+        recipe = DPSLKT.from_theory(
+            n_rows=800, n_features=1000, epsilon=1.0, delta=0.01, true_sparsity=10, entry_bound=1.0, classification=True
+        )
     assert recipe.ridge == pytest.approx(math.sqrt(math.sqrt(10 * math.log(1000) * math.log(100)) / 800))
     assert recipe.sparsity == 1000, "the condition on s is void at this n"
     big = DPSLKT.from_theory(

@@ -11,6 +11,7 @@ from dpsparse.facts import Facts, Target
 from dpsparse.losses import Custom, Huber, KnownLink, Poisson
 from dpsparse.privacy import AssumptionError, Budget, BudgetError, Noise, OncePerPerson
 from dpsparse.recipes import DPIGHT, LDPIHT, LDPMoment
+from dpsparse.solvers.steps import Pace
 
 
 def data(n: int, p: int, s: int, seed: int = 0):
@@ -114,19 +115,18 @@ def test_defaults_follow_the_rules_of_the_docstring():
         Facts(n_rows=100_000, n_features=50, row_norm=math.sqrt(50), target=Target(bound=4.0), sparsity=5)
     )
     solver = LDPIHT().solver(facts, Budget.approx(1.0, 0.0))
-    assert len(solver.step_sizes) == round(math.log(100_000 / (50 * math.log(50))))
+    assert len(solver.step_sizes) == 3 * round(math.log(100_000 / (50 * math.log(50))))
     assert solver.clip.norm == pytest.approx(4 / 12 * math.sqrt(50))
-    assert solver.step_sizes[0] == pytest.approx(3.0)
-    assert solver.step_sizes[-1] < solver.step_sizes[0]
+    assert solver.pace == Pace(pytest.approx(3.0), falls=True)
     assert solver.noise is Noise.LOCAL
     assert solver.rows == OncePerPerson()
     assert solver.radius is None
 
 
-def test_hopeless_plans_take_one_step_and_look_for_one_feature():
+def test_hopeless_plans_hardly_move_and_look_for_one_feature():
     facts = LDPIHT().view(Facts(n_rows=100, n_features=500, row_norm=math.sqrt(500), target=Target(bound=4.0)))
     solver = LDPIHT().solver(facts, Budget.approx(0.5, 0.0))
-    assert len(solver.step_sizes) == 1
+    assert sum(solver.step_sizes) < 0.01 * solver.pace.longest
     assert solver.sparsity == 1
 
 
@@ -136,7 +136,9 @@ def test_theory_takes_the_choices_of_theorem_four():
     assert recipe.sparsity == 24
     assert recipe.radius == 1.0
     assert not recipe.decay
-    assert LDPIHT.from_theory(n_rows=10, n_features=50, epsilon=0.1, true_sparsity=30).steps == 1
+    assert LDPIHT.from_theory(n_rows=10**6, n_features=50, epsilon=1.0, true_sparsity=3, radius=2.5).radius == 2.5
+    with pytest.warns(UserWarning, match=r"T = -\d.* 1 is taken|s = 240"):
+        assert LDPIHT.from_theory(n_rows=10, n_features=50, epsilon=0.1, true_sparsity=30).steps == 1
 
 
 def test_the_projection_keeps_the_model_in_its_ball():

@@ -31,29 +31,26 @@ class DPIGHT(PrivateRecipe):
     Parameters
     ----------
     steps : int or None
-        Number of steps T. None: the signal-to-noise ratio of one step that had the whole budget, for a coefficient that
-        carries 1/s of the target. With :math:`u = \mu` (dense) or :math:`\sqrt{2\rho}` (peel) of the budget,
-        :math:`L = \ln d` and :math:`K_2, K_\infty` the bounds on a row's norm and entries,
-        :math:`T = n u K_\infty/(2 K_2\sqrt{2sL})` within 1..16 for dense noise and
-        :math:`T = n u K_2/(K_\infty\sqrt d\,s L)` within 3..40 for peeling, each rounded.
+        Dense: turns T, as in `DPSGD`. Peel: selections; None: the signal-to-noise ratio of one step that had the whole budget, for a
+        coefficient that carries 1/s of the target, :math:`T = n\sqrt{2\rho}\,K_2/(K_\infty\sqrt d\,s\ln d)` within 3..40, rounded.
     step_size : float or None
-        First step; steps fall linearly to zero, :math:`\eta_t = \eta_0(1 - t/T)`, and each turn's budget is proportional
-        to its step, so that a longer loop costs no privacy. None: :math:`\eta_0 = a \min(1, 20/T)\, d/(\beta_0 K_2^2)`, a
-        few times the step for uncorrelated columns (:math:`a` = 2.5 for regression, 0.5 for classes). Dense noise also
-        caps the whole path so that the noise it adds to a sparse margin stays below 0.3 of a typical target.
+        A number: the step of each turn, and the loop is the papers'. None: as in `DPSGD` (dense); for peeling a path of
+        :math:`\eta_t = \eta_0(1 - t/T)` a selection, with :math:`\eta_0 = a \min(1, 20/T)\, d/(\beta_0 K_2^2)` (:math:`a` = 2.5 for regression, 0.5 for
+        classes), longer where the noise allows it; it is walked in up to eight steps on what was selected, as long as the released
+        answers allow (`solvers.steps.Pace`).
     clip : float or None
-        l2 clip C of one row's gradient. None: :math:`C = R K_2` with :math:`R` = a fifth of a typical residual
-        (target_bound/15) for regression and 1/2 for classes. Clipping squared loss is Huber's loss: tight clips cost
+        l2 clip C of one row's gradient. None: as in `DPSGD` (dense); :math:`C = R K_2` with :math:`R` = a fifth of a typical residual
+        (target_bound/15) for regression and 1/2 for classes (peel). Clipping squared loss is Huber's loss: tight clips cost
         little bias and save much noise. Peeling also holds entries within :math:`C K_\infty/K_2`.
     mechanism : {"auto", "dense", "peel"}
         Noise on the whole gradient; or private selection of the s coordinates that a step would keep, then noise on
-        those. ``auto`` peels iff :math:`K_2/K_\infty > \sqrt{s \ln d}`: the noise that decides is then smaller.
+        those. ``auto`` peels iff :math:`K_2/K_\infty > \sqrt{s \ln d}` and :math:`s < d/4`: the noise that decides is then smaller.
     radius : float or None
         Project onto the l2 ball of this radius after each step.
     selection : float
         Part of the budget that pays for the selections of peeling.
     decay : bool
-        False keeps steps and budgets equal over the turns, as the papers do.
+        For peeling and for a given `step_size`: steps and budgets fall linearly. False keeps them equal over the turns, as the papers do.
     sparsity : int or None
         Coefficients kept after each step, never more than the estimator allows. None: the estimator's `sparsity`, or
         `default_sparsity`.

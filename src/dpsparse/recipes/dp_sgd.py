@@ -25,8 +25,8 @@ class DPSGD(PrivateRecipe):
     .. math:: w_{t+1} = \mathrm{prox}_{\eta\psi}\Bigl(w_t - \eta\bigl(\tfrac{1}{qn}\textstyle\sum_{i \in B_t}
               \mathrm{clip}_C\,g_i(w_t) + \text{noise}\bigr)\Bigr), \qquad P(i \in B_t) = q
 
-    The result is as dense as the penalty leaves it; where a `sparsity` is asked for, its largest coefficients are kept, once,
-    after 60 % of the turns, and the other steps move only those.
+    The result is as dense as the penalty leaves it; where a `sparsity` is asked for, its largest coefficients are kept, once:
+    after 60 % of the turns, when the other steps move only those (dense rows, whose columns share what they know), or at the end.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class DPSGD(PrivateRecipe):
             rows=batches(self.batch_size, facts, default_rate(budget, walk.turns)),
             sparsity=facts.cap,
             thresholds=False,
-            settled=SETTLED,
+            settled=1.0 if facts.sparse else SETTLED,
             penalty=facts.penalty,
             pace=walk.pace,
         )

@@ -42,7 +42,7 @@ class LDPIHT(PrivateRecipe):
         times the Newton step for features that fill their bounds and are uncorrelated (twice for classes): the clip holds it. Steps are
         shorter where answers prove more curvature, and the path ends where its noise is three quarters of a typical margin.
     decay : bool
-        For a given `step_size`: False keeps steps equal, as [WX19]_ does.
+        False keeps steps equal, as [WX19]_ does; for the default pace, the longest step.
     clip : float or None
         r. None: :math:`R K_2` with R a quarter of a typical target (target_bound/12) for regression and 1/4 for classes: noise grows
         with r, and a gradient that is cut still points the right way.
@@ -144,7 +144,7 @@ class LDPIHT(PrivateRecipe):
             sparsity=s,
             step_sizes=tuple(float(v) for v in sizes),
             clip=Clip(clip),
-            pace=Pace(longest) if paced else None,
+            pace=Pace(longest, falls=self.decay) if paced else None,
             ridge=facts.penalty.l2,
             radius=self.radius,
             intercept_step=1 / (facts.curvature * facts.intercept**2) if facts.free else math.inf,
@@ -155,7 +155,7 @@ class LDPIHT(PrivateRecipe):
     def path(self, facts: Facts, budget: Budget, clip: float, kept: int) -> float:
         """Length of the path along noisy means: each of the n reports adds its error once, whatever the number of rounds."""
         error = clip * report_error(facts, budget, self.mechanism) / math.sqrt(facts.n_rows)
-        return path_within(facts, error * kept_norm(facts, kept))
+        return path_within(facts, error * kept_norm(facts, kept), doubt=4.0)
 
     @staticmethod
     def _residual(facts: Facts) -> float:

@@ -51,11 +51,14 @@ class Pace:
         r: 1 for plain steps; more for loops whose momentum keeps longer steps stable.
     growth : float
         No step is longer than this many times the one before.
+    falls : bool
+        Whether `longest` falls linearly with the turns that are left, to a tenth: for answers whose noise hides the curvature.
     """
 
     longest: float
     reach: float = 1.0
     growth: float = 2.0
+    falls: bool = False
 
     def start(self, turns: int) -> Stride:
         """The state before the first of so many turns."""
@@ -161,7 +164,8 @@ class Stride:
     def _limit(self) -> float:
         """The longest step by what was seen so far."""
         pace = self._pace
-        longest = max(pace.longest, pace.reach / self._possible if self._possible > 0 else 0.0)
+        fallen = max((self.left + 1) / self._turns, 0.1) if pace.falls else 1.0
+        longest = max(fallen * pace.longest, pace.reach / self._possible if self._possible > 0 else 0.0)
         return self.hold(min(pace.growth * self._last, longest))
 
 

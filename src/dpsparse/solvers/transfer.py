@@ -74,8 +74,9 @@ class Auxiliary:
         cls, given: Any, facts: Facts, *, rows: int, bound: float, seed: int, entry: float | None = None
     ) -> Auxiliary:
         """Rows that were given or that will be drawn."""
-        if given is None or callable(given) or given in LAWS:
-            law = given if callable(given) else LAWS[given or "normal"]
+        law = LAWS.get("normal" if given is None else given) if given is None or isinstance(given, str) else None
+        law = given if callable(given) else law
+        if law is not None:
             return cls(rows=rows, bound=bound, seed=seed, law=law, entry=entry)
         if isinstance(given, str):
             raise ValueError(f"{given}: a model file does not hold it. Give the recipe with its matrix again to fit.")

@@ -79,17 +79,18 @@ def path_per_clip(facts: Facts, budget: Budget, kept: int) -> float:
     return NOISE * facts.target.margin * facts.n_rows * budget.as_mu() / (budget.kappa * kept_norm(facts, kept))
 
 
-def path_within(facts: Facts, noise: float) -> float:
+def path_within(facts: Facts, noise: float, doubt: float = 2.0) -> float:
     r"""Length of a path that puts noise of P times `noise` into a margin.
 
     Uncorrelated columns are learned at the rate :math:`a = \beta_0K_2^2/d`: what is missing falls like :math:`e^{-aP}` and the noise
-    rises like bP, in typical margins. Where b is below a/2, the path ends at `NOISE` typical margins of noise. Where it is above,
+    rises like bP, in typical margins. Where b is below a/2 (`doubt` 2), the path ends at `NOISE` typical margins of noise. Where it is above,
     noise comes before knowledge, and the path is shorter by a/2b: the least of :math:`e^{-2aP} + (bP)^2` is then near
-    :math:`P = a/b^2`, and never above that of no step at all; half of it, since real columns do not fill their bounds.
+    :math:`P = a/b^2`, and never above that of no step at all; half of it, since real columns do not fill their bounds. The larger the doubt, the shorter. Sparse rows are never so spread
+    over their columns, and end at `NOISE`.
     """
-    rate = facts.curvature * facts.norm_bound**2 / facts.n_features
+    rate = math.inf if facts.sparse else facts.curvature * facts.norm_bound**2 / facts.n_features
     b = noise / facts.target.margin
-    return NOISE / b * min(1.0, rate / (2 * b))
+    return NOISE / b * min(1.0, rate / (doubt * b))
 
 
 def default_turns(facts: Facts, budget: Budget) -> int:
