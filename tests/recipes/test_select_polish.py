@@ -247,6 +247,48 @@ def test_more_budget_selects_more_coordinates_and_never_more_than_allowed():
     assert counts[-1] == 10
 
 
+def test_spare_coordinates_are_selected_where_rows_and_budget_allow():
+    def spare(n_rows: int, rho: float, **options) -> int:
+        facts = facts_of(n_rows=n_rows, sparsity=10, **options)
+        shares = Shares(rule=Rule.of(facts), intercept=False, means_known=False)
+        found = Schedule.of(shares, facts, rho, 10, 0.3)
+        assert len(found.steps) == len(found.supports)
+        assert found.supports[-1] == found.coordinates
+        return found.spare
+
+    assert spare(5000, 0.1) == 4
+    assert spare(5000, 1e-3) == 0
+    assert spare(500, 10.0) == 0
+    assert spare(5000, 0.1, target=Target(kind="classes")) == 0
+
+
+def test_a_wrong_coordinate_that_came_first_is_dropped_again():
+    """Columns share five factors: the first selections take columns near the true ones."""
+    rng = np.random.default_rng(0)
+    load = rng.standard_normal((5, 200))
+    load /= np.linalg.norm(load, axis=0)
+    X = math.sqrt(0.6) * rng.standard_normal((3000, 5)) @ load + math.sqrt(0.4) * rng.standard_normal((3000, 200))
+    truth = np.zeros(200)
+    truth[rng.choice(200, 10, replace=False)] = rng.choice([-1, 1], 10) * rng.uniform(0.3, 1, 10)
+    y = X @ truth + 0.1 * rng.standard_normal(3000)
+    errors = {}
+    for spare in (None, 0.0):
+        recipe = recipes.SelectPolish(spare=spare)
+        fitted = model(epsilon=4.0, sparsity=10, feature_bound=4.0, target_bound=15.0, recipe=recipe).fit(X, y)
+        assert np.count_nonzero(fitted.coef_) <= 10
+        errors[spare] = error(fitted.coef_, truth)
+    assert errors[None] < 0.03 < 0.05 < errors[0.0]
+
+
+@pytest.mark.parametrize("wide", [10.0, 30.0])
+def test_bounds_that_are_far_too_wide_cost_next_to_nothing(wide):
+    """Curvatures and Gram matrices are priced by the lengths of rows that were asked for, not by those that were declared."""
+    X, y, truth = sparse_truth(n=4000)
+    near, far = (model(epsilon=1.0, feature_bound=b).fit(X, y) for b in (1.0, wide))
+    assert error(near.coef_, truth) < 0.03
+    assert error(far.coef_, truth) < 0.05
+
+
 def test_pricing_takes_little_time():
     facts = recipes.SelectPolish().view(facts_of(n_rows=2000, intercept=1.0, sparsity=40, row_norm=38.0))
     budget = Budget.approx(1.07, 1e-5)
@@ -271,7 +313,9 @@ def test_other_losses_starts_and_penalties_are_refused_in_words():
         model(epsilon=1.0, penalty="l1", alpha=0.1).fit(X, y)
 
 
-@pytest.mark.parametrize("options", [{"rounds": 0}, {"steps": 1.5}, {"selection": 1.0}, {"shrinkage": -1.0}])
+@pytest.mark.parametrize(
+    "options", [{"rounds": 0}, {"steps": 1.5}, {"selection": 1.0}, {"shrinkage": -1.0}, {"spare": 1.5}]
+)
 def test_bad_constants_are_refused(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         recipes.SelectPolish(**options)
@@ -279,7 +323,7 @@ def test_bad_constants_are_refused(options):
 
 def test_constants_can_be_chosen():
     X, y, truth = sparse_truth(n=2000)
-    recipe = recipes.SelectPolish(rounds=2, steps=5, selection=0.5, shrinkage=0.4)
+    recipe = recipes.SelectPolish(rounds=2, steps=5, selection=0.5, shrinkage=0.4, spare=0.0)
     fitted = model(epsilon=5.0, recipe=recipe).fit(X, y)
     names = [a.name for a in fitted.statement_.asks]
     assert "select 2" in names

@@ -20,6 +20,9 @@ from ..privacy.plan import Ask, Noise, Plan
 BINS, DEPTH = 44, 1000.0
 #: Gram matrices are asked for from this many coordinates on.
 LEAST_GRAM = 3
+#: Steps on spare coordinates before the weakest are dropped. They are selected where gradients are funded up to this load, and where
+#: there are this many rows for each coordinate and unit of log d.
+SPARE_STEPS, FUNDED, ROWS = 2, 0.3, 20.0
 #: Beyond this sparsity only some numbers of coordinates are in use: every one is a branch that has to be priced.
 MANY = 40
 
@@ -47,6 +50,9 @@ class Rule:
         Entries are clipped for selections at this part of the median of a row.
     shrinkage : float
         a: weight of sampling noise in the last shrinkage.
+    spare : float
+        Coordinates beyond k, as a part of it, that are selected last where rows and budget allow; then the weakest of all are
+        dropped.
     """
 
     rounds: int
@@ -61,12 +67,13 @@ class Rule:
     means: float = 0.02
     entry_part: float = 0.5
     shrinkage: float = 0.8
+    spare: float = 0.0
 
     @classmethod
     def of(cls, facts: Facts) -> Rule:
         """The rule for these facts."""
         if not facts.target.classes:
-            return cls(rounds=6, reach=1.0, selection=0.6, residual_quantile=0.4)
+            return cls(rounds=6, reach=1.0, selection=0.6, residual_quantile=0.4, spare=0.4)
         if facts.n_rows >= 2000:
             return cls(rounds=5, reach=0.7, selection=0.6, residual_quantile=0.5, steps=2, growth=3.0)
         return cls(rounds=2, reach=0.6, selection=0.65, residual_quantile=0.5, steps=1, growth=3.0, gram=0.02)
@@ -115,6 +122,8 @@ class Schedule:
         Whether the loss is that of classes.
     load : float
         x: coordinates per row and unit of budget for gradients; above 1 noise rules, far below 1 sampling does.
+    spare : int
+        Coordinates that are selected after the others; then as many of all are dropped, those of the smallest coefficients.
     """
 
     shares: Shares
@@ -122,6 +131,7 @@ class Schedule:
     rounds: int
     classes: bool
     load: float
+    spare: int = 0
 
     @classmethod
     def of(cls, shares: Shares, facts: Facts, rho: float, sparsity: int, entry: float) -> Schedule:
@@ -141,7 +151,9 @@ class Schedule:
         if classes and n < 2000 and wanted < 2 * sparsity:
             rounds = 1
         load = k / (n * budget * (1 - rule.selection) * (1 - rule.scalars))
-        return cls(shares=shares, coordinates=k, rounds=min(rounds, k), classes=classes, load=load)
+        plenty = load <= FUNDED and n >= ROWS * k * log_features(d)
+        spare = min(math.ceil(rule.spare * k), d - k) if plenty else 0
+        return cls(shares=shares, coordinates=k, rounds=min(rounds, k), classes=classes, load=load, spare=spare)
 
     @property
     def name(self) -> str:
@@ -150,20 +162,20 @@ class Schedule:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Coordinates selected in each round, larger first."""
+        """Coordinates selected in each round, larger first, and the spare ones last."""
         whole, more = divmod(self.coordinates, self.rounds)
-        return tuple(whole + (r < more) for r in range(self.rounds))
+        return tuple(whole + (r < more) for r in range(self.rounds)) + (self.spare,) * (self.spare > 0)
 
     @cached_property
     def supports(self) -> tuple[int, ...]:
-        """Coordinates in use after each round."""
-        return tuple(int(v) for v in np.cumsum(self.sizes))
+        """Coordinates in use while each series of steps is taken."""
+        return tuple(int(v) for v in np.cumsum(self.sizes)) + (self.coordinates,) * (self.spare > 0)
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """Gradient steps of each round."""
+        """Gradient steps of each round; those after the spare coordinates were dropped come last."""
         last = self.shares.rule.steps or (4 if self.load <= 0.2 else 3)
-        return (1,) * (self.rounds - 1) + (last,)
+        return (1,) * (self.rounds - 1) + ((1, SPARE_STEPS) if self.spare else ()) + (last,)
 
     @property
     def quantile(self) -> float:
@@ -175,12 +187,13 @@ class Schedule:
         rule, rest, count = self.shares.rule, self.shares.rest, sum(self.steps)
         free = self.shares.intercept
         grams = [m for m in self.supports if m >= LEAST_GRAM]
-        clips = self.rounds - self.classes
-        each = 0.9 * rule.scalars * rest / (clips + 2 * count + self.rounds + 2 * free)
+        clips = len(self.sizes) - self.classes
+        stages = len(self.supports)
+        each = 0.9 * rule.scalars * rest / (clips + 2 * count + stages + 2 * free)
         spent = (1 - rule.scalars) * rest
         growth = rule.growth or (8.0 if self.load <= 0.2 else 5.0)
         rise = 1.0 if self.classes else min(4.0, max(1.5, 1.2 / self.load))
-        weights = rise ** (np.arange(self.rounds) / max(1, self.rounds - 1)) * np.array(self.sizes)
+        weights = rise ** (np.arange(len(self.sizes)) / max(1, len(self.sizes) - 1)) * np.array(self.sizes)
         weights *= rule.selection * spent / weights.sum()
         ramp = growth ** (np.arange(count) / max(1, count - 1))
         gradients = (1 - rule.selection) * spent + (0.0 if grams else rule.gram)
@@ -200,7 +213,7 @@ class Schedule:
             asks.append(Ask(name=select(r), question="Select", noise=gumbel, draws=size, share=float(weights[r])))
         if clips:
             asks.append(Ask(name="residual", question="Quantile", noise=gumbel, times=clips, share=each * clips))
-        asks.append(Ask(name="norms", question="Quantile", noise=gumbel, times=self.rounds, share=each * self.rounds))
+        asks.append(Ask(name="norms", question="Quantile", noise=gumbel, times=stages, share=each * stages))
         if grams:
             cubes = _tuple(np.array(grams, dtype=float) ** 3)
             asks.append(
@@ -219,7 +232,7 @@ class Schedule:
                     name="means",
                     question="ColumnMeans",
                     noise=gaussian,
-                    times=self.rounds,
+                    times=len(self.sizes),
                     share=self.shares.fm,
                     schedule=by_size,
                 )
@@ -229,10 +242,11 @@ class Schedule:
     def _order(self) -> list[str]:
         free = self.shares.intercept
         order = ["start"] * free
-        for r in range(self.rounds):
-            if r or not self.classes:
-                order += ["residual"] + ["intercept"] * free
-            order += [select(r)] + ["means"] * (self.shares.fm > 0)
+        for r in range(len(self.supports)):
+            if r < len(self.sizes):
+                if r or not self.classes:
+                    order += ["residual"] + ["intercept"] * free
+                order += [select(r)] + ["means"] * (self.shares.fm > 0)
             order += ["norms"] + ["gram"] * (self.supports[r] >= LEAST_GRAM)
             order += ["clip", "curvature", "gradient"] * self.steps[r]
         return order + ["intercept"] * free

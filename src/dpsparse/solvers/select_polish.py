@@ -124,11 +124,15 @@ class _Run:
         """Rounds of selecting and polishing, then shrinkage and a last step of the intercept."""
         if self.free:
             self._start()
-        for r in range(self.schedule.rounds):
-            self._select(r)
+        sizes = self.schedule.sizes
+        for r in range(len(self.schedule.supports)):
+            if r < len(sizes):
+                self._select(r)
+            else:
+                self._cut()
             precondition = self._precondition()
             for t in range(self.schedule.steps[r]):
-                self._step(precondition, fresh=self.schedule.sizes[r] if t == 0 else 0)
+                self._step(precondition, fresh=sizes[r] if t == 0 and r < len(sizes) else 0)
                 if self.path is not None:
                     self.path.add(self._full(), self.oracle)
         offset = self._model().offset
@@ -190,15 +194,26 @@ class _Run:
         if self.free and self.facts.means is not None:
             centre = self.facts.means[new]
         elif self.free:
-            bound = self.facts.feature_bound
-            question = ColumnMeans(new, self.size * math.sqrt(new.size))
-            noise = self.oracle.deviation(question, "means", r)
-            centre = np.clip(self.oracle.answer(question, "means"), -bound, bound)
-            centre *= max(0.0, 1 - new.size * noise**2 / max(float(centre @ centre), 1e-300))  # James and Stein
+            centre = self._means(new, r)
         self.support = np.concatenate([self.support, new])
         self.centre, self.w, self.last = (
             np.concatenate(pair) for pair in ((self.centre, centre), (self.w, 0 * centre), (self.last, 0 * centre))
         )
+
+    def _means(self, new: Indices, r: int) -> Vector:
+        """Means of new columns, of rows held at a typical length, shrunk towards the origin by their noise (James and Stein)."""
+        question = ColumnMeans(new, self.size * math.sqrt(new.size))
+        noise, bound = self.oracle.deviation(question, "means", r), self.facts.feature_bound
+        means = np.clip(self.oracle.answer(question, "means"), -bound, bound)
+        return np.asarray(means * max(0.0, 1 - new.size * noise**2 / max(float(means @ means), 1e-300)))
+
+    def _cut(self) -> None:
+        """Drop the coordinates of the smallest coefficients until no spare ones are left."""
+        keep = np.sort(np.argsort(-np.abs(self.w), kind="stable")[: self.schedule.coordinates])
+        offset = self._model().offset
+        self.support = self.support[keep]
+        self.centre, self.w, self.last = self.centre[keep], self.w[keep], self.last[keep]
+        self.b = offset - float(self.centre @ self.w)
 
     @property
     def _norm(self) -> float:
