@@ -27,6 +27,8 @@ from ..fits import Prepared
 from ..solvers.dual_averaging import DualAveraging as Averaging
 from ..solvers.polish_schedule import Schedule, Shares, entry_edges, select
 from ..solvers.select_polish import SelectAndPolish
+from ..solvers.table_schedule import Schedule as TableSchedule
+from ..solvers.tables import TableDescent
 from .formulas import margin
 
 #: Of a uniform feature with standard deviation 1: half its median size, and the means of clip(x)x and clip(x)^2 at that clip.
@@ -56,6 +58,8 @@ def smallest_coefficient(prepared: Prepared, *, scale: float, signal: float, lef
         return _selected(facts, priced, solver, scale, residual, signal)
     if isinstance(solver, Averaging) and prepared.recipe.name == "dual_averaging":
         return _averaged(facts, priced, solver, scale, residual, signal)
+    if isinstance(solver, TableDescent):
+        return _descended(facts, solver, scale, residual, signal)
     return None
 
 
@@ -96,3 +100,22 @@ def _averaged(
     rank = 0.05 if facts.sparsity is None else min(0.05, facts.sparsity / d)
     wanted = norm.ppf(1 - rank / 2) + norm.ppf(0.9)
     return float(wanted * math.hypot(noise / learned, spread / (scale * math.sqrt(n))))
+
+
+def _descended(facts: Facts, solver: TableDescent, scale: float, residual: float, signal: float) -> float | None:
+    r"""Of the average of a path, whose noise is that of one Newton step with the gradients of the last phase.
+
+    Rows of length 1.2 have columns of spread :math:`1/(1.2\sqrt d)`, and clips are 1.3 times the 65 % quantile of normal residuals.
+    """
+    schedule = TableSchedule.of(solver.rule, facts, solver.level, race=bool(solver.sparse))
+    if schedule.constant:
+        return None
+    n, d = facts.n_rows, facts.n_features
+    bend = margin(signal)[1] if facts.target.classes else facts.curvature
+    clip = solver.rule.class_clip if facts.target.classes else schedule.clip_factor(d) * norm.ppf(0.825) * residual
+    spread = 1 / math.sqrt(bend) if facts.target.classes else residual
+    column = 1 / (1.2 * math.sqrt(d))
+    noise = 2 * clip / (solver.level * math.sqrt(schedule.phases[-1].share)) / (bend * column) / scale
+    rank = 0.05 if facts.sparsity is None else min(0.05, facts.sparsity / d)
+    wanted = norm.ppf(1 - rank / 2) + norm.ppf(0.9)
+    return float(wanted * math.hypot(noise, spread / (scale * math.sqrt(n))))

@@ -50,7 +50,7 @@ class TableRule:
     burn : float
         Mean relaxation lengths before iterates are averaged.
     steps, class_steps, most_steps : int
-        Steps of a phase at least, for numbers and for classes, and at most for the sake of stability.
+        Steps of the last phase at least (of others half as many), for numbers and for classes, and at most for the sake of stability.
     stable : float
         A first step this many times the inverse curvature of rows of length 1 is stable with momentum 0.9.
     class_clip, class_noise, class_start : float
@@ -96,8 +96,8 @@ class TableRule:
     noise_slope: float = 3.0
     noise_range: tuple[float, float] = (0.25, 1.2)
     burn: float = 3.0
-    steps: int = 80
-    class_steps: int = 150
+    steps: int = 60
+    class_steps: int = 100
     most_steps: int = 400
     stable: float = 19.0
     class_clip: float = 0.45

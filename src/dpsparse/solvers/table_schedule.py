@@ -252,6 +252,7 @@ class Schedule:
         rule = self.rule
         length = self.level * math.sqrt(share) / (2 * rule.class_clip if self.classes else 2)
         fewest = rule.class_steps if self.classes else rule.steps
+        fewest = fewest if number == len(self.parts) else fewest // 2
         steps = max(fewest, min(rule.most_steps, math.ceil(self.longest * length * self.curvature / rule.stable)))
         return Phase(
             number=number, share=share, steps=steps, length=length, limit=2 * rule.stable * steps / self.curvature
