@@ -13,7 +13,8 @@ from dpsparse import Ledger, SparseClassifier, SparseRegressor, recipes
 from dpsparse.data import scratch as scratch_module
 from dpsparse.data.block import sanitise
 from dpsparse.data.lattice import Lattice
-from dpsparse.data.scratch import Scratch, SpilledBlock, compact
+from dpsparse.data.scratch import Scratch
+from dpsparse.data.spilled import SpilledBlock, compact
 from dpsparse.facts import Clip, Facts
 from dpsparse.hosts import DiskHost, MemoryHost, room
 from dpsparse.hosts.room import LEAST_BLOCKS, PER_COORDINATE, PER_ROW, Room

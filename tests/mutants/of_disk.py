@@ -44,20 +44,11 @@ MUTANTS = (
     ),
     *changed(
         "data/narrow.py",
-        DISK,
+        FILES,
         (
             "numbers are narrowed whatever they are",
             'if values.dtype.kind in "iu" or np.array_equal(whole, values):',
             "if True:",
-        ),
-    ),
-    *changed(
-        "data/shard.py",
-        LAWS,
-        (
-            "columns of another support are kept",
-            "            self._columns = None\n            found =",
-            "            found =",
         ),
     ),
     *changed(

@@ -39,8 +39,10 @@ def open_files(X: Any, y: Any, request: FitRequest) -> tuple[Any, Any]:
     """
     if isinstance(X, str | os.PathLike):
         from ..readers import open_rows
+        from ..readers.rows import names_files
 
-        X, y = open_rows(X, y if isinstance(y, str) else None), None if isinstance(y, str) else y
+        if isinstance(X, os.PathLike) or names_files(X):  # any other text is a cell that went astray, and is not quoted
+            X, y = open_rows(X, y if isinstance(y, str) else None), None if isinstance(y, str) else y
     if y is None and isinstance(X, StoredRows):
         y = X.targets(_meant(request))
     return X, y

@@ -13,9 +13,10 @@ from ..answers.table import Asked, part
 from ..data.block import Block, sanitise
 from ..data.draws import Draw
 from ..data.lattice import BLOCK_ROWS, SHARD_ROWS, Lattice
-from ..data.scratch import Scratch, SpilledBlock, compact
+from ..data.scratch import Scratch
 from ..data.shard import Shard
 from ..data.source import Source
+from ..data.spilled import SpilledBlock, compact
 from ..facts import Facts, Vector
 from ..losses import Loss
 from ..privacy.errors import DataError

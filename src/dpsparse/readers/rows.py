@@ -257,6 +257,11 @@ def expand(paths: Paths) -> list[Path]:
     return found
 
 
+def names_files(text: str) -> bool:
+    """Whether a text ends as names of files do that can be opened."""
+    return Path(text).suffix.lower() in (*STREAMED, BLOCKS)
+
+
 def kind_of(files: Sequence[Path]) -> str:
     """What kind of files these are; ``block`` for our own."""
     endings = {path.suffix.lower() for path in files}
