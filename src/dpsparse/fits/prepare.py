@@ -120,9 +120,8 @@ def _resolved(request: FitRequest, shape: Shape) -> tuple[recipes.Recipe, str, F
     """
     asked, whole = request.recipe, shape.models
     budget = request.budget_for(shape.n_rows)[0] if asked.private else None
-    joint = (
-        None if foreign(request.loss) else joint_of(request.loss, whole)
-    )  # only one margin of a foreign loss is tried
+    # of a foreign loss only the form for one margin was tried
+    joint = None if foreign(request.loss) else joint_of(request.loss, whole)
     if joint is not None and budget is not None:
         facts = request.facts(shape, joint)
         for one in (budget, per_model(budget, whole)):  # a rule may pick such a recipe for either

@@ -18,6 +18,8 @@ from .base import PrivateRecipe
 from .rules.averaging import INTERCEPT, averaging, check_loop, intercept_weight, low_intercept, typical_slope
 from .rules.views import centre
 
+#: Sparse rows whose squared length is within this part of their box's are taken for documents.
+SPIKY = 0.15
 #: Sparse columns are not weighted where their means count from more than this part of a row's bound on: nearly all would drown in noise.
 DROWNED = 0.04
 #: Part of the budget for one number, a mean length of rows or the balance of classes, or for the energies of a few buckets.
@@ -33,11 +35,12 @@ class DualAveraging(PrivateRecipe):
 
     Three parts. (1) Mean absolute entries of the columns, noisy, give weights :math:`a_j \propto m_j^{-P}`, scaled so that rows are
     about as long as 1 (1.25 for classes). Frequent columns no longer use up the clip, and the coefficients are still those of a linear
-    model in x. Dense rows have P = 1/2 and one noisy mean length. For sparse rows P starts at 0.45 and follows the answers that the path was
-    given (`dpsparse.solvers.column_weights`): where signal grows with frequency, frequent columns are held back less. That takes the energies of
+    model in x. Dense rows have P = 1/2 and one noisy mean length. For documents (sparse rows that
+    are long in few of many columns, by their bounds) P starts at 0.45 and follows the answers that the path was given
+    (`dpsparse.solvers.evidence`): where signal grows with frequency, frequent columns are held back less. That takes the energies of
     at most 16 buckets of columns in place of the mean length, and no other question. Where a noisy count finds the rarer of two
     classes below 15 %, weights start at three times the mean, since columns that are frequent in a rare class are what finds it, and the path of
-    sparse rows is longer by 1.35. (2) The loop: steps
+    documents is longer by 1.35. (2) The loop: steps
     fall linearly, every turn's budget is proportional to its step, so the noise in Z depends on the length of the path and not on the number of
     steps; the length is such that this noise moves the margin of a row of length 1 by `margin_noise`. (3) With
     `sparsity` below a quarter of the features the largest entries of Z, over their noise, are the support, and a fifth of the budget runs the
@@ -45,7 +48,7 @@ class DualAveraging(PrivateRecipe):
 
     **More than two classes** are one multinomial model: Z is a matrix with a column for each class, one release is one gradient of the softmax
     loss, clipped by its Frobenius norm. Nothing is split among classes. `sparsity` counts features: rows of the matrix are ranked by their
-    norm over the classes. The weights of sparse rows have P = 1/4 there, fixed.
+    norm over the classes. The weights of documents have P = 1/4 there, fixed.
 
     Parameters
     ----------
@@ -189,15 +192,23 @@ class Constants:
             many = cls(
                 first_clip=0.6, short_clip=0.6, plain_clip=0.6, refit_clip=0.9, means=0.04, least_steps=60, spread=4.0
             )
-            if facts.sparse:
+            if documents(facts):
                 return replace(many, margin_noise=1.0, power=0.25, momentum=0.8, least_steps=24, spread=8.0)
             return replace(many, margin_noise=1.2, threshold=0.0)
         found = cls() if facts.target.classes else cls(margin_noise=0.9, fill=1.0)
-        return replace(found, means=0.05, power=0.45, followed=True) if facts.sparse else found
+        return replace(found, means=0.05, power=0.45, followed=True) if documents(facts) else found
 
     def clip(self, *, weighted: bool, again: bool) -> float:
         """Part of the largest slope at which the first loop clips."""
         return (self.short_clip if again else self.first_clip) if weighted else self.plain_clip
+
+
+def documents(facts: Facts) -> bool:
+    """Whether rows are stored sparse and, by their bounds, fill a small part of their box, as a norm without a bound on features allows.
+
+    Sparse rows of an ordinary box are treated as dense ones: storage does not show there.
+    """
+    return facts.sparse and facts.row_bound**2 < SPIKY * facts.n_features * facts.feature_bound**2
 
 
 def weighting(facts: Facts, budget: Budget, rule: Constants) -> Weighting:
