@@ -3,7 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow test-versions audit laws lint docs bench setup clean mutants
+# Seed of `make test-order`; the tests print it.
+ORDER ?= $(shell date +%s)
+
+.PHONY: demo test test-slow test-order test-versions audit laws lint docs bench setup clean mutants
 
 demo: $(READY)
 	$(BIN)/dpsparse demo --out out
@@ -13,6 +16,9 @@ test: $(READY)
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n auto -m slow
+
+test-order: $(READY)
+	$(BIN)/python -m pytest -n auto -m "not slow" --order $(ORDER)
 
 test-versions:
 	$(PYTHON) tests/versions.py

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -63,3 +64,31 @@ def pytest_configure() -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     ENTROPY.restart(item.path.name)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--order SEED``: files, and the tests of each file, in an order that the seed gives (``make test-order``)."""
+    parser.addoption(
+        "--order", type=int, default=None, metavar="SEED", help="run files and their tests in a random order"
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say how to repeat the order."""
+    seed = config.getoption("order")
+    return None if seed is None else f"order: repeat it with make test-order ORDER={seed}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put files, and the tests of each file, in another order. Files stay together, for what their tests share."""
+    seed = config.getoption("order")
+    if seed is None:
+        return
+    files: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(str(item.path), []).append(item)
+    chance, order = random.Random(seed), sorted(files)
+    chance.shuffle(order)
+    for file in order:
+        chance.shuffle(files[file])
+    items[:] = [item for file in order for item in files[file]]

@@ -13,19 +13,21 @@ __version__ = "0.1.0"
 #: Public names and where they live; imported when first used, so that ``import dpsparse`` is quick.
 _NAMES = {
     "NoisyCount": "preparation",
+    "PrivateBounds": "preparation",
     "PrivateScaler": "preparation",
     "PrivateSearch": "tuning",
     "PublicScaler": "preparation",
     "make_private_pipeline": "preparation",
+    "private_score": "evaluation",
     "RowNormalizer": "preparation",
     "SparseClassifier": "estimators",
     "SparseRegressor": "estimators",
-    "load": "estimators",
+    "load": "storage",
     "Budget": "privacy",
     "Ledger": "ledger",
     "Statement": "privacy",
 }
-_ROOMS = ("audit", "local", "losses", "planner", "preparation", "privacy", "recipes", "tables", "tuning")
+_ROOMS = ("audit", "evaluation", "local", "losses", "planner", "preparation", "privacy", "recipes", "tables", "tuning")
 
 
 def __getattr__(name: str) -> Any:
@@ -44,6 +46,7 @@ __all__ = [
     "Budget",
     "Ledger",
     "NoisyCount",
+    "PrivateBounds",
     "PrivateScaler",
     "PrivateSearch",
     "PublicScaler",
@@ -52,6 +55,7 @@ __all__ = [
     "SparseRegressor",
     "Statement",
     "audit",
+    "evaluation",
     "load",
     "local",
     "losses",
@@ -59,6 +63,7 @@ __all__ = [
     "planner",
     "preparation",
     "privacy",
+    "private_score",
     "recipes",
     "tables",
     "tuning",

@@ -7,6 +7,7 @@ Each check takes a value and the name that the user knows it by, and returns the
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import TypeGuard
@@ -105,6 +106,29 @@ def whole(value: object, name: str, *, least: int = 1, error: Refusal = ValueErr
         what = {0: "a non-negative integer", 1: "a positive integer"}.get(least, f"an integer of at least {least}")
         raise refusal(name, what, value, error)
     return int(value)
+
+
+#: Bytes of each unit that an amount of memory is given in.
+MEMORY_UNITS = {
+    "": 1,
+    "b": 1,
+    **{f"{k}{end}": size**n for end, size in (("b", 1000), ("ib", 1024)) for n, k in enumerate("kmgt", 1)},
+}
+
+
+def memory(value: object, name: str, *, error: Refusal = ValueError) -> int:
+    """An amount of memory in bytes: a whole number, or a text such as ``"2GB"`` or ``"512 MiB"``.
+
+    Examples
+    --------
+    >>> memory("2GB", "memory_limit"), memory("1.5 MiB", "memory_limit"), memory(10**9, "memory_limit")
+    (2000000000, 1572864, 1000000000)
+    """
+    text = str(value) if is_whole(value) else value
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", text.lower()) if isinstance(text, str) else None
+    if found is None or found[2] not in MEMORY_UNITS or not 1 <= float(found[1]) * MEMORY_UNITS[found[2]] < 2**63:
+        raise refusal(name, "an amount of memory such as '2GB', or a number of bytes", value, error)
+    return int(float(found[1]) * MEMORY_UNITS[found[2]])
 
 
 def one_of(value: object, name: str, known: Iterable[str], *, error: Refusal = ValueError) -> str:

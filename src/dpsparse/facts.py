@@ -215,8 +215,13 @@ class Target:
 
     @property
     def typical(self) -> float:
-        """The size of a typical margin: 1 for classes, else a third of the bound."""
+        """The size of a typical target: 1 for classes, else a third of the bound."""
         return 1.0 if self.classes else self.bound / 3
+
+    @property
+    def margin(self) -> float:
+        """The size of a typical margin: 1 behind a link (classes, counts, known links), else that of a typical target."""
+        return self.bound / 3 if self.residual else 1.0
 
     @property
     def steepest(self) -> float:
@@ -272,6 +277,8 @@ class Facts:
     scale : float or array of shape (n_features,)
         What each column was divided by before it is shown. Everything above is in the units of the shown columns; a column and its
         coefficient in the user's units are ``scale`` times and one over ``scale`` times as large.
+    counts_clipped : bool
+        Whether rows remember, beside what they hold, how much of them was clipped, for a priced count.
     design : PublicRows or None
         Under label privacy: the features, which are public there.
 
@@ -304,6 +311,7 @@ class Facts:
     means: Vector | None = None
     sparse: bool = False
     scale: float | Vector = 1.0
+    counts_clipped: bool = False
     design: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self, target_bound: float | None) -> None:  # type: ignore[override]

@@ -7,7 +7,8 @@ import math
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
@@ -100,12 +101,21 @@ def write_whole(path: str | os.PathLike[str], text: str, check: Callable[[Path],
 
     The rights are those that the process gives every new file. `check` looks at the path a last time before what is there is replaced.
     """
+    with open_whole(path, 0o666, check) as file:
+        file.write(text.encode("utf-8"))
+
+
+@contextmanager
+def open_whole(
+    path: str | os.PathLike[str], rights: int, check: Callable[[Path], None] | None = None
+) -> Iterator[IO[bytes]]:
+    """The same for bytes that are written piece by piece; where an error comes, nothing is there."""
     target = Path(path)
     part = target.parent / f".{target.name[:100]}-{secrets.token_hex(8)}.part"
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, rights)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with os.fdopen(handle, "w+b") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         if check is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import dp_accounting
 import numpy as np
@@ -280,13 +279,13 @@ def test_laws_that_make_no_sense_are_refused(fields):
     ("rate", "times", "epsilon", "delta"),
     [(1 / N_RCV1, 2000, 1.0, 1e-6), (0.5, 10, 0.01, 1e-9), (0.1, 30, 95.0, 1e-5), (0.3, 200, 8.0, 1e-2)],
 )
-def test_a_price_uses_up_its_budget_in_a_moment(rate, times, epsilon, delta, relation):
-    start = time.perf_counter()
+def test_a_price_uses_up_its_budget_after_few_compositions(rate, times, epsilon, delta, relation, monkeypatch):
+    composed = []
+    monkeypatch.setattr(sampled_module, "compose", lambda *groups: composed.append(1) or compose(*groups))
     r = sampled_rate(((rate, 1 / times, times),), epsilon, delta, relation)
-    took = time.perf_counter() - start
+    assert 1 < len(composed) <= 60
     z = relation.kappa / math.sqrt(2 * r / times)
     assert epsilon * 0.999 <= sampled_epsilon([(rate, z, times)], delta, relation) <= epsilon
-    assert took < 10.0, "about one second on an idle machine"
 
 
 def test_the_same_plan_is_priced_once():

@@ -175,3 +175,10 @@ def test_laplace_and_permute_and_flip_are_priced_close_to_their_loss_distributio
 def test_half_of_a_pure_draw_is_exceeded() -> None:
     half = stage_epsilon(1e-6, Stage(pures=((0.25, 20),)))
     assert responses(0.5, 20, half) > 1e-6
+
+
+def test_a_stage_that_runs_twice_ends_twice_as_late() -> None:
+    twice = Stage(((0.5, 1),), times=2)
+    assert twice.largest_loss == pytest.approx(1.0)
+    assert stage_delta(0.7, twice) == pytest.approx(stage_delta(0.7, Stage(((0.5, 2),))), rel=5e-3)
+    assert stage_delta(0.7, twice) > 1e-3

@@ -14,6 +14,7 @@ from scipy.stats import kstest, norm
 
 from builders import Rows
 from dpsparse.accounting import price
+from dpsparse.accounting.recursion import objective
 from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Huber, Logistic, Squared
 from dpsparse.mechanisms import Randomness
@@ -79,17 +80,28 @@ def curve(kappa: int, determinant: bool = True):
     return claimed
 
 
+def operator(kappa: int):
+    """The curve that the recursion uses."""
+
+    def claimed(epsilon: float, m: float, ratio: float) -> float:
+        return float(objective(np.array([epsilon]), kappa * m, math.log1p(ratio))[0])
+
+    return claimed
+
+
 @pytest.mark.parametrize("kappa", [1, 2], ids=["add-remove", "replace-one"])
 @pytest.mark.parametrize("loss", [Logistic(), Huber(threshold=1.0)], ids=["logistic", "huber"])
-def test_the_curve_covers_the_exact_divergence(loss, kappa):
-    count, worst = violations(loss, kappa, curve(kappa))
+@pytest.mark.parametrize("bound", [curve, operator], ids=["renyi", "recursion"])
+def test_the_curve_covers_the_exact_divergence(loss, kappa, bound):
+    count, worst = violations(loss, kappa, bound(kappa))
     assert count == 0
     assert worst > 0.1, "the bound is not vacuous"
 
 
-def test_half_the_sensitivity_under_replace_one_is_caught():
+@pytest.mark.parametrize("bound", [curve, operator], ids=["renyi", "recursion"])
+def test_half_the_sensitivity_under_replace_one_is_caught(bound):
     """The classic mistake: L where 2L is needed. A Huber record with y = +-1e6 pulls with all its slope."""
-    count, worst = violations(Huber(threshold=1.0), 2, curve(1))
+    count, worst = violations(Huber(threshold=1.0), 2, bound(1))
     assert count > 20
     assert worst > 1.5
 

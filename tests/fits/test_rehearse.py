@@ -92,6 +92,7 @@ def test_an_honest_recipe_passes(form):
         fitted = model(Own()).fit(given, Y)
     assert fitted.statement_.private
     assert fitted.statement_.recipe == "own"
+    assert any("Own) is not one of dpsparse" in said for said in fitted.statement_.assumptions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,10 +171,18 @@ def test_a_subclass_of_a_recipe_of_ours_is_rehearsed():
         model(Wayward()).fit(X, Y)
 
 
-def test_the_answers_of_a_foreign_recipe_are_those_of_ours():
-    """Doors change nothing that is answered."""
-    ours, theirs = (model(r, random_state=3).fit(X, Y) for r in (DPIGHT(steps=2), Tuned()))
-    np.testing.assert_array_equal(ours.coef_, theirs.coef_)
+def test_the_answers_of_a_foreign_recipe_are_those_of_ours_and_the_statement_tells_them_apart():
+    """Doors change nothing that is answered; a subclass goes by the name of ours."""
+    ours, theirs = (model(r, random_state=3).fit(X, Y).statement_ for r in (DPIGHT(steps=2), Tuned()))
+    assert (ours.asks, ours.recipe) == (theirs.asks, theirs.recipe)
+    [said] = set(theirs.assumptions) - set(ours.assumptions)
+    assert "Tuned) is not one of dpsparse" in said
+
+
+def test_a_statement_names_a_loss_of_others():
+    own = Custom(derivative=lambda m, y: np.tanh(m - y), curvature=1.0, slope_bound=1.0, name="own loss")
+    said = model("dp_ight", loss=own).fit(X, Y).statement_.assumptions
+    assert any(s.startswith("the loss 'own loss' is not one of dpsparse") for s in said)
 
 
 # ------------------------------------------------------------------------------------------------ who does not

@@ -163,7 +163,7 @@ def test_what_can_fail_fails_before_anything_is_reserved(ledger, monkeypatch, br
 
     module, name = broken.split(".")
     monkeypatch.setattr(sys.modules[f"dpsparse.fits.{module}"], name, fail)
-    monkeypatch.setattr("dpsparse.fits.oracle.MemoryHost", lambda *_, **__: pytest.fail("rows were handed over"))
+    monkeypatch.setattr("dpsparse.fits.place.MemoryHost", lambda *_, **__: pytest.fail("rows were handed over"))
     with pytest.raises(OSError, match=broken):
         SparseRegressor(ledger=ledger, dataset="trial", **CHEAP).fit(X, Y)
     assert list(ledger.entries("trial")) == []

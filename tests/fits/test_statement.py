@@ -73,3 +73,14 @@ def test_the_statement_of_a_pipeline_adds_up():
     assert (whole.epsilon, whole.accountant) == (3.0, "both")
     assert whole.caveats == model.caveats
     assert any("scale depends on no other row" in a for a in whole.assumptions)
+
+
+def test_a_fit_without_a_sparsity_says_how_many_features_it_uses():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 400))
+    for sparsity, said in ((None, True), (5, False)):
+        options = {"sparsity": sparsity, "random_state": 0, "recipe": "dual_averaging", **BOUNDS}
+        with pytest.warns(match="random_state was given"):
+            model = SparseRegressor(epsilon=5.0, **options).fit(X, X[:, 0])
+        note = f"{model.support_.size} of 400 features have a coefficient"
+        assert any(note in n for n in model.statement_.notes) is said

@@ -21,17 +21,25 @@ from dpsparse.data import block as block_module
 from dpsparse.data import shard as shard_module
 from dpsparse.data.draws import Draw
 from dpsparse.data.lattice import Lattice
+from dpsparse.data.shard import Shard
 from dpsparse.data.slopes import slopes
 from dpsparse.data.source import Source
 from dpsparse.facts import Clip, Facts, Frame
-from dpsparse.hosts import MemoryHost, Total
+from dpsparse.hosts import DiskHost, MemoryHost, Total
+from dpsparse.hosts import disk as disk_module
+from dpsparse.hosts.room import Room
 from dpsparse.losses import JOINT, LOSSES, Squared
 from dpsparse.oracle import (
     AbsoluteMeans,
     BucketEnergies,
+    CellCounts,
+    CellMoments,
+    Cells,
     Centred,
     CentredGradient,
+    Clipped,
     ColumnMeans,
+    ColumnQuantile,
     Correlation,
     Count,
     Curvature,
@@ -65,6 +73,8 @@ FRAMES = {
     "turned": Frame(support=SUPPORT, centre=MODEL.centre, matrix=RNG.normal(0, 1, (3, 3)), length=0.7, constant=0.3),
     "line": Frame(support=np.arange(D), centre=np.linspace(-0.3, 0.3, D), matrix=RNG.normal(0, 1, (D, 1))),
 }
+CELLS = Cells(margins=np.array([3]), group=5, groups=2, edges=np.array([-0.2, 0.1]))
+FINE = Cells(margins=np.array([3, 8]), rests=np.array([1, 4]), scale=0.25, classes=3)
 QUESTIONS: dict[str, Any] = {
     "gradient": Gradient(W, CLIP),
     "gradient of a sparse model": Gradient(np.where(np.arange(D + 1) == 3, 0.7, 0.0), CLIP),
@@ -92,14 +102,31 @@ QUESTIONS: dict[str, Any] = {
     "correlation": Correlation(MODEL, 0.6, 0.3),
     "loss": ValidationLoss(W[None], "squared", 0.7),
     "count": Count(),
+    "clipped": Clipped(),
+    "cells": CellCounts(CELLS),
+    "cells of classes": CellCounts(FINE),
+    "moments": CellMoments(CELLS, "squared", 2.0),
+    "moments of classes": CellMoments(FINE, "brier", 2.0),
+    "excess": CellMoments(CELLS, "excess", 1.5, centre=0.4, ratio=0.3),
+    "places": CellMoments(CELLS, "place", squares=False),
     "slopes": Quantile("slopes", MODEL, 0.4, np.geomspace(0.05, 3.0, 9)),
     "targets": Quantile("targets", MODEL, 0.5, np.linspace(-3, 3, 11)),
+    "column": ColumnQuantile("column", 4, -1, 0.9, np.linspace(-1, 1, 9)),
+    "largest": ColumnQuantile("rows", 0, 1, 0.7, np.geomspace(0.1, 1.0, 7)),
     "typical": TypicalEntry(0.5, np.geomspace(0.02, 1.0, 12)),
 }
 SUMMED = [name for name, q in QUESTIONS.items() if type(q) in SUMS]
 SAMPLED = [name for name in SUMMED if SUMS[type(QUESTIONS[name])].sampled]
 FACTS = Facts(
-    n_rows=61, n_features=D, lower=-1.0, upper=1.0, row_norm=1.4, target_bound=3.0, intercept=0.5, curvature=1.0
+    n_rows=61,
+    n_features=D,
+    lower=-1.0,
+    upper=1.0,
+    row_norm=1.4,
+    target_bound=3.0,
+    intercept=0.5,
+    curvature=1.0,
+    counts_clipped=True,
 )
 SHIFTED = FACTS.with_(shift=np.round(RNG.uniform(-0.5, 0.5, D), 3))
 
@@ -159,6 +186,49 @@ def test_samples_do_not_depend_on_the_parts(name):
     for parts in (2, 7, 61):
         assert total(name, X, y, FACTS, parts, draw) == expected
     assert total(name, X, y, FACTS, 3, Chosen(draw.mask(0, 61))) == expected
+
+
+class Tight(Room):
+    """A room for a few entries and rows, whatever the limit."""
+
+    piece_entries = 20
+    entries = 50
+    shard_rows = 23
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "not kept"])
+@pytest.mark.parametrize("facts", [FACTS, SHIFTED], ids=["plain", "shifted"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+def test_rows_on_a_disk_give_the_integers_of_rows_in_memory(monkeypatch, form, facts, kept):
+    X, y = data()
+    monkeypatch.setattr(disk_module, "Room", Tight)
+    if not kept:  # neither rows nor anything else stays in memory between questions
+        monkeypatch.setattr(Tight, "pinned", 0)
+        monkeypatch.setattr(Tight, "kept", 0)
+    memory, disk = MemoryHost(form(X), y, facts), DiskHost(form(X), y, facts, 2**26)
+    assert disk.shards is None
+    for name in [*QUESTIONS, *reversed(QUESTIONS)]:
+        for draw in (None, Draw(0.4, 2**100 + 7)) if name in SAMPLED else (None,):
+            expected = memory.total(QUESTIONS[name], Squared(), draw)
+            assert disk.total(QUESTIONS[name], Squared(), draw).tolist() == expected.tolist(), name
+    disk.close()
+    with pytest.raises(ValueError, match="closed file"):
+        disk.total(QUESTIONS["count"], Squared(), None)
+
+
+@pytest.mark.parametrize("lost", ["a block", "the first row's number"])
+def test_control_a_disk_that_loses_rows_or_their_numbers_is_noticed(monkeypatch, lost):
+    X, y = data()
+    monkeypatch.setattr(disk_module, "Room", Tight)
+    made = Shard.of_blocks.__func__
+
+    def losing(cls, lattice, blocks, first_row, room):
+        return made(cls, lattice, blocks[1:] if lost == "a block" else blocks, 0, room)
+
+    monkeypatch.setattr(Shard, "of_blocks", classmethod(losing))
+    question, draw = QUESTIONS["gradient"], Draw(0.4, 2**100 + 7)
+    found = DiskHost(X, y, FACTS, 2**26).total(question, Squared(), draw)
+    assert found.tolist() != MemoryHost(X, y, FACTS).total(question, Squared(), draw).tolist()
 
 
 def test_votes_and_answers_do_not_depend_on_the_parts():
@@ -258,7 +328,15 @@ def test_wild_iterates_are_answered_within_their_clip(w):
 # ------------------------------------------------------------------------------------------------ storage
 
 WHOLE = Facts(
-    n_rows=61, n_features=D, lower=0.0, upper=2.0, row_norm=4.0, target_bound=3.0, intercept=0.5, curvature=1.0
+    n_rows=61,
+    n_features=D,
+    lower=0.0,
+    upper=2.0,
+    row_norm=4.0,
+    target_bound=3.0,
+    intercept=0.5,
+    curvature=1.0,
+    counts_clipped=True,
 )
 
 

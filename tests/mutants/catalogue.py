@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from . import (
+    of_accounting,
     of_audit,
+    of_disk,
     of_door,
     of_ledger,
     of_local,
@@ -20,8 +22,10 @@ from .mutant import Mutant
 MUTANTS: tuple[Mutant, ...] = (
     *of_mechanisms.MUTANTS,
     *of_privacy.MUTANTS,
+    *of_accounting.MUTANTS,
     *of_oracles.MUTANTS,
     *of_rows.MUTANTS,
+    *of_disk.MUTANTS,
     *of_door.MUTANTS,
     *of_statistics.MUTANTS,
     *of_losses.MUTANTS,

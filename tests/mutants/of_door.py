@@ -21,6 +21,16 @@ MUTANTS = (
         ("nothing is replayed", '(("replay", first), ("swap", second))', "()"),
         ("oracles may be kept", "    if tape.kept:", "    if False:"),
     ),
+    *changed(
+        "fits/statement.py",
+        REHEARSAL,
+        (
+            "recipes of others go unsaid",
+            "    if prepared.recipe.private and not shipped(prepared.recipe):",
+            "    if False:",
+        ),
+        ("losses of others go unsaid", "    if prepared.recipe.private and foreign(prepared.loss):", "    if False:"),
+    ),
     *changed("fits/paid.py", REHEARSAL, ("fits are not rehearsed", "    rehearse(prepared)\n", "")),
     *changed(
         "preparation/pipeline.py",

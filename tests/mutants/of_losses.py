@@ -53,6 +53,15 @@ MUTANTS = (
         ),
     ),
     *changed(
+        "fits/prepare.py",
+        "recipes/test_many_classes.py",
+        (
+            "forms for many classes of foreign losses are used untried",
+            "joint = None if foreign(request.loss) else joint_of(",
+            "joint = joint_of(",
+        ),
+    ),
+    *changed(
         "oracles/central.py",
         ROWWISE,
         ("foreign losses see all rows at once", "self._loss = guard(loss)", "self._loss = loss"),

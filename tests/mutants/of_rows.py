@@ -25,7 +25,11 @@ MUTANTS = (
             "return list(self.chosen(draw.mask(self.first_row, self.rows)))",
             "return list(self.chosen(draw.mask(0, self.rows)))",
         ),
-        ("absent records are in columns", "x[:, i] = away[:, i] * unit * block.alive", "x[:, i] = away[:, i] * unit"),
+        (
+            "absent records are in columns",
+            "x[:, i] = away[:, i] * self.lattice.unit * alive",
+            "x[:, i] = away[:, i] * self.lattice.unit",
+        ),
     ),
     *changed(
         "data/draws.py",
@@ -169,8 +173,8 @@ MUTANTS = (
         ),
         (
             "entries of correlations are not clipped",
-            "return np.asarray(factor @ np.clip(block.x, -limit, limit).astype(float, copy=False)).astype(kind)",
-            "return np.asarray(factor @ block.x.astype(float, copy=False)).astype(kind)",
+            "total += factor[piece] @ np.clip(x, -limit, limit)",
+            "total += factor[piece] @ x",
         ),
         (
             "large factors of shifted rows are not split",

@@ -4,6 +4,9 @@ from .mutant import changed
 
 TUNING = "accounting/test_random_stopping.py"
 TALLIES = "oracles/test_tallies.py"
+CELLS = "oracles/test_cells.py"
+BOUNDS = "preparation/test_bounds.py"
+CLIPPED = "fits/test_clipping.py"
 SEARCH = "attacks/test_search_audit.py"
 
 PROFILE = "accounting/test_search_profile.py"
@@ -90,6 +93,50 @@ MUTANTS = (
             "yield np.where(block.alive > 0, np.clip(",
             "yield np.where(block.alive >= 0, np.clip(",
         ),
+    ),
+    *changed(
+        "answers/cells.py",
+        CELLS,
+        ("half of a moment", "MOMENT_PAIR = 2.0", "MOMENT_PAIR = 1.0"),
+        ("half of a moment that comes or goes", "MOMENT_NORM = math.sqrt(5) / 2", "MOMENT_NORM = math.sqrt(5) / 4"),
+        ("half of a count", "COUNT_PAIR = math.sqrt(2)", "COUNT_PAIR = math.sqrt(2) / 2"),
+        ("t is not held within its bounds", "seen, loss), nan=1.0), -1.0, 1.0)", "seen, loss), nan=1.0), -4.0, 4.0)"),
+        ("records of no group count in the last", "(group < cells.groups)", "(group < cells.groups + 1)"),
+        ("absent records count", "known = (alive > 0) & ", "known = (alive >= 0) & "),
+    ),
+    *changed(
+        "answers/columns.py",
+        BOUNDS,
+        (
+            "half of a quantile of columns",
+            "2.0 if relation is Adjacency.REPLACE_ONE else 2 * max(whole, PARTS - whole)",
+            "1.0 if relation is Adjacency.REPLACE_ONE else max(whole, PARTS - whole)",
+        ),
+    ),
+    *changed(
+        "preparation/learned.py",
+        BOUNDS,
+        ("ends of columns are free", "(2 * self._learned(n_features).size, rest", "(2, rest"),
+    ),
+    *changed(
+        "answers/clipped.py",
+        CLIPPED,
+        ("half of what is clipped", "norm = math.sqrt(NUMBERS)", "norm = math.sqrt(NUMBERS) / 2"),
+        ("absent records are clipped", "block.clipped * block.alive[:, None] for", "block.clipped for"),
+    ),
+    *changed(
+        "fits/clipping.py",
+        CLIPPED,
+        (
+            "the count of what is clipped has another share",
+            "share=_weight(plan) * share / (1 - share),",
+            "share=2 * _weight(plan) * share,",
+        ),
+    ),
+    *changed(
+        "data/margins.py",
+        "evaluation/test_score.py",
+        ("rows with a missing cell have a margin", "total[~np.isfinite(x).all(axis=1)] = np.nan", "total[:0] = np.nan"),
     ),
     *changed(
         "tuning/runs.py",

@@ -8,6 +8,12 @@ OBJECTIVE = "statistics/test_objective_perturbation.py attacks/test_objective_au
 
 MUTANTS = (
     *changed(
+        "oracles/central.py",
+        MINIMISE,
+        ("a bent teacher is charged", "        public_side(question, self._loss, self.facts.n_rows).check()\n", ""),
+        ("a bent objective is charged", "        public.check()\n", ""),
+    ),
+    *changed(
         "statistics/teacher.py",
         TEACHER,
         (
@@ -63,6 +69,17 @@ MUTANTS = (
             "if np.linalg.norm(g) <= tau / 2:\n                return theta",
             "if np.linalg.norm(g) <= 1e4 * tau:\n                return theta",
         ),
+        ("a minimum at twice the condition", "CONDITION = 1e8", "CONDITION = 2e8"),
+        (
+            "half of what margins round",
+            "rounded = 4 * (self.size + 8)",
+            "rounded = 2 * (self.size + 8)",
+        ),
+        (
+            "margins round nothing",
+            "return max(1e-8 * self.clip.norm, 1e-10 * size, rounded)",
+            "return max(1e-8 * self.clip.norm, 1e-10 * size)",
+        ),
         ("a minimum without a ridge", "if not (math.isfinite(ridge) and ridge > 0):", "if False:"),
     ),
     *changed(
@@ -80,8 +97,8 @@ MUTANTS = (
         ),
         (
             "half of the error of a minimum",
-            "return 2 * tolerance(question.clip, n_rows) / question.ridge",
-            "return tolerance(question.clip, n_rows) / question.ridge",
+            "return 2 * public.tolerance() / public.ridge",
+            "return public.tolerance() / public.ridge",
         ),
     ),
     *changed(

@@ -117,7 +117,8 @@ def test_the_solver_asks_for_changes_within_the_public_bound():
     changes = [q for q in seen if isinstance(q, GradientChange)]
     assert len(changes) == 8
     for q in changes:
-        assert q.change == change_bound(q.w, q.anchor, q.clip, made.facts, made.solver.change_clip)
+        assert q.change == change_bound(q.w, q.anchor, q.clip, made.facts, q.change / q.clip.norm)
+        assert q.change <= change_bound(q.w, q.anchor, q.clip, made.facts)
 
 
 # ------------------------------------------------------------------------------------------------ plans

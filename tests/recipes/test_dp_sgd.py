@@ -114,7 +114,7 @@ def test_given_numbers_are_taken_as_they_are():
     assert made.step_sizes == (0.3,) * 7
     assert made.clip.norm == 2.0
     assert made.rows == PoissonRows(0.1)
-    assert not made.guard
+    assert made.pace is None
 
 
 def test_the_guard_keeps_correlated_columns_from_diverging():

@@ -11,9 +11,10 @@ import scipy.sparse as sp
 
 from builders import Rows, prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, recipes
+from dpsparse.fits import open_oracle, substitute_oracles
 from dpsparse.losses import Logistic, Squared
 from dpsparse.mechanisms import Randomness
-from dpsparse.oracles import CentralOracle, ExactOracle
+from dpsparse.oracles import CentralOracle, ExactOracle, RecordingOracle
 from dpsparse.privacy import Budget, Noise
 from dpsparse.solvers.column_weights import sized_weights
 
@@ -196,6 +197,58 @@ def test_shares_of_the_parts_are_as_documented():
     assert shares["means"] == pytest.approx(0.06)
     assert shares["balance"] == pytest.approx(0.005)
     assert (shares["refit"] + shares["support size"]) / 0.93 == pytest.approx(0.2)
+
+
+def test_weights_of_sparse_rows_follow_the_path_where_means_can_be_told():
+    """A public rule: with few rows or a small budget the means would drown, and columns are not weighted."""
+    options = {"row_norm": 1.0, "feature_bound": None, "epsilon": 1.0}
+    rich, poor = (
+        prepared_for(model("classification", "dual_averaging", **options), n, 500, sparse=True, models=1)
+        for n in (20_000, 500)
+    )
+    shares = {a.name: a.share for a in rich.plan.asks}
+    assert list(shares) == ["balance", "means", "energies", "gradient"]
+    assert shares["means"] == pytest.approx(0.05)
+    assert shares["energies"] == pytest.approx(0.005)
+    assert rich.solver.weighting.followed
+    assert poor.solver.weighting is None
+    assert [a.name for a in poor.plan.asks] == ["gradient"]
+    dense = prepared_for(model("classification", "dual_averaging", **options), 20_000, 500, sparse=False, models=1)
+    assert [a.name for a in dense.plan.asks] == ["balance", "means", "size", "gradient"]
+
+
+def documents(signal: str, n: int = 8000, d: int = 1500) -> tuple[sp.csr_matrix, np.ndarray]:
+    """Words by Zipf's law in unit rows; their coefficients grow with frequency, or fall with its root."""
+    rng = np.random.default_rng(7)
+    frequency = 1 / np.arange(5, d + 5)
+    words = rng.choice(d, size=(n, 40), p=frequency / frequency.sum())
+    X = sp.csr_matrix((np.ones(n * 40), (np.repeat(np.arange(n), 40), words.ravel())), shape=(n, d))
+    X = sp.csr_matrix(sp.diags(1 / np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())) @ X)
+    means = np.asarray(X.mean(axis=0)).ravel() + 1e-9
+    margin = X @ (rng.standard_normal(d) * means ** (0.5 if signal == "frequent" else -0.5))
+    margin = 3 * (margin - margin.mean()) / margin.std()
+    return X, (rng.random(n) < 1 / (1 + np.exp(-margin))).astype(int)
+
+
+def last_power(X, y) -> float:
+    """The power of the weights with which the last gradient was asked, by the most and the tenth most frequent column."""
+    options = {"row_norm": 1.0, "feature_bound": None, "epsilon": 4.0, "random_state": 2}
+    seen: list[RecordingOracle] = []
+
+    def opener(prepared, *rest):
+        opened = open_oracle(prepared, *rest)
+        seen.append(RecordingOracle(opened.oracle))
+        return replace(opened, oracle=seen[0])
+
+    with substitute_oracles(opener):
+        model("classification", "dual_averaging", **options).fit(X, y)
+    means = np.asarray(abs(X).mean(axis=0)).ravel()
+    a = seen[0].questions[-1].weights
+    return float(np.log(a[0] / a[9]) / np.log(means[9] / means[0]))
+
+
+def test_frequent_columns_are_held_back_less_where_they_hold_the_signal():
+    assert last_power(*documents("frequent")) < last_power(*documents("rare")) - 0.1
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.5, 1.0), (0.05, 3.0), (0.95, 3.0)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -191,3 +191,14 @@ def test_shapes_without_classes_are_those_of_two():
     prepared = prepare(model().request(), Shape(n_rows=100, n_features=5))
     assert prepared.facts.target.n_classes == 2
     assert prepared.loss == Logistic()
+
+
+def test_a_form_for_many_classes_of_a_foreign_loss_is_not_used():
+    """It was not tried on made-up rows: it could let rows see each other."""
+
+    @dataclass(frozen=True)
+    class Own(Logistic):
+        pass
+
+    prepared = prepared_for(model(loss=Own()), 3000, 12, sparse=False, models=4)
+    assert (prepared.models, prepared.loss) == (4, Own())

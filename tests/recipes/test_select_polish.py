@@ -418,3 +418,14 @@ def test_shrinkage_keeps_large_and_drops_small_coefficients():
 def test_a_triangle_is_a_matrix_again():
     a = np.array([[2.0, -1.0], [-1.0, 3.0]])
     assert np.allclose(symmetric(np.array([2.0, -math.sqrt(2), 3.0]), 2), a)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_far_narrower_than_others_are_answered(seed):
+    """They have no whole units of the lattice: their means were a division by zero, after the payment."""
+    X = np.random.default_rng(0).normal(size=(40, 3)) * [1e3, 1e-3, 1e-4]
+    bounds = np.array([1e5, 1e-12, 1e-12])
+    model = SparseRegressor(
+        epsilon=1.0, feature_bound=bounds, target_bound=1.0, recipe="select_polish", sparsity=3, random_state=seed
+    )
+    assert np.all(np.isfinite(model.fit(X, X[:, 0] / 1e3).coef_))

@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from builders import Rows, prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, load, recipes
 from dpsparse.accounting import price
+from dpsparse.accounting.selections import stage_delta
+from dpsparse.accounting.stages import Stage
 from dpsparse.losses import Custom, Huber, KnownLink, Poisson
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle, ExactOracle
@@ -105,18 +107,17 @@ def test_an_offset_that_takes_the_budget_is_refused_in_words():
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 10.0])
 def test_what_was_drawn_costs_no_more_than_epsilon(epsilon):
     """Recomputed from the statement alone: every answer with its noise, sensitivity and offset."""
-    from dpsparse.privacy.curves import gaussian_renyi, objective_renyi, renyi_epsilon, selection_renyi
-
     X, y, _ = easy(500)
     statement = estimator(epsilon=epsilon).fit(X, y).statement_
-    curves = {"gaussian": gaussian_renyi, "gumbel": selection_renyi}
-    total = 0.0
-    for ask in statement.asks:
-        one = objective_renyi(ask.cost, ask.offset) if ask.noise == "objective" else curves[ask.noise](ask.cost)
-        total = total + ask.times * ask.draws * one
-    assert renyi_epsilon(total, 1e-5) <= statement.epsilon * (1 + 1e-9)
+    parts = {kind: [a for a in statement.asks if a.noise == kind] for kind in ("gumbel", "gaussian", "objective")}
+    (tilt,) = parts["objective"]
+    finish = [a for a in parts["gaussian"] if a.name == f"{tilt.name}, its rounding"]  # one ask with the tilt
+    assert len(finish) == 1
+    mu = math.hypot(*(a.cost for a in parts["gaussian"] if a not in finish for _ in range(a.times)))
+    choices = tuple((a.cost, a.times * a.draws) for a in parts["gumbel"])
+    stage = Stage(choices, mu, objectives=((math.hypot(tilt.cost, finish[0].cost), tilt.offset, tilt.times),))
     assert statement.epsilon <= epsilon
-    assert renyi_epsilon(total, 1e-5) > 0.9 * epsilon, "the budget is used"
+    assert 0.99e-5 < stage_delta(statement.epsilon, stage) <= 1e-5 * (1 + 1e-9), "and the budget is used"
     assert "offset" in statement.details()
 
 

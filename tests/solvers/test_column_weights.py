@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from dpsparse.facts import Facts
+from dpsparse.facts import Facts, Target
 from dpsparse.privacy import Noise
-from dpsparse.solvers.column_weights import (
-    BUCKETS,
-    Columns,
-    Evidence,
-    Weighting,
-    posterior,
-    power_of,
-    told_columns,
-)
+from dpsparse.solvers.column_weights import BUCKETS, Columns, Weighting, told_columns
 from dpsparse.solvers.dual_averaging import Averaging, DualAveraging
+from dpsparse.solvers.evidence import Evidence, Law, fitted_law
 from truth.scripted import ScriptedOracle
 
 RULE = Weighting(
@@ -51,42 +46,71 @@ def test_rows_are_as_long_as_the_rule_says_with_any_power(power):
     np.testing.assert_allclose(a[-1] / a[0], (MEANS[0] / MEANS[-1]) ** power)
 
 
-@pytest.mark.parametrize("classes", [1, 5])
+def facts_of(d: int, classes: int = 2) -> Facts:
+    target = Target(kind="classes", bound=max(1.0, classes - 1.0), n_classes=classes)
+    return Facts(n_rows=10**9, n_features=d, target=target)
+
+
+def power_in(a: np.ndarray) -> float:
+    """The power that weights above the floor follow."""
+    return float(np.log(a[-1] / a[0]) / np.log(MEANS[0] / MEANS[-1]))
+
+
+@pytest.mark.parametrize("classes", [2, 5])
 @pytest.mark.parametrize("kappa", [0.0, 0.5, 1.0])
 def test_evidence_finds_the_law_of_the_signal_under_known_noise(kappa, classes):
     """Coordinates of a bucket have energy in proportion to H m^kappa / N; noise is as large as the signal of a middle bucket."""
     rng = np.random.default_rng(0)
-    told = columns()
     deviation = np.sqrt(MEANS**kappa * 0.1 / 40)
     noise = np.full(MEANS.size, np.median(deviation))
-    shape = (MEANS.size,) if classes == 1 else (MEANS.size, classes)
-    evidence = Evidence(told, shape)
-    signal = rng.standard_normal(shape) * deviation.reshape(-1, *[1] * (len(shape) - 1))
+    shape = (MEANS.size, 1 if classes == 2 else classes)
+    evidence = Evidence(columns(), facts_of(MEANS.size, classes))
+    signal = rng.standard_normal(shape) * deviation[:, None]
     for step in (0.5, 1.0, 2.0):
-        drawn = rng.standard_normal(shape) * noise.reshape(-1, *[1] * (len(shape) - 1))
-        if classes > 1:
+        drawn = rng.standard_normal(shape) * noise[:, None]
+        if classes > 2:
             drawn -= drawn.mean(axis=1, keepdims=True)
         evidence.add(step, signal + drawn, noise)
-    assert evidence.kappa(classes) == pytest.approx(kappa, abs=0.25)
+    assert power_in(evidence.weights()) == pytest.approx(0.55 * (1 - kappa), abs=0.12)
 
 
 def test_without_evidence_the_belief_stays():
     law = np.array([1.0, 2.0, 4.0])
-    assert posterior(np.zeros(3), np.full(3, 1e6), law, np.full(3, 0.25)) == pytest.approx(0.3, abs=0.02)
-    nothing = Evidence(columns(), (MEANS.size,))
-    assert nothing.kappa(1) is None
+    assert fitted_law(np.zeros(3), np.full(3, 1e6), law, np.full(3, 0.25)).kappa == pytest.approx(0.3, abs=0.02)
+    nothing = Evidence(columns(), facts_of(MEANS.size))
+    assert nothing.weights() is None
     nothing.add(1.0, np.zeros(MEANS.size), np.zeros(MEANS.size))
-    assert nothing.kappa(1) == pytest.approx(0.3, abs=0.05), "exact answers of nothing do not fail"
+    assert power_in(nothing.weights()) == pytest.approx(0.55 * 0.7, abs=0.05), "exact answers of nothing do not fail"
 
 
 def test_one_bucket_tells_nothing_about_a_law():
-    evidence = Evidence(columns(40), (40,))
+    evidence = Evidence(columns(40), facts_of(40))
     evidence.add(1.0, np.ones(40), np.ones(40))
-    assert evidence.kappa(1) is None
+    assert evidence.weights() is None
+
+
+@pytest.mark.parametrize(("energy", "expected"), [(0.0, 0.5), (1.0, 1.0), (9.0, 1.0)])
+def test_columns_below_the_floor_are_weighted_by_their_own_energy(energy, expected):
+    """Their squared weight over that of the next bucket is as the energy of signal over that of a column, within bounds."""
+    told = columns()
+    low = replace(
+        told,
+        means=np.r_[np.full(40, told.floor), MEANS],
+        buckets=np.r_[np.zeros(40, dtype=np.intp), told.buckets],
+        counts=told.counts + 40 * (np.arange(BUCKETS) == 0),
+        energies=told.energies + 0.1 * (np.arange(BUCKETS) == 0),
+        centres=np.where(np.arange(BUCKETS) == 0, told.floor, told.centres),
+    )
+    evidence = Evidence(low, facts_of(MEANS.size + 40))
+    beside = (told.centres[1] / told.floor) ** 1.1  # at kappa = 0 the law is flat, and the power is 0.55
+    evidence.add(1.0, np.r_[np.full(40, np.sqrt(energy * beside)), np.ones(MEANS.size)], np.full(MEANS.size + 40, 1e-6))
+    a = evidence.weights()
+    assert power_in(a[40:]) == pytest.approx(0.55, abs=0.06)
+    assert a[0] / a[40] == pytest.approx(expected * (MEANS[0] / told.floor) ** power_in(a[40:]), rel=0.15)
 
 
 def test_powers_stay_within_their_bounds():
-    assert [power_of(k) for k in (-0.5, 0.0, 1.0, 2.0)] == pytest.approx([0.6, 0.55, 0.0, -0.1])
+    assert [Law(k, 1.0).power for k in (-0.5, 0.0, 1.0, 2.0)] == pytest.approx([0.6, 0.55, 0.0, -0.1])
 
 
 def scripted(d: int, gradients: list[np.ndarray]) -> tuple[ScriptedOracle, DualAveraging]:
@@ -130,3 +154,32 @@ def test_sums_are_kept_in_units_of_the_columns_as_weights_change():
     assert not np.allclose(weights[0], weights[-1])
     expected = -sum(s * a * g for s, a, g in zip(loop.loop.sizes, weights, gradients, strict=True))
     np.testing.assert_allclose(found, expected)
+
+
+def test_an_intercept_that_is_not_found_yet_is_no_evidence():
+    """The gradient of every column is its mean times the mean slope, which grows with frequency and says nothing."""
+    told, rng = columns(), np.random.default_rng(3)
+    signal = 0.02 * rng.standard_normal(MEANS.size)  # alike in all columns: a flat law
+    noise = np.full(MEANS.size, 1e-4)
+    unaware, aware, away = (Evidence(told, facts_of(MEANS.size)) for _ in range(3))
+    unaware.add(1.0, signal + 0.4 * MEANS, noise)
+    aware.add(1.0, signal + 0.4 * MEANS, noise, 0.4)
+    away.add(1.0, signal, noise, 0.4)
+    assert power_in(unaware.weights()) < 0.3
+    assert power_in(aware.weights()) > 0.45
+    assert power_in(away.weights()) > 0.45, "columns that are as often negative as positive have mean zero"
+
+
+@pytest.mark.parametrize(("slope", "longer"), [(0.1, 1.0), (0.45, 1.35)])
+def test_the_path_is_longer_where_a_class_is_rare(slope, longer):
+    facts = Facts(n_rows=10**9, n_features=MEANS.size, intercept=0.5, target=Target(kind="classes"))
+    loop = DualAveraging(
+        loop=Averaging(steps=6, length=4.0, clip=1.0, share=1.0, momentum=0.0),
+        column_weight=1.0,
+        intercept_weight=1.0,
+        weighting=replace(RULE, balance_share=0.005),
+    )
+    energies = np.where((np.arange(BUCKETS) > 0) & (np.arange(BUCKETS) < 7), 0.1, 0.0)
+    script = {"balance": [[slope]], "means": [MEANS], "energies": [energies], "gradient": [np.ones(MEANS.size + 1)] * 6}
+    found = loop.run(ScriptedOracle.of(loop, facts, script, noise=1e-9))
+    assert found[-1] == pytest.approx(-4.0 * longer)

@@ -7,6 +7,7 @@ import numpy as np
 from dpsparse.facts import Clip, Facts, Penalty
 from dpsparse.privacy.plan import EveryRow, PoissonRows
 from dpsparse.solvers.sgd import SGD
+from dpsparse.solvers.steps import Pace
 from truth.scripted import ScriptedOracle
 
 FACTS = Facts(n_rows=10, n_features=3)
@@ -36,11 +37,29 @@ def test_the_penalty_is_met_by_its_proximal_map():
     np.testing.assert_allclose(loop.run(oracle), [1.5, 0.0, -0.5])
 
 
-def test_a_guard_shortens_steps_to_the_curvature_that_answers_prove():
-    """Curvature 4 and no noise: steps of 1 would run away; the second is 1/4 and lands on the minimum."""
+def test_a_step_that_answers_prove_too_long_is_taken_back():
+    """Curvature 4 and no noise: a step of 1 runs past the minimum, and the loop goes back to a quarter of the way, where it lies."""
     target = np.array([1.0, -2.0, 0.5])
-    script = {"gradient": [lambda question: 4.0 * (question.w - target)] * 2}
-    loop = SGD(step_sizes=(1.0, 1.0), clip=Clip(1e-9), rows=EveryRow(), sparsity=3, guard=True)
+    script = {"gradient": [lambda question: 4.0 * (question.w - target)] * 4}
+    loop = SGD(step_sizes=(1.0,) * 4, clip=Clip(1e-9), rows=EveryRow(), sparsity=3, pace=Pace(1.0))
     np.testing.assert_allclose(loop.run(ScriptedOracle.of(loop, FACTS, script)), target, atol=1e-6)
     noisy = ScriptedOracle.of(loop, FACTS, script, noise=1e3)
-    np.testing.assert_allclose(loop.run(noisy), -8.0 * target, atol=1e-9, err_msg="nothing is proven: (1 - 4)^2 = 9")
+    np.testing.assert_allclose(
+        loop.run(noisy), (1 - 81) * target, atol=1e-9, err_msg="nothing is proven: (1 - 4)^4 = 81"
+    )
+
+
+def test_a_long_step_takes_the_mean_of_the_turns_that_pay_for_it():
+    """Steps of 3 in pieces of 1: three answers at one point, whose mean is walked along."""
+    answers = [[-1.0, 0.0, 0.0], [-2.0, 0.0, 0.0], [-3.0, 0.0, 0.0]] + [[0.0, 0.0, 0.0]] * 7
+    loop = SGD(step_sizes=(1.0,) * 10, clip=Clip(1e-9), rows=EveryRow(), sparsity=3, pace=Pace(3.0))
+    oracle = ScriptedOracle.of(loop, FACTS, {"gradient": answers}, noise=1e3)
+    np.testing.assert_allclose(loop.run(oracle), [6.0, 0.0, 0.0])
+    points = [question.w[0] for _, question in oracle.asked]
+    assert points[:4] == [0.0, 0.0, 0.0, 6.0]
+
+
+def test_without_thresholds_the_largest_stay_after_a_part_of_the_turns():
+    answers = {"gradient": [[-1.0, -0.9, 0.0], [0.0, -0.9, 0.0]]}
+    loop = SGD(step_sizes=(1.0, 1.0), clip=Clip(1.0), rows=EveryRow(), sparsity=1, thresholds=False, settled=0.5)
+    np.testing.assert_allclose(loop.run(ScriptedOracle.of(loop, FACTS, answers)), [1.0, 0.0, 0.0])

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
 from builders import Rows
+from dpsparse import SparseRegressor
+from dpsparse.accounting import price
 from dpsparse.facts import Clip, Facts
+from dpsparse.hosts import MemoryHost
 from dpsparse.losses import Custom, Huber, KnownLink, Logistic, Poisson, Squared
-from dpsparse.privacy import PrivacyError
+from dpsparse.mechanisms import Randomness
+from dpsparse.oracle import PerturbedMinimum, RidgeMinimum
+from dpsparse.oracles import make_oracle
+from dpsparse.privacy import Ask, Budget, Noise, Plan, PrivacyError
+from dpsparse.recipes import DPSLKT, TwoStage
 from dpsparse.statistics import minimise
 from dpsparse.statistics.convex import convex
-from dpsparse.statistics.minimise import Problem, minimiser
+from dpsparse.statistics.minimise import Problem, Public, minimiser, refuse_condition
 
 LOSSES = [Squared(), Huber(threshold=0.4), Logistic(), Poisson(margin_bound=2.0)]
 EVERY_LOSS = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
@@ -155,3 +164,90 @@ def test_a_curvature_that_a_caller_declares_is_not_believed():
         with pytest.raises(TypeError, match="curvature"):
             loss(curvature=1e-9)
         assert convex(loss()).curvature == curvature
+
+
+# ------------------------------------------------------------------------------------------------ bad conditions
+
+
+def exact_slope(loss, m, y):
+    """Slopes in long double."""
+    if loss.name == "logistic":
+        return 1 / (1 + np.exp(-m)) - y
+    if loss.name == "poisson":
+        top = np.longdouble(loss.margin_bound)
+        return np.exp(np.minimum(m, top)) - np.clip(y, 0, np.exp(top))
+    return m - y if loss.name == "squared" else np.clip(m - y, -loss.threshold, loss.threshold)
+
+
+def bent(loss, rng):
+    """A problem on nearly collinear rows at any allowed condition, and what is public about it."""
+    n, d, K = int(rng.choice([3, 50, 300])), int(rng.integers(2, 7)), 10.0 ** rng.uniform(-3, 4)
+    X = rng.normal(size=(n, 1)) + rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-9, 0)
+    bound = 10.0 ** rng.uniform(-3, 6)
+    y = rng.integers(0, 2, n).astype(float) if loss.classes else rng.choice([-bound, bound], n)
+    facts = Facts(n_rows=n, n_features=d, lower=-K, upper=K, row_norm=K * d**0.5, target_bound=max(bound, 1.0))
+    rows = Rows(X / np.abs(X).max() * K, y, facts)
+    clip, curvature = Clip(10.0 ** rng.uniform(-3, 3)), convex(loss).curvature
+    ridge = n * curvature * d * K**2 / 10.0 ** rng.uniform(2, 8)
+    scale = 10.0 ** rng.uniform(-3, 3) * clip.norm
+    public = Public(clip, K * d**0.5, ridge, curvature, d, n, scale * (d**0.5 + 10))
+    tilt = rng.normal(size=d) * scale
+    return Problem.of(rows.support_rows(np.arange(d), K * d**0.5), convex(loss), clip, ridge, tilt), public
+
+
+@EVERY_LOSS
+def test_the_certificate_holds_at_any_condition_that_is_allowed(loss, monkeypatch):
+    """In long double, and within few gradients: neither an answer nor a time depends on how rows are bent."""
+    rng, asked = np.random.default_rng(7), []
+    gradient = Problem.gradient
+    monkeypatch.setattr(Problem, "gradient", lambda self, theta: (asked.append(1), gradient(self, theta))[1])
+    for _ in range(40):
+        problem, public = bent(loss, rng)
+        public.check()
+        asked.clear()
+        found = minimiser(problem, public.tolerance())
+        assert found is not None
+        assert len(asked) < 200
+        theta = found.astype(np.longdouble)
+        [part] = problem.rows
+        with np.errstate(over="ignore"):
+            m = np.asarray(part.x).astype(np.longdouble) @ theta
+            limit = public.clip.norm / np.maximum(part.norms, 1e-300)
+            slope = np.clip(exact_slope(loss, m, part.y.astype(np.longdouble)), -limit, limit)
+        true = problem.ridge * theta + problem.tilt + np.asarray(part.x).T @ slope
+        assert np.linalg.norm(true.astype(float)) <= public.tolerance()
+
+
+def test_tolerances_count_what_margins_round():
+    """Four times (k + 8) half ulps of Q (nL + B); at least a part of the sum itself."""
+    public = Public(Clip(2.0), row_norm=3.0, ridge=1e-3, curvature=0.25, size=5, n_rows=1000, tilt=50.0)
+    assert public.condition == pytest.approx(1000 * 0.25 * 9.0 / 1e-3)
+    assert public.tolerance() == pytest.approx(4 * 13 * 2.0**-53 * public.condition * 2050.0)
+    easy = replace(public, ridge=1e3)
+    assert easy.tolerance() == pytest.approx(1e-10 * 2000)
+    assert replace(easy, n_rows=10).tolerance() == pytest.approx(1e-8 * 2.0)
+
+
+def test_bad_conditions_are_refused_before_anything_is_charged():
+    refuse_condition(0.99e8)
+    with pytest.raises(PrivacyError, match="the ridge is too small"):
+        refuse_condition(1.01e8)
+    with pytest.raises(PrivacyError, match="the ridge is too small"):
+        refuse_condition(float("nan"))
+    for recipe in (TwoStage(ridge=1e-9), DPSLKT(ridge=1e-9)):
+        model = SparseRegressor(feature_bound=1.0, target_bound=1.0, recipe=recipe)
+        with pytest.raises(PrivacyError, match="the ridge is too small"):
+            model.plan(1000, 20)
+
+
+@pytest.mark.parametrize("kind", [PerturbedMinimum, RidgeMinimum])
+def test_an_oracle_refuses_bad_conditions_before_it_charges(kind):
+    noise = Noise.OBJECTIVE if kind is PerturbedMinimum else Noise.GAUSSIAN
+    plan = Plan(asks=(Ask(name="a", noise=noise, offset=50.0 if kind is PerturbedMinimum else 0.0),))
+    facts = Facts(n_rows=3, n_features=2)
+    oracle = make_oracle(
+        MemoryHost(np.ones((3, 2)), np.ones(3), facts), Squared(), price(plan, Budget.approx(80.0, 1e-5)), Randomness(0)
+    )
+    with pytest.raises(PrivacyError, match="the ridge is too small"):
+        oracle.answer(kind(np.arange(2), Clip(1.0), 1.0, 1e-9), "a")
+    assert oracle.unused == {"a": 1}

@@ -12,7 +12,7 @@ from dpsparse.facts import Clip, Facts
 from dpsparse.losses import Logistic, Squared
 from dpsparse.oracle import PerturbedMinimum, RidgeMinimum
 from dpsparse.privacy import Adjacency
-from dpsparse.statistics import output_sensitivity, proven_offset, ridge_minimum, split, tolerance
+from dpsparse.statistics import output_sensitivity, proven_offset, public_side, ridge_minimum, split, tilted_side
 
 CLIP = Clip(2.0, slope=1.0)
 
@@ -27,9 +27,10 @@ def test_tilt_and_output_noise_share_what_was_priced():
 
 @pytest.mark.parametrize("n_rows", [10, 10_000])
 def test_two_approximate_minima_are_twice_their_tolerance_over_the_ridge_apart(n_rows):
-    question = PerturbedMinimum(np.arange(2), CLIP, 1.0, 0.25)
-    assert tolerance(CLIP, n_rows) == pytest.approx(2.0 * max(1e-8, 1e-10 * n_rows))
-    assert output_sensitivity(question, n_rows) == pytest.approx(2 * tolerance(CLIP, n_rows) / 0.25)
+    question = PerturbedMinimum(np.arange(2), CLIP, 1.0, 0.25 * n_rows)
+    public = tilted_side(question, Squared(), n_rows, 3.0)
+    assert public.tolerance() == pytest.approx(2.0 * max(1e-8, 1e-10 * n_rows))
+    assert output_sensitivity(public) == pytest.approx(2 * public.tolerance() / (0.25 * n_rows))
 
 
 def test_the_offset_is_the_log_determinant_of_one_row_of_the_largest_curvature():
@@ -41,5 +42,8 @@ def test_the_offset_is_the_log_determinant_of_one_row_of_the_largest_curvature()
 @pytest.mark.parametrize("relation", list(Adjacency))
 def test_a_teacher_counts_its_records_and_its_tolerance_on_both_sides(relation):
     rows = Rows(np.ones((4, 1)), np.zeros(4), Facts(n_rows=4, n_features=1, target_bound=1.0))
-    found = ridge_minimum(rows.shards, Squared(), RidgeMinimum(np.array([0]), CLIP, 1.0, 0.1), relation)
-    assert found.sensitivity == pytest.approx((relation.kappa * 2.0 + 2 * tolerance(CLIP, 4)) / 0.1, rel=1e-12)
+    question = RidgeMinimum(np.array([0]), CLIP, 1.0, 0.1)
+    found = ridge_minimum(rows.shards, Squared(), question, relation)
+    tau = public_side(question, Squared(), 4).tolerance()
+    assert tau == 2e-8
+    assert found.sensitivity == pytest.approx((relation.kappa * 2.0 + 2 * tau) / 0.1, rel=1e-12)

@@ -79,7 +79,7 @@ def excess(bill: PlanBill, rho: float, slack: float) -> float:
     >>> from dpsparse.privacy import Ask, Budget, Noise, Plan
     >>> plan = Plan(asks=(Ask(name="choice", noise=Noise.GUMBEL, times=10),))
     >>> round(excess(PlanBill.of(price(plan, Budget.zcdp(0.02))), 0.02, 1e-11), 3)
-    0.063
+    0.065
     """
     return max(dominating_mu(bill, slack)[0] ** 2 / (2 * rho) - 1, 0.0)
 

@@ -247,7 +247,7 @@ class Costs:
 
     def stage(self) -> Stage | None:
         """The composition for the recursion over selections; None where that does not apply."""
-        mixed = {Noise.GUMBEL, Noise.GAUSSIAN, Noise.LAPLACE, Noise.PERMUTE_AND_FLIP}
+        mixed = {Noise.GUMBEL, Noise.GAUSSIAN, Noise.LAPLACE, Noise.PERMUTE_AND_FLIP, Noise.OBJECTIVE}
         return None if self.sampled or self.gaussian or not self.kinds <= mixed else self._stage()
 
     def _stage(self) -> Stage | None:
@@ -263,7 +263,10 @@ class Costs:
         gaussian = math.fsum(c.rho * k for c, k in self.own.items() if c.noise is Noise.GAUSSIAN)
         laplaces = [(c.rho, k) for c, k in self.own.items() if c.noise is Noise.LAPLACE]
         pures = [(c.rho, k) for c, k in self.own.items() if c.noise is Noise.PERMUTE_AND_FLIP]
-        return Stage.from_shares(self.ordered, gaussian, laplaces, [f for f in followers if f is not None], pures)
+        tilts = [(c.rho, c.offset, k) for c, k in self.own.items() if c.noise is Noise.OBJECTIVE]
+        return Stage.from_shares(
+            self.ordered, gaussian, laplaces, [f for f in followers if f is not None], pures, tilts
+        )
 
 
 def _runs(turns: Iterable[tuple[float, int]]) -> list[tuple[float, int]]:

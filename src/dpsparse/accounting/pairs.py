@@ -103,11 +103,16 @@ class Pair:
 
         return law(self.above), law(self.below)
 
-    def losses(self, step: float, tail: float) -> tuple[int, Array, float]:
-        """The loss on the multiples of `step`: first index, probabilities, and the probability of an infinite loss."""
+    def losses(
+        self, step: float, tail: float, most: int | None = None, least: int | None = None
+    ) -> tuple[int, Array, float]:
+        """The loss on the multiples of `step`: first index, probabilities, and the probability of a loss beyond the last.
+
+        First and last are where all but `tail` lies, or no further than `least` and `most`. What is below the first moves up.
+        """
         lowest, highest = self.ends(tail)
-        low = math.floor(lowest / step)
-        high = max(math.ceil(highest / step), low + 1)
+        low = math.floor(lowest / step) if least is None else max(math.floor(lowest / step), least)
+        high = max(math.ceil(highest / step), low + 1) if most is None else most
         points = np.asarray(step * np.arange(low, high + 1), dtype=np.float64)
         p, q = self.masses(np.r_[-np.inf, self.where(points), np.inf])
         floor = math.exp(-step)

@@ -16,6 +16,9 @@ inequality and added to delta. A lower tail that is carried around only adds. Th
 are, and of the losses tilted by :math:`e^{\theta\ell}` (Esscher), whose rounding errors are weighed by :math:`e^{-\theta\epsilon}` when
 delta is read off; the smaller delta counts. So tiny deltas have the same relative accuracy as large ones.
 
+**Rare large losses.** Compositions without a loss above some b and all others are two measures, whose deltas add up. Where large losses are
+rare, the first goes on a finer grid; each grid bounds its own part.
+
 **Rounding.** `_errors` bounds the error of the composed law in total variation, coefficient by coefficient; it is added to delta.
 ``docs/guarantees/sampling.md`` has the count.
 
@@ -32,18 +35,20 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from ..privacy.adjacency import Adjacency
 from ..privacy.curves import gaussian_mu
 from ..privacy.plan import RandomTimes
 from .pairs import Array, Pair, dominating_pairs
+from .views import NOTHING, Loss, Parted, View
 
 Count = int | RandomTimes
 #: (rate, sigma / record norm, count); rate 1 means every row.
@@ -64,100 +69,22 @@ class Turns(NamedTuple):
 TAIL = 1e-7
 #: Rounding unit.
 UNIT = 2.0**-53
-#: Rounding errors of one level of a Fourier transform (a complex product, a sum and a rotation), in units; and of one probability.
-LEVEL, PROBABILITY = 8.0, 16.0
+#: Rounding errors of one level of a Fourier transform, in units: a complex product (root of 5), a rotation and a sum need 4.24 of them.
+LEVEL = 8.0
+#: Rounding errors of the probabilities of one answer, in units: 10 for normal probabilities of both tails, 6 for sharing cells. Those of a
+#: tilted answer grow with the square of how many standard deviations its grid reaches (``docs/guarantees/sampling.md``).
+PROBABILITY = 16.0
 #: Smallest delta for which a composition is made: below, its tails would underflow.
 SMALLEST_DELTA = 1e-280
-#: A view is sharp enough if its rounding is at most this part of delta.
-SMALL = 1e-4
 #: Tilts among which Chernoff's inequality is optimised.
 TILTS = 2.0 ** np.arange(-14.0, 16.0, 0.5)
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """A composed loss as seen through one tilt.
-
-    `mass` is on the multiples of `step` from index `low` on; delta at epsilon may be too small by
-    exp(log_error - tilt epsilon) and by `infinite`, which are added. The window of a tilted loss may begin above 0: what lies below
-    it has a small part of the tilted mass and a large one of the other, so nothing is said of a smaller epsilon.
-    """
-
-    step: float
-    low: int
-    mass: Array
-    infinite: float
-    tilt: float
-    log_error: float
-
-    def rounding(self, epsilon: float) -> float:
-        """How far delta may be from the delta of exact arithmetic."""
-        return math.exp(min(0.0, self.log_error - self.tilt * epsilon))
-
-    def _error(self, epsilon: float) -> float:
-        return self.infinite + self.rounding(epsilon)
-
-    def delta(self, epsilon: float) -> float:
-        """Hockey-stick divergence; infinite where losses above epsilon are outside of a tilted window."""
-        if self.tilt > 0 and epsilon < self.step * self.low:
-            return math.inf
-        first = max(0, math.floor(epsilon / self.step) + 1 - self.low)
-        above = self.step * (self.low + np.arange(first, self.mass.size))
-        return self._error(epsilon) + float(-np.expm1(epsilon - above) @ self.mass[first:])
-
-    def epsilon(self, delta: float) -> float:
-        """The smallest epsilon >= 0 with at most this delta."""
-        if self.delta(0.0) <= delta:
-            return 0.0
-        low, high = 0, self.low + self.mass.size  # delta is exceeded at low * step
-        if self.delta(high * self.step) > delta:
-            return math.inf
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.delta(middle * self.step) > delta else (low, middle)
-        if low < self.low:
-            return high * self.step
-        # between the two points delta is at most a constant less a multiple of exp(epsilon)
-        rest = self.mass[max(0, high - self.low) :]
-        weighted = float(np.exp(-self.step * np.arange(rest.size)) @ rest)
-        excess = self._error(low * self.step) + float(rest.sum()) - delta
-        if excess <= 0 or weighted <= 0:
-            return high * self.step
-        return min(max(high * self.step + math.log(excess / weighted), low * self.step), high * self.step)
-
-
-#: A loss of which nothing is known.
-NOTHING = View(1.0, 0, np.zeros(1), 1.0, 0.0, 0.0)
-
-
-@dataclass(frozen=True, eq=False)
-class Loss:
-    """A composed loss: both views bound its delta from above. The tilted one is made where rounding may hide part of delta."""
-
-    view: Callable[[float], View]
-    tilt: float
-
-    @cached_property
-    def tilted(self) -> View:
-        """Sharp where delta is near the scale for which the loss was composed."""
-        return self.view(self.tilt)
-
-    @cached_property
-    def plain(self) -> View:
-        """Sharp where delta is large."""
-        return self.view(0.0)
-
-    def delta(self, epsilon: float) -> float:
-        """Hockey-stick divergence."""
-        found = self.plain.delta(epsilon)
-        if self.plain.rounding(epsilon) > SMALL * found and epsilon >= 0:
-            found = min(found, self.tilted.delta(epsilon))
-        return min(1.0, found)
-
-    def epsilon(self, delta: float) -> float:
-        """The smallest epsilon >= 0 with at most this delta."""
-        found = self.plain.epsilon(delta)
-        return found if self.plain.rounding(found) <= SMALL * delta else min(found, self.tilted.epsilon(delta))
+#: The same for compositions of small losses.
+SHARP_TILTS = 2.0 ** np.arange(0.0, 24.0, 0.5)
+#: Large losses are taken apart where the window of a composition is so many times its standard deviation (it is about 16 without them), where fewer
+#: of them than this are expected, and up to a grid for the others that is so many times finer. All of these are about sharpness alone.
+WIDE, RARE, FINEST = 100.0, 0.05, 64
+#: Answers from which on it may matter that each is shared between two points of a coarse grid.
+MANY = 1000
 
 
 def grid_points(total: float) -> int:
@@ -192,6 +119,12 @@ class Grid:
         """On the multiples of `step`; `cut` bounds each tail."""
         return cls(step, *pair.losses(step, cut))
 
+    @classmethod
+    def small(cls, pair: Pair, step: float, cut: float, most: int, least: int | None) -> Grid:
+        """Losses up to index `most` alone, a law of mass below 1; those below `least` move up to it."""
+        low, mass, _ = pair.losses(step, cut, most, least)
+        return cls(step, low, mass, 0.0)
+
     def tilted(self, tilt: float) -> tuple[Array, float]:
         """The law with density proportional to exp(tilt loss), and the logarithm of E exp(tilt loss)."""
         with np.errstate(divide="ignore"):
@@ -206,6 +139,7 @@ class Grid:
 
 
 Groups = list[tuple[tuple[Pair, ...], Count]]
+Grids = list[tuple[tuple[Grid, ...], Count]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +171,7 @@ class Composition:
 
     def log_moment(self, tilt: float) -> float:
         """Log of E exp(tilt loss), on the coarse grid."""
-        return sum(_log_power(sum(g.log_moment(tilt) for g in turn), n) for turn, n in self.coarse)
+        return _log_moment(self.coarse, tilt)
 
     def end(self, tilt: float, sign: int, level: float) -> tuple[float, float]:
         """Where Chernoff's inequality for the tilted loss puts its upper (1) or lower (-1) tail of exp(level), and by which tilt."""
@@ -268,19 +202,88 @@ class Composition:
         log_upper = sum(_log_power(sum(g.log_moment(tail_tilt) for g in turn), count) for turn, count in grids)
         carried = math.exp(min(0.0, log_upper - tail_tilt * step * (first + points)))
         infinite = sum(_mean(count) * g.infinite for turn, count in grids for g in turn) + carried
-        return _view(grids, points, first, infinite, tilt)
+        reach = float(ndtri(self.cut)) if tilt > 0 else 0.0
+        return _view(grids, points, first, infinite, tilt, probability_errors(reach))
+
+    def part(self, whole: View) -> Parted | None:
+        """The composition with its large losses apart, where these are rare and make its window many times wider than the rest needs."""
+        if self.total < MANY or any(isinstance(count, RandomTimes) for _, count in self.groups) or whole is NOTHING:
+            return None
+        points, width = whole.mass.size, whole.step * whole.mass.size
+        if whole.deviation > width / WIDE:
+            return None
+        level = math.log(TAIL * self.scale)
+        fits: list[tuple[int, int, float, float]] = []  # (times finer, index, start of the window, tilt)
+        for power in range(3, 14):
+            most = points >> power  # on the coarse grid, hence on every finer one
+            small = self._grids(most * whole.step / 128, 128, -128)
+            if sum(_mean(n) * (1 - float(g.mass.sum())) for turn, n in small for g in turn) > RARE:
+                break
+            (start, _), (top, tilt) = (_chernoff(small, sign, level) for sign in (-1, 1))
+            finer = int(2 ** math.floor(math.log2(width / (1.001 * (top - start)))))
+            finer = min(finer, FINEST, 2 ** (power - 2))  # one answer's losses, from -most to most, fit into the window
+            if finer > max(
+                (f[0] for f in fits), default=4
+            ):  # of equally fine ones the widest, which leaves least apart
+                fits.append((finer, most, start, tilt))
+            if finer == FINEST:
+                break
+        if not fits:
+            return None
+        finer, most, start, tilt = fits[-1]
+        return Parted(self._small(whole.step / finer, most * finer, start, tilt, points), self._large(whole, most))
+
+    def _small(self, step: float, most: int, start: float, tilt: float, points: int) -> View:
+        """Compositions without a loss beyond index `most`, a law of mass below 1; any start and tilt give a bound."""
+        grids = self._grids(step, most, -most)
+        first = math.floor(start / step)
+        carried = math.exp(min(0.0, _log_moment(grids, tilt) - tilt * step * (first + points)))
+        return _view(grids, points, first, carried, 0.0, probability_errors(0.0))
+
+    def _large(self, whole: View, most: int) -> View:
+        """The others: all less those, on the same grid and by the same cells, so that what is left is a sum of products of parts."""
+        points = whole.mass.size
+        small = _view(self._grids(whole.step, most, None), points, whole.low, 0.0, 0.0, probability_errors(0.0))
+        error = math.exp(whole.log_error) + math.exp(small.log_error) + 8 * points * UNIT
+        mass = np.maximum(whole.mass - small.mass, 0.0)
+        return View(whole.step, whole.low, mass, whole.infinite, 0.0, math.log(error))
+
+    def _grids(self, step: float, most: int, least: int | None) -> Grids:
+        """Of losses up to index `most` alone."""
+        return [(tuple(Grid.small(p, step, self.cut, most, least) for p in pairs), n) for pairs, n in self.groups]
+
+
+def _log_moment(grids: Grids, tilt: float) -> float:
+    """Log of E exp(tilt loss) of a composition."""
+    return sum(_log_power(sum(g.log_moment(tilt) for g in turn), n) for turn, n in grids)
+
+
+def _chernoff(grids: Grids, sign: int, level: float) -> tuple[float, float]:
+    """Where Chernoff's inequality puts the upper (1) or lower (-1) tail of exp(level) of a composition, and by which tilt."""
+    end, tilt = min(((_log_moment(grids, sign * t) - level) / t, float(t)) for t in SHARP_TILTS)
+    return sign * end, tilt
 
 
 def compose(groups: Groups, scale: float) -> Loss:
     """The loss of all turns together in one direction; truncations take a small part of `scale`."""
     composition = Composition(groups, scale)
-    return Loss(composition.view, composition.tilt)
+    return Loss(composition.view, composition.tilt, composition.part)
 
 
-def _view(grids: list[tuple[tuple[Grid, ...], Count]], points: int, first: int, infinite: float, tilt: float) -> View:
-    """The view of losses on grids of one step, from index `first` on."""
+def probability_errors(reach: float) -> float:
+    """Relative error of one answer's probabilities that reach so many standard deviations into a tail, in total variation."""
+    return PROBABILITY * (1 + reach * reach) * UNIT
+
+
+def transform_errors(points: int) -> float:
+    """Relative error of a Fourier transform."""
+    return LEVEL * math.log2(points) * UNIT
+
+
+def _view(grids: Grids, points: int, first: int, infinite: float, tilt: float, rough: float) -> View:
+    """The view of losses on grids of one step, from index `first` on; `rough` bounds the error of one answer's law."""
     step = grids[0][0][0].step
-    one = (LEVEL * math.log2(points) + PROBABILITY) * UNIT  # error of a coefficient of one answer
+    one = transform_errors(points) + rough  # error of a coefficient of one answer
     transform = np.ones(points // 2 + 1, dtype=complex)
     size, part = np.ones(points // 2 + 1), np.zeros(points // 2 + 1)
     log_all = mean = 0.0
@@ -299,7 +302,7 @@ def _view(grids: list[tuple[tuple[Grid, ...], Count]], points: int, first: int, 
         bounds, parts = _errors(np.abs(moved), law, one * len(turn))
         size, part = size * bounds, part + parts
     part = np.minimum(part + 4 * mean * UNIT, 2.0)  # rounding of powers
-    inverse = LEVEL * math.log2(points) * UNIT
+    inverse = transform_errors(points)
     error = math.sqrt(2 * float(np.sum((size * part) ** 2))) + inverse * math.sqrt(2 * float(np.sum(size**2)))
     composed = np.roll(np.fft.irfft(transform, points), -(first % points))
     begin = max(0, -first) if tilt > 0 else 0  # the tilted view is for epsilon >= 0, which looks at losses > 0 only

@@ -9,7 +9,7 @@ by what the plan holds:
   has less noise than `CLEAREST` allows, unless the budget pays for it without counting on chance;
 * selections or Laplace noise: exact Renyi curves with the tight conversion, the recursion of `selections`, and, where
   all is pure, plain addition; whichever certifies the least noise;
-* perturbed objectives: Renyi curves, which hold their offset; not proven to be mu-GDP for any mu;
+* perturbed objectives: the same, with their offset; not proven to be mu-GDP for any mu;
 * local randomisers: each person speaks once, so the dearest turn counts, in pure epsilon;
 * discrete Gaussians: zCDP with the tight conversion, since an exact Gaussian curve is not proven for them.
 

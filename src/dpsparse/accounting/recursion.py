@@ -39,6 +39,12 @@ Curve = NDArray[np.float64]
 #: Relative error of one rounded operation.
 UNIT = 2.0**-53
 
+#: Root of (1 + theta) / 2: of two numbers whose squares have mean 1 together the smaller has mean at most 1/2, and theta = 2 % of the
+#: square of a perturbed objective may go into the noise that covers its error (it is 1 %).
+NARROW = math.sqrt(0.51)
+#: Where 2 Phi(-t) + 2 Phi(-t / NARROW) is 1; any number gives a bound, and this one the best.
+LEAST = 0.5656
+
 
 # ---------------------------------------------------------------------------------------- closed forms
 
@@ -81,6 +87,31 @@ def pure(e: Curve, level: float) -> Curve:
     inside = -np.expm1(np.clip(e, -level, level) - level) / (1 + math.exp(-level))
     exact = np.where(np.abs(e) < level, inside, nothing_left(e))
     return np.minimum(1.0, exact + (8 + 4 * np.abs(e)) * UNIT)
+
+
+def objective(e: Curve, m: float, offset: float) -> Curve:
+    r"""Delta of a loss that is stochastically below that of a perturbed objective; rounded up.
+
+    A perturbed objective has a loss of at most :math:`c + m^2/2 + mV` with :math:`P(V>t) \le 2\Phi(-t) + 2\Phi(-t/w)`, `NARROW` = w
+    (``docs/guarantees/two_stage.md``). With :math:`d = c + m^2/2` and :math:`t = (e-d)/m`, integrating by parts,
+
+    .. math:: h(e) = \int_e^\infty e^{e-x} P(L>x)\,dx = \sum_{v\in\{1,w\}}
+              2\Phi(-t/v) - 2e^{mt+m^2v^2/2}\,\Phi(-t/v-mv),
+
+    and below the place where the two tails add up to 1 the loss is taken to be that place:
+    :math:`h(e) = 1 - e^{e-e_0}(1-h(e_0))`. Any place gives a bound, since probabilities are at most 1.
+    """
+    start = offset + m * m / 2
+    least = start + m * LEAST
+    places = np.append(np.maximum(e, least), least)
+    t = (places - start) / m
+    total = np.zeros_like(t)
+    for width in (1.0, NARROW):
+        first = 2 * np.exp(log_ndtr(-t / width)) * (1 + (512 + 16 * np.abs(places)) * UNIT)
+        total += first - 2 * np.exp(m * t + (m * width) ** 2 / 2 + log_ndtr(-t / width - m * width))
+    above, there = total[:-1], float(total[-1])
+    below = 1 - np.exp(np.minimum(e - least, 0.0)) * (1 - there)
+    return np.asarray(np.clip(np.where(e >= least, above, below) + (16 + 4 * np.abs(e)) * UNIT, 0.0, 1.0))
 
 
 # ---------------------------------------------------------------------------------------- operators

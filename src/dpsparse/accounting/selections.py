@@ -1,4 +1,4 @@
-r"""What a plan of selections, Gaussians and Laplace noises costs: the exact recursion over its steps.
+r"""What a plan of selections, noises and perturbed objectives costs: the exact recursion over its steps.
 
 .. math:: \delta(e) \le (G\, A_{\eta_1} \cdots A_{\eta_k} U_0)(e), \qquad U_0(e) = (1-e^e)_+
 
@@ -20,7 +20,18 @@ from functools import lru_cache
 import numpy as np
 from scipy.optimize import brentq
 
-from .recursion import UNIT, Curve, before_noise, before_selection, gaussian, laplace, nothing_left, one_selection, pure
+from .recursion import (
+    UNIT,
+    Curve,
+    before_noise,
+    before_selection,
+    gaussian,
+    laplace,
+    nothing_left,
+    objective,
+    one_selection,
+    pure,
+)
 from .stages import Counted, Stage
 
 #: Grid cells in a typical range, more in short plans; the bound falls towards the exact one as they grow.
@@ -116,7 +127,10 @@ def _calibrate(epsilon: float, delta: float, plan: Stage) -> float:
     def excess(log_r: float, points: int) -> float:
         return math.log(max(_delta(epsilon, plan.scaled(math.exp(log_r / 2)), points), 1e-300) / delta)
 
-    log_r = math.log(epsilon**2 / (2 * plan.variance * (math.log(1 / delta) + epsilon)))  # zCDP, roughly
+    left = epsilon - plan.offset
+    if left <= 0:
+        return 0.0
+    log_r = math.log(left**2 / (2 * plan.variance * (math.log(1 / delta) + left)))  # zCDP, roughly
     low, high, lowest = log_r - 0.1, log_r + 0.4, log_r - 4
     while excess(low, COARSE) > 0:
         low -= 0.4
@@ -171,7 +185,7 @@ def _grid(plan: Stage, epsilon: float, points: int) -> tuple[Curve, float, int]:
     """Epsilons around one of interest (or the largest that matters), their step, and which of them is that one."""
     fine = points * max(1.0, math.sqrt(64 / plan.length))
     spread = math.sqrt(plan.variance)
-    epsilon = min(epsilon, plan.variance + 12 * spread)  # beyond, delta is less than the rounding margin
+    epsilon = min(epsilon, plan.variance + plan.shift + 12 * spread)  # beyond, delta is less than the rounding margin
     h = min(0.5, 2 * spread / math.sqrt(plan.length) / fine)  # h^2/4 per step, little against the variance
     eta = plan.heaviest_range
     if eta >= 2 * h:
@@ -213,6 +227,10 @@ def _once(stage: Stage, e: Curve, h: float, points: int, after: Curve | None) ->
         for level, count in draws:
             for _ in range(count if level > 0 else 0):
                 curve = before_noise(curve, shape(_losses(level, h), level), h)
+    for m, offset, count in stage.objectives:
+        noise = objective(_losses(offset + m * m / 2 + 9 * m, h), m, offset)
+        for _ in range(count):
+            curve = before_noise(curve, noise, h)
     if stage.mu > 0:
         curve = before_noise(curve, gaussian(_losses(9 * stage.mu + stage.mu**2 / 2, h), stage.mu), h)
     return curve

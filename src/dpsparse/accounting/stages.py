@@ -34,6 +34,8 @@ class Stage:
         What may follow. Anything released until then may choose among them.
     pures : tuple of (epsilon, count)
         Draws that are epsilon-DP and of which nothing else is known, wherever in the stage they run.
+    objectives : tuple of (m, offset, count)
+        Perturbed objectives with this ratio of sensitivity to noise and this log-determinant, wherever in the stage they run.
     times : int
         How often the stage and one of its branches run, one after the other; each time another branch may be chosen.
     """
@@ -44,9 +46,11 @@ class Stage:
     branches: tuple[Stage, ...] = ()
     pures: tuple[tuple[float, int], ...] = ()
     times: int = 1
+    objectives: tuple[tuple[float, float, int], ...] = ()
 
     def __post_init__(self) -> None:
-        numbers = [self.mu, self.times, *(x for pair in self.selections + self.laplaces + self.pures for x in pair)]
+        some = self.selections + self.laplaces + self.pures + self.objectives
+        numbers = [self.mu, self.times, *(x for numbers in some for x in numbers)]
         if not all(0 <= x < math.inf for x in numbers):
             raise ValueError(f"Expected finite ranges, noise levels and counts, none negative; got {self}.")
 
@@ -58,18 +62,21 @@ class Stage:
         laplaces: Counted = (),
         branches: Sequence[Stage] = (),
         pures: Counted = (),
+        objectives: Sequence[tuple[float, float, int]] = (),
     ) -> Stage:
-        """The stage with given zCDP costs: ranges sqrt(8 rho), levels of Gaussian, Laplace and pure draws sqrt(2 rho)."""
+        """The stage with given zCDP costs: ranges sqrt(8 rho), levels of Gaussian, Laplace and pure draws and of objectives sqrt(2 rho)."""
         ranges = tuple((math.sqrt(8 * rho), count) for rho, count in selections)
         levels, epsilons = (tuple((math.sqrt(2 * rho), count) for rho, count in some) for some in (laplaces, pures))
-        return cls(ranges, math.sqrt(2 * gaussian), levels, tuple(branches), epsilons)
+        tilts = tuple((math.sqrt(2 * rho), offset, count) for rho, offset, count in objectives)
+        return cls(ranges, math.sqrt(2 * gaussian), levels, tuple(branches), epsilons, objectives=tilts)
 
     def scaled(self, factor: float) -> Stage:
-        """The same plan with every range and noise level times a factor."""
+        """The same plan with every range and noise level times a factor; offsets are what they are."""
         some = (self.selections, self.laplaces, self.pures)
         selections, laplaces, pures = (tuple((factor * level, count) for level, count in pairs) for pairs in some)
         branches = tuple(b.scaled(factor) for b in self.branches)
-        return Stage(selections, factor * self.mu, laplaces, branches, pures, self.times)
+        tilts = tuple((factor * m, offset, count) for m, offset, count in self.objectives)
+        return Stage(selections, factor * self.mu, laplaces, branches, pures, self.times, tilts)
 
     def steps(self) -> tuple[list[float], Counter[tuple[float, int]]]:
         """Ranges taken one by one, in order; and how many blocks there are of each (range, size)."""
@@ -89,20 +96,36 @@ class Stage:
     def variance(self) -> float:
         """Variance of the privacy loss, to leading order."""
         own = self.mu**2 + sum(n * eta**2 / 4 for eta, n in self.selections)
-        own += sum(n * level**2 for level, n in self.laplaces + self.pures)
+        own += sum(n * level**2 for level, n in self.laplaces + self.pures) + sum(
+            n * m**2 for m, _, n in self.objectives
+        )
         return self.times * (own + max((branch.variance for branch in self.branches), default=0.0))
 
     @property
     def largest_loss(self) -> float:
         """The epsilon from which on delta is 0."""
-        own = math.inf if self.mu > 0 else sum(n * level for level, n in self.selections + self.laplaces + self.pures)
+        bounded = self.mu == 0 and not self.objectives
+        own = sum(n * level for level, n in self.selections + self.laplaces + self.pures) if bounded else math.inf
         return self.times * (own + max((branch.largest_loss for branch in self.branches), default=0.0))
+
+    @property
+    def offset(self) -> float:
+        """Loss that no noise removes."""
+        own = sum(n * offset for _, offset, n in self.objectives)
+        return self.times * (own + max((branch.offset for branch in self.branches), default=0.0))
+
+    @property
+    def shift(self) -> float:
+        """How far perturbed objectives move losses up, roughly: their offsets and their size."""
+        own = sum(n * (offset + m) for m, offset, n in self.objectives)
+        return self.times * (own + max((branch.shift for branch in self.branches), default=0.0))
 
     @property
     def own_length(self) -> int:
         """Operators of this stage without its branches."""
         singles, blocks = self.steps()
-        return len(singles) + blocks.total() + sum(n for _, n in self.laplaces + self.pures) + (self.mu > 0)
+        noises = sum(n for _, n in self.laplaces + self.pures) + sum(n for _, _, n in self.objectives)
+        return len(singles) + blocks.total() + noises + (self.mu > 0)
 
     @property
     def length(self) -> int:

@@ -1,7 +1,10 @@
 """How questions are answered: for each type its reach, which is public, and its part, made where the rows are."""
 
 from . import (  # noqa: F401  fill the table
+    cells,
     choices,
+    clipped,
+    columns,
     correlation,
     energies,
     framed,

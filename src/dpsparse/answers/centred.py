@@ -46,10 +46,10 @@ def away(support: Indices, centre: Vector, shard: Shard) -> Iterator[tuple[Vecto
         raise PrivacyError("a centre must hold one finite number for each feature of the support.")
     each_once(support, shard.facts.n_features, "features")
     for x, block in zip(shard.columns(support), shard.blocks, strict=True):
-        centred = np.empty_like(x, order="F")
-        squares = np.zeros(block.y.size)
+        centred, alive = np.empty_like(x, order="F"), block.alive
+        squares = np.zeros(alive.size)
         for i, centre_i in enumerate(centre):
-            centred[:, i] = (x[:, i] - centre_i) * block.alive
+            centred[:, i] = (x[:, i] - centre_i) * alive
             squares += centred[:, i] ** 2
         yield centred, np.sqrt(squares), block
 

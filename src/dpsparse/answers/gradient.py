@@ -176,7 +176,7 @@ def _contribution(block: Block, lattice: Lattice, factor: Vector, clip: Clip, su
 
 
 def _sum_of(
-    blocks: list[Block], held: list[Vector], lattice: Lattice, clip: Clip, support: Indices | None, size: int
+    blocks: Sequence[Block], held: list[Vector], lattice: Lattice, clip: Clip, support: Indices | None, size: int
 ) -> Integers:
     """Integer sum of factor times row over some blocks."""
     total = np.zeros(size, dtype=np.int64)

@@ -90,10 +90,10 @@ def residuals(question: ResidualMean, shard: Shard, loss: Loss) -> Iterator[Vect
 
 
 def means_reach(question: ColumnMeans, lattice: Lattice) -> Reach:
-    """Bounds of the columns, and the norm."""
+    """Bounds of the columns, and the norm; at least one unit of the rows, since columns far narrower than others have no whole units."""
     bounds = lattice.coordinate_bounds[each_once(question.support, lattice.facts.n_features, "features")]
     centre = _means_centre(question)
-    bounds = bounds + np.abs(centre)
+    bounds = np.maximum(bounds, lattice.unit) + np.abs(centre)
     norm = min(lattice.norm_bound + float(np.linalg.norm(centre)), float(np.linalg.norm(bounds))) * (1 + 1e-12)
     if not question.norm > 0:
         raise PrivacyError(f"a bound must be positive, got {question.norm!r}.")

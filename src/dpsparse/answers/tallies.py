@@ -78,11 +78,11 @@ def bounded_losses(question: ValidationLoss, shard: Shard, loss: Loss) -> Iterat
     for block in shard.blocks:
         margins = np.column_stack([shard.margin(block, w) for w in question.models])
         with np.errstate(all="ignore"):  # a wild model must not tell anything through a warning
-            losses = _losses(question.kind, margins, block.y, loss)
+            losses = losses_of(question.kind, margins, block.y, loss)
         yield np.where(block.alive > 0, np.clip(np.nan_to_num(losses, nan=question.bound), 0.0, question.bound), 0.0)
 
 
-def _losses(kind: str, margins: Vector, y: Vector, loss: Loss) -> Vector:
+def losses_of(kind: str, margins: Vector, y: Vector, loss: Loss) -> Vector:
     """Loss of each record; not yet bounded."""
     several = margins.shape[1] > 1
     first = np.ascontiguousarray(margins[:, 0])

@@ -35,7 +35,7 @@ MIXES = Word(
 )
 
 #: Our own steps that spend a budget.
-PRICED = frozenset(("PrivateScaler", "NoisyCount"))
+PRICED = frozenset(("PrivateBounds", "PrivateScaler", "NoisyCount"))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ..losses import Loss
 from ..oracle import Gradient, Indices, PerturbedMinimum, Question, Select, SupportVotes
 from ..oracles.local import LocalTerms
 from ..privacy import Noise
-from ..statistics import perturbed_minimum
+from ..statistics import perturbed_minimum, tilted_side
 
 #: Events rarer than this are of no use to an attack of some thousand runs.
 RARE = 0.01
@@ -110,7 +110,9 @@ def respond(question: Question, held: Held, noise: Noise) -> Response:
     if isinstance(question, SupportVotes):
         return Response(votes(host.shards, loss, question, 0), VOTE_RANGE, scores=True)
     if isinstance(question, PerturbedMinimum):
-        found = perturbed_minimum(host.shards, loss, question, np.zeros(question.support.size))
+        untilted = tilted_side(question, loss, host.facts.n_rows, 0.0)
+        tilt = np.zeros(question.support.size)
+        found = perturbed_minimum(host.shards, loss, question, tilt, untilted.tolerance())
         return Response(found, relation.kappa * question.clip.norm / question.ridge, scores=False)
     if kind in MINIMA:
         estimate = MINIMA[kind].estimate(host.shards, loss, question, relation)  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Command line: ``dpsparse demo | dictionary | fit | predict | plan | show | ledger | audit``.
+"""Command line: ``dpsparse demo | dictionary | convert | fit | predict | plan | show | score | recipes | ledger | audit``.
 
 Commands import what is heavy when they run, so that ``--help`` is quick.
 """
@@ -7,6 +7,7 @@ import click
 
 from .. import __version__
 from .audit import audit
+from .convert import convert
 from .demo import demo
 from .dictionary import dictionary
 from .exits import Commands
@@ -14,12 +15,19 @@ from .fit import fit
 from .ledger import ledger
 from .plan import plan
 from .predict import predict
+from .recipes import recipes
+from .score import score
 from .show import show
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="dpsparse")
-def main() -> None:
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    help="Write events, with public facts only, to standard error as lines of JSON.",
+)
+def main(log_level: str | None) -> None:
     """Sparse models on sensitive, high-dimensional data under differential privacy.
 
     Every command takes --help, which shows an example, and --json, which prints one JSON object to standard
@@ -35,9 +43,19 @@ def main() -> None:
       6  an audit refuted a promise
       7  there is no promise: a seed, a plan without a proof, or a baseline
     """
+    if log_level is not None:
+        import logging
+
+        from ..log import LOGGER, JsonLines
+
+        handler = logging.StreamHandler()
+        handler.setFormatter(JsonLines())
+        LOGGER.addHandler(handler)
+        LOGGER.setLevel(log_level.upper())
+        click.get_current_context().call_on_close(lambda: LOGGER.removeHandler(handler))
 
 
-for _command in (demo, dictionary, fit, predict, plan, show, ledger, audit):
+for _command in (demo, dictionary, convert, fit, predict, plan, show, score, recipes, ledger, audit):
     main.add_command(_command)
 
 __all__ = ["main"]

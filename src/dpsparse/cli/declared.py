@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +15,9 @@ from .output import waiting
 
 if TYPE_CHECKING:
     from ..estimators.linear import SparseLinear
+    from ..readers import FileRows
     from ..readers.table import Table
-    from ..tables import Dictionary
+    from ..tables import Dictionary, TableEncoder, Target
 
 dictionary_option = click.option(
     "--dictionary",
@@ -77,30 +80,59 @@ def encode(path: Path, dictionary: Dictionary, visible: bool, *, target: bool) -
     import numpy as np
     import scipy.sparse as sp
 
-    from ..readers.columns import blocks, header
     from ..readers.table import Table
-    from ..tables import DictionaryError, TableEncoder, Target
 
-    names = header(path)
-    problems = dictionary.differences(names, ("feature", "target") if target else ("feature",))
+    names, pieces = encoded(path, dictionary, target=target)
+    with waiting(f"reading {path}", visible):
+        rows, targets = zip(*pieces, strict=True)
+    X = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate(rows)
+    return Table(X, np.concatenate(targets) if target else None, names)
+
+
+def encode_aside(path: Path, dictionary: Dictionary, visible: bool) -> FileRows:
+    """The same rows with their targets, in a file without a name instead of in memory."""
+    import scipy.sparse as sp
+
+    from ..readers.rows import put_aside
+    from ..readers.streams import Stream
+
+    names, pieces = encoded(path, dictionary, target=True)
+    with waiting(f"reading {path}", visible):
+        first = next(pieces)
+        return put_aside(Stream(len(names), bool(sp.issparse(first[0])), names, True, chain([first], pieces)), path)
+
+
+def encoded(path: Path, dictionary: Dictionary, *, target: bool) -> tuple[tuple[str, ...], Iterator[tuple[Any, Any]]]:
+    """Names of the encoded columns; and encoded rows with their targets, or None, some at a time."""
+    from ..readers.columns import header
+    from ..tables import TableEncoder, Target
+
+    problems = dictionary.differences(header(path), ("feature", "target") if target else ("feature",))
     if problems:
         raise Refusal("\n".join(f"{path}: {problem}" for problem in problems))
-    features = [column.name for column in dictionary.features]
-    reader = Target.of(dictionary) if target else None
-    wanted = [*features, *([] if reader is None else [reader.column.name])]
     encoder = TableEncoder(dictionary)
-    encoder.fit({name: [] for name in features})
-    rows, targets = [], []
-    with waiting(f"reading {path}", visible):
-        try:
-            for block in blocks(path, wanted):
-                rows.append(encoder.transform(block))
-                if reader is not None:
-                    targets.append(reader.read(block))
-        except DictionaryError as error:
-            raise Refusal(str(error)) from None
-    if not rows:
+    encoder.fit({column.name: [] for column in dictionary.features})
+    pieces = _pieces(path, dictionary, encoder, Target.of(dictionary) if target else None)
+    return tuple(encoder.get_feature_names_out().tolist()), pieces
+
+
+def _pieces(
+    path: Path, dictionary: Dictionary, encoder: TableEncoder, reader: Target | None
+) -> Iterator[tuple[Any, Any]]:
+    import numpy as np
+    import scipy.sparse as sp
+
+    from ..readers.columns import blocks
+    from ..tables import DictionaryError
+
+    wanted = [*(column.name for column in dictionary.features), *([] if reader is None else [reader.column.name])]
+    empty = True
+    try:
+        for block in blocks(path, wanted):
+            rows = encoder.transform(block)
+            empty = False
+            yield rows if sp.issparse(rows) else np.asarray(rows), None if reader is None else reader.read(block)
+    except DictionaryError as error:
+        raise Refusal(str(error)) from None
+    if empty:
         raise Refusal(f"{path} holds no rows. Write the file again.")
-    X = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate([np.asarray(part) for part in rows])
-    y = np.concatenate(targets) if targets else None
-    return Table(X, y, tuple(encoder.get_feature_names_out().tolist()))

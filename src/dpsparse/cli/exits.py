@@ -93,7 +93,9 @@ class Commands(click.Group):
                 raise  # a broken installation; ours say which extra to install, and name no module
             raise Refusal(_first_line(error)) from None
         except MemoryError:
-            raise Refusal("there is not enough memory for this data. Use fewer rows or columns.") from None
+            raise Refusal(
+                "there is not enough memory for this data. Give --memory-limit, or use fewer rows or columns."
+            ) from None
         except OverflowError:
             raise Refusal(
                 "a bound or the budget is too large or too small to compute with. Choose a usual one."

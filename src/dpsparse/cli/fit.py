@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from .declared import apply, dictionary_option, encode, keep
+from .. import checks
+from .declared import apply, dictionary_option, encode, encode_aside, keep
 from .describe import describe, summary
 from .exits import NotWritten, Refusal
-from .inputs import kind_of, read
-from .options import json_option, make_estimator, model_options
+from .inputs import kind_of, need_target, open_files, read, stays_in_files
+from .options import Names, json_option, make_estimator, model_options
 from .output import as_json as print_json
-from .output import check_model_file, progress, writing
+from .output import check_file, check_model_file, progress, writing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
 @click.option("--target", help="Column of the target; svmlight and npz files hold their own.")
 @dictionary_option
 @model_options
+@click.option(
+    "--columns", type=Names(), help="Columns of CSV and Parquet files that are features. Default: all but the target."
+)
+@click.option(
+    "--path", "path_file", type=click.Path(path_type=Path), help="Write the released iterates to this npz file."
+)
 @click.option("--n-rows", type=int, help="Public number of rows; required for --adjacency add-remove.")
 @click.option("--n-features", type=int, help="Public number of features; required for svmlight files.")
 @click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
@@ -38,6 +45,10 @@ if TYPE_CHECKING:
 @click.option("--dataset", help="Name of this data in the ledger.")
 @click.option("--label", help="What the ledger's entry is called. Default: the recipe.")
 @click.option("--run-id", help="Names this run in the ledger: a retry with the same name does not pay twice.")
+@click.option(
+    "--memory-limit",
+    help="How much memory the fit may take, such as 2GB: rows that do not fit stay on the disk. Default: rows are in memory.",
+)
 @click.option("--seed", type=int, help="For tests only: a fit with a seed is NOT private.")
 @click.option(
     "--out",
@@ -53,15 +64,18 @@ def fit(
     dictionary_file: Path | None,
     n_features: int | None,
     zero_based: bool,
+    columns: list[str] | None,
+    path_file: Path | None,
     seed: int | None,
     out: Path,
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Fit a sparse model on DATA (.csv, .parquet, .svmlight or .npz) under differential privacy.
+    """Fit a sparse model on DATA under differential privacy.
 
-    Bounds are promises about what the data can hold; the data is clipped to them. Prints what was promised and the
-    selected features, and saves the model.
+    DATA is a file (.csv, .parquet, .svmlight, .npy, .npz, or .dpsrows of dpsparse convert), or a pattern of several
+    in quotes. Bounds are promises about what the data can hold; the data is clipped to them. Prints what was promised
+    and the selected features, and saves the model.
 
     \b
     Examples:
@@ -70,36 +84,54 @@ def fit(
       dpsparse fit survey.parquet --target smoker --task classification \\
           --classes no,yes --row-norm 1 --out smoker.json
       dpsparse fit patients.csv --dictionary patients.yaml --epsilon 2
+      dpsparse fit 'visits/*.parquet' --target readmitted --task classification \\
+          --row-norm 1 --memory-limit 2GB
     """
     check_model_file(out, _inputs(data, dictionary_file, options["ledger"], options["dataset"]))
     dictionary = apply(dictionary_file, options)
     if dictionary is not None and target is not None:
         raise Refusal("the dictionary names the target. Leave --target out.")
+    if dictionary is not None and columns is not None:
+        raise Refusal("the dictionary says which columns are features. Leave --columns out.")
+    if path_file is not None:
+        check_file(path_file, option="--path", inputs=_inputs(data, dictionary_file, None, None))
     width = 1 if dictionary is None else dictionary.output_bounds().lower.size
-    model = make_estimator(random_state=seed, n_features=width, **options)
-    _check_ledger(options["ledger"], options["dataset"])
+    model = make_estimator(random_state=seed, n_features=width, keep_path=path_file is not None, **options)
+    if options["memory_limit"] is not None:
+        checks.memory(options["memory_limit"], "--memory-limit")
+    check_charge(options["ledger"], options["dataset"])
     _check_surroundings(model)
     with progress(as_json) as visible:
-        labels = options["task"] == "classification"
         declared = options["classes"] is not None and dictionary is None
-        if dictionary is not None:
-            table = encode(data, dictionary, visible, target=True)
-        else:
-            form = {"labels": labels, "text_labels": declared, "zero_based": zero_based}
-            table = _read(data, visible, target=target, n_features=n_features, **form)
-        y = table.y
         if declared:
-            import numpy as np
-
-            classes = _declared(options["classes"])
-            model.set_params(classes=classes)
-            y = _labelled(np.asarray(y), classes)
-        run(model, table.X, y, table.feature_names, visible)
-    del table
+            model.set_params(classes=_declared(options["classes"]))
+        if dictionary is None and stays_in_files(data, options["memory_limit"]):
+            if columns is not None:
+                raise Refusal("all columns of rows that stay in files are read. Leave --columns or --memory-limit out.")
+            need_target(data, target)
+            rows = open_files(data, visible, target=target, n_features=n_features, zero_based=zero_based)
+            run(model, rows, None, None, visible)
+        elif dictionary is not None and options["memory_limit"] is not None:
+            run(model, encode_aside(data, dictionary, visible), None, None, visible)
+        else:
+            if dictionary is not None:
+                table = encode(data, dictionary, visible, target=True)
+            else:
+                form = {
+                    "labels": options["task"] == "classification",
+                    "text_labels": declared,
+                    "zero_based": zero_based,
+                }
+                table = read_rows(data, visible, target=target, n_features=n_features, columns=columns, **form)
+            y = labelled(table.y, model.classes) if declared else table.y
+            run(model, table.X, y, table.feature_names, visible)
+            del table, y
     if dictionary is not None:
         keep(model, dictionary)
     # the answers are paid for: they are printed even where they cannot be saved
     failure = _save(model, out)
+    if path_file is not None:
+        write_path(model, path_file)
     if as_json:
         print_json({**summary(model), "model": None if failure else out})
     else:
@@ -120,7 +152,7 @@ def _inputs(data: Path, dictionary: Path | None, address: str | None, dataset: s
     return [file for file in (data, dictionary, book) if file is not None]
 
 
-def _check_ledger(address: str | None, dataset: str | None) -> None:
+def check_charge(address: str | None, dataset: str | None) -> None:
     """Refuse a ledger that cannot be charged, before a file is read."""
     if address is None and dataset is None:
         return
@@ -139,11 +171,10 @@ def _check_surroundings(model: SparseLinear) -> None:
     check_pipeline(model, strict=True)
 
 
-def _read(path: Path, visible: bool, *, target: str | None, n_features: int | None, **options: Any) -> Table:
-    kind = kind_of(path)
-    if kind in ("CSV", "Parquet") and target is None:
-        raise Refusal("no target was named. Give its column with --target.")
-    if kind == "svmlight" and n_features is None:
+def read_rows(path: Path, visible: bool, *, target: str | None, n_features: int | None, **options: Any) -> Table:
+    """Rows and targets of a file; refuses one that cannot hold them."""
+    need_target(path, target)
+    if kind_of(path) == "svmlight" and n_features is None:
         raise Refusal(
             "svmlight files do not say how many features there are, and the largest that occurs is private. Declare --n-features."
         )
@@ -165,7 +196,7 @@ def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NonPrivateRandomnessWarning)  # the statement says so, first of all
         warnings.simplefilter("always", HopelessFitWarning)
-        warnings.showwarning = _tell
+        warnings.showwarning = tell
         try:
             model.fit(X, y)
         except MissingValueError as refusal:
@@ -175,7 +206,7 @@ def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None
         model.feature_names_in_ = np.array(names, dtype=object)
 
 
-def _tell(
+def tell(
     message: Warning | str,
     category: type[Warning],
     filename: str,
@@ -185,6 +216,20 @@ def _tell(
 ) -> None:
     """A warning as a sentence on standard error, at once."""
     click.echo(f"Warning: {message}", err=True)
+
+
+def write_path(model: SparseLinear, path: Path) -> None:
+    """Write the released iterates of every model, with passes and seconds, as an npz file."""
+    import numpy as np
+
+    paths = model.path_ if isinstance(model.path_, list) else [model.path_]
+    parts: dict[str, NDArray[np.generic]] = {}
+    for number, one in enumerate(paths):
+        end = "" if len(paths) == 1 else f"_{number}"
+        parts |= {f"iterates{end}": np.array(one.iterates), f"passes{end}": np.array(one.passes)}
+        parts |= {f"thresholds{end}": np.array(one.thresholds), f"seconds{end}": np.array(one.seconds)}
+    with writing(path, "--path"), path.open("wb") as file:
+        np.savez(file, **parts)  # type: ignore[arg-type]
 
 
 def _save(model: SparseLinear, out: Path) -> Refusal | None:
@@ -209,13 +254,13 @@ def _declared(classes: list[str]) -> list[str] | list[float]:
     return [int(c) if c.is_integer() else c for c in numbers]
 
 
-def _labelled(y: NDArray[np.generic], classes: list[str] | list[float]) -> NDArray[np.generic]:
+def labelled(y: NDArray[np.generic] | None, classes: list[str] | list[float]) -> NDArray[np.generic]:
     """Labels in the type of the declared classes; a record with any other label counts as empty."""
     import numpy as np
 
     from ..data.source import numbers
 
-    declared = np.asarray(classes)
+    y, declared = np.asarray(y), np.asarray(classes)
     if declared.dtype.kind not in "biuf":
         if y.dtype.kind in "biuf":
             raise Refusal(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .output import waiting
+from .exits import Refusal
+from .output import telling, waiting
 
 if TYPE_CHECKING:
+    from ..readers import FileRows
     from ..readers.table import Table
 
 
@@ -24,3 +27,25 @@ def read(path: Path, visible: bool, **options: Any) -> Table:
 
     with waiting(f"reading {path}", visible):
         return read_table(path, **options)
+
+
+def need_target(path: Path, target: str | None) -> None:
+    """Refuse a table without the name of its target."""
+    if target is None and kind_of(path) in ("CSV", "Parquet"):
+        raise Refusal("no target was named. Give its column with --target.")
+
+
+def stays_in_files(path: Path, memory_limit: str | None) -> bool:
+    """Whether rows are read in blocks: within a limit, from several files, or from files that are made for it."""
+    from ..readers.rows import BLOCKS
+
+    several = has_magic(str(path)) and not path.exists()
+    return memory_limit is not None or several or path.suffix.lower() in (BLOCKS, ".npy")
+
+
+def open_files(path: Path, visible: bool, **options: Any) -> FileRows:
+    """Rows in files, as `dpsparse.readers.open_rows` opens them."""
+    from ..readers import open_rows
+
+    with telling(f"reading {path}", visible) as tell:
+        return open_rows(path, **options, tell=tell)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .exits import Refusal
+from .settings import public_vector, read_loss, set_fields
 
 if TYPE_CHECKING:
     from ..estimators.linear import SparseLinear
@@ -56,7 +58,17 @@ _MODEL = (
     click.option("--feature-bound", type=Numbers(), help="Public bound: entries are clipped to [-b, b] or [lo, hi]."),
     click.option("--target-bound", type=float, help="Regression: the target is clipped to [-b, b] around its centre."),
     click.option("--target-center", type=float, help="Regression: public centre of the target. Default: 0."),
-    click.option("--recipe", default="auto", show_default=True, help="Algorithm; dpsparse.recipes.names() lists them."),
+    click.option("--recipe", default="auto", show_default=True, help="Algorithm; dpsparse recipes lists them."),
+    click.option(
+        "--set",
+        "fields",
+        multiple=True,
+        metavar="FIELD=VALUE",
+        help="Set a field of the recipe, such as steps=20; may be repeated. dpsparse recipes NAME lists them.",
+    ),
+    click.option("--auxiliary", type=click.Path(path_type=Path), help="Public rows for a recipe that takes some."),
+    click.option("--loss", help="Such as huber or huber:threshold=0.5. Default: logistic, or squared."),
+    click.option("--start", type=click.Path(path_type=Path), help="Public start: a file with one number per feature."),
     click.option(
         "--adjacency",
         type=click.Choice(["replace-one", "add-remove"]),
@@ -89,6 +101,11 @@ _MODEL = (
         help="Rows with missing values, or cells that are no numbers: refuse them, which tells that there are some, or count them as nothing.",
     ),
     click.option(
+        "--check-bounds",
+        type=float,
+        help="Share of the budget, such as 0.02, for a priced count of what was clipped; the statement tells it.",
+    ),
+    click.option(
         "--noise",
         type=click.Choice(["lattice", "exact"]),
         default="lattice",
@@ -117,6 +134,10 @@ def make_estimator(
     target_bound: float | None,
     target_center: float | None,
     recipe: str,
+    fields: tuple[str, ...],
+    auxiliary: Path | None,
+    loss: str | None,
+    start: Path | None,
     classes: list[str] | None,
     no_intercept: bool,
     n_features: int = 1,
@@ -150,7 +171,9 @@ def make_estimator(
         "delta": delta,
         "row_norm": row_norm,
         "feature_bound": feature_bound,
-        "recipe": recipe,
+        "recipe": set_fields(recipe, fields, auxiliary),
+        "loss": read_loss(loss),
+        "start": public_vector(start),
         "fit_intercept": not no_intercept,
         **others,
     }

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
@@ -114,3 +114,16 @@ def waiting(what: str, visible: bool) -> AbstractContextManager[object]:
     import rich
 
     return rich.get_console().status(what) if visible else nullcontext()
+
+
+@contextmanager
+def telling(what: str, visible: bool) -> Iterator[Callable[[float], None] | None]:
+    """A bar with the time left, for work that tells which part of it is done."""
+    if not visible:
+        yield None
+        return
+    from rich.progress import Progress
+
+    with Progress() as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda done: bar.update(task, completed=done)

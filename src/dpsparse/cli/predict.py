@@ -11,7 +11,7 @@ import click
 
 from .declared import encode, read_dictionary
 from .exits import Refusal
-from .inputs import kind_of, read
+from .inputs import kind_of, open_files, read, stays_in_files
 from .options import json_option
 from .output import as_json as print_json
 from .output import check_file, progress, write_text
@@ -57,7 +57,7 @@ def predict(
     """
     if out is not None:
         check_file(out, inputs=[file for file in (model, data, dictionary_file) if file is not None])
-    fitted = _load(model)
+    fitted = load_model(model)
     if proba and "classes_" not in vars(fitted):
         raise Refusal("--proba needs a classifier, but the model is a regressor. Leave --proba out.")
     # rows are aligned to the names here, and handed over as a plain array
@@ -70,7 +70,8 @@ def predict(
         if dictionary is not None:
             X = encode(data, dictionary, visible, target=False).X
         else:
-            X = read(data, visible, n_features=fitted.n_features_in_, columns=columns, zero_based=zero_based).X
+            form = {"n_features": fitted.n_features_in_, "columns": columns, "zero_based": zero_based}
+            X = open_files(data, visible, **form) if stays_in_files(data, None) else read(data, visible, **form).X
     values = fitted.predict_proba(X) if proba else fitted.predict(X)
     del X
     header = [f"probability_{c}" for c in fitted.classes_.tolist()] if proba else ["prediction"]
@@ -99,7 +100,8 @@ def _given(given: Dictionary, kept: Dictionary | None, n_features: int) -> Dicti
     return given
 
 
-def _load(path: Path) -> SparseLinear:
+def load_model(path: Path) -> SparseLinear:
+    """A saved model; refuses a path where there is none."""
     from ..estimators import load
 
     if not path.exists():

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..facts import Vector
+from .clipping import clipped_parts
 from .lattice import Lattice
 
 Matrix = Any  # a numpy array or a CSR matrix
@@ -22,7 +23,8 @@ class Block:
     """Some rows: **private**.
 
     Dense rows are stored shifted; sparse rows keep their zeros, and the shift is applied after every product. `squares` and
-    `largest` are of the shifted row with its intercept, in units. `alive` is 0 for records that count as nothing.
+    `largest` are of the shifted row with its intercept, in units. `alive` is 0 for records that count as nothing. `clipped` tells, where
+    that is to be counted, how much of each record was beyond its bounds.
     """
 
     x: Matrix
@@ -32,6 +34,7 @@ class Block:
     largest: Vector
     whole: bool = True
     csc: Any = None
+    clipped: Vector | None = None
 
     @property
     def sparse(self) -> bool:
@@ -64,7 +67,8 @@ def sanitise(x: Matrix, y: Vector, lattice: Lattice) -> Block:
         finite &= np.isfinite(y)
         target = np.clip(np.where(finite, y, 0.0), -facts.target_bound, facts.target_bound)
         squares, largest = _norms(stored, lattice)
-    return Block(stored, target, finite.astype(float), squares, largest)
+        clipped = clipped_parts(x, y, lattice) if facts.counts_clipped else None
+    return Block(stored, target, finite.astype(float), squares, largest, clipped=clipped)
 
 
 def _dense_rows(x: Any, lattice: Lattice) -> tuple[Matrix, Mask]:

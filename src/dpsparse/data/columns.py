@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -12,6 +14,8 @@ from .lattice import Lattice
 
 #: Features looked at for the size of a typical entry.
 TYPICAL_COLUMNS = 2000
+#: Entries that are written out at once.
+WRITTEN_OUT = 2**18
 #: A row whose entries sum to more than this part of their absolute sum counts as one-signed.
 ONE_SIGNED = 0.9
 
@@ -26,6 +30,11 @@ def typical_entries(block: Block, lattice: Lattice) -> tuple[Vector, Vector]:
     d = lattice.facts.n_features
     step = max(1, d // TYPICAL_COLUMNS)
     which = np.arange(0, d, step)[:TYPICAL_COLUMNS]
+    count = max(1, WRITTEN_OUT // which.size)
+    if (lattice.shifted or not block.sparse) and block.y.size > count:  # rows are written out, so some at a time
+        edges = [*range(0, block.y.size, count), block.y.size]
+        parts = [typical_entries(block.rows(np.arange(a, b)), lattice) for a, b in pairwise(edges)]
+        return np.concatenate([middle for middle, _ in parts]), np.concatenate([largest for _, largest in parts])
     if block.sparse and not lattice.shifted:
         rows = sp.csr_matrix(plain.columns(block, which))
         rows.eliminate_zeros()

@@ -19,8 +19,8 @@ number be larger still, totals are clamped at ``largest_total`` = 2^62 (see `hos
 `check_record` is the one place that holds them to it.
 
 *Margins.* A public iterate w is rounded to whole numbers W of a power of two v (`rounded`) with
-:math:`N\,m\sqrt k < 2^{51}` for N = `margin_norm`, m the largest of \|W\| and k the number of its nonzeros (of a matrix with one column
-for each class: the most that a column has, so that the following holds for each of them). By Cauchy-Schwarz every
+:math:`N\,m\sqrt k < 2^{51}` for N = `margin_norm`, m the largest of \|W\| and k the number of its nonzeros (for a matrix with one column
+for each class: of its rows, so that the following holds for each of them). By Cauchy-Schwarz every
 partial sum of :math:`|X_j W_j|` is at most :math:`\|X\|\|W\| \le 2^{51} + N\sqrt k/2 < 2^{52}`, and the difference of two such
 products is below :math:`2^{53}`: floats hold margins exactly, in any order of summation, whether computed afresh or mended.
 v depends on w alone, through a maximum and a count, which no order of summation changes.
@@ -236,7 +236,7 @@ def rounded(w: Vector, norm: float) -> Iterate:
         return Iterate(np.zeros_like(w), 1.0, False)
     if largest > LARGEST_COEFFICIENT:
         return rounded(np.clip(w, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT), norm)
-    size = norm * largest * math.sqrt(np.max(np.count_nonzero(w, axis=0)))
+    size = norm * largest * math.sqrt(np.count_nonzero(w) if w.ndim == 1 else w.shape[0])
     exponent = max(math.frexp(size)[1] - MARGIN_BITS, -1000)
     whole = w * math.ldexp(1.0, -exponent)  # exact: a power of two
     return Iterate(np.rint(whole, out=whole), math.ldexp(1.0, exponent), True)

@@ -10,10 +10,11 @@ part that a row is in, its place there, or on what was computed before. A shard 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,8 @@ from .source import Source
 MENDS = 4096
 #: Frames whose rows are kept: those asked for last.
 FRAMES = 2
+#: Vectors with a number for each row that a part keeps between questions: margins, factors, squares.
+VECTORS_KEPT = 3
 #: Coordinates are few if this many times their number are no more than all.
 FEW = 8
 
@@ -43,6 +46,11 @@ class Factors:
     loss: str
     factors: list[Vector]
     total: plain.Sums
+
+
+def margins_of(facts: Facts) -> int:
+    """Numbers that a model has for each row and each coordinate: one, or as many as there are classes beyond two."""
+    return facts.target.n_classes if facts.target.n_classes > 2 else 1
 
 
 class Shard:
@@ -60,25 +68,61 @@ class Shard:
     def __init__(self, lattice: Lattice, blocks: Iterable[tuple[Matrix, Vector]], first_row: int = 0) -> None:
         self.lattice = lattice
         self.first_row = first_row
-        self.blocks = [sanitise(x, y, lattice) for x, y in blocks]
+        self.blocks: Sequence[Block] = [sanitise(x, y, lattice) for x, y in blocks]
         self.rows = sum(b.y.size for b in self.blocks)
         if self.rows > SHARD_ROWS:
             raise DataError(f"a part holds at most {SHARD_ROWS} rows; cut the data into more parts.")
+        self._room = math.inf
         # what was computed last; private, and never leaves the room
-        self.factors: Factors | None = None
+        self._factors: Factors | None = None
         self._margins: tuple[Iterate, list[Vector], int] | None = None
         self._squares: tuple[Vector, list[Vector]] | None = None
         self._columns: tuple[Indices, list[Vector]] | None = None
         self._frames: list[tuple[Frame, list[FramedBlock]]] = []
+
+    @classmethod
+    def of_blocks(cls, lattice: Lattice, blocks: Sequence[Block], first_row: int, room: float) -> Self:
+        """A part of blocks that are sanitised already, wherever they are.
+
+        Parameters
+        ----------
+        lattice : Lattice
+        blocks : sequence of Block
+        first_row : int
+            Number of the first row among all rows.
+        room : float
+            Bytes that may be kept in memory between questions; no answer depends on it.
+        """
+        made = cls(lattice, (), first_row)
+        made.blocks = blocks
+        made.rows = sum(b.y.size for b in blocks)
+        if made.rows > SHARD_ROWS:
+            raise DataError(f"a part holds at most {SHARD_ROWS} rows; cut the data into more parts.")
+        made._room = room
+        return made
 
     @property
     def facts(self) -> Facts:
         """Public facts."""
         return self.lattice.facts
 
+    def _affords(self, columns: int = 0) -> bool:
+        """Whether margins, factors and squares may be kept between questions; and with them some columns of all rows."""
+        each = 8.0 * (self.rows + 2 * self.facts.dimension) * margins_of(self.facts)
+        return VECTORS_KEPT * each + 8.0 * columns * self.rows <= self._room
+
+    @property
+    def factors(self) -> Factors | None:
+        """The factors of the last gradient sum, where there is room to keep them."""
+        return self._factors
+
+    @factors.setter
+    def factors(self, found: Factors) -> None:
+        self._factors = found if self._affords() else None
+
     # ---------------------------------------------------------------------------------------------- which rows
 
-    def drawn(self, draw: Draw | None) -> list[Block]:
+    def drawn(self, draw: Draw | None) -> Sequence[Block]:
         """All blocks, or what a draw takes of them."""
         if draw is None:
             return self.blocks
@@ -119,7 +163,7 @@ class Shard:
                 ]
         if products is None:
             products = [self._product(block, iterate) for block in self.blocks]
-        self._margins = (iterate, products, mends)
+        self._margins = (iterate, products, mends) if self._affords() else None
         return [_valued(p, iterate, size) for p in products]
 
     def margin(self, block: Block, w: Vector) -> Vector:
@@ -134,37 +178,43 @@ class Shard:
         return [(b, self.margin(b, w)) for b in self.drawn(draw)]
 
     def _product(self, block: Block, iterate: Iterate) -> Vector:
-        nonzero = _used(iterate.whole)
-        if nonzero.size * FEW <= iterate.whole.shape[0] and block.whole:
+        nonzero = _used(iterate.whole) if block.whole else None
+        if nonzero is not None and nonzero.size * FEW <= iterate.whole.shape[0]:
             return plain.forward_columns(block, self.lattice, nonzero, iterate.whole[nonzero])
         return plain.forward(block, self.lattice, iterate.whole)
 
     # ---------------------------------------------------------------------------------------------- columns
 
-    def columns(self, support: Indices) -> list[Vector]:
+    def columns(self, support: Indices) -> Iterable[Vector]:
         """Some features of all rows in real units, block by block, one column after the other; zero for absent records."""
         memory = self._columns
         if memory is None or not np.array_equal(memory[0], support):
-            unit = self.lattice.unit
-            found = []
-            for block in self.blocks:
-                away = plain.shifted_columns(block, self.lattice, support)
-                x = np.empty(away.shape, order="F")
-                for i in range(support.size):
-                    x[:, i] = away[:, i] * unit * block.alive
-                found.append(x)
-            self._columns = memory = (support.copy(), found)
+            self._columns = None
+            found = (self._columns_of(block, support) for block in self.blocks)
+            if not self._affords(support.size):
+                return found
+            self._columns = memory = (support.copy(), list(found))
         return memory[1]
 
-    def framed(self, frame: Frame) -> list[FramedBlock]:
+    def _columns_of(self, block: Block, support: Indices) -> Vector:
+        """The same of one block."""
+        away, alive = plain.shifted_columns(block, self.lattice, support), block.alive
+        x = np.empty(away.shape, order="F")
+        for i in range(support.size):
+            x[:, i] = away[:, i] * self.lattice.unit * alive
+        return x
+
+    def framed(self, frame: Frame) -> Iterable[FramedBlock]:
         """All rows in the coordinates of a frame, block by block; those of the last frames are kept, for loops ask every step."""
         for known, blocks in self._frames:
             if known is frame:
                 return blocks
         on = FrameLattice(frame, self.lattice)
-        found = [framed(block, on) for block in self.blocks]
-        self._frames = [*self._frames, (frame, found)][-FRAMES:]
-        return found
+        found = (framed(block, on) for block in self.blocks)
+        if not self._affords(FRAMES * (frame.size + 1)):
+            return found
+        self._frames = [*self._frames, (frame, list(found))][-FRAMES:]
+        return self._frames[-1][1]
 
     def weighted_squares(self, weights: Vector, support: Indices | None) -> list[Vector]:
         """Weighted squared norms of all rows, in units and rounded up; the last ones are kept, for loops ask every step."""
@@ -172,9 +222,12 @@ class Shard:
         if support is not None:
             full = np.zeros(self.facts.dimension)
             full[support] = weights
-        if self._squares is None or not np.array_equal(self._squares[0], full):
-            self._squares = (full.copy(), [plain.weighted_squares(b, self.lattice, full) for b in self.blocks])
-        return self._squares[1]
+        memory = self._squares
+        if memory is None or not np.array_equal(memory[0], full):
+            self._squares = None
+            memory = (full.copy(), [plain.weighted_squares(b, self.lattice, full) for b in self.blocks])
+            self._squares = memory if self._affords() else None
+        return memory[1]
 
     def __repr__(self) -> str:
         return f"Shard({self.facts.n_features} features)"

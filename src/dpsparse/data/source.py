@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,9 +25,12 @@ from numpy.typing import NDArray
 from ..facts import Vector
 from ..privacy.errors import DataError
 from .lattice import BLOCK_ROWS
+from .stored import StoredRows
 
 #: Dense blocks are converted in pieces of about this many entries.
 BLOCK_ENTRIES = 2**22
+#: And rows that are stored elsewhere in pieces of about this many.
+STORED_ENTRIES = 2**20
 
 Raw = Any  # a float array or a CSR matrix
 Found = TypeVar("Found")
@@ -45,7 +49,7 @@ class Source:
 
     Parameters
     ----------
-    X : array-like, scipy sparse matrix, pandas or polars frame
+    X : array-like, scipy sparse matrix, pandas or polars frame, or StoredRows
         Anything with rows and columns.
 
     Attributes
@@ -61,9 +65,14 @@ class Source:
         self.sparse = bool(sp.issparse(X))
         self.names: tuple[str, ...] | None = None
         self._kept: Any
-        if self.sparse:
+        self._stored = X if isinstance(X, StoredRows) else None
+        if self._stored is not None:
+            self.sparse, self.names = self._stored.sparse, self._stored.names
+            self._kept = X
+            self._read: Callable[[Any, int, int], Raw] = _stored_rows
+        elif self.sparse:
             self._kept = _sparse_rows(X)
-            self._read: Callable[[Any, int, int], Raw] = _csr_rows
+            self._read = _csr_rows
         elif hasattr(X, "columns") and hasattr(X, "shape"):
             columns = X.column_names if hasattr(X, "column_names") else X.columns
             self.names = tuple(str(name) for name in columns)
@@ -95,13 +104,15 @@ class Source:
     def plain(self) -> Raw:
         """All rows as an array or a CSR matrix of numbers: as they came where they are one, and not copied then."""
         kept = self._kept
-        untouched = self._scale is None and (self.sparse or _plain_array(kept))
+        untouched = self._scale is None and self._stored is None and (self.sparse or _plain_array(kept))
         return kept if untouched else self.rows(0, self.shape[0])
 
     def take(self, which: Any) -> Source:
         """Some of the rows, by a slice or by their numbers; all of them are not copied."""
         if isinstance(which, slice) and which == slice(None):
             return self
+        if self._stored is not None:
+            raise DataError("rows in files are not divided. Read them into memory first, or store the parts apart.")
         if hasattr(self._kept, "column_names"):
             found = Source(self._kept.take(which))
         else:
@@ -111,16 +122,60 @@ class Source:
 
     @property
     def whole(self) -> bool:
-        """Whether the declared type has no word for what is no number: integers and booleans."""
+        """Whether the declared type has no word for what is no number: integers and booleans; or a store has none."""
+        if self._stored is not None:
+            return self._stored.finite
         return bool(getattr(self._kept, "dtype", np.dtype(float)).kind in "biu") and not np.ma.isMaskedArray(self._kept)
+
+    @property
+    def entries(self) -> int:
+        """How many numbers the rows hold, without the zeros that sparse rows leave out."""
+        if self._stored is not None:
+            return self._stored.entries
+        return int(self._kept.nnz) if self.sparse else self.shape[0] * self.shape[1]
 
     def blocks(self, targets: Vector, start: int = 0, stop: int | None = None) -> Iterator[tuple[Raw, Vector]]:
         """Rows and their targets, some at a time."""
         stop = self.shape[0] if stop is None else stop
         step = BLOCK_ROWS if self.sparse else max(1, min(BLOCK_ROWS, BLOCK_ENTRIES // max(1, self.shape[1])))
-        for first in range(start, stop, step):
-            last = min(first + step, stop)
-            yield self.rows(first, last), targets[first:last]
+        edges = range(start, stop, step) if self._stored is None else self._stored.cut(STORED_ENTRIES)
+        for first, last in pairwise([start, *(edge for edge in edges if start < edge < stop), stop]):
+            if first < last:
+                yield self.rows(first, last), targets[first:last]
+
+    def cut(self, entries: int) -> list[int]:
+        """Row numbers, from the first to the number of rows, between which at most about `entries` numbers stand, or one row."""
+        if self._stored is not None:
+            return self._stored.cut(entries)
+        if not self.sparse:
+            step = max(1, min(BLOCK_ROWS, entries // max(1, self.shape[1])))
+            return [*range(0, self.shape[0], step), self.shape[0]]
+        return cut(self._kept.indptr, entries)
+
+
+def cut(ends: NDArray[Any], entries: int) -> list[int]:
+    """Row numbers between which at most `entries` stand, or one row, or `BLOCK_ROWS` rows.
+
+    Parameters
+    ----------
+    ends : array of shape (rows + 1,)
+        How many entries stand before each row, and last how many there are.
+
+    Examples
+    --------
+    >>> cut(np.array([0, 2, 4, 9, 9, 10]), 4)
+    [0, 2, 3, 5]
+    """
+    edges = [0]
+    while edges[-1] < ends.size - 1:
+        first = edges[-1]
+        last = int(np.searchsorted(ends, ends[first] + entries, side="right")) - 1
+        edges.append(min(max(last, first + 1), first + BLOCK_ROWS, ends.size - 1))
+    return edges
+
+
+def _stored_rows(stored: StoredRows, start: int, stop: int) -> Raw:
+    return stored.rows(start, stop)
 
 
 def _array(X: Any) -> NDArray[Any]:

@@ -29,7 +29,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
     Parameters
     ----------
     epsilon, delta, budget, sparsity, row_norm, feature_bound, feature_center, recipe, penalty, alpha, l1_ratio, box, \
-adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, label, run_id, accept, on_missing, random_state, verbose
+adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, label, run_id, accept, on_missing, check_bounds, memory_limit, random_state, verbose
         As in `SparseRegressor`.
     loss : Loss or None
         None: logistic loss.
@@ -87,6 +87,8 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, labe
         run_id: str | None = None,
         accept: tuple[str, ...] = (),
         on_missing: str = "refuse",
+        check_bounds: float | None = None,
+        memory_limit: str | int | None = None,
         random_state: Seed = None,
         verbose: bool = False,
     ) -> None:
@@ -116,6 +118,8 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, labe
         self.run_id = run_id
         self.accept = accept
         self.on_missing = on_missing
+        self.check_bounds = check_bounds
+        self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose
 

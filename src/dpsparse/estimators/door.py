@@ -9,6 +9,7 @@ of the user, and through the set of classes where none was declared.
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any
 
@@ -20,7 +21,36 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from ..data.source import Source, numbers, silence
+from ..data.stored import StoredRows
+from ..fits import FitRequest
 from ..privacy import Adjacency, DataError
+
+
+def open_files(X: Any, y: Any, request: FitRequest) -> tuple[Any, Any]:
+    """Rows and targets of files where X is a path, a pattern or rows in files; otherwise both as they are.
+
+    Parameters
+    ----------
+    X : path, StoredRows or anything else
+    y : str, array-like or None
+        With a path, the name of the target's column; None: files hold their own.
+    request : FitRequest
+        Says whether targets are numbers or labels: by declared classes, never by what they look like.
+    """
+    if isinstance(X, str | os.PathLike):
+        from ..readers import open_rows
+
+        X, y = open_rows(X, y if isinstance(y, str) else None), None if isinstance(y, str) else y
+    if y is None and isinstance(X, StoredRows):
+        y = X.targets(_meant(request))
+    return X, y
+
+
+def _meant(request: FitRequest) -> str:
+    """What the targets of files are."""
+    if request.classes is None:
+        return "labels" if request.classifies else "numbers"
+    return "numbers" if request.classes.dtype.kind in "biuf" else "texts"
 
 
 def read_source(estimator: BaseEstimator, X: Any, *, reset: bool, adjacency: Adjacency | None = None) -> Source:
@@ -36,13 +66,31 @@ def read_source(estimator: BaseEstimator, X: Any, *, reset: bool, adjacency: Adj
         Under add-remove there may be no rows at all, since their number is private.
     """
     source = Source.of(X)
-    named = X if hasattr(X, "columns") else source
-    validate_data(estimator, named, y="no_validation", reset=reset, skip_check_array=True)
+    if isinstance(X, StoredRows) and source.names is not None:
+        _read_names(estimator, source, reset=reset)
+    else:
+        named = X if hasattr(X, "columns") else source
+        validate_data(estimator, named, y="no_validation", reset=reset, skip_check_array=True)
     if source.shape[1] == 0:
         raise DataError("Found array with 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
     if source.shape[0] == 0 and adjacency is not Adjacency.ADD_REMOVE:
         raise DataError("Found array with 0 sample(s) while a minimum of 1 is required.")
     return source
+
+
+def _read_names(estimator: BaseEstimator, source: Source, *, reset: bool) -> None:
+    """Set or compare the names of columns in files, which scikit-learn does not know."""
+    names = np.array(source.names, dtype=object)
+    if reset:
+        estimator.n_features_in_, estimator.feature_names_in_ = names.size, names
+    elif names.tolist() != vars(estimator).get("feature_names_in_", names).tolist():
+        raise DataError(
+            "the files have other columns than the data of the fit, or in another order. Name them with columns=[...]."
+        )
+    elif names.size != estimator.n_features_in_:
+        raise DataError(
+            f"the files have {names.size} columns, but the model expects {estimator.n_features_in_} features."
+        )
 
 
 def read_vector(estimator: BaseEstimator, y: Any, rows: int) -> NDArray[np.generic]:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data import Source, read_bounds, refuse_missing
 from ..data.declared import ColumnBounds, declared_bounds
 from ..data.missing import AT_PREDICTION
+from ..data.stored import StoredRows
 from ..facts import Vector
 from ..fits import FitRequest, Fitted, Targets, fit, prepare, read_targets, refuse_rows_brought
 from ..ledger import LedgerArgument
@@ -22,7 +23,9 @@ from ..oracle import Path
 from ..privacy import Statement
 from ..recipes import shipped
 from ..tables.carrier import carried_bounds
-from .door import read_source, read_vector, refuse_numbers_for_labels
+from .display import Stated
+from .door import open_files, read_source, read_vector, refuse_numbers_for_labels
+from .habits import Family
 from .refusals import refuse_fit_arguments
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from ..planner import PlanSummary
 
 
-class SparseLinear(BaseEstimator):  # type: ignore[misc]
+class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
     """Base of both estimators; not for direct use."""
 
     ledger = LedgerArgument()
@@ -42,6 +45,7 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
     statement_: Statement
     path_: Path | list[Path]
     n_features_in_: int
+    _family: Family
 
     @abstractmethod
     def request(self) -> FitRequest:
@@ -103,6 +107,7 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
     def read_silently(self, X: object, y: object) -> tuple[FitRequest, Source, Targets]:
         """As `read_rows`, and nothing is refused for the sake of a value, but for the classes, where they are to be learned."""
         request = self.request()
+        X, y = open_files(X, y, request)
         if not shipped(request.recipe):
             refuse_rows_brought(f"recipe {request.recipe.name!r}", request.recipe, X, y)
         if foreign(request.loss):
@@ -128,18 +133,37 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
             feature_bound = tuple(ends)
         return {"feature_bound": feature_bound, "row_norm": row_norm}
 
-    def fit(self, X: object, y: object, **unsupported: object) -> Self:
+    def fitted_request(self) -> FitRequest:
+        """The request with what a fitted model was fitted with: bounds that came with the rows or from a step before it, and its classes."""
+        known = {"classes": self.classes_} if "classes_" in vars(self) else {}
+        made: SparseLinear = type(self)(**{**self.get_params(deep=False), **self.plain_bounds(), **known})
+        return made.request()
+
+    def fit(self, X: object, y: object = None, **unsupported: object) -> Self:
         """Fit on private rows. Arguments are checked and the plan is priced before a row is used.
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (rows, n_features)
-        y : array of shape (rows,)
+        X : array, sparse matrix or data frame of shape (rows, n_features), or files
+            Files are a path, a pattern such as ``"rows/*.parquet"``, or what `dpsparse.readers.open_rows` gives.
+        y : array of shape (rows,), or str
+            With a path, the name of the target's column. None: files hold it.
         """
         refuse_fit_arguments(unsupported)
         request, source, targets = self.read_rows(X, y)
         del X, y
         return self.fit_source(request, source, targets)
+
+    def __sklearn_clone__(self) -> Self:
+        """A clone, which knows its family: see `Family`."""
+        made: Self = super().__sklearn_clone__()
+        made._family = self.__dict__.setdefault("_family", Family())
+        return made
+
+    def alone(self) -> Self:
+        """Leave the family, and return the estimator: for a search, which counts what its runs cost."""
+        self.__dict__.pop("_family", None)
+        return self
 
     def fit_source(self, request: FitRequest, source: Source, targets: Targets) -> Self:
         """Fit on rows that have passed the door. For rooms that read them themselves."""
@@ -147,6 +171,8 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
 
         shape = request.shape(*source.shape, sparse=source.sparse, models=targets.models)
         prepared = prepare(request, shape)
+        if "_family" in vars(self):
+            self._family.note(request, shape, stacklevel=4)
         notes = warn_if_hopeless(prepared, shape, stacklevel=4)
         return self.keep(
             fit(prepared, source, targets.vectors(prepared.models), targets.assumptions, notes), targets.classes
@@ -163,7 +189,9 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "coef_")
         source = read_source(self, X, reset=False)
         refuse_missing(source, np.zeros(0), AT_PREDICTION)
-        return np.asarray(source.plain() @ np.atleast_2d(self.coef_).T + self.intercept_)
+        coef = np.atleast_2d(self.coef_).T
+        rows = (x for x, _ in source.blocks(np.zeros(0))) if isinstance(X, StoredRows) else (source.plain(),)
+        return np.concatenate([np.asarray(x @ coef + self.intercept_) for x in rows])
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model and its statement to a JSON file (no pickle); read it back with `dpsparse.load`."""

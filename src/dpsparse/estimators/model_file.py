@@ -28,11 +28,15 @@ VERSION = 2
 LARGEST_BYTES = 2**28
 #: A file that is to be replaced may have any size; only its first bytes are looked at.
 LARGEST_HEAD_OF, HEAD = 2**62, 200
-STARTS = re.compile(rb'\s*\{\s*"format"\s*:\s*"dpsparse-model"')
+STARTS = re.compile(rb'\s*\{\s*"format"\s*:\s*"dpsparse-(model|pipeline|search)"')
 #: Arguments that say how a fit is paid for: they belong to the session, and the entry that paid is in the statement.
 PAYING = ("ledger", "dataset", "label", "run_id")
 #: What the statement of a model begins with whose digest does not fit.
 EDITED = "the model file was edited after it was saved, or has no digest: nothing in it, this statement included, can be relied on"
+
+
+#: What content that is no model may raise when something is made of it.
+DAMAGED = (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError, RecursionError)
 
 
 def save(model: SparseLinear, path: str | os.PathLike[str]) -> None:
@@ -43,6 +47,11 @@ def save(model: SparseLinear, path: str | os.PathLike[str]) -> None:
     DataError
         If there is another file that is no model, or a coefficient is not finite, which JSON has no word for.
     """
+    write_whole(path, json.dumps(model_content(model), indent=1, allow_nan=False), check_replaceable)
+
+
+def model_content(model: SparseLinear) -> dict[str, Json]:
+    """All that a file of a fitted model holds, with its digest."""
     coef = np.atleast_2d(model.coef_)
     if not (np.all(np.isfinite(coef)) and np.all(np.isfinite(model.intercept_))):
         raise DataError("the model has coefficients that are not finite, and a model file holds finite numbers only.")
@@ -67,7 +76,7 @@ def save(model: SparseLinear, path: str | os.PathLike[str]) -> None:
         "multinomial": vars(model).get("multinomial_"),
     }
     content["digest"] = digest(content)
-    write_whole(path, json.dumps(content, indent=1, allow_nan=False), check_replaceable)
+    return content
 
 
 def check_replaceable(path: FilePath) -> None:
@@ -114,8 +123,8 @@ def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = L
             "Get the original; dpsparse.load(path, edited=True) reads it all the same."
         )
     try:
-        model = _model(content)
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError, RecursionError) as error:
+        model = model_of(content)
+    except DAMAGED as error:
         raise DataError(
             f"{path} is a damaged dpsparse model ({type(error).__name__}). Save it again from the original."
         ) from None
@@ -155,7 +164,8 @@ def _parts(path: str | os.PathLike[str], largest: int) -> dict[str, Any]:
     return content
 
 
-def _model(content: Mapping[str, Any]) -> SparseLinear:
+def model_of(content: Mapping[str, Any]) -> SparseLinear:
+    """The model of a checked content."""
     from .classifier import SparseClassifier
     from .regressor import SparseRegressor
 

@@ -68,6 +68,11 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     on_missing : {"refuse", "empty"}
         What to do where a cell of X or a target is NaN, infinite or no number. ``refuse``: the fit is refused, before anything is spent; the
         refusal says that there is such a cell, which the promise does not cover. ``empty``: the record counts as nothing, silently.
+    check_bounds : float or None
+        Share of the budget, such as 0.02, for a priced count of entries, rows and targets that were clipped; the statement tells it, with advice.
+    memory_limit : str, int or None
+        How much memory a fit may take beside what the process holds, such as ``"2GB"``. Rows that do not fit stay on the disk and are read block
+        by block (see `dpsparse.hosts.DiskHost`); the model is the same. None: rows are in memory.
     random_state : int or None
         None: cryptographic randomness. A seed is for tests: the fit is then not private.
     verbose : bool
@@ -126,6 +131,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         run_id: str | None = None,
         accept: tuple[str, ...] = (),
         on_missing: str = "refuse",
+        check_bounds: float | None = None,
+        memory_limit: str | int | None = None,
         random_state: Seed = None,
         verbose: bool = False,
     ) -> None:
@@ -156,6 +163,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         self.run_id = run_id
         self.accept = accept
         self.on_missing = on_missing
+        self.check_bounds = check_bounds
+        self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose
 
@@ -167,11 +176,17 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         """Take over what a fit learned."""
         [(coef, intercept)] = fitted.models
         self.coef_ = coef
+        self._targets = self.target_bound, self.target_center
         # behind a link the centre belongs to the prediction and not to the margin
         self.intercept_ = intercept + (self.target_center if self._mean() is None else 0.0)
         self.support_ = np.flatnonzero(coef)
         self._keep_shared(fitted)
         return self
+
+    def plain_bounds(self) -> dict[str, object]:
+        """Also those of the target, which a step before the model may have learned."""
+        bound, center = vars(self).get("_targets", (self.target_bound, self.target_center))
+        return {**super().plain_bounds(), "target_bound": bound, "target_center": center}
 
     def _mean(self) -> Callable[[Vector], Vector] | None:
         """What a margin predicts, for losses behind a link."""
@@ -180,7 +195,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     def predict(self, X: object) -> np.ndarray:
         """Predicted targets: margins, or what the loss's link makes of them."""
         margins, mean = self._margins(X).ravel(), self._mean()
-        return margins if mean is None else np.asarray(mean(margins)) + self.target_center
+        _, center = vars(self).get("_targets", (None, self.target_center))
+        return margins if mean is None else np.asarray(mean(margins)) + center
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -17,11 +17,11 @@ import scipy.sparse as sp
 
 from ..data.source import Source
 from ..facts import Vector
-from ..hosts import MemoryHost
 from ..ledger import Payment
 from ..mechanisms import Randomness
 from ..oracle import Oracle
 from ..oracles import make_oracle
+from .place import open_host
 from .prepare import Prepared
 
 #: Rows as numbers.
@@ -31,6 +31,10 @@ Rows: TypeAlias = Matrix | Source
 
 #: Told the name of every ask that is charged: public.
 Watcher = Callable[[str], None]
+
+
+def nothing_to_close() -> None:
+    """Rows in memory are given back when nobody refers to them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +48,14 @@ class Opened:
         What was subtracted from every row.
     height : float
         Of the constant column that carries the intercept; 0 for none.
+    close : function
+        Gives back what rows take on a disk; nothing is answered after it.
     """
 
     oracle: Oracle
     shift: Vector
     height: float
+    close: Callable[[], None] = nothing_to_close
 
 
 def shown(prepared: Prepared, X: Rows) -> Source:
@@ -63,6 +70,10 @@ def open_oracle(
 
     Audits and laws put another function of this form in its place, by `substitute_oracles`.
     """
-    host = MemoryHost(shown(prepared, X), y, prepared.facts, exact=not prepared.recipe.private)
-    oracle = make_oracle(host, prepared.loss, prepared.of_one_model or prepared.plan, randomness, payment, watcher)
-    return Opened(oracle, host.lattice.applied_shift, host.lattice.applied_intercept)
+    host = open_host(prepared, shown(prepared, X), y, watcher)
+    try:
+        oracle = make_oracle(host, prepared.loss, prepared.of_one_model or prepared.plan, randomness, payment, watcher)
+    except BaseException:
+        host.close()
+        raise
+    return Opened(oracle, host.lattice.applied_shift, host.lattice.applied_intercept, host.close)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..data.source import silence
+from ..data.source import Source, silence
 from ..facts import Vector
 from ..ledger import paying
+from ..log import event
 from ..mechanisms import Randomness
 from .oracle import Rows
+from .place import READING_TURNS, on_disk
 from .prepare import Prepared, refuse_unguarded
 from .progress import ProgressBar, turns_of
 from .rehearse import rehearse
@@ -55,7 +57,10 @@ def fit(
     said = (*assumptions, SIMULATED) if prepared.plan.local else tuple(assumptions)
     draft = draft_fit(prepared, said, notes, secure=randomness.secure)
     name = prepared.recipe.name
-    bar = ProgressBar(name, turns_of(prepared.plan) * prepared.models, visible=request.verbose)
+    reading = READING_TURNS if on_disk(prepared, Source.of(X)) else 0
+    bar = ProgressBar(name, (turns_of(prepared.plan) + reading) * prepared.models, visible=request.verbose)
+    public = {"recipe": name, "n_rows": prepared.facts.n_rows, "n_features": prepared.facts.n_features}
+    event("fit planned", **public, epsilon=draft.epsilon, delta=draft.delta, dataset=request.dataset)
     with (
         paying(
             request.ledger,
@@ -70,4 +75,6 @@ def fit(
     ):
         fitted = run(prepared, X, targets, payment, watcher, draft=draft, randomness=randomness)
     # cited once more, now that the ledger has noted the end
-    return replace(fitted, statement=charged_to(fitted.statement, payment))
+    stated = charged_to(fitted.statement, payment)
+    event("fit done", **public, answers=sum(ask.times for ask in stated.asks), ledger=stated.ledger)
+    return replace(fitted, statement=stated)

@@ -10,10 +10,11 @@ import numpy as np
 from .. import recipes
 from ..accounting import PlanBill, PricedPlan, price
 from ..facts import Facts
-from ..losses import Loss, joint_of, refuse_mixing, target_of
+from ..losses import Loss, foreign, joint_of, refuse_mixing, target_of
 from ..oracle import Solver
 from ..privacy import AssumptionError, Budget, DataError, LedgerError, Noise, Plan
 from ..recipes.base import PrivateRecipe, has_budget, has_none
+from .clipping import with_check
 from .foreign import check_view, own_plan
 from .local import per_report, refuse_unanswerable
 from .request import FitRequest, Shape
@@ -98,6 +99,7 @@ def prepare(request: FitRequest, shape: Shape) -> Prepared:
     budget, delta = request.budget_for(shape.n_rows)
     solver, plan = _planned(recipe, facts, budget, models)
     plan = own_plan(recipe, plan)
+    plan = with_check(plan, request.check_bounds)
     refuse_unaccepted(plan, recipe.name, request.accept)
     if request.noise == "exact":
         if any(ask.noise is Noise.LOCAL_GAUSSIAN for ask in plan.asks):
@@ -118,7 +120,9 @@ def _resolved(request: FitRequest, shape: Shape) -> tuple[recipes.Recipe, str, F
     """
     asked, whole = request.recipe, shape.models
     budget = request.budget_for(shape.n_rows)[0] if asked.private else None
-    joint = joint_of(request.loss, whole)
+    joint = (
+        None if foreign(request.loss) else joint_of(request.loss, whole)
+    )  # only one margin of a foreign loss is tried
     if joint is not None and budget is not None:
         facts = request.facts(shape, joint)
         for one in (budget, per_model(budget, whole)):  # a rule may pick such a recipe for either
@@ -135,7 +139,7 @@ def plan_again(prepared: Prepared) -> tuple[Solver, Plan]:
     recipe, facts, request = prepared.recipe, prepared.facts, prepared.request
     assert has_budget(recipe)
     solver, plan = _planned(recipe, facts, request.budget_for(facts.n_rows)[0], prepared.models)
-    plan = own_plan(recipe, plan)
+    plan = with_check(own_plan(recipe, plan), request.check_bounds)
     return solver, plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN) if request.noise == "exact" else plan
 
 

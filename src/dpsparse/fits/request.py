@@ -191,6 +191,8 @@ class FitRequest:
     run_id: str | None
     accept: tuple[str, ...]
     on_missing: str
+    check_bounds: float | None
+    memory_limit: int | None
     random_state: Seed
     verbose: bool
 
@@ -228,6 +230,8 @@ class FitRequest:
             run_id=given["run_id"],  # type: ignore[arg-type]
             accept=tuple(given["accept"]),  # type: ignore[arg-type]
             on_missing=checks.one_of(given["on_missing"], "on_missing", CHOICES),
+            check_bounds=_check_share(given["check_bounds"], recipe),
+            memory_limit=_memory_limit(given["memory_limit"]),
             random_state=given["random_state"],  # type: ignore[arg-type]
             verbose=bool(given["verbose"]),
         )
@@ -271,6 +275,7 @@ class FitRequest:
             penalty=self.penalty,
             start=self.start_vector(shape.n_features),
             sparse=shape.sparse,
+            counts_clipped=self.check_bounds is not None,
         )
 
     def start_vector(self, n_features: int) -> Vector | None:
@@ -296,6 +301,12 @@ class FitRequest:
             )
 
 
+def _check_share(share: object, recipe: recipes.Recipe) -> float | None:
+    """The share of the budget that pays for a count of what is clipped; None for none, and for baselines, which pay nothing."""
+    checked = None if share is None else checks.fraction(share, "check_bounds")
+    return checked if recipe.private else None
+
+
 def _penalty(given: Mapping[str, object]) -> Penalty:
     kind, box = checks.one_of(given["penalty"], "penalty", PENALTIES), given["box"]
     if kind == "box" and not (checks.is_number(box) and box > 0):
@@ -306,6 +317,10 @@ def _penalty(given: Mapping[str, object]) -> Penalty:
         l1_ratio=checks.fraction(given["l1_ratio"], "l1_ratio", ends=True),
         box=box,  # type: ignore[arg-type]
     )
+
+
+def _memory_limit(given: object) -> int | None:
+    return None if given is None else checks.memory(given, "memory_limit")
 
 
 def _classes(declared: object) -> NDArray[np.generic] | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -17,9 +17,10 @@ from ..oracle import Oracle, Path
 from ..oracles import Doors, refuse_peeks
 from ..privacy import Answer, PrivacyError, Statement
 from ..recipes import shipped
+from .clipping import ask_clipped, clipping_notes
 from .oracle import Opened, Rows, Watcher, open_oracle
 from .prepare import Prepared
-from .statement import complete
+from .statement import complete, with_size
 
 
 class OpenOracle(Protocol):
@@ -106,11 +107,14 @@ def run(
     answers: list[Answer] = []
     paths: list[Path] = []
     chosen: list[str] = []
-    joint = False
+    joint, clipped = False, []
     for y in targets:
         opened = opener(prepared, X, y, randomness, payment, watcher)
         path = Path() if prepared.request.keep_path else None
-        w = _solved(prepared, opened.oracle, path)
+        with closing(opened):
+            if prepared.request.check_bounds is not None:
+                clipped.append(ask_clipped(opened.oracle))
+            w = _solved(prepared, opened.oracle, path)
         if opened.oracle.unused:
             raise PrivacyError(
                 f"the solver left priced asks unused: {opened.oracle.unused}. A plan must ask for what it prices."
@@ -121,7 +125,11 @@ def run(
         scale = prepared.facts.scale
         models.extend(coefficients_of(one, opened.shift, opened.height, scale) for one in np.atleast_2d(w.T))
         paths.extend([] if path is None else [path.in_units(scale)])
-    return Fitted(tuple(models), complete(draft, answers, payment, chosen), tuple(paths), joint)
+    notes = clipping_notes(clipped, classes=prepared.request.classifies)
+    said = replace(draft, notes=(*notes, *draft.notes))
+    used = int(np.any([coef != 0 for coef, _ in models], axis=0).sum())
+    stated = with_size(complete(said, answers, payment, chosen), prepared, used)
+    return Fitted(tuple(models), stated, tuple(paths), joint)
 
 
 def _solved(prepared: Prepared, oracle: Oracle, path: Path | None) -> Vector:

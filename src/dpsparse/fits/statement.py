@@ -13,16 +13,18 @@ from ..accounting import PricedPlan
 from ..accounting.random_stopping import RANDOM_STOPPING, SearchBill
 from ..data.missing import NOT_COVERED
 from ..ledger import Payment
-from ..losses import Loss
+from ..losses import Loss, foreign
 from ..privacy import Answer, AskRecord, Plan, Statement
 from ..privacy.attacker import weaknesses
 from ..privacy.participation import PUBLIC_FEATURES
 from ..privacy.statement import SEEDED, records
 from ..privacy.versions import versions
+from ..recipes import shipped
 from .local import sharing, unit_of
 from .prepare import Prepared
 
 SIMULATED = "the protocol was simulated on one machine, which held the rows"
+SCORED = "this promise is about the rows that score the model; those that trained it have a promise of their own"
 DEVICES = "every device randomised its own report as the protocol says"
 EXACT = (
     "delta is 0 and nothing hides in it: Laplace noise and selections are drawn from their exact laws, tails included"
@@ -60,7 +62,7 @@ def draft_fit(
     proven = priced is not None and not prepared.plan.unproven
     exact = (EXACT,) if priced is not None and prepared.delta == 0 and not prepared.plan.local else ()
     caveats = list(plan_caveats(prepared.plan))
-    assumed = [*assumptions, *recipe.assumptions(facts), *refusals(prepared.request.on_missing)]
+    assumed = [*assumptions, *recipe.assumptions(facts), *of_others(prepared), *refusals(prepared.request.on_missing)]
     adjacency = "replace-one-label" if prepared.plan.labels_only else str(prepared.request.adjacency)
     if priced is None:
         caveats.append("no privacy: this is a baseline for comparison, and its result must not be released")
@@ -90,6 +92,23 @@ def draft_fit(
     return draft if priced is None else _weigh(draft)
 
 
+def of_others(prepared: Prepared) -> tuple[str, ...]:
+    """What a private fit rests on that is not of this package: it was tested on made-up rows."""
+    tested = "was tested on made-up rows, and is not proven"
+    found = []
+    if prepared.recipe.private and not shipped(prepared.recipe):
+        kind = type(prepared.recipe)
+        found.append(
+            f"the recipe {prepared.recipe.name!r} ({kind.__module__}.{kind.__qualname__}) is not one of dpsparse: that its model is made "
+            f"of noisy answers alone {tested}"
+        )
+    if prepared.recipe.private and foreign(prepared.loss):
+        found.append(
+            f"the loss {prepared.loss.name!r} is not one of dpsparse: that it treats every row by itself {tested}"
+        )
+    return tuple(found)
+
+
 def refusals(on_missing: str) -> tuple[str, ...]:
     """What a statement says about rows that would be refused."""
     return (NOT_COVERED,) if on_missing == "refuse" else ()
@@ -115,6 +134,17 @@ def draft_step(priced: PricedPlan, delta: float, what: str, n_rows: int, on_miss
         versions=versions(),
     )
     return _weigh(draft)
+
+
+def draft_score(
+    priced: PricedPlan, delta: float, what: str, loss: Loss, n_rows: int, on_missing: str, *, secure: bool
+) -> Statement:
+    """What an evaluation of a model will have promised to the people whose rows score it."""
+    return replace(
+        draft_step(priced, delta, what, n_rows, on_missing, secure=secure),
+        loss=loss.name,
+        assumptions=(*refusals(on_missing), SCORED),
+    )
 
 
 def state_pipeline(
@@ -207,6 +237,18 @@ def complete(
     branches = ", ".join(dict.fromkeys(chosen))
     notes = (*draft.notes, *([f"chosen by answers: {branches}"] if branches else []))
     return charged_to(replace(draft, asks=records(answers), notes=notes), payment)
+
+
+def with_size(statement: Statement, prepared: Prepared, used: int) -> Statement:
+    """A statement that says how many features a model uses, where nobody asked for a number. Public: the coefficients show it."""
+    if prepared.request.sparsity is not None or prepared.priced is None:
+        return statement
+    name = prepared.recipe.name
+    note = (
+        f"no sparsity was asked for: {used} of {prepared.facts.n_features} features have a coefficient, those that the rule of "
+        f"{name} kept (dpsparse.recipes.describe({name!r}))"
+    )
+    return replace(statement, notes=(*statement.notes, note))
 
 
 def complete_step(draft: Statement, answers: Iterable[Answer], payment: Payment, n_rows: int) -> Statement:

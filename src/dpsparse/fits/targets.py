@@ -65,7 +65,8 @@ def read_targets(request: FitRequest, y: NDArray[np.generic]) -> Targets:
 def learn_classes(y: NDArray[np.generic]) -> NDArray[np.generic]:
     """The set of labels, treated as public; missing and infinite ones are none."""
     with silence():
-        present = y[np.array([_present(label) for label in y.tolist()], dtype=bool)]
+        numeric = y.dtype.kind in "biuf" and not np.ma.isMaskedArray(y)
+        present = y[np.isfinite(y) if numeric else np.array([_present(label) for label in y.tolist()], dtype=bool)]
         try:
             classes = np.unique(present)
         except Exception:  # its message would name types or values

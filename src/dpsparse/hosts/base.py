@@ -49,6 +49,10 @@ class Host(Protocol):
         """Sum of ``answers.part(question, shard, loss, draw)`` over all shards: **private**."""
         ...
 
+    def close(self) -> None:
+        """Give back what rows take outside memory; nothing is answered after it."""
+        ...
+
 
 class Total:
     """A sum of integers that cannot overflow."""

@@ -53,6 +53,9 @@ class MemoryHost:
             total.add(part(question, shard, loss, draw))
         return total.value()
 
+    def close(self) -> None:
+        """Rows in memory are given back when nobody refers to them."""
+
     def __repr__(self) -> str:
         return f"MemoryHost({self.facts.n_features} features)"
 

@@ -105,6 +105,11 @@ class Ledger:
     def __repr__(self) -> str:
         return f"Ledger({self._address.shown!r})"
 
+    def _repr_html_(self) -> str:
+        from .page import ledger_page
+
+        return ledger_page(self)
+
     # ---------------------------------------------------------------------------------------------- writing
 
     def create(

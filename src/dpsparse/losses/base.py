@@ -18,7 +18,7 @@ class Loss(Protocol):
     rows are read (`dpsparse.losses.refuse_mixing`).
 
     A loss may also have ``mean(margin)``, what a margin predicts, ``targets(bound)``, a `Target`, where `target_of` would
-    guess wrong, and ``joint(n_classes)``, the loss of one model with a margin for each of many classes.
+    guess wrong. Ours may have ``joint(n_classes)``, the loss of one model with a margin for each of many classes.
 
     Attributes
     ----------

@@ -6,6 +6,7 @@ of scores that such a sum gives. Every door takes a question and the name of an 
 returns something that may be published. Nothing here assumes where the rows are: sums add up over parts.
 """
 
+from .cells import CellCounts, CellMoments, Cells
 from .protocol import Oracle, Path, Solver, Terms, Told
 from .questions import (
     AbsoluteMeans,
@@ -13,7 +14,9 @@ from .questions import (
     Centred,
     CentredGradient,
     Choice,
+    Clipped,
     ColumnMeans,
+    ColumnQuantile,
     Correlation,
     Count,
     Curvature,
@@ -49,10 +52,15 @@ from .scores import Greedy, Magnitude, Score, Vertex
 __all__ = [
     "AbsoluteMeans",
     "BucketEnergies",
+    "CellCounts",
+    "CellMoments",
+    "Cells",
     "Centred",
     "CentredGradient",
     "Choice",
+    "Clipped",
     "ColumnMeans",
+    "ColumnQuantile",
     "Correlation",
     "Count",
     "Curvature",

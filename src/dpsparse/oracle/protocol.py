@@ -165,7 +165,7 @@ class Oracle(ABC):
 
 @dataclass
 class Path:
-    """Released iterates and what they took, for curves. Post-processing: it holds only what solvers were told.
+    """Released iterates and what they took, for curves. Post-processing of what solvers were told, but for the seconds.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ class Path:
     thresholds : list of int
         Hard-thresholding operations before each iterate.
     seconds : list of float
-        Time since the start.
+        Time since the start. How long a fit takes can depend on the rows, and no promise covers it: do not publish it.
     """
 
     iterates: list[Vector] = field(default_factory=list)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..facts import Clip, Frame, Vector
+from .cells import CellCounts, CellMoments
 from .scores import Score
 
 Indices = NDArray[np.intp]
@@ -253,9 +254,14 @@ class Count:
     """The number of rows, over the public number of rows: one number."""
 
 
-Tally = ValidationLoss | Count
+@dataclass(frozen=True, eq=False)
+class Clipped:
+    """Mean over rows of the part of their entries that was beyond the bounds, and parts of the rows whose norm, and whose target, was."""
 
-Sum = Gradient | GradientChange | Squares | Weighted | Polish | Tally
+
+Tally = ValidationLoss | Count | Clipped
+
+Sum = Gradient | GradientChange | Squares | Weighted | Polish | Tally | CellCounts | CellMoments
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,7 +311,32 @@ class TypicalEntry:
     edges: Vector
 
 
-Choice = Quantile | TypicalEntry
+@dataclass(frozen=True, eq=False)
+class ColumnQuantile:
+    """The point of a public grid with about a part q of some values of the rows below it, by its cell: see `answers.columns`.
+
+    Parameters
+    ----------
+    of : {"column", "size", "rows", "target"}
+        Values: entries of a column, their absolute values, the largest absolute entry of each row, or targets.
+    column : int
+        Which one, of ``column`` and ``size``.
+    sign : {1, -1}
+        -1: the negative values; for a lower end.
+    part : float
+        q.
+    grid : array
+        Increasing.
+    """
+
+    of: str
+    column: int
+    sign: int
+    part: float
+    grid: Vector
+
+
+Choice = Quantile | TypicalEntry | ColumnQuantile
 
 
 @dataclass(frozen=True, eq=False)

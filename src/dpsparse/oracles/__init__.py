@@ -1,5 +1,6 @@
 """Who answers: the only room where rows, noise and prices meet."""
 
+from .base import needs_all_rows
 from .central import CentralOracle
 from .doors import Doors, refuse_peeks
 from .exact import ExactOracle
@@ -19,5 +20,6 @@ __all__ = [
     "Till",
     "Watcher",
     "make_oracle",
+    "needs_all_rows",
     "refuse_peeks",
 ]

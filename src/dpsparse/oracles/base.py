@@ -75,6 +75,12 @@ def check_plan(plan: Plan, host: Host) -> None:
             check_answerable(_NAMED[ask.question], ask, host)
 
 
+def needs_all_rows(plan: Plan) -> bool:
+    """Whether a plan asks for what is no sum, so that rows must be in one place: public."""
+    asks = [_NAMED.get(ask.question) for ask in _asks(plan) if ask.question is not None]
+    return plan.local or any(kind in STATISTICS for kind in asks)
+
+
 def _asks(plan: Plan) -> Iterator[Ask]:
     yield from plan.asks
     for _, branch in plan.branches:

@@ -39,7 +39,15 @@ from ..oracle import Choice, Indices, Minimum, PerturbedMinimum, Question, Selec
 from ..privacy.errors import PrivacyError
 from ..privacy.plan import Ask, Noise
 from ..privacy.statement import Answer
-from ..statistics import Estimate, output_sensitivity, perturbed_minimum, proven_offset, split
+from ..statistics import (
+    Estimate,
+    output_sensitivity,
+    perturbed_minimum,
+    proven_offset,
+    public_side,
+    split,
+    tilted_side,
+)
 from .base import ChargedOracle, check_answerable, check_kind, check_plan, sample_rate, share_of_columns, share_of_rows
 from .terms import PricedTerms
 from .till import Payment, Watcher
@@ -218,6 +226,7 @@ class CentralOracle(ChargedOracle):
         _check_estimate(ask, ask.noise)
         rule = MINIMA[type(question)]
         assert rule.estimate is not None
+        public_side(question, self._loss, self.facts.n_rows).check()
         strength = self.priced.cost(ask.name, turn).strength
         estimate = partial(rule.estimate, self._shards, self._loss, question, self.priced.budget.relation)
         return lambda: self._publish(ask, ask.noise, estimate(), strength)
@@ -232,12 +241,14 @@ class CentralOracle(ChargedOracle):
             )
         tilted, finished = split(cost.strength)
         sensitivity = self.priced.budget.kappa * question.clip.norm
+        public = tilted_side(question, self._loss, self.facts.n_rows, sensitivity / tilted)
+        public.check()
 
         def compute() -> Vector:
             tilt = gaussian_tilt(question.support.size, sensitivity / tilted, self._randomness)
-            found = perturbed_minimum(self._shards, self._loss, question, tilt)
+            found = perturbed_minimum(self._shards, self._loss, question, tilt, public.tolerance())
             self.till.receipt(Answer(ask.name, ask.noise, 1, 1.0, sensitivity, sensitivity / tilted, cost.offset))
-            estimate = Estimate(found, output_sensitivity(question, self.facts.n_rows), units=2.0**12)
+            estimate = Estimate(found, output_sensitivity(public), units=2.0**12)
             return self._publish(ask, Noise.GAUSSIAN, estimate, finished, f"{ask.name}, its rounding")
 
         return compute

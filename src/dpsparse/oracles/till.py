@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ..privacy.errors import NotPricedError
-from ..privacy.plan import Ask, Plan
+from ..privacy.plan import Ask, Noise, Plan
 from ..privacy.statement import Answer
 
 
@@ -89,6 +89,7 @@ class Till:
 
     @property
     def unused(self) -> dict[str, int]:
-        """Turns that were priced and not asked for."""
-        left = {a.name: a.times - self._used[a.name] for a in self.plan.asks if self._used[a.name] < a.times}
+        """Turns that were priced and not asked for. Exact turns have no price: a loop without privacy may stop when it has converged."""
+        priced = [a for a in self.plan.asks if a.noise is not Noise.NONE]
+        left = {a.name: a.times - self._used[a.name] for a in priced if self._used[a.name] < a.times}
         return left | ({"one of the branches": 1} if self.plan.branches else {})

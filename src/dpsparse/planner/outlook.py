@@ -90,7 +90,7 @@ class Outlook:
     delta : float
         At which other epsilons are meant.
     models : int
-        Models that share the budget.
+        Models that one versus the rest takes: 1, or as many as there are classes.
     assumed : Assumed
         What is taken for granted about the data.
     """
@@ -113,9 +113,11 @@ class Outlook:
         budget = self.budget
         if epsilon is not None:
             budget = Budget.approx(epsilon, self.delta).under(str(budget.relation))
-        if self.models > 1:
-            budget = Budget.zcdp(budget.as_rho() / self.models, budget.relation)
         recipe, _ = self.recipe.resolve(facts, budget)
+        if self.models > 1:
+            # one model of K classes errs about as K models would that share its budget: its noise is in K margins
+            budget = Budget.zcdp(budget.as_rho() / self.models, budget.relation)
+            recipe = recipe if recipe.joint else self.recipe.resolve(facts, budget)[0]
         if not isinstance(recipe, SelectPolish | DualAveraging | Tables) or not facts.target.direct:
             return None
         double = 2 / budget.kappa
@@ -151,7 +153,7 @@ class Outlook:
         ends = excess if weak == strong else self._parts(case, "excess", (0.2, 0.5, 0.8))
         assert excess is not None
         assert ends is not None
-        constant = self.assumed.constant(self.facts)
+        constant = self._constant
         low, middle, high = (constant * (1 - g * (1 - e)) for g, e in zip((strong, typical, weak), ends, strict=True))
         test = Band((1 - MEASURED) * low, middle, (1 + MEASURED) * high)
         return ExpectedError(
@@ -161,6 +163,13 @@ class Outlook:
             constant=constant,
             signal=typical,
         )
+
+    @property
+    def _constant(self) -> float:
+        """Error of the constant predictor: for many classes, which are taken to be alike frequent, all but one of them."""
+        if self.models > 1 and self.assumed.base_rate is None:
+            return 1 - 1 / self.models
+        return self.assumed.constant(self.facts)
 
     @cached_property
     def _documents(self) -> bool:

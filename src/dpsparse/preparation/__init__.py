@@ -2,6 +2,7 @@
 
 from .bounds import Bounds
 from .count import NoisyCount
+from .learned import PrivateBounds
 from .per_record import PublicScaler, RowNormalizer
 from .pipeline import PrivatePipeline, make_private_pipeline
 from .plan import PipelinePlan
@@ -11,6 +12,7 @@ __all__ = [
     "Bounds",
     "NoisyCount",
     "PipelinePlan",
+    "PrivateBounds",
     "PrivatePipeline",
     "PrivateScaler",
     "PublicScaler",

@@ -12,11 +12,12 @@ from ..estimators.linear import SparseLinear
 from ..fits import Prepared
 from ..privacy import Budget, BudgetError, PrivacyError
 from .count import NoisyCount
+from .learned import PrivateBounds
 from .priced import PricedStep
 from .scaler import PrivateScaler
 
 #: Part of the whole zCDP that a preparing step gets unless the user says otherwise; the model gets the rest.
-SHARES: dict[type, float] = {NoisyCount: 0.01, PrivateScaler: 0.02}
+SHARES: dict[type, float] = {NoisyCount: 0.01, PrivateScaler: 0.02, PrivateBounds: 0.1}
 
 
 def divided(

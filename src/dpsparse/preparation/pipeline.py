@@ -6,27 +6,40 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
+from os import PathLike
 from typing import NoReturn, Self, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from .. import recipes
 from ..data import Source
 from ..data.declared import Bounded
 from ..data.source import silence
+from ..estimators.display import Stated
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
 from ..fits import Matrix, Prepared, Shape, models_of, prepare, public_rows, refuse_doubtful, rehearse, stated_budget
 from ..fits.statement import charged_to, refusals, state_pipeline
 from ..ledger import Ledger, LedgerArgument, check_ledger, paying, refuse_own_ledger
-from ..privacy import Adjacency, Budget, BudgetError, DataError, HopelessFitWarning, PrivacyError, Statement
+from ..privacy import (
+    Adjacency,
+    Budget,
+    BudgetError,
+    DataError,
+    HopelessFitWarning,
+    PrivacyError,
+    RepeatedFitWarning,
+    Statement,
+)
 from .behind import bounds_behind
 from .bounds import Bounds
 from .count import NoisyCount
 from .division import divided, refuse_local
+from .learned import PrivateBounds
 from .per_record import PerRecord
 from .plan import PipelinePlan
 from .priced import PricedStep
@@ -39,7 +52,7 @@ Step: TypeAlias = BaseEstimator | str | None
 GUESSED_ROWS = 10_000
 
 
-class PrivatePipeline(Pipeline):  # type: ignore[misc]
+class PrivatePipeline(Stated, Pipeline):  # type: ignore[misc]
     r"""A scikit-learn pipeline whose steps share one budget; made by `make_private_pipeline`.
 
     Guarantee
@@ -59,8 +72,8 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
     epsilon, delta, budget
         The whole budget. delta None: ``min(1e-6, 1/(10 n))``, or 1e-6 where rows are counted.
     shares : dict or None
-        Part of the whole for some of the priced steps, by name; the model gets the rest. None: 2 % for a PrivateScaler, 1 %
-        for a NoisyCount.
+        Part of the whole for some of the priced steps, by name; the model gets the rest. None: 10 % for PrivateBounds, 2 % for a
+        PrivateScaler, 1 % for a NoisyCount.
     adjacency : {"replace-one", "add-remove"}
     n_rows : int or None
         Public number of rows; under add-remove it is needed unless a NoisyCount comes first.
@@ -133,10 +146,12 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
             return self._prepared(budget, delta, n_rows, n_features)
 
         shares, budgets, bill = divided(whole, self.shares, priced, prepared)
+        outlooks = {}
         for name, step in priced.items():
             if isinstance(step, PricedStep):
                 with lent(step, **self._loan(name, budgets[name], delta, n_rows, None)):
-                    step.price(n_rows)  # refuses noise that has no price in the language of the budget
+                    step.price(n_rows, n_features)  # refuses noise that has no price in the language of the budget
+                    outlooks[name] = step.outlook(n_rows, n_features)
         return PipelinePlan(
             bill=bill,
             epsilon=bill.epsilon(delta),
@@ -145,6 +160,7 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
             shares=shares,
             budgets=budgets,
             free=tuple(name for name, _ in self.steps if name not in priced),
+            outlooks=outlooks,
         )
 
     def priced_steps(self) -> dict[str, PricedStep | SparseLinear]:
@@ -182,7 +198,7 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
         bounds: Bounds | None = None
         known = True
         for _, step in self.steps[:-1]:
-            if isinstance(step, PerRecord | PrivateScaler):
+            if isinstance(step, PerRecord | PrivateScaler | PrivateBounds):
                 bounds = step.bounds_after(bounds, n_features)
             elif isinstance(step, Bounded | ColumnTransformer) and not self._after_ours(step):
                 bounds = bounds_behind(step, bounds, n_features)
@@ -191,7 +207,7 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
                 bounds, known = None, not self._after_ours(step)
             if not known:
                 return None
-        with lent(model, **self._loan(name, budget, delta, n_rows, bounds)):
+        with lent(model, **self._loan(name, budget, delta, n_rows, bounds), **self._target_loan(foreseen=True)):
             request = model.request()
         return prepare(request, Shape(n_rows=n_rows, n_features=n_features, models=models_of(request.classes)))
 
@@ -212,11 +228,31 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
             "ledger": None,
             "dataset": None,
         }
-        if not isinstance(step, NoisyCount):
-            loan["n_rows"] = n_rows
-            if bounds is not None and step.row_norm is None and step.feature_bound is None:
-                loan |= {"row_norm": bounds.row_norm, "feature_bound": bounds.feature_bound}
+        if isinstance(step, NoisyCount):
+            return loan
+        loan["n_rows"] = n_rows
+        bounded = isinstance(step, PrivateBounds) or step.row_norm is not None or step.feature_bound is not None
+        if bounds is not None and not bounded:
+            loan |= {"row_norm": bounds.row_norm, "feature_bound": bounds.feature_bound}
         return loan
+
+    def _target_loan(self, *, foreseen: bool = False) -> dict[str, object]:
+        """Bounds of the target for the model, where a step learns them and the model has none of its own; before the fit, the declared limit."""
+        model = self.steps[-1][1]
+        for _, step in self.steps[:-1]:
+            if isinstance(step, PrivateBounds) and step.target_bound is not None:
+                if is_classifier(model):
+                    raise ValueError(
+                        "PrivateBounds(target_bound=...) bounds numbers, and the targets of a classifier are classes. Leave it out."
+                    )
+                if model.target_bound is not None:
+                    raise ValueError(
+                        "target_bound is declared by the model and learned by PrivateBounds. Leave one of them out."
+                    )
+                if foreseen:
+                    return {"target_bound": step.target_bound}
+                return {"target_bound": step.target_bound_, "target_center": step.target_center_}
+        return {}
 
     # ---------------------------------------------------------------------------------------------- fitting
 
@@ -260,6 +296,8 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
 
         Where rows are counted, their number is a guess, of which no warning is made.
         """
+        if any(isinstance(step, PrivateBounds) for _, step in self.steps):
+            return
         from ..planner.foresight import warn_if_hopeless
 
         budget = plan.budgets[self.steps[-1][0]]
@@ -270,6 +308,13 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
             facts = prepared.facts
             shape = Shape(n_rows=n_rows, n_features=facts.n_features, models=prepared.models)
             warn_if_hopeless(prepared, shape, stacklevel=4)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted pipeline and its statement to a JSON file (no pickle); read it back with `dpsparse.load`."""
+        from .pipeline_file import save_pipeline
+
+        check_is_fitted(self.steps[-1][1], "coef_")
+        save_pipeline(self, path)
 
     def fit_transform(self, X: object, y: object = None, **params: object) -> NoReturn:
         """Refused: a slice would fit its steps with budgets of their own, and charge no ledger."""
@@ -296,6 +341,8 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
                 }
             else:  # what was to be refused was refused before the first of them was paid for
                 loan["on_missing"] = "empty"
+            if isinstance(step, SparseLinear):
+                loan |= self._target_loan()
             with lent(step, **loan):
                 if isinstance(step, SparseLinear) and not plan.alone:  # its bounds may not have been foreseen
                     request, source = step.request(), Source.of(X)
@@ -303,6 +350,8 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
                     refuse_local(prepare(request, shape))
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", HopelessFitWarning)  # said before anything was paid
+                    if self.dataset is not None:
+                        warnings.simplefilter("ignore", RepeatedFitWarning)  # the pipeline's ledger counts
                     step.fit(X, y)
             if isinstance(step, PricedStep):  # its asks must not be taken for those of the model
                 asks = tuple(replace(ask, name=f"{name}: {ask.name}") for ask in step.statement_.asks)
@@ -311,7 +360,7 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
                 statements.append(step.statement_)
             if isinstance(step, NoisyCount):
                 n_rows = step.n_rows_
-            if isinstance(step, PrivateScaler):
+            if isinstance(step, PrivateScaler | PrivateBounds):
                 bounds = step.bounds_
             if isinstance(step, PricedStep):
                 with lent(step, on_missing=loan.get("on_missing", step.on_missing)):
@@ -320,9 +369,8 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]
 
     def _read_rows(self, source: Source, y: object) -> None:
         """Let the model look at shape, labels and, where that was asked for, missing values, before anything is paid."""
-        clone(self.steps[-1][1]).set_params(
-            adjacency=self.adjacency, n_rows=self.n_rows, feature_bound=1.0, row_norm=None
-        ).read_rows(source, y)
+        settings = {"adjacency": self.adjacency, "n_rows": self.n_rows, "feature_bound": 1.0, "row_norm": None}
+        clone(self.steps[-1][1]).set_params(**settings, **self._target_loan(foreseen=True)).read_rows(source, y)
 
     def _public_rows(self, X: Sized) -> int | None:
         """The public number of rows; None where a step counts them."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ..accounting.costs.base import Bill
 from ..privacy import Adjacency, Budget
+from ..privacy.words import page
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +29,8 @@ class PipelinePlan:
         The budget of each priced step.
     free : tuple of str
         Steps that cost nothing.
+    outlooks : dict
+        What to expect of some steps, by name.
     """
 
     bill: Bill
@@ -36,6 +40,7 @@ class PipelinePlan:
     shares: dict[str, float]
     budgets: dict[str, Budget]
     free: tuple[str, ...]
+    outlooks: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def alone(self) -> bool:
@@ -64,7 +69,12 @@ class PipelinePlan:
                 for name, share in self.shares.items()
             ],
             "free": list(self.free),
+            "outlooks": dict(self.outlooks),
         }
+
+    def _repr_html_(self) -> str:
+        head = f"A private pipeline of ({self.epsilon:.6g}, {self.delta:.3g})-DP in all."
+        return page((), head, good=True, more=str(self))
 
     def __str__(self) -> str:
         rows = "a noisy count of" if self.n_rows is None else str(self.n_rows)
@@ -74,5 +84,7 @@ class PipelinePlan:
         ]
         for name, share in self.shares.items():
             lines.append(f"  {name}: {100 * share:.3g} % of the budget, {self.budgets[name]}")
+            if self.outlooks.get(name):
+                lines.append(f"    {self.outlooks[name]}")
         lines.extend(f"  {name}: free" for name in self.free)
         return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""What transformers share that ask one priced question about the rows."""
+"""What transformers share that ask priced questions about the rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..data import Source, refuse_missing
 from ..data.missing import CHOICES
 from ..data.source import silence
 from ..estimators.door import read_source
-from ..facts import Facts
+from ..facts import Facts, Vector
 from ..fits import (
     Seed,
     check_noise,
@@ -66,18 +66,26 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
     random_state: Seed
     statement_: Statement
 
-    def price(self, n_rows: int) -> tuple[PricedPlan, float]:
-        """The plan of the one ask at its price, and the delta at which epsilon is stated. Reads no data.
+    def asks(self, noise: Noise, n_features: int) -> tuple[Ask, ...]:
+        """What the step will ask of rows with so many features."""
+        return (Ask(name=self.ask, question=self.question, noise=noise),)
+
+    def price(self, n_rows: int, n_features: int) -> tuple[PricedPlan, float]:
+        """The plan of the step at its price, and the delta at which epsilon is stated. Reads no data.
 
         Parameters
         ----------
-        n_rows : int
-            Public number of rows.
+        n_rows, n_features : int
+            Public shape of the rows.
         """
         exact = check_noise(self.noise, self.random_state) == "exact"
         noise = Noise.DISCRETE_GAUSSIAN if exact else Noise.GAUSSIAN
         budget, delta = stated_budget(self.budget, self.epsilon, self.delta, self.adjacency, n_rows)
-        return price(Plan(asks=(Ask(name=self.ask, question=self.question, noise=noise),)), budget), delta
+        return price(Plan(asks=self.asks(noise, n_features)), budget), delta
+
+    def outlook(self, n_rows: int, n_features: int) -> str:
+        """What to expect of the step, in words; empty where there is nothing to say. Reads no data."""
+        return ""
 
     def _rows(self, X: object) -> Source:
         """Rows at the door; missing values are refused if that was asked for. Messages name no row and no value."""
@@ -93,16 +101,16 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         return source
 
     @contextmanager
-    def _asking(self, X: Source, facts: Facts, what: str) -> Iterator[Opened]:
-        """An oracle over the rows that answers the one ask; priced, and paid for, before the rows are handed over."""
+    def _asking(self, X: Source, facts: Facts, what: str, y: Vector | None = None) -> Iterator[Opened]:
+        """An oracle over the rows that answers the step's asks; priced, and paid for, before the rows are handed over."""
         randomness = Randomness(self.random_state)
-        priced, delta = self.price(facts.n_rows)
+        priced, delta = self.price(facts.n_rows, facts.n_features)
         draft = draft_step(priced, delta, what, facts.n_rows, self.on_missing, secure=randomness.secure)
         warn_if_seeded(randomness, "step", stacklevel=6)
         label, bill = what if self.label is None else self.label, PlanBill.of(priced)
         paid = paying(self.ledger, self.dataset, bill, label=label, run_id=self.run_id, delta=delta)
         with paid as payment, silence():
-            host = MemoryHost(X, np.zeros(X.shape[0]), facts)
+            host = MemoryHost(X, np.zeros(X.shape[0]) if y is None else y, facts)
             yield Opened(make_oracle(host, Squared(), priced, randomness, payment), draft, payment)
 
     def __sklearn_tags__(self) -> Tags:

@@ -18,6 +18,7 @@ from .errors import (
     NotPricedError,
     PrivacyError,
     PrivacyLeakError,
+    RepeatedFitWarning,
     RunRepeatedError,
 )
 from .participation import OncePerPerson
@@ -50,6 +51,7 @@ __all__ = [
     "PoissonRows",
     "PrivacyError",
     "PrivacyLeakError",
+    "RepeatedFitWarning",
     "RandomTimes",
     "RunRepeatedError",
     "Statement",

@@ -103,5 +103,9 @@ class NonPrivateRandomnessWarning(UserWarning):
     """A seed was given: the noise can be reproduced, so the fit is not private."""
 
 
+class RepeatedFitWarning(UserWarning):
+    """Clones of one estimator were fitted repeatedly on data of one shape, and no ledger counts what that costs."""
+
+
 class HopelessFitWarning(UserWarning):
     """A fit that public facts say will be no better than a constant: too few rows, or too small a budget."""

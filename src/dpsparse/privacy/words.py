@@ -25,12 +25,14 @@ GUESSES = {
     "add-remove": "knows all other rows, and does not know whether one row is in the data, guesses right",
     "replace-one-label": "knows all else and holds two equally likely labels for one person guesses the right one",
 }
+#: What the recipe of scores begins with.
+SCORE = "private score"
 RED = "color:#b00020"
 
 
 def paragraph(statement: Statement) -> str:
     """The promise in a few sentences, or that there is none; without caveats."""
-    by = f"This model was fitted by {statement.recipe} ({statement.loss} loss)"
+    by = f"{_made(statement.recipe)} {statement.recipe} ({statement.loss} loss)"
     promise = f"({statement.epsilon:.6g}, {statement.delta:.3g})-differential privacy"
     if not statement.private:
         void = f"{by} WITHOUT privacy: it carries no promise to anyone in the data."
@@ -46,6 +48,11 @@ def paragraph(statement: Statement) -> str:
         f"{in_percent(statement.attacker_success)} of cases; a coin is right in 50 %.",
     ]
     return " ".join(said)
+
+
+def _made(recipe: str) -> str:
+    """What a statement is about: a model, unless its recipe is a score of one."""
+    return "These scores were computed by" if recipe.startswith(SCORE) else "This model was fitted by"
 
 
 def short(statement: Statement) -> str:

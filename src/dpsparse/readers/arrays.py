@@ -4,86 +4,29 @@ from __future__ import annotations
 
 import math
 import zipfile
-from array import array
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from ..privacy.errors import DataError
+from . import svmlight
 from .table import LARGEST_WIDTH, Matrix, Table
 
 
 def read_svmlight(file: IO[bytes], path: Path, n_features: int | None, zero_based: bool) -> Table:
     """Rows of an svmlight file. A record with a column that does not exist, or that cannot be read, has no features; its target stays."""
-    from sklearn.datasets import load_svmlight_file
-
-    first = 0 if zero_based else 1
-    try:
-        found, y = load_svmlight_file(file, zero_based=True)
-    except (ValueError, OverflowError):
-        file.seek(0)
-        found, y = _lines(file, path, first, n_features)
-    if found.shape[0] == 0:
-        raise DataError(f"{path} holds no rows. Write the file again.")
-    if n_features is None and found.nnz and found.indices.max() - first >= LARGEST_WIDTH:
+    parts = list(svmlight.pieces(file, path, n_features, zero_based))
+    width = n_features or 1 + max(int(x.indices.max(initial=0)) for x, _ in parts)
+    if width > LARGEST_WIDTH:
         raise DataError(
             f"{path} has columns beyond {LARGEST_WIDTH:,}. Declare how many features there are: n_features."
         )
-    width = n_features or max(found.shape[1] - first, 1)
-    columns = found.indices.astype(np.int64) - first
-    rows = np.repeat(np.arange(found.shape[0]), np.diff(found.indptr))
-    wrong = np.zeros(found.shape[0], dtype=bool)
-    wrong[rows[(columns < 0) | (columns >= width)]] = True
-    kept = ~wrong[rows]
-    if found.nnz and not kept.any():
-        hint = "" if zero_based else " If it counts its columns from 0, say so with zero_based=True."
-        raise DataError(f"{path} holds no record with columns from {first} to {width + first - 1}.{hint}")
-    X = sp.csr_matrix((found.data[kept], (rows[kept], columns[kept])), shape=(found.shape[0], width))
-    return Table(X, y)
-
-
-def _lines(
-    file: IO[bytes], path: Path, first: int, n_features: int | None
-) -> tuple[sp.csr_matrix, NDArray[np.float64]]:
-    """The same line by line, for files with records that cannot be read: these are empty, and nothing is said about them."""
-    most = (LARGEST_WIDTH if n_features is None else n_features) + first
-    data, indices, ends, y = array("d"), array("q"), array("q", [0]), array("d")
-    usable = False
-    for line in file:
-        parts = line.split(b"#", 1)[0].split()
-        if not parts:
-            continue
-        y.append(_float(parts[0]))
-        pairs = [p.split(b":") for p in parts[1:] if not p.startswith(b"qid:")]
-        try:
-            own = {int(j): float(v) for j, v in pairs}
-            whole = len(own) == len(pairs) and all(first <= j < most for j in own)
-        except ValueError:
-            own, whole = {}, False
-        usable = usable or (whole and not math.isnan(y[-1]))
-        if whole:
-            indices.extend(own)
-            data.extend(own.values())
-        ends.append(len(indices))
-    if not usable:
-        raise DataError(
-            f"{path} could not be read as svmlight: no record has its form. Write the file again, or correct its ending."
-        )
-    places = np.array(indices, dtype=np.int64)
-    width = most if n_features is not None else int(places.max(initial=0)) + 1
-    found = sp.csr_matrix((np.array(data), places, np.array(ends)), shape=(len(y), width))
-    found.sort_indices()
-    return found, np.array(y)
-
-
-def _float(text: bytes) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
+    for x, _ in parts:
+        x.resize(x.shape[0], width)
+    X = sp.vstack([x for x, _ in parts], format="csr")
+    return Table(X, np.concatenate([y for _, y in parts]))
 
 
 def read_npz(file: IO[bytes], path: Path, part: str, largest: int) -> Table | None:
@@ -109,6 +52,26 @@ def read_npz(file: IO[bytes], path: Path, part: str, largest: int) -> Table | No
     if X.ndim != 2 or X.dtype.kind not in "biuf" or (y is not None and y.shape != (X.shape[0],)):
         raise DataError(f"{path} was expected to hold a table of numbers with one target for each row. Store it so.")
     return Table(X, y)
+
+
+def read_npy(file: IO[bytes], path: Path, target: str | None, largest: int) -> Table:
+    """One table of numbers; `target` is the number of the column that is predicted, counted from 0."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    if dtype.hasobject or dtype.kind not in "biuf" or len(shape) != 2 or 0 in shape:
+        raise DataError(f"{path} was expected to hold one table of numbers. Store it so, or use npz with X and y.")
+    if math.prod(shape) * dtype.itemsize > largest:
+        raise DataError(
+            f"{path} has more than {largest:,} bytes, which are not read. Use a smaller file, or raise the limit."
+        )
+    file.seek(0)
+    X = np.load(file, allow_pickle=False)
+    if target is None:
+        return Table(X)
+    if not target.isdigit() or int(target) >= X.shape[1] or X.shape[1] < 2:
+        raise DataError(f"{path}: the target of an npy file is the number of its column, from 0 to {X.shape[1] - 1}.")
+    return Table(np.delete(X, int(target), axis=1), X[:, int(target)])
 
 
 def _check_sizes(file: IO[bytes], path: Path, largest: int) -> None:

@@ -11,7 +11,6 @@ memory than a small multiple of `largest`.
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,10 +18,11 @@ from pathlib import Path
 
 from ..privacy.errors import DataError
 from ..regular_files import open_regular
-from .arrays import read_npz, read_svmlight
+from .arrays import read_npy, read_npz, read_svmlight
+from .lists import LISTS, read_lists
 from .sources import SOURCES
 from .table import LARGEST_BYTES, Table
-from .tabular import csv_header, parquet_header, plain_csv, read_csv, read_parquet
+from .tabular import csv_header, features_of, parquet_header, plain_csv, read_csv, read_parquet
 
 #: What each ending is called in messages.
 KINDS = {
@@ -33,6 +33,7 @@ KINDS = {
     ".libsvm": "svmlight",
     ".svm": "svmlight",
     ".npz": "npz",
+    ".npy": "npy",
 }
 
 
@@ -53,9 +54,10 @@ def read_table(
     ----------
     path : str or Path
         ``.csv`` (commas, a first line of names), ``.parquet``, ``.svmlight`` (also ``.libsvm``, ``.svm``), or ``.npz``
-        with arrays ``X, y``, or ``data, indices, indptr, shape, y`` for CSR.
+        with arrays ``X, y``, or ``data, indices, indptr, shape, y`` for CSR, or ``.npy`` with one table of numbers. Parquet with a column of
+        index lists and one of value lists (``indices``, ``values``) holds sparse rows, counted from 0; their width is `n_features`.
     target : str or None
-        Column of the target in CSV and Parquet; None: there is none. The others hold their own target, ``y``.
+        Column of the target in CSV and Parquet, its number in npy; None: there is none. The others hold their own target, ``y``.
     n_features : int or None
         Public number of features. A file with another number is refused, but for svmlight: there it is the width of
         X, which otherwise would be learned from the data.
@@ -83,19 +85,26 @@ def read_table(
         raise DataError(f"{path} has an ending that is not known. Use one of: {', '.join(KINDS)}.")
     if kind in ("svmlight", "npz") and target not in (None, "y"):
         raise DataError(f"{path}: {kind} files hold their own target, y. Leave the target's name out.")
-    if kind in ("svmlight", "npz") and columns is not None:
+    if kind in ("svmlight", "npz", "npy") and columns is not None:
         raise DataError(f"{path}: {kind} files do not name their columns. Leave the columns' names out.")
-    with _reading(path, kind), open_regular(path, largest, f"a {kind} file") as file:
+    with reading(path, kind), open_regular(path, largest, f"a {kind} file") as file:
         if kind == "npz":
             table = read_npz(file, path, "", largest)
             assert table is not None
             if n_features is not None and table.X.shape[1] != n_features:
                 raise DataError(_other_width(path, table.X.shape[1], n_features))
             return table
+        if kind == "npy":
+            table = read_npy(file, path, target, largest)
+            if n_features is not None and table.X.shape[1] != n_features:
+                raise DataError(_other_width(path, table.X.shape[1], n_features))
+            return table
         if kind == "svmlight":
             return read_svmlight(file, path, n_features, zero_based)
         names = csv_header(file, path) if kind == "CSV" else parquet_header(file)
-        features = _features(names, target, columns, path)
+        features = features_of(names, target, columns, path)
+        if kind == "Parquet" and set(LISTS) <= set(names):
+            return read_lists(file, path, target, labels, n_features, largest)
         if n_features is not None and len(features) != n_features:
             raise DataError(_other_width(path, len(features), n_features))
         file.seek(0)
@@ -120,7 +129,7 @@ def load_dataset(name: str, folder: str | Path) -> tuple[Table, Table | None]:
             f"{path} does not exist; {name} is published at {SOURCES[name]}. Get it there, and store it with "
             "numpy.savez as X, y (dense) or data, indices, indptr, shape, y (CSR), a test part with the ending _test."
         )
-    with _reading(path, "npz"), open_regular(path, LARGEST_BYTES, "an npz file") as file:
+    with reading(path, "npz"), open_regular(path, LARGEST_BYTES, "an npz file") as file:
         train = read_npz(file, path, "", LARGEST_BYTES)
         assert train is not None
         test = read_npz(file, path, "_test", LARGEST_BYTES)
@@ -130,7 +139,7 @@ def load_dataset(name: str, folder: str | Path) -> tuple[Table, Table | None]:
 
 
 @contextmanager
-def _reading(path: Path, kind: str) -> Iterator[None]:
+def reading(path: Path, kind: str) -> Iterator[None]:
     """Turn whatever a parser says into one refusal that quotes nothing from the file."""
     try:
         yield
@@ -144,22 +153,3 @@ def _reading(path: Path, kind: str) -> Iterator[None]:
 
 def _other_width(path: Path, found: int, declared: int) -> str:
     return f"{path} has {found} features, but {declared} were expected. Use data with the same columns."
-
-
-def _features(names: Sequence[str], target: str | None, columns: Sequence[str] | None, path: Path) -> list[str]:
-    """Which columns become features."""
-    if len(set(names)) != len(names):
-        raise DataError(f"{path}: columns must have different names. Rename those that are repeated.")
-    for wanted in (*(columns or ()), *([] if target is None else [target])):
-        if wanted not in names:
-            close = difflib.get_close_matches(wanted, names, n=1)
-            hint = f"Did you mean {close[0]!r}?" if close else "Check the name: case matters."
-            raise DataError(f"{path} has no column {wanted!r}. {hint}")
-    features = [n for n in names if n != target] if columns is None else list(columns)
-    if any(not n.strip() for n in features):
-        raise DataError(
-            f"{path} has a column without a name, perhaps a row index. Name it, or write the file without it."
-        )
-    if not features:
-        raise DataError(f"{path} was expected to have at least one feature column. Add one beside the target.")
-    return features

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 import math
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -55,6 +56,35 @@ def parquet_header(file: IO[bytes]) -> list[str]:
     return [n for n in names if not re.fullmatch(r"__index_level_\d+__", n)]  # what pandas adds for a row index
 
 
+def features_of(names: Sequence[str], target: str | None, columns: Sequence[str] | None, path: Path) -> list[str]:
+    """Which columns become features."""
+    if len(set(names)) != len(names):
+        raise DataError(f"{path}: columns must have different names. Rename those that are repeated.")
+    absent = [wanted for wanted in (*(columns or ()), *([] if target is None else [target])) if wanted not in names]
+    if absent:
+        raise DataError(_absent(path, absent, names))
+    features = [n for n in names if n != target] if columns is None else list(columns)
+    if any(not n.strip() for n in features):
+        raise DataError(
+            f"{path} has a column without a name, perhaps a row index. Name it, or write the file without it."
+        )
+    if not features:
+        raise DataError(f"{path} was expected to have at least one feature column. Add one beside the target.")
+    return features
+
+
+def _absent(path: Path, absent: Sequence[str], names: Sequence[str]) -> str:
+    """A refusal that names all columns that are not there, each with the nearest name."""
+    close = {wanted: difflib.get_close_matches(wanted, names, n=1) for wanted in absent}
+    if len(absent) == 1:
+        hint = f"Did you mean {close[absent[0]][0]!r}?" if close[absent[0]] else "Check the name: case matters."
+        return f"{path} has no column {absent[0]!r}. {hint}"
+    named = [
+        f"no column {wanted!r}" + (f" (did you mean {near[0]!r}?)" if near else "") for wanted, near in close.items()
+    ]
+    return f"{path} has {', '.join(named)}. Check the names: case matters."
+
+
 def read_csv(
     file: IO[bytes],
     path: Path,
@@ -87,8 +117,8 @@ def read_csv(
     if target is not None:
         column = table[target]
         text = labels or text_labels
-        y = _labels(column.to_pylist(), target, text_labels, path) if text else _values(column)
-    return Table(_matrix(table, features), y, tuple(features))
+        y = labels_of(column.to_pylist(), target, text_labels, path) if text else values_of(column)
+    return Table(matrix_of(table, features), y, tuple(features))
 
 
 def read_parquet(
@@ -110,38 +140,52 @@ def read_parquet(
             raise DataError(
                 f"{path} unpacks to more than {largest:,} bytes, which is not read. Use a smaller file, or raise the limit."
             )
-        for name in features:
-            if not _is_number_type(parts.schema_arrow.field(name).type):
-                raise _text_in(name, path)
+        refuse_text(parts.schema_arrow, features, path)
         table = parts.read(columns=wanted)
     if table.num_rows == 0:
         raise DataError(f"{path} holds no rows. Write the file again.")
-    y = None if target is None else _target(table[target], target, labels, path)
-    return Table(_matrix(table, features), y, tuple(features))
+    y = None if target is None else target_of(table[target], target, labels, path)
+    return Table(matrix_of(table, features), y, tuple(features))
 
 
-def _matrix(table: Any, features: list[str]) -> NDArray[np.float64]:
+def refuse_text(schema: Any, features: Sequence[str], path: Path) -> None:
+    """Refuse columns that are declared as something else than numbers."""
+    text = [name for name in features if not is_number_type(schema.field(name).type)]
+    if text:
+        raise text_in(path, *text)
+
+
+def matrix_of(table: Any, features: Sequence[str]) -> NDArray[np.float64]:
+    """Columns of an Arrow table as an array of floats."""
     X = np.empty((table.num_rows, len(features)))
     for start in range(0, len(features), COLUMNS_AT_ONCE):  # one column at a time would touch every row for each
         names = features[start : start + COLUMNS_AT_ONCE]
-        X[:, start : start + len(names)] = np.stack([_values(table[n]) for n in names], axis=1)
+        X[:, start : start + len(names)] = np.stack([values_of(table[n]) for n in names], axis=1)
     return X
 
 
-def _text_in(column: str, path: Path) -> DataError:
-    return DataError(
-        f"{path}: column {column!r} was expected to hold numbers, but is declared as something else. Encode it as numbers, or leave it out."
-    )
+def text_in(path: Path, *columns: str) -> DataError:
+    """The refusal of columns that are declared as something else than numbers: all of them at once."""
+    if len(columns) == 1:
+        named, verb = (
+            f"column {columns[0]!r} was",
+            "is declared as something else. Encode it as numbers, or leave it out",
+        )
+    else:
+        named = f"columns {', '.join(map(repr, columns))} were"
+        verb = "are declared as something else. Encode them as numbers, or leave them out"
+    return DataError(f"{path}: {named} expected to hold numbers, but {verb}.")
 
 
-def _is_number_type(kind: Any) -> bool:
+def is_number_type(kind: Any) -> bool:
+    """Whether an Arrow type is one of numbers."""
     import pyarrow as pa
 
     known = (pa.types.is_null, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating)
     return any(test(kind) for test in known)
 
 
-def _values(column: Any) -> NDArray[np.float64]:
+def values_of(column: Any) -> NDArray[np.float64]:
     """An Arrow column as floats, NaN where it has none; whole numbers beyond 2^53 are rounded."""
     import pyarrow as pa
 
@@ -150,17 +194,17 @@ def _values(column: Any) -> NDArray[np.float64]:
     return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=float)
 
 
-def _target(column: Any, name: str, labels: bool, path: Path) -> NDArray[np.generic]:
+def target_of(column: Any, name: str, labels: bool, path: Path) -> NDArray[np.generic]:
     """The target of a Parquet file: by its declared type."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if _is_number_type(column.type):
+    if is_number_type(column.type):
         whole = labels and pa.types.is_integer(column.type) and column.null_count == 0
-        return np.asarray(column.to_numpy()) if whole else _values(column)
+        return np.asarray(column.to_numpy()) if whole else values_of(column)
     if not (labels and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type))):
-        raise _text_in(name, path)
+        raise text_in(path, name)
     return np.asarray(["" if v is None else v for v in column.to_pylist()], dtype=str)
 
 
@@ -174,25 +218,51 @@ def plain_csv(
     text_labels: bool,
 ) -> Table:
     """CSV by the standard library: for an installation without extras, and for cells that are no numbers. Slower, and the same answers."""
-    places = [names.index(n) for n in features]
-    numbers, text = array("d"), []
-    with _records(file, path) as records:
-        next(records)
-        for row in records:
-            if not row:
-                continue
-            if len(row) != len(names):
-                raise DataError(f"{path}: every line must have as many cells as the first. Write the file again.")
-            numbers.extend([_number(row[place]) for place in places])
-            if target is not None:
-                text.append(row[names.index(target)])
-    X = np.frombuffer(numbers, dtype=float).reshape(-1, len(features)) if numbers else np.empty((0, len(features)))
-    if X.shape[0] == 0:
+    parts, text = [], list[str]()
+    for rows, cells in plain_records(file, path, names, features, target, skip=0, count=2**16):
+        parts.append(rows)
+        text.extend(cells or ())
+    if not parts:
         raise DataError(f"{path} holds no rows. Write the file again.")
+    X = np.concatenate(parts)
     y: NDArray[np.generic] | None = None
     if target is not None:
-        y = _labels(text, target, text_labels, path) if labels or text_labels else np.array([_number(t) for t in text])
+        y = (
+            labels_of(text, target, text_labels, path)
+            if labels or text_labels
+            else np.array([number_of(t) for t in text])
+        )
     return Table(X, y, tuple(features))
+
+
+def plain_records(
+    file: IO[bytes],
+    path: Path,
+    names: Sequence[str],
+    features: Sequence[str],
+    target: str | None,
+    *,
+    skip: int,
+    count: int,
+) -> Iterator[tuple[NDArray[np.float64], list[str] | None]]:
+    """Rows of a CSV file by the standard library, `count` at a time, and the cells of the target; the first `skip` rows are left out."""
+    places, own = [names.index(n) for n in features], None if target is None else names.index(target)
+    numbers, text = array("d"), list[str]()
+    with _records(file, path) as records:
+        next(records)
+        for number, row in enumerate(row for row in records if row):
+            if len(row) != len(names):
+                raise DataError(f"{path}: every line must have as many cells as the first. Write the file again.")
+            if number < skip:
+                continue
+            numbers.extend([number_of(row[place]) for place in places])
+            if own is not None:
+                text.append(row[own])
+            if len(numbers) == count * len(places):
+                yield np.array(numbers).reshape(-1, len(places)), None if own is None else text
+                numbers, text = array("d"), []
+    if numbers:
+        yield np.array(numbers).reshape(-1, len(places)), None if own is None else text
 
 
 @contextmanager
@@ -212,11 +282,11 @@ def _records(file: IO[bytes], path: Path) -> Iterator[Iterator[list[str]]]:
         text.detach()
 
 
-def _labels(text: list[str], name: str, as_text: bool, path: Path) -> NDArray[np.generic]:
+def labels_of(text: Sequence[str], name: str, as_text: bool, path: Path) -> NDArray[np.generic]:
     """Labels as text; where their type was not declared, as numbers if all of them are, and whole ones if they are that too."""
     if as_text:
         return np.array([t.strip() for t in text], dtype=str)
-    numbers = np.array([_number(t) for t in text])
+    numbers = np.array([number_of(t) for t in text])
     if np.all(np.isfinite(numbers)):
         whole = np.all(numbers == np.rint(numbers)) and np.abs(numbers).max() < 2.0**53
         return numbers.astype(np.int64) if whole else numbers
@@ -225,7 +295,7 @@ def _labels(text: list[str], name: str, as_text: bool, path: Path) -> NDArray[np
     return np.array(text, dtype=str)
 
 
-def _number(cell: str) -> float:
+def number_of(cell: str) -> float:
     """The number of a cell, NaN where it is none."""
     text = cell.strip()
     if text in MISSING or "_" in text:  # Python's own digits separator, which no CSV means
@@ -237,4 +307,4 @@ def _number(cell: str) -> float:
 
 
 def _is_number(cell: str) -> bool:
-    return cell.strip() in MISSING or not math.isnan(_number(cell))
+    return cell.strip() in MISSING or not math.isnan(number_of(cell))

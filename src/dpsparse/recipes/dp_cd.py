@@ -13,6 +13,7 @@ from ..solvers.cd import RandomCD
 from .base import PrivateRecipe
 from .rules.curvature import CURVATURES, column_squares, residual_bound, signal
 from .rules.fields import positive, whole
+from .rules.theory import budget_of, prescribed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +85,30 @@ class DPCD(PrivateRecipe):
             raise ValueError(f"order must be 'shuffled' or 'uniform', got {self.order!r}.")
         if isinstance(self.order_seed, bool) or not isinstance(self.order_seed, int) or self.order_seed < 0:
             raise ValueError(f"order_seed must be a non-negative integer, got {self.order_seed!r}.")
+
+    @classmethod
+    def from_theory(
+        cls,
+        *,
+        n_rows: int,
+        n_features: int,
+        delta: float,
+        lipschitz: float,
+        radius: float,
+        epsilon: float | None = None,
+        rho: float | None = None,
+        constant: float = 1.0,
+    ) -> DPCD:
+        r"""The order of the steps of [M22]_ for convex losses: :math:`T = c\,\sqrt p\,n\epsilon R/(L\sqrt{\ln(1/\delta)})`, step 1/M, bounds as curvatures.
+
+        :math:`R` is the distance to the minimiser in the norm of the curvatures (`radius`) and L the `lipschitz` constant of one row's loss in
+        the dual of it; c holds the constants of the theorem, which are not repeated here. At most 20,000 steps.
+        """
+        epsilon, _ = budget_of(epsilon, delta, rho)
+        wanted = (
+            constant * math.sqrt(n_features) * n_rows * epsilon * radius / (lipschitz * math.sqrt(math.log(1 / delta)))
+        )
+        return cls(steps=prescribed(wanted, "T", most=20_000), step_size=1.0, curvature="bounds", order="uniform")
 
     def solver(self, facts: Facts, budget: Budget) -> RandomCD:
         """The loop with the rules of the docstring."""

@@ -12,6 +12,7 @@ from ..solvers.frank_wolfe import FrankWolfe
 from .base import PrivateRecipe
 from .rules.fields import positive, whole
 from .rules.sparsity import default_sparsity
+from .rules.theory import budget_of, prescribed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,14 +29,16 @@ class DPFrankWolfe(PrivateRecipe):
         :math:`T = \tfrac43\rho\,\bigl(n K_2/(\kappa K_\infty\sqrt{ds}\,\ln 2d)\bigr)^2` (for classes 0.4 of it) within 10..60, with
         :math:`\rho` of the budget.
     radius : float or None
-        Radius r of the ball. None: the l1 norm of s coefficients, uniform in size, that together give margins of a typical
-        target t (target_bound/3; 1 for classes): :math:`r = 0.87\,t\sqrt s\,\min(1/x,\; 5/K_\infty)` with
+        Radius r of the ball. None: the l1 norm of :math:`\min(s, T)` coefficients, as many as T vertices can make, uniform in size, that
+        together give margins of a typical size t (target_bound/3; 1 for classes, counts and links): :math:`r = 0.87\,t\sqrt{\min(s,T)}\,\min(1/x,\; 5/K_\infty)` with
         :math:`x = \min(K_2/\sqrt d, K_\infty/\sqrt3)`, a typical entry, from the bounds on the norm :math:`K_2` and the entries
         :math:`K_\infty` of a row; s is the `sparsity` asked for, or :math:`\min(d, 10)` and more with the budget.
     clip : float or None
         l2 clip of one row's gradient. None: :math:`R K_2` with R = 0.25 for classes and a fifth of a typical residual
         (target_bound/15) for regression, more where the budget is so large that noise is no concern. Entries are held within
         :math:`R\min(K_\infty, K_2/5)`, by shrinking the row's factor.
+    entry_clip : float or None
+        Bound on the entries of one row's gradient. None: as above.
 
     Guarantee
     ---------
@@ -69,11 +72,35 @@ class DPFrankWolfe(PrivateRecipe):
     steps: int | None = None
     radius: float | None = None
     clip: float | None = None
+    entry_clip: float | None = None
 
     def __post_init__(self) -> None:
         whole(self.steps, "steps")
         positive(self.radius, "radius")
         positive(self.clip, "clip")
+        positive(self.entry_clip, "entry_clip")
+
+    @classmethod
+    def from_theory(
+        cls,
+        *,
+        n_rows: int,
+        delta: float,
+        radius: float,
+        lipschitz: float,
+        curvature: float,
+        epsilon: float | None = None,
+        rho: float | None = None,
+        constant: float = 1.0,
+    ) -> DPFrankWolfe:
+        r"""The number of steps of [TTZ15]_ for the l1 ball: :math:`T = c\,\Gamma^{2/3}(n\epsilon)^{2/3}/(L_1 r)^{2/3}`, rounded up.
+
+        :math:`\Gamma` is the `curvature` constant of the mean loss on the ball, at most :math:`4\beta_0K_\infty^2r^2`, and :math:`L_1` the
+        Lipschitz constant of one row's loss for the l1 norm: a bound on the entries of its gradient, and here its clip. At most 1000 steps.
+        """
+        epsilon, _ = budget_of(epsilon, delta, rho)
+        steps = constant * (curvature * n_rows * epsilon / (lipschitz * radius)) ** (2 / 3)
+        return cls(steps=prescribed(steps, "T", most=1000), radius=radius, entry_clip=lipschitz)
 
     def solver(self, facts: Facts, budget: Budget) -> FrankWolfe:
         """The loop with the rule of the docstring."""
@@ -85,11 +112,14 @@ class DPFrankWolfe(PrivateRecipe):
         residual = 0.25 if facts.target.classes else unit / 5
         spare = max(1.0, possible / 60) ** 0.25
         clip = self.clip or facts.norm_bound * min(facts.slope_bound, max(facts.target_bound, unit), residual * spare)
+        steps = self.steps or min(60, max(10, round(possible)))
         entry = min(facts.row_bound / math.sqrt(d), facts.feature_bound / math.sqrt(3))
         scale = min(1 / entry, 5 / facts.feature_bound)
         return FrankWolfe(
-            steps=self.steps or min(60, max(10, round(possible))),
-            radius=self.radius or 0.87 * unit * math.sqrt(s) * scale,
-            clip=Clip(clip, clip / ratio),
+            steps=steps,
+            radius=self.radius or 0.87 * facts.target.margin * math.sqrt(min(s, steps)) * scale,
+            clip=Clip(self.clip or self.entry_clip * ratio, self.entry_clip)
+            if self.entry_clip
+            else Clip(clip, clip / ratio),
             sparsity=facts.cap,
         )

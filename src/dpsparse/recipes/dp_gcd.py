@@ -15,8 +15,11 @@ from ..solvers.gcd import GreedyCD
 from .base import PrivateRecipe
 from .rules.curvature import CURVATURES, column_squares, relaxation, residual_bound, signal
 from .rules.fields import positive, whole
+from .rules.theory import budget_of, prescribed
 
-RULES = ("gs", "gs-s", "gs-r", "gs-q")
+#: Steps of a theorem at most.
+MOST = 1000
+RULES = ("auto", "gs", "gs-s", "gs-r", "gs-q")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +49,12 @@ class DPGCD(PrivateRecipe):
         then within :math:`R B_j \propto \sqrt{M_j}`. None: :math:`R = u\max(1/2, T^*/200)` for a typical target u (a third of
         target_bound; 1 for classes) and :math:`T^*` the number of steps before it is capped: from half a typical target
         when noise rules to the whole target bound when it does not.
-    rule : {"gs-r", "gs-s", "gs-q", "gs"}
-        What the choice compares, on a scale where all coordinates are equally sensitive: the length of the proximal step
-        :math:`\sqrt{H_j}|\Delta_j|`; the smallest subgradient over :math:`\sqrt{H_j}`; the root of twice the promised decrease;
-        the gradient alone. Without l1 or a box they are the same.
+    rule : {"auto", "gs", "gs-r", "gs-s", "gs-q"}
+        What the choice compares, on a scale where all coordinates are equally sensitive: the gradient alone; the length of the
+        proximal step :math:`\sqrt{H_j}|\Delta_j|`; the smallest subgradient over :math:`\sqrt{H_j}`; the root of twice the promised
+        decrease. Without l1 or a box they are the same. ``auto``: the gradient alone until a coordinate is chosen a second time,
+        then the proximal step. An l1 penalty takes its part of every score and nothing of the noise, so that the other rules choose
+        worse at first; the gradient alone cannot tell a coefficient that has arrived.
     mechanism : {"auto", "gaussian", "pure"}
         Gumbel noise for choices and Gaussian noise for gradients; or permute-and-flip and Laplace noise, which are pure and
         better for up to about three steps. ``auto`` prices both and takes the smaller product of the two noises.
@@ -92,7 +97,7 @@ class DPGCD(PrivateRecipe):
     steps: int | None = None
     step_size: float | None = None
     clip: float | None = None
-    rule: str = "gs-r"
+    rule: str = "auto"
     mechanism: str = "auto"
     curvature: str = "auto"
     selection: float = 0.65
@@ -116,10 +121,11 @@ class DPGCD(PrivateRecipe):
         cls,
         *,
         n_rows: int,
-        epsilon: float,
         delta: float,
         lipschitz: float,
         smallest_curvature: float,
+        epsilon: float | None = None,
+        rho: float | None = None,
         radius: float | None = None,
         strong_convexity: float | None = None,
         gap: float | None = None,
@@ -136,8 +142,10 @@ class DPGCD(PrivateRecipe):
         `strong_convexity` :math:`\mu_{M,1}`, `gap` :math:`f(w_0)-f^*`, `n_features`; Theorem 4.4.2 with the constants of its proof):
         :math:`T = \tfrac4\mu\ln\frac{\mu M_{\min}n^2\epsilon^2\,\mathrm{gap}}{128L_{\max}^2\ln(1/\delta)\ln(8p/\zeta)}`. Quasi-sparse
         (give `strong_convexity` :math:`\mu_{M,2}`, `gap` and `sparsity` s of the iterates; Theorem 4.7):
-        :math:`T = \tfrac{s+\tau}{\mu}\ln(\mathrm{gap}\,M_{\min}\mu n^2\epsilon^2/L_{\max}^2)`. `constant` multiplies T.
+        :math:`T = \tfrac{s+\tau}{\mu}\ln(\mathrm{gap}\,M_{\min}\mu n^2\epsilon^2/L_{\max}^2)`. `constant` multiplies T, which
+        is rounded up and at most 1000: every step looks at all columns. The budget is epsilon, or rho, and delta.
         """
+        epsilon, _ = budget_of(epsilon, delta, rho)
         signal = n_rows * epsilon / lipschitz
         if radius is not None:
             steps = (radius * signal) ** (2 / 3) * smallest_curvature ** (1 / 3) / (4 * math.log(1 / delta) ** (1 / 3))
@@ -146,13 +154,13 @@ class DPGCD(PrivateRecipe):
         else:
             inside = gap * smallest_curvature * strong_convexity * signal**2
             if sparsity is not None:
-                steps = (sparsity + quasi_sparsity) / strong_convexity * math.log(max(inside, math.e))
+                steps = (sparsity + quasi_sparsity) / strong_convexity * math.log(inside)
             elif n_features is None:
                 raise ValueError("the strongly convex case needs n_features; the quasi-sparse one needs sparsity.")
             else:
                 inside /= 128 * math.log(1 / delta) * math.log(8 * n_features / failure)
-                steps = 4 / strong_convexity * math.log(max(inside, math.e))
-        return cls(steps=max(1, round(constant * steps)), step_size=1.0, curvature="bounds")
+                steps = 4 / strong_convexity * math.log(inside)
+        return cls(steps=prescribed(constant * steps, "T", most=MOST), step_size=1.0, curvature="bounds")
 
     def solver(self, facts: Facts, budget: Budget) -> GreedyCD:
         """The loop with the rules of the docstring."""

@@ -10,6 +10,7 @@ from ..facts import Facts
 from ..privacy.budget import Budget
 from ..solvers.scsg import SCSG
 from .rules.epochs import PrivateEpochs
+from .rules.theory import budget_of, prescribed
 from .rules.walks import check_batch
 
 
@@ -26,7 +27,7 @@ class DPSCSGHT(PrivateEpochs):
     Parameters
     ----------
     epochs : int or None
-        Snapshots J. None: the root of the signal-to-noise ratio of `DPSGDHT`, within 2..8.
+        Snapshots J. None: a quarter of the turns of `DPSGD`.
     step_size, clip : float or None
         As in `DPSGD`, for :math:`JB/b` steps.
     batch_size : float or None
@@ -42,8 +43,9 @@ class DPSCSGHT(PrivateEpochs):
     change_clip : float or None
         Largest change a of a row's gradient since the snapshot, in clips. Changes are clipped at
         :math:`C_\Delta = \min(aC,\; \beta_0 K^2\|w-\tilde w\|_2,\; \beta_0 K B_\infty\|w-\tilde w\|_1)`, which is public, and never below
-        :math:`2^{-20}C`. At 2 no change is held back. None: 0.2, which holds back a few and saves much noise; up to 2 where the
-        budget is so large that noise is no concern.
+        :math:`2^{-20}C`. At 2 no change is held back. None: 0.2 while the answers prove no more curvature h
+        than uncorrelated columns have, which holds back a few and saves much noise; :math:`0.2\sqrt{hd/(\beta_0K_2^2)}` where they
+        do, up to 2: a snapshot that went stale must be contradicted; and up to 2 where the budget is so large that noise is no concern.
     snapshot_share : float
         Part of the budget (of rho) that pays for the snapshots.
     sparsity : int or None
@@ -86,10 +88,11 @@ class DPSCSGHT(PrivateEpochs):
         strong_convexity: float,
         sparsity: int,
         n_rows: int,
-        epsilon: float,
         delta: float,
         lipschitz: float,
         variance: float,
+        epsilon: float | None = None,
+        rho: float | None = None,
         option: str = "II",
         constant: float = 1.0,
     ) -> DPSCSGHT:
@@ -106,14 +109,15 @@ class DPSCSGHT(PrivateEpochs):
             Restricted constants :math:`L_s, \rho_s` of the mean loss; :math:`\kappa_s` is their ratio.
         sparsity : int
             k, the coefficients kept.
-        n_rows, epsilon, delta
-            The public number of rows and the budget.
+        n_rows, epsilon, delta, rho
+            The public number of rows and the budget: epsilon, or rho, and delta.
         lipschitz, variance : float
             l, which becomes the clip, and :math:`\sigma_0^2`, a bound on the variance of one row's gradient.
         constant : float
             c, for every constant that the theorems leave open.
         """
-        epochs = max(1, math.ceil(constant * math.log(n_rows**2 * epsilon**2 / math.log(1 / delta))))
+        epsilon, _ = budget_of(epsilon, delta, rho)
+        epochs = prescribed(constant * math.log((n_rows * epsilon) ** 2 / math.log(1 / delta)), "J")
         order = 1 + 2 * math.log(1 / delta) / epsilon
         ratio = max(1.0, constant * math.sqrt(sparsity))
         square = 2 * epsilon * variance / (3 * sparsity * order * constant * epochs * lipschitz**2)  # psi^2 / b

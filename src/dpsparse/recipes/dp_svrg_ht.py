@@ -10,6 +10,7 @@ from ..facts import Facts
 from ..privacy.budget import Budget
 from ..solvers.scsg import SCSG
 from .rules.epochs import PrivateEpochs
+from .rules.theory import budget_of, prescribed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +60,10 @@ class DPSVRGHT(PrivateEpochs):
         strong_convexity: float,
         sparsity: int,
         n_rows: int,
-        epsilon: float,
         delta: float,
         lipschitz: float,
+        epsilon: float | None = None,
+        rho: float | None = None,
         option: str = "II",
         constant: float = 1.0,
     ) -> DPSVRGHT:
@@ -70,8 +72,9 @@ class DPSVRGHT(PrivateEpochs):
         :math:`\eta = 1/(32 L_s\kappa_s)`, :math:`J = c\,\log(n^2\epsilon^2/\log(1/\delta))`, :math:`n/b = c\sqrt k`; l becomes the clip.
         Parameters as in `DPSCSGHT.from_theory`.
         """
+        epsilon, _ = budget_of(epsilon, delta, rho)
         return cls(
-            epochs=max(1, math.ceil(constant * math.log(n_rows**2 * epsilon**2 / math.log(1 / delta)))),
+            epochs=prescribed(constant * math.log((n_rows * epsilon) ** 2 / math.log(1 / delta)), "J"),
             step_size=strong_convexity / (32 * smoothness**2),
             clip=lipschitz,
             inner_batch_size=n_rows / max(1.0, constant * math.sqrt(sparsity)),

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers.transfer import Auxiliary, KnowledgeTransfer
+from ..statistics import refuse_condition
 from .base import PrivateRecipe
 from .rules.auxiliary import auxiliary_rows, check_auxiliary, theory
 from .rules.fields import positive, whole
@@ -22,6 +23,7 @@ from .rules.screening import (
     typical_norm,
 )
 from .rules.sparsity import default_sparsity
+from .rules.theory import budget_of, prescribed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,15 +43,23 @@ class DPSLKT(PrivateRecipe):
     release : {"theta", "labels"}
         What gets noise: the teacher itself, or its labels of the public rows. Noise on the teacher is never worse (it can
         imitate the other exactly), and the student of a released teacher is that teacher; ``labels`` is for fidelity.
-    auxiliary : matrix of shape (m, n_features) or None
-        Public rows, in the units of the private ones. None: rows from :math:`N(0, I)` on the support, clipped to the
-        row bound, from a public `seed`.
+    auxiliary : matrix of shape (m, n_features), "normal", "uniform", function or None
+        Public rows, in the units of the private ones, for ``release="labels"``; refused with ``theta``, which would not look at them.
+        A word: rows with entries from N(0, 1) or U(-1, 1) on the chosen columns, clipped to the row bound, from a public `seed`. A
+        function: of a generator, a number of rows and a number of columns, which draws them; entries are clipped to
+        `auxiliary_bound`. None: ``normal``.
+    auxiliary_bound : float or None
+        Bound on the entries of rows that are drawn, declared by whoever gives the function.
     auxiliary_rows : int or None
         m. None: as many as private rows.
+    candidates : int or None
+        Columns on which the teacher learns and among which the student keeps s. None: s with ``theta``; :math:`\lceil 1.5 s\rceil` with
+        ``labels``, so that the threshold of the student decides something.
     seed : int
         Public seed of the rows that are drawn.
     steps : int
-        Steps of the student.
+        Steps of the student, each 1 over the largest eigenvalue of the public rows' own covariance: the :math:`C/\tilde\beta` of the paper
+        with :math:`\tilde\beta` computed from the matrix.
     mechanism : {"auto", "dense", "peel"}
         How the support is chosen, as in ``two_stage``.
     selection : float
@@ -96,7 +106,9 @@ class DPSLKT(PrivateRecipe):
 
     release: str = "theta"
     auxiliary: Any = field(default=None, compare=False)
+    auxiliary_bound: float | None = None
     auxiliary_rows: int | None = None
+    candidates: int | None = None
     seed: int = 0
     steps: int = 50
     mechanism: str = "auto"
@@ -112,11 +124,15 @@ class DPSLKT(PrivateRecipe):
             raise ValueError(f"release must be 'theta' or 'labels', got {self.release!r}.")
         check_mechanism(self.mechanism)
         check_part(self.selection, "selection")
-        for name in ("auxiliary_rows", "steps", "sparsity"):
+        for name in ("auxiliary_rows", "steps", "sparsity", "candidates"):
             whole(getattr(self, name), name)
-        for name in ("residual", "clip", "row_clip", "ridge"):
+        for name in ("residual", "clip", "row_clip", "ridge", "auxiliary_bound"):
             positive(getattr(self, name), name)
-        check_auxiliary(self.auxiliary)
+        check_auxiliary(self.auxiliary, self.release, self.auxiliary_rows)
+        if callable(self.auxiliary) and self.auxiliary_bound is None:
+            raise ValueError(
+                "a function that draws auxiliary rows needs auxiliary_bound, a public bound on their entries."
+            )
 
     @classmethod
     def from_theory(
@@ -124,10 +140,12 @@ class DPSLKT(PrivateRecipe):
         *,
         n_rows: int,
         n_features: int,
-        epsilon: float,
         delta: float,
         true_sparsity: int,
         entry_bound: float,
+        epsilon: float | None = None,
+        rho: float | None = None,
+        auxiliary: Any = None,
         classification: bool = False,
         ridge_constant: float = 1.0,
         gamma_constant: float = 1.0,
@@ -137,8 +155,9 @@ class DPSLKT(PrivateRecipe):
         :math:`\lambda^2 = C\gamma\sqrt{s^*\ln d\ln(1/\delta)}/(n\epsilon)` with :math:`\gamma = C'\sqrt{s^*}K_\infty^2` (linear)
         or :math:`K_\infty` (logistic), and :math:`s = (4\kappa^2+1)s^*`, :math:`\kappa = (3s^*K_\infty^2 + \lambda)/\lambda`, at most d.
         (The paper has s on both sides of that condition; here it stands at :math:`s^*`, its smallest value.) The private
-        steps are ours.
+        steps are ours. With `auxiliary` rows labels are released. The condition on s nearly always exceeds d: a warning says so.
         """
+        epsilon, _ = budget_of(epsilon, delta, rho)
         ridge, sparsity, _ = theory(
             n_rows,
             n_features,
@@ -150,34 +169,47 @@ class DPSLKT(PrivateRecipe):
             ridge_constant,
             gamma_constant,
         )
-        return cls(ridge=ridge, sparsity=sparsity)
+        release = "theta" if auxiliary is None else "labels"
+        return cls(
+            ridge=ridge,
+            sparsity=prescribed(sparsity, "s", most=n_features),
+            auxiliary=auxiliary,
+            release=release,
+        )
 
     def solver(self, facts: Facts, budget: Budget) -> KnowledgeTransfer:
         """Teacher and student with the rules of the docstring."""
         require_convex(facts, self.name)
         s = min(self.sparsity or facts.sparsity or default_sparsity(facts, budget, peel=True), facts.cap)
+        many = min(max(self.candidates or (s if self.release == "theta" else math.ceil(1.5 * s)), s), facts.n_features)
         mu = math.sqrt(2 * (1 - self.selection) * budget.as_rho())
         generous = min(max(1.0, mu / 2), 2.0)
-        K = self.row_clip or support_norm(facts, s)
+        K = self.row_clip or support_norm(facts, many)
         R = self.residual or residual_bound(facts, 0.5 * generous)
-        G = self.clip or R * min(K, generous * typical_norm(facts, s))
+        G = self.clip or R * min(K, generous * typical_norm(facts, many))
         ridge = facts.n_rows * (facts.penalty.l2 + (self.ridge or 0.0))
         if ridge == 0:
-            noise = budget.kappa * facts.curvature * facts.n_rows * G * K / (facts.target.typical * mu * s)
+            noise = budget.kappa * facts.curvature * facts.n_rows * G * K / (facts.target.typical * mu * many)
             ridge = 0.5 * K * math.sqrt(noise)
-        m = self.auxiliary_rows or auxiliary_rows(facts.n_rows, s + facts.free)
+        refuse_condition(facts.n_rows * facts.curvature * K**2 / ridge)
+        m = self.auxiliary_rows or auxiliary_rows(facts.n_rows, many + facts.free)
         return KnowledgeTransfer(
-            screening=screening(facts, s, self.mechanism, None, self.selection),
+            screening=screening(facts, many, self.mechanism, None, self.selection),
+            sparsity=s,
             clip=Clip(G, slope=R),
             row_norm=K,
             ridge=ridge,
-            auxiliary=Auxiliary.of(self.auxiliary, facts, rows=m, bound=facts.row_bound, seed=self.seed),
+            auxiliary=Auxiliary.of(
+                self.auxiliary, facts, rows=m, bound=facts.row_bound, seed=self.seed, entry=self.auxiliary_bound
+            ),
             release=self.release,
             steps=self.steps,
         )
 
     def assumptions(self, facts: Facts) -> tuple[str, ...]:
         """That a matrix which was declared public is public."""
-        if self.auxiliary is None or self.release == "theta":
-            return ()
-        return (f"the auxiliary matrix of shape {tuple(self.auxiliary.shape)} is public and holds no private row",)
+        if len(getattr(self.auxiliary, "shape", ())) == 2:
+            return (f"the auxiliary matrix of shape {tuple(self.auxiliary.shape)} is public and holds no private row",)
+        if callable(self.auxiliary):
+            return ("the function that draws auxiliary rows is public and knows no private row",)
+        return ()

@@ -31,40 +31,51 @@ class DualAveraging(PrivateRecipe):
     .. math:: Z_{t+1} = Z_t - \eta_t\,v_t, \quad v_t = \beta v_{t-1} + (1-\beta)\tilde g_t, \quad
               w_{t+1} = a\circ\mathrm{soft}\bigl(Z_{t+1}, \lambda\,\mathrm{sd}(Z_{t+1})\bigr)
 
-    Three parts. (1) Mean absolute entries of the columns, noisy, give weights :math:`a_j \propto m_j^{-1/2}`, and a noisy mean
-    length of the weighted rows scales them so that rows are about as long as 1 (1.25 for classes). Frequent columns no longer
-    use up the clip, and the coefficients are still those of a linear model in x. Where a noisy count finds the rarer class
-    below 15 %, weights start at three times the mean: columns that are frequent in a rare class are what finds it. (2) The loop: steps fall linearly, every
-    turn's budget is proportional to its step, so the noise in Z depends on the length of the path and not on the number of
+    Three parts. (1) Mean absolute entries of the columns, noisy, give weights :math:`a_j \propto m_j^{-P}`, scaled so that rows are
+    about as long as 1 (1.25 for classes). Frequent columns no longer use up the clip, and the coefficients are still those of a linear
+    model in x. Dense rows have P = 1/2 and one noisy mean length. For sparse rows P starts at 0.45 and follows the answers that the path was
+    given (`dpsparse.solvers.column_weights`): where signal grows with frequency, frequent columns are held back less. That takes the energies of
+    at most 16 buckets of columns in place of the mean length, and no other question. Where a noisy count finds the rarer of two
+    classes below 15 %, weights start at three times the mean, since columns that are frequent in a rare class are what finds it, and the path of
+    sparse rows is longer by 1.35. (2) The loop: steps
+    fall linearly, every turn's budget is proportional to its step, so the noise in Z depends on the length of the path and not on the number of
     steps; the length is such that this noise moves the margin of a row of length 1 by `margin_noise`. (3) With
-    `sparsity` below a quarter of the features the largest entries of Z are the support, and a fifth of the budget runs the
+    `sparsity` below a quarter of the features the largest entries of Z, over their noise, are the support, and a fifth of the budget runs the
     loop once more on it, from where it stands: rows are shorter there, so weights are larger and noise is less.
+
+    **More than two classes** are one multinomial model: Z is a matrix with a column for each class, one release is one gradient of the softmax
+    loss, clipped by its Frobenius norm. Nothing is split among classes. `sparsity` counts features: rows of the matrix are ranked by their
+    norm over the classes. The weights of sparse rows have P = 1/4 there, fixed.
 
     Parameters
     ----------
     steps : int or None
         Steps T of each run. None: 100; more, up to 400, for paths that are so long that 100 steps could be unstable,
-        :math:`T = \tau\beta_0/19` for a curvature :math:`\beta_0` of the loss. Steps cost time and no privacy.
+        :math:`T = \tau\beta_0/19` for a curvature :math:`\beta_0` of the loss. For many classes 60 (sparse rows: 25) and
+        :math:`\tau\beta_0/76` (:math:`\tau\beta_0/152`). Steps cost time and no privacy.
     clip : float or None
         l2 clip C of one row's gradient in weighted columns. None: for classes 0.42, and 0.35 where a refit follows (0.5
-        without weights and in the refit); for regression a third of `target_bound`.
-    momentum : float
-        :math:`\beta`.
+        without weights and in the refit), for many classes 0.6 (0.9 in the refit); for regression a third of `target_bound`.
+    momentum : float or None
+        :math:`\beta`. None: 0.9; 0.8 for many classes of sparse rows, whose steps are few.
     margin_noise : float or None
         :math:`\nu`: the path's length is :math:`\tau = \nu n\sqrt{2\rho}/(\kappa C)` (times C for squared loss, whose margins
-        are measured in it). None: 1.1 for classes, 0.9 for regression, 0.8 where a refit follows and in it.
+        are measured in it). None: 1.1 for two classes, 1.2 for many (1 for sparse rows), 0.9 for regression, 0.8 where a refit
+        follows and in it.
     threshold : float or None
-        :math:`\lambda`, in standard deviations. None: 0.7 from 300 features on, else 0; 0 in the refit.
+        :math:`\lambda`, in standard deviations. None: 0.7 from 300 features on, else 0; 0 in the refit, and for many classes of dense
+        rows.
     weights : {"private", "none"}
-        Whether columns are weighted; ``none`` gives all the inverse of the declared row norm.
+        Whether columns are weighted; ``none`` gives all the inverse of the declared row norm. Sparse columns are not weighted either where
+        twice the noise of their means would be above a hundredth of the bound on a row: a public rule.
     refit : float
         Part of the budget of the loops for the second one; 0: none, and the largest coefficients are kept.
 
     Guarantee
     ---------
     Gaussian releases only, composed exactly: the means have l2 sensitivity :math:`\sqrt2 K_2` (:math:`K_2` for add-remove; never
-    more than the diagonal of the box), a mean length of rows held at `top` has `top`, the balance of classes :math:`\kappa/2`, and every weighted gradient has
-    :math:`\kappa C`. Weights, lengths and supports are built from released answers. Holds for any data.
+    more than the diagonal of the box), a mean length of rows held at `top` has `top`, energies of buckets :math:`\sqrt2 K_2^2`, the balance of
+    classes :math:`\kappa/2`, and every weighted gradient :math:`\kappa C`, of one margin or of many. Weights, lengths and supports are built from released answers. Holds for any data.
 
     Deviations
     ----------
@@ -83,7 +94,7 @@ class DualAveraging(PrivateRecipe):
 
     steps: int | None = None
     clip: float | None = None
-    momentum: float = 0.9
+    momentum: float | None = None
     margin_noise: float | None = None
     threshold: float | None = None
     weights: str = "private"
@@ -135,7 +146,7 @@ class DualAveraging(PrivateRecipe):
                 clip,
                 noise,
                 steps=self.steps,
-                momentum=self.momentum,
+                momentum=rule.momentum if self.momentum is None else self.momentum,
                 least_steps=rule.least_steps,
                 spread=rule.spread,
             )
@@ -167,6 +178,7 @@ class Constants:
     means: float = 0.06
     power: float = 0.5
     followed: bool = False
+    momentum: float = 0.9
     least_steps: int = 100
     spread: float = 1.0
 
@@ -178,7 +190,7 @@ class Constants:
                 first_clip=0.6, short_clip=0.6, plain_clip=0.6, refit_clip=0.9, means=0.04, least_steps=60, spread=4.0
             )
             if facts.sparse:
-                return replace(many, margin_noise=1.0, power=0.25, least_steps=40, spread=6.0)
+                return replace(many, margin_noise=1.0, power=0.25, momentum=0.8, least_steps=25, spread=8.0)
             return replace(many, margin_noise=1.2, threshold=0.0)
         found = cls() if facts.target.classes else cls(margin_noise=0.9, fill=1.0)
         return replace(found, means=0.05, power=0.45, followed=True) if facts.sparse else found

@@ -27,9 +27,12 @@ class GCD(Baseline):
     ----------
     steps : int or None
         Number of steps. None: ten for each coordinate, within 200..2000.
+    tol : float or None
+        After these steps: the minimiser on all coordinates that may move (with a `sparsity`, those that were chosen), by accelerated
+        proximal steps down to this part of the first one. Default 1e-8. None: the greedy steps alone.
     step_size : float
         Part of the step 1 over the curvature, whose mean squares are those of the data.
-    rule : {"gs-r", "gs-s", "gs-q", "gs"}
+    rule : {"auto", "gs", "gs-r", "gs-s", "gs-q"}
         What the choice compares; see `DPGCD`.
 
     References
@@ -41,11 +44,13 @@ class GCD(Baseline):
     penalties: ClassVar[tuple[str, ...]] = ("l2", "l1", "elasticnet", "box")
 
     steps: int | None = None
+    tol: float | None = 1e-8
     step_size: float = 1.0
-    rule: str = "gs-r"
+    rule: str = "auto"
 
     def __post_init__(self) -> None:
         whole(self.steps, "steps")
+        positive(self.tol, "tol")
         positive(self.step_size, "step_size")
         if self.rule not in RULES:
             raise ValueError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}.")
@@ -61,4 +66,6 @@ class GCD(Baseline):
             squares=ColumnSquares(bounds=bounds, guess=bounds, share=0.5, noise=Noise.NONE),
             selection_noise=Noise.NONE,
             noise=Noise.NONE,
+            settle=0 if self.tol is None else 5000,
+            tol=self.tol or 0.0,
         )

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..facts import Clip, Facts
+from ..oracle import Solver
 from ..privacy.plan import Noise
 from ..solvers import IHT
 from .base import Baseline
 from .rules.fields import positive, whole
+from .rules.settled import settle
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +24,13 @@ class IGHT(Baseline):
     ----------
     steps : int
         Number of steps; default 200.
+    tol : float or None
+        After these steps: the minimiser on the support, with steps down to this part of the first one, and exchanges of coordinates
+        while they help (`solvers.settled`). Default 1e-6. None, or a given `step_size` or `radius`: the steps alone.
+    restart : bool
+        A second start, from the largest coefficients of the minimiser on all columns; the better of the two is returned. Hard
+        thresholding has many local optima, and `DPIGHT` goes to the one that plain steps find. For figures that measure a gap to
+        the least loss give True: on california with 4 coefficients the loss falls by 16 %. No search proves that there is no better.
     step_size : float or None
         None: 1 over the curvature that successive exact gradients show; the first step is
         :math:`1/(\beta_0 K_2^2)`, safe for any rows within the bounds.
@@ -37,18 +46,21 @@ class IGHT(Baseline):
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
 
     steps: int = 200
+    tol: float | None = 1e-6
+    restart: bool = False
     step_size: float | None = None
     radius: float | None = None
 
     def __post_init__(self) -> None:
         whole(self.steps, "steps")
+        positive(self.tol, "tol")
         positive(self.step_size, "step_size")
         positive(self.radius, "radius")
 
-    def solver(self, facts: Facts) -> IHT:
+    def solver(self, facts: Facts) -> Solver:
         """The loop on exact gradients, with the rules of the docstring."""
         step = self.step_size or 1.0 / (facts.curvature * facts.norm_bound**2 + facts.penalty.l2)
-        return IHT(
+        loop = IHT(
             sparsity=facts.cap,
             step_sizes=(step,) * self.steps,
             clip=Clip(1.0),
@@ -57,3 +69,4 @@ class IGHT(Baseline):
             radius=self.radius,
             noise=Noise.NONE,
         )
+        return settle(loop, facts, None if self.step_size or self.radius else self.tol, restart=self.restart)

@@ -15,6 +15,7 @@ from ..solvers.proximal import AcceleratedProximal
 from .base import PrivateRecipe
 from .rules.fields import positive, whole
 from .rules.reports import LABELS, check_mechanism, label_deviation, label_threshold
+from .rules.theory import prescribed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,19 +90,20 @@ class LabelLDPIHT(PrivateRecipe):
         true_sparsity: int,
         noise_bound: float,
         step_size: float = 0.2,
+        radius: float = 1.0,
         steps_constant: float = 1.0,
     ) -> LabelLDPIHT:
         r"""The choices of Theorem 5 of [WX19]_ for features of size 1.
 
-        :math:`s = 8s^*`, :math:`T = C'\ln(\sqrt n\,\epsilon/(C\sqrt{s^*\ln p}))` rounded up, projection onto the unit ball, and the step of the
+        :math:`s = 8s^*`, :math:`T = C'\ln(\sqrt n\,\epsilon/(C\sqrt{s^*\ln p}))` rounded up, projection onto the ball of `radius`, and the step of the
         paper's experiments. `noise_bound` is C, the bound on the noise in a label.
         """
         ratio = math.sqrt(n_rows) * epsilon / (noise_bound * math.sqrt(true_sparsity * math.log(max(n_features, 2))))
         return cls(
-            steps=max(1, math.ceil(steps_constant * math.log(max(ratio, 1.0)))),
+            steps=prescribed(steps_constant * math.log(ratio), "T"),
             step_size=step_size,
-            sparsity=min(8 * true_sparsity, n_features),
-            radius=1.0,
+            sparsity=prescribed(8 * true_sparsity, "s", most=n_features),
+            radius=radius,
         )
 
     def solver(self, facts: Facts, budget: Budget) -> OnLabels:

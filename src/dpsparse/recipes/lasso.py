@@ -9,7 +9,7 @@ from typing import ClassVar
 from ..facts import Facts, Penalty
 from ..solvers.proximal import AcceleratedProximal
 from .base import Baseline
-from .rules.fields import whole
+from .rules.fields import positive, whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,9 @@ class Lasso(Baseline):
     Parameters
     ----------
     steps : int
-        Gradients; default 1000.
+        Gradients at most; default 5000.
+    tol : float
+        Stop where a proximal step is this part of the first one; default 1e-9.
 
     Notes
     -----
@@ -40,10 +42,12 @@ class Lasso(Baseline):
     name: ClassVar[str] = "lasso"
     penalties: ClassVar[tuple[str, ...]] = ("l1", "elasticnet")
 
-    steps: int = 1000
+    steps: int = 5000
+    tol: float = 1e-9
 
     def __post_init__(self) -> None:
         whole(self.steps, "steps")
+        positive(self.tol, "tol")
 
     def solver(self, facts: Facts) -> AcceleratedProximal:
         """The loop on exact gradients, with the rules of the docstring."""
@@ -53,4 +57,4 @@ class Lasso(Baseline):
             d = facts.n_features
             column = facts.row_bound / math.sqrt(d)
             penalty = Penalty(kind="l1", alpha=0.15 * unit * column * math.sqrt(2 * math.log(max(d, 2)) / facts.n_rows))
-        return AcceleratedProximal(steps=self.steps, penalty=penalty, sparsity=facts.cap)
+        return AcceleratedProximal(steps=self.steps, tol=self.tol, penalty=penalty, sparsity=facts.cap)

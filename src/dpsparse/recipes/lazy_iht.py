@@ -9,8 +9,18 @@ from typing import ClassVar
 from ..facts import Facts
 from ..privacy.budget import Budget
 from ..solvers.dual_averaging import DualAveraging as Loop
+from ..solvers.steps import Pace
 from .base import PrivateRecipe
-from .rules.averaging import INTERCEPT, averaging, check_loop, intercept_weight, low_intercept, typical_slope
+from .rules.averaging import (
+    INTERCEPT,
+    STABLE,
+    averaging,
+    check_loop,
+    intercept_weight,
+    low_intercept,
+    noise_length,
+    typical_slope,
+)
 from .rules.sparsity import default_sparsity
 from .rules.views import centre
 
@@ -82,9 +92,13 @@ class LazyIHT(PrivateRecipe):
         """The lazy loop with the rule of the docstring."""
         clip = self.clip or typical_slope(facts, 0.5)
         loop = averaging(facts, budget, 1.0, clip, self.margin_noise, steps=self.steps, momentum=self.momentum)
-        longest = LONGEST * facts.n_features / facts.curvature
+        # a link bends far less than it may: answers, not the worst case, hold its steps
+        bend = facts.curvature if facts.target.direct else 1.0
+        allowed = noise_length(facts, budget, 1.0, clip, self.margin_noise)
+        length = min(loop.length if facts.target.direct else allowed, LONGEST * facts.n_features / bend)
         return Loop(
-            loop=replace(loop, length=min(loop.length, longest)),
+            loop=replace(loop, length=length),
+            pace=Pace(STABLE / facts.curvature, reach=STABLE),
             column_weight=math.sqrt(1 - INTERCEPT * facts.free) / facts.row_bound,
             intercept_weight=intercept_weight(facts),
             sparsity=min(facts.sparsity or default_sparsity(facts, budget, peel=False), facts.n_features),

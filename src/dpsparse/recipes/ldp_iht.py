@@ -6,12 +6,20 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers import IHT
+from ..solvers.steps import Pace
 from .base import PrivateRecipe
 from .rules.fields import positive, whole
 from .rules.reports import VECTORS, check_mechanism, report_epsilon, report_error, vectors
+from .rules.theory import prescribed
+from .rules.walks import kept_norm, path_within
+
+#: Turns of the default pace for each round of Theorem 4.
+ROUNDS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,12 +35,14 @@ class LDPIHT(PrivateRecipe):
     Parameters
     ----------
     steps : int or None
-        T. None: :math:`\ln(n\epsilon^2/(p\ln p))`, rounded, within 1..10, as in Theorem 4 of [WX19]_.
+        T, rounds of people. None: three times :math:`\ln(n\epsilon^2/(p\ln p))`, rounded, within 1..10 (the T of Theorem 4 of
+        [WX19]_): several rounds answer for one long step, and fewer where columns are correlated (`solvers.steps.Pace`).
     step_size : float or None
-        First step; steps fall linearly to zero, which averages the noise of the last rounds. None: :math:`3p/(\beta_0K_2^2)`, three
-        times the Newton step for features that fill their bounds and are uncorrelated (twice for classes): the clip holds it.
+        First step; steps fall linearly to zero, which averages the noise of the last rounds. None: at most :math:`3p/(\beta_0K_2^2)`, three
+        times the Newton step for features that fill their bounds and are uncorrelated (twice for classes): the clip holds it. Steps are
+        shorter where answers prove more curvature, and the path ends where its noise is three quarters of a typical margin.
     decay : bool
-        False keeps steps equal, as [WX19]_ does.
+        For a given `step_size`: False keeps steps equal, as [WX19]_ does.
     clip : float or None
         r. None: :math:`R K_2` with R a quarter of a typical target (target_bound/12) for regression and 1/4 for classes: noise grows
         with r, and a gradient that is cut still points the right way.
@@ -97,45 +107,55 @@ class LDPIHT(PrivateRecipe):
         true_sparsity: int,
         clip: float | None = None,
         step_size: float = 1.0,
+        radius: float = 1.0,
         steps_constant: float = 1.0,
     ) -> LDPIHT:
         r"""The choices of Theorem 4 of [WX19]_ for features of size 1.
 
-        :math:`s = 8s^*`, a constant step, :math:`T = C\ln(n\epsilon^2/(p\ln p))` rounded up, projection onto the unit ball. The
-        theorem does not say r: give a `clip`, or leave it to the recipe.
+        :math:`s = 8s^*`, a constant step, :math:`T = C\ln(n\epsilon^2/(p\ln p))` rounded up, projection onto the ball of `radius`
+        (the paper's unit ball shuts out a truth that is longer: its own experiments draw one from :math:`[0,1]^s`). The theorem does not say r: give a `clip`, or leave it to the recipe.
         """
         return cls(
             steps=theory_steps(n_rows, n_features, epsilon, steps_constant),
             step_size=step_size,
             decay=False,
             clip=clip,
-            sparsity=min(8 * true_sparsity, n_features),
-            radius=1.0,
+            sparsity=prescribed(8 * true_sparsity, "s", most=n_features),
+            radius=radius,
         )
 
     def solver(self, facts: Facts, budget: Budget) -> IHT:
         """The loop with the rules of the docstring."""
-        steps = self.steps or min(
-            10, facts.n_rows, theory_steps(facts.n_rows, facts.dimension, report_epsilon(budget), up=False)
-        )
+        paced = self.step_size is None
+        rounds = theory_steps(facts.n_rows, facts.dimension, report_epsilon(budget), up=False)
+        steps = self.steps or min(ROUNDS * min(10, rounds) if paced else min(10, rounds), facts.n_rows)
         if steps > facts.n_rows:
             raise ValueError(
                 f"{steps} steps need at least as many people, since each speaks once; there are {facts.n_rows}."
             )
         clip = self.clip or self._residual(facts) * facts.norm_bound
+        s = min(self.sparsity or facts.sparsity or self.clear_features(facts, budget, clip, min(steps, 10)), facts.cap)
         times = 2 if facts.target.classes else 3
-        first = self.step_size or times * facts.n_features / (facts.curvature * facts.norm_bound**2)
+        longest = times * facts.n_features / (facts.curvature * facts.norm_bound**2)
         noise, rows = vectors(self.mechanism, self.seed)
+        ramp = 1 - np.arange(steps) / steps if self.decay and not paced else np.ones(steps)
+        sizes = ramp * (self.step_size or self.path(facts, budget, clip, s) / steps)
         return IHT(
-            sparsity=min(self.sparsity or facts.sparsity or self.clear_features(facts, budget, clip, steps), facts.cap),
-            step_sizes=tuple(first * (1 - turn / steps if self.decay else 1.0) for turn in range(steps)),
+            sparsity=s,
+            step_sizes=tuple(float(v) for v in sizes),
             clip=Clip(clip),
+            pace=Pace(longest) if paced else None,
             ridge=facts.penalty.l2,
             radius=self.radius,
             intercept_step=1 / (facts.curvature * facts.intercept**2) if facts.free else math.inf,
             rows=rows,
             noise=noise,
         )
+
+    def path(self, facts: Facts, budget: Budget, clip: float, kept: int) -> float:
+        """Length of the path along noisy means: each of the n reports adds its error once, whatever the number of rounds."""
+        error = clip * report_error(facts, budget, self.mechanism) / math.sqrt(facts.n_rows)
+        return path_within(facts, error * kept_norm(facts, kept))
 
     @staticmethod
     def _residual(facts: Facts) -> float:
@@ -152,5 +172,5 @@ class LDPIHT(PrivateRecipe):
 def theory_steps(n_rows: int, n_features: int, epsilon: float, constant: float = 1.0, *, up: bool = True) -> int:
     """T of Theorem 4, at least 1."""
     p = max(n_features, 2)
-    steps = constant * math.log(max(n_rows * epsilon**2 / (p * math.log(p)), 1.0))
-    return max(1, math.ceil(steps) if up else round(steps))
+    steps = constant * math.log(n_rows * epsilon**2 / (p * math.log(p)))
+    return prescribed(steps, "T") if up else max(1, round(steps))

@@ -9,6 +9,7 @@ point in the group ``dpsparse.recipes`` for a package::
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import warnings
 from dataclasses import fields, is_dataclass
@@ -119,7 +120,9 @@ def get(name: str) -> type[Recipe]:
         found = _load(point) if point.name == known else None
         if found is not None:
             return found
-    raise ValueError(f"unknown recipe {name!r}. Choose one of: {', '.join(names())}.")
+    close = difflib.get_close_matches(str(name), names(), n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise ValueError(f"unknown recipe {name!r}.{hint} Choose one of: {', '.join(names())}.")
 
 
 def _load(point: EntryPoint) -> type[Recipe] | None:
@@ -156,9 +159,11 @@ def describe(name: str) -> str:
 
 
 def settings(recipe: Recipe) -> dict[str, Any]:
-    """A recipe as plain values: its name and fields. A public matrix is named and not held."""
+    """A recipe as plain values: its name and fields. A public matrix or function is named and not held."""
 
     def value(of: Any) -> Any:
+        if callable(of):
+            return f"public function {getattr(of, '__name__', type(of).__name__)}"
         return f"public matrix of shape {tuple(of.shape)}" if len(getattr(of, "shape", ())) == 2 else of
 
     return {"recipe": recipe.name, **{f.name: value(getattr(recipe, f.name)) for f in fields(cast(Any, recipe))}}

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..facts import Clip, Facts
+from ..oracle import Solver
 from ..privacy.plan import Noise
 from ..solvers.scsg import SCSG
 from .base import Baseline
 from .rules.epochs import check_option, length_seed
 from .rules.fields import positive, whole
+from .rules.settled import settle
 from .rules.walks import FEW, check_batch, participation
 
 
@@ -19,6 +21,7 @@ class ExactEpochs(Baseline):
     """The fields of `SCSGHT` and `SVRGHT`, and their loop."""
 
     epochs: int = 40
+    tol: float | None = 1e-6
     step_size: float | None = None
     inner_batch_size: float | None = None
     option: str = "II"
@@ -26,15 +29,16 @@ class ExactEpochs(Baseline):
 
     def __post_init__(self) -> None:
         whole(self.epochs, "epochs")
+        positive(self.tol, "tol")
         positive(self.step_size, "step_size")
         check_batch(self.inner_batch_size, "inner_batch_size")
         check_option(self.option)
 
-    def loop(self, facts: Facts, batch_size: float | None) -> SCSG:
+    def loop(self, facts: Facts, batch_size: float | None) -> Solver:
         """The loop, exact, with about `batch_size` rows in a snapshot; None: half of all."""
         batch = min(batch_size or max(facts.n_rows / 2, 2 * FEW), facts.n_rows)
         inner = min(self.inner_batch_size or max(batch / 10, FEW), batch)
-        return SCSG(
+        loop = SCSG(
             sparsity=facts.cap,
             epochs=self.epochs,
             inner=batch / inner,
@@ -47,6 +51,7 @@ class ExactEpochs(Baseline):
             secant=self.step_size is None,
             noise=Noise.NONE,
         )
+        return settle(loop, facts, None if self.step_size else self.tol)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +65,8 @@ class SCSGHT(ExactEpochs):
     ----------
     epochs : int
         Snapshots; default 40.
+    tol : float or None
+        As in `IGHT`: after these steps, the local optimum that they lead to. None, or a given `step_size`: the steps alone.
     step_size : float or None
         None: 1 over the curvature that changes of the gradient show; the first step is :math:`1/(\beta_0 K_2^2)`.
     batch_size, inner_batch_size : float or None
@@ -83,7 +90,7 @@ class SCSGHT(ExactEpochs):
         super().__post_init__()
         check_batch(self.batch_size, "batch_size")
 
-    def solver(self, facts: Facts) -> SCSG:
+    def solver(self, facts: Facts) -> Solver:
         """The loop with snapshots on a sample."""
         return self.loop(facts, self.batch_size)
 
@@ -97,7 +104,7 @@ class SVRGHT(ExactEpochs):
 
     Parameters
     ----------
-    epochs, step_size, inner_batch_size, option, length_seed
+    epochs, tol, step_size, inner_batch_size, option, length_seed
         As in `SCSGHT`.
 
     References
@@ -107,6 +114,6 @@ class SVRGHT(ExactEpochs):
 
     name: ClassVar[str] = "svrg_ht"
 
-    def solver(self, facts: Facts) -> SCSG:
+    def solver(self, facts: Facts) -> Solver:
         """The loop with snapshots on every row."""
         return self.loop(facts, facts.n_rows)

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..facts import Clip, Facts, Penalty
+from ..oracle import Solver
 from ..privacy.plan import Noise
 from ..solvers.sgd import SGD
 from .base import Baseline
 from .rules.fields import positive, whole
+from .rules.settled import settle
 from .rules.walks import FEW, batches, check_schedule
 
 
@@ -23,6 +25,8 @@ class SGDHT(Baseline):
     ----------
     steps : int
         Number of steps; default 200.
+    tol : float or None
+        As in `IGHT`: after these steps, the local optimum that they lead to. None, or a given `step_size`: the steps alone.
     step_size : float or None
         None: 1 over the curvature that the change of the gradient on a sample shows; the first step is
         :math:`1/(\beta_0 K_2^2)`, safe for any rows within the bounds.
@@ -39,22 +43,24 @@ class SGDHT(Baseline):
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
 
     steps: int = 200
+    tol: float | None = 1e-6
     step_size: float | None = None
     batch_size: float | tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         whole(self.steps, "steps")
+        positive(self.tol, "tol")
         positive(self.step_size, "step_size")
         check_schedule(self.batch_size, self.steps)
 
-    def solver(self, facts: Facts) -> SGD:
+    def solver(self, facts: Facts) -> Solver:
         """The loop on exact gradients, with the rules of the docstring."""
         step = self.step_size or 1.0 / (facts.curvature * facts.norm_bound**2 + facts.penalty.l2)
         sizes = self.batch_size
         if sizes is None:
             tenth = max(0.1 * facts.n_rows, FEW)
             sizes = tuple(tenth * 2 ** (5 * t // self.steps) for t in range(self.steps))
-        return SGD(
+        loop = SGD(
             step_sizes=(step,) * self.steps,
             clip=Clip(1.0),
             rows=batches(sizes, facts, 1.0),
@@ -63,3 +69,4 @@ class SGDHT(Baseline):
             secant=self.step_size is None,
             noise=Noise.NONE,
         )
+        return settle(loop, facts, None if self.step_size else self.tol)

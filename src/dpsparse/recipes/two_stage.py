@@ -9,6 +9,7 @@ from typing import ClassVar
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers.two_stage import SelectMinimise
+from ..statistics import refuse_condition
 from .base import PrivateRecipe
 from .rules.fields import positive, whole
 from .rules.screening import (
@@ -21,6 +22,7 @@ from .rules.screening import (
     typical_norm,
 )
 from .rules.sparsity import default_sparsity
+from .rules.theory import budget_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +103,29 @@ class TwoStage(PrivateRecipe):
         for field in ("residual", "clip", "row_clip", "ridge"):
             positive(getattr(self, field), field)
 
+    @classmethod
+    def from_theory(
+        cls,
+        *,
+        n_rows: int,
+        delta: float,
+        true_sparsity: int,
+        curvature: float,
+        row_norm: float,
+        lipschitz: float,
+        epsilon: float | None = None,
+        rho: float | None = None,
+        ridge_constant: float = 1.0,
+    ) -> TwoStage:
+        r"""The regulariser of [KST12]_: :math:`\lambda = \max(2\beta/\epsilon,\; c\,s^*/\epsilon)` on the scale of the sum, half of the budget for each stage.
+
+        :math:`\beta = \beta_0K^2` bounds the `curvature` :math:`\beta_0` of one row of norm K on the support: their proof needs the first
+        term, and the second is what Wang and Gu (2020) tune, with c from 1e-3 to 1e2. `lipschitz` is L, which becomes the clip.
+        """
+        epsilon, _ = budget_of(epsilon, delta, rho)
+        ridge = max(2 * curvature * row_norm**2, ridge_constant * true_sparsity) / epsilon
+        return cls(selection=0.5, clip=lipschitz, row_clip=row_norm, ridge=ridge / n_rows)
+
     def solver(self, facts: Facts, budget: Budget) -> SelectMinimise:
         """Both stages with the rules of the docstring."""
         require_convex(facts, self.name)
@@ -116,6 +141,7 @@ class TwoStage(PrivateRecipe):
             epsilon = budget.epsilon if budget.epsilon is not None else rho
             balance = 0.6 * budget.kappa * L * K / (facts.target.typical * m)
             ridge = max(2 * facts.curvature * K**2 / epsilon, balance)
+        refuse_condition(facts.n_rows * facts.curvature * K**2 / ridge)
         parts = None
         if self.stage1 == "votes":
             noise = 2 * math.sqrt(s / (8 * self.selection * rho)) * math.log(max(facts.n_features, 2))

@@ -22,7 +22,7 @@ from ..ops import hard_threshold
 from ..oracle import Indices, Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Plan
-from .coordinates import ColumnSquares, Coordinates
+from .coordinates import ColumnSquares, Coordinates, Stretch
 
 #: Iterates kept of a path at most.
 KEPT = 500
@@ -72,9 +72,14 @@ class RandomCD:
             facts, self.squares.read(oracle), self.residual, self.step_size, columns=self.squares.share > 0
         )
         w = at.first()
+        stretch = Stretch(oracle, at)
         every = -(-self.steps // KEPT)
         for turn, j in enumerate(oracle.plan.public["order"], start=1):
-            w = at.move(w, int(j), float(oracle.gradient_at(w, np.array([j]), clip=at.clip)[0]))
+            g = float(oracle.gradient_at(w, np.array([j]), clip=at.clip)[0])
+            stretch.see(int(j), g, turn - 1)
+            new = at.move(w, int(j), g, stretch.factor)
+            stretch.moved(int(j), g, float(new[j] - w[j]))
+            w = new
             if path is not None and (turn % every == 0 or turn == self.steps):
                 path.add(w, oracle)
         scale = np.sqrt(at.curvature)

@@ -1,14 +1,9 @@
-r"""Weights of columns: how frequent ones are held back, fixed beforehand or followed along a path by evidence.
+r"""Weights of columns: how frequent ones are held back, by a fixed power of their frequency or by one that follows the path.
 
 A weight is a power of a noisy mean absolute entry, :math:`a_j = (f/\max(m_j, f))^P`, and all are scaled so that rows are about as long as 1.
-In weighted columns those of one frequency, a bucket b, learn at the rate :math:`a_b^2 h_b` and put noise :math:`a_b^2 H_b` into a margin, for
-:math:`h_b` their mean square and :math:`H_b` their part of a row's squared length. The least signal is left at a given noise where
-:math:`a_b^2 \propto r_b/h_b`, with :math:`r_b` the energy of the mean gradient in the bucket over :math:`H_b`. With
-:math:`r \propto m^\kappa` that is a power :math:`P = (1-\kappa)/2`: frequent columns are held back by the root of their mean where signal is
-spread evenly over a row's energy (:math:`\kappa = 0`), and not at all where it grows with frequency (:math:`\kappa = 1`).
-
-`Evidence` reads :math:`\kappa` off gradients that were released already: their weighted mean, bucket by bucket, less the energy of its noise,
-which is known.
+Columns with means below f drown in their noise and count alike; where weights follow the path they may have a weight of their own
+(`dpsparse.solvers.evidence`). Rows are as long as their energies in a few buckets of columns say, whatever the weights, so that new weights take no
+new question.
 """
 
 from __future__ import annotations
@@ -24,13 +19,6 @@ from ..privacy.plan import Ask, Noise
 
 #: Buckets of frequency: below the floor, and doublings of it.
 BUCKETS = 16
-#: Where kappa is looked for, and what is believed of it beforehand: mean and standard deviation.
-KAPPAS = np.linspace(-0.5, 2.0, 26)
-PRIOR, DOUBT = 0.3, 0.4
-#: How far buckets scatter around a power law, as a part of it.
-SCATTER = 0.5
-#: The power that kappa gives: a little more than half of 1 - kappa, since the weights of the start held frequent columns back; within bounds.
-SLOPE, LEAST, MOST = 0.55, -0.1, 0.6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +50,9 @@ class Weighting:
     rare, held : float
         If that share is below `rare`, the floor is multiplied by `held`: what tells a rare class apart are often
         columns that are frequent within it, and they keep their weight.
+    longer : float
+        Where the power is followed, the path is longer by this factor for a rare class: its slopes bend less than the bound by which
+        lengths are chosen.
     """
 
     floor: float
@@ -77,6 +68,7 @@ class Weighting:
     balance_share: float = 0.0
     rare: float = 0.15
     held: float = 3.0
+    longer: float = 1.35
 
     def asks(self, noise: Noise) -> tuple[Ask, ...]:
         """The questions that weights take, in their order."""
@@ -97,9 +89,9 @@ class Columns:
     ----------
     rule : Weighting
     means : array
-        At least the floor from which weights start.
+        Noisy mean absolute entries.
     floor : float
-        That floor.
+        From which on weights fall.
     buckets : array of int
     counts : array
         Columns in each bucket.
@@ -109,6 +101,8 @@ class Columns:
         Mean squared length of rows in each bucket.
     error : float
         Standard deviation of the noise in the energies.
+    rare : bool
+        Whether one of two classes is rare.
     """
 
     rule: Weighting
@@ -119,101 +113,22 @@ class Columns:
     centres: Vector
     energies: Vector
     error: float
+    rare: bool = False
 
-    def weights(self, power: float) -> Vector:
-        """Weights of the features that make rows about as long as 1."""
-        raw = (self.floor / self.means) ** power
+    def weights(self, power: float, lowest: float = 1.0) -> Vector:
+        """Weights of the features that make rows about as long as 1; those below the floor of means are multiplied by `lowest`."""
+        raw = (self.floor / np.maximum(self.means, self.floor)) ** power
+        raw[self.buckets == 0] *= lowest
         size = self.counts.size
         squares = np.bincount(self.buckets, raw**2, size) / np.maximum(self.counts, 1)
         length = math.sqrt(max(float(squares @ self.energies), (self.rule.least * self.rule.row_norm) ** 2))
         return np.asarray(raw / (self.rule.fill * length))
 
 
-class Evidence:
-    """Released gradients of a path, added up: where along the frequencies the signal is.
-
-    Parameters
-    ----------
-    columns : Columns
-    """
-
-    def __init__(self, columns: Columns, shape: tuple[int, ...]) -> None:
-        self.columns = columns
-        self._sum = np.zeros(shape)
-        self._weight = 0.0
-        self._noise = np.zeros(shape[0])
-
-    def add(self, step: float, gradient: Vector, deviations: Vector) -> None:
-        """One answer on the features, in units of the columns as they are; `deviations` of its noise in each column."""
-        self._sum += step * gradient
-        self._weight += step
-        self._noise += (step * deviations) ** 2
-
-    def kappa(self, classes: int) -> float | None:
-        """The exponent of the law of signal and frequency: a mean over what the answers leave possible; None without buckets.
-
-        For many classes energies add up over them; what is free of noise sums to zero, so that of K numbers K - 1 are noisy.
-        """
-        told = self.columns
-        seen = np.flatnonzero(told.counts[1:] > 0) + 1  # the lowest bucket has no mean of its own
-        if seen.size < 2 or not self._weight:
-            return None
-        size = told.counts.size
-        squares = (self._sum / self._weight) ** 2
-        variance = self._noise / self._weight**2 * (1.0 if classes == 1 else (classes - 1) / classes)
-        own = squares if squares.ndim == 1 else squares.sum(axis=1)
-        energy = np.bincount(told.buckets, own - classes * variance, size)
-        error = np.sqrt(2 * classes * np.bincount(told.buckets, variance**2, size))
-        held = np.maximum(told.energies, 2 * told.error)
-        held = np.maximum(held, np.finfo(float).tiny)
-        return posterior(
-            (energy / held)[seen],
-            (error / held)[seen],
-            told.centres[seen],
-            SCATTER**2 + 2 / (classes * told.counts[seen]) + (2 * told.error / held[seen]) ** 2,
-        )
-
-
-def posterior(ratios: Vector, errors: Vector, means: Vector, scatter: Vector) -> float:
-    r"""Mean of :math:`\kappa` given ratios that scatter around :math:`c\,m^\kappa`, with c at its best for each :math:`\kappa`.
-
-    Parameters
-    ----------
-    ratios, errors : arrays
-        :math:`r_b`, and the standard deviation of their noise.
-    means : array
-        :math:`m_b`.
-    scatter : array
-        Variance of a ratio around the law, as a part of the law's square.
-
-    Examples
-    --------
-    >>> m = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
-    >>> round(posterior(m, 0.001 * m, m, np.full(5, 0.01)), 1)
-    1.0
-    """
-    law = np.exp(np.outer(KAPPAS, np.log(means / means.min())))
-    unit = max(float(np.abs(ratios).max()), float(errors.max())) or 1.0
-    ratios, floor = ratios / unit, (errors / unit) ** 2 + 1e-12
-    spread = floor
-    scale = np.zeros(KAPPAS.size)
-    for _ in range(4):
-        scale = np.maximum((law * ratios / spread).sum(axis=1) / (law**2 / spread).sum(axis=1), 0.0)
-        spread = floor + (scale[:, None] * law) ** 2 * scatter
-    misfit = (ratios - scale[:, None] * law) ** 2 / spread + np.log(spread)
-    log_odds = -0.5 * misfit.sum(axis=1) - 0.5 * ((KAPPAS - PRIOR) / DOUBT) ** 2
-    odds = np.exp(log_odds - log_odds.max())
-    return float(odds @ KAPPAS / odds.sum())
-
-
-def power_of(kappa: float) -> float:
-    """The power of weights for an exponent."""
-    return min(max(SLOPE * (1 - kappa), LEAST), MOST)
-
-
 def told_columns(oracle: Oracle, rule: Weighting) -> Columns:
     """Ask for means and for the energies of buckets of columns that are alike frequent."""
-    floor, means = _floor(oracle, rule), oracle.absolute_means(ask="means")
+    rare, means = _rare(oracle, rule), oracle.absolute_means(ask="means")
+    floor = rule.floor * (rule.held if rare else 1.0)
     doublings = np.floor(np.log2(np.maximum(means, rule.floor) / rule.floor)) + 1
     buckets = np.where(means > rule.floor, np.minimum(doublings, BUCKETS - 1), 0).astype(np.intp)
     counts = np.bincount(buckets, minlength=BUCKETS).astype(float)
@@ -222,32 +137,31 @@ def told_columns(oracle: Oracle, rule: Weighting) -> Columns:
     question = BucketEnergies(buckets, BUCKETS)
     told = np.asarray(oracle.answer(question, "energies"))
     error = oracle.deviation(question, "energies", 0)
-    return Columns(
-        rule, np.maximum(means, floor), floor, buckets, counts, centres, np.maximum(told, max(error, 0.0)), error
-    )
+    energies = np.maximum(told, max(error, 0.0))
+    return Columns(rule, means, floor, buckets, counts, centres, energies, error, rare)
 
 
 def sized_weights(oracle: Oracle, rule: Weighting) -> Vector:
     """Weights of the features by a fixed power, that make rows about as long as 1 by their noisy mean length."""
     facts = oracle.facts
-    floor = _floor(oracle, rule)
+    floor = rule.floor * (rule.held if _rare(oracle, rule) else 1.0)
     weights = (floor / np.maximum(oracle.absolute_means(ask="means"), floor)) ** rule.power
     shown = np.r_[weights, np.zeros(facts.free)]
     size = oracle.row_size(shown, top=rule.row_norm, ask="size")
     return np.asarray(weights / (rule.fill * min(max(size, rule.least * rule.row_norm), rule.row_norm)))
 
 
-def _floor(oracle: Oracle, rule: Weighting) -> float:
-    """Where weights start to fall: higher where one of two classes is rare."""
+def _rare(oracle: Oracle, rule: Weighting) -> bool:
+    """Whether one of two classes is rare, by a noisy count."""
     facts = oracle.facts
     if not rule.balance_share:
-        return rule.floor
+        return False
     # with no margin a slope is 1/2 less the class, so their mean tells how many are of each
     last = np.array([facts.n_features])
     slope = oracle.weighted_gradient(
         np.zeros(facts.dimension), np.array([1 / facts.intercept]), norm=0.5, support=last, ask="balance"
     )
-    return rule.floor * (rule.held if 0.5 - abs(float(slope[0])) < rule.rare else 1.0)
+    return 0.5 - abs(float(slope[0])) < rule.rare
 
 
-__all__ = ["Columns", "Evidence", "Weighting", "power_of", "sized_weights", "told_columns"]
+__all__ = ["BUCKETS", "Columns", "Weighting", "sized_weights", "told_columns"]

@@ -12,14 +12,16 @@ sensitivity on the scale :math:`g_j/\sqrt{M_j}` on which coordinates are compare
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..facts import Clip, Facts, Vector
 from ..ops import hard_threshold, proximal_step, rough
-from ..oracle import Oracle, Squares
+from ..oracle import Gradient, Oracle, Squares
 from ..privacy.plan import Ask, Noise
+from .steps import DOUBT
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -94,9 +96,9 @@ class Coordinates:
             w = proximal_step(w, 1.0, penalty, self.facts.free)
         return hard_threshold(w, self.facts.cap, self.facts.free)
 
-    def move(self, w: Vector, j: int, gradient: float) -> Vector:
-        """A proximal step along coordinate j; the intercept is not penalised."""
-        penalty, step = self.facts.penalty, self.step_size / self.curvature[j]
+    def move(self, w: Vector, j: int, gradient: float, stretch: float = 1.0) -> Vector:
+        """A proximal step along coordinate j, `stretch` times as long as usual; the intercept is not penalised."""
+        penalty, step = self.facts.penalty, stretch * self.step_size / self.curvature[j]
         out = w.copy()
         if j >= self.facts.n_features:
             out[j] -= step * gradient
@@ -104,3 +106,35 @@ class Coordinates:
             target = np.array([w[j] - step * (gradient + penalty.l2 * w[j])])
             out[j] = proximal_step(target, float(step), rough(penalty))[0]
         return out
+
+
+class Stretch:
+    r"""How much longer than 1 over the worst-case curvature steps may be, by what released answers show.
+
+    A loss behind a link bends far less than it may: Poisson's by the largest rate that is allowed. When the gradient along
+    coordinate j is asked for again after j moved by :math:`\delta`, the two answers show the curvature
+    :math:`\Delta g_j/\delta` (and what other coordinates did to it meanwhile); three deviations of their noise are added. Steps at most
+    double from one such answer to the next, and fall back to the worst case where an answer shows it. Where margins speak of targets directly (numbers,
+    classes) the curvature is known well, and nothing is stretched.
+    """
+
+    def __init__(self, oracle: Oracle, at: Coordinates) -> None:
+        self.factor = 1.0
+        self._oracle = oracle
+        self._at = at
+        self._active = not oracle.facts.target.direct
+        self._last: dict[int, tuple[float, float]] = {}
+
+    def moved(self, j: int, gradient: float, by: float) -> None:
+        """Keep what was answered about j, and how far it moved then."""
+        self._last[j] = (gradient, by)
+
+    def see(self, j: int, gradient: float, turn: int) -> None:
+        """Compare with the last answer about j."""
+        if not self._active or j not in self._last or self._last[j][1] == 0:
+            return
+        before, by = self._last[j]
+        question = Gradient(self._at.first(), self._at.clip, np.array([j]))
+        doubt = DOUBT * math.sqrt(2) * self._oracle.deviation(question, "values", turn)
+        bend = ((gradient - before) / by + doubt / abs(by)) / self._at.curvature[j]
+        self.factor = 1.0 if bend >= 1 else min(1 / bend if bend > 0 else math.inf, 2 * self.factor)

@@ -13,7 +13,7 @@ in :math:`Z` is :math:`\tau\kappa C/(n\sqrt{2\rho})` for any number of steps: th
 are free.
 
 Around the loop: `Weighting` asks for the mean absolute entry of every column and gives frequent columns less weight, so
-that rare ones count too, by a fixed power or by one that follows what the path was told (`column_weights`); the refit looks at the
+that rare ones count too, by a fixed power or by what the path was told (`evidence`); the refit looks at the
 coordinates that won, where rows are short, and runs the loop once more on them alone. A penalty enters through its proximal map, as in
 regularised dual averaging [X10]_.
 
@@ -31,7 +31,8 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,7 +41,9 @@ from ..ops import hard_threshold, proximal_step, soft_threshold
 from ..oracle import Indices, JointGradient, Oracle, Path, WeightedGradient
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Plan
-from .column_weights import Evidence, Weighting, power_of, sized_weights, told_columns
+from .column_weights import Weighting, sized_weights, told_columns
+from .evidence import Evidence
+from .steps import DOUBT, Pace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +100,8 @@ class DualAveraging:
     settled : float
         Part of the steps after which a lazy loop keeps its coordinates: entries that waited outside have added up to more
         than they are worth, and the rest of the path corrects those that came in.
+    pace : Pace or None
+        Holds the steps of a lazy loop by what its answers show of the curvature. None: steps as planned.
     refit : Averaging or None
         Second run, on the coordinates that have the largest entries after the first.
     refit_size_share, refit_least, refit_fill : float
@@ -112,6 +117,7 @@ class DualAveraging:
     sparsity: int | None = None
     lazy: bool = False
     settled: float = 1.0
+    pace: Pace | None = None
     refit: Averaging | None = None
     refit_size_share: float = 0.0
     refit_least: float = 1.0
@@ -144,14 +150,16 @@ class DualAveraging:
         everything = np.arange(facts.dimension)
         weights = np.full(facts.dimension, self.column_weight)
         weights[facts.n_features :] = self.intercept_weight
-        evidence = None
+        evidence, loop = None, self.loop
         start = facts.first()
         if self.weighting is not None and self.weighting.followed:
-            evidence = Evidence(told_columns(oracle, self.weighting), start[: facts.n_features].shape)
+            evidence = Evidence(told_columns(oracle, self.weighting), facts)
             weights[: facts.n_features] *= evidence.columns.weights(self.weighting.power)
+            if evidence.columns.rare:
+                loop = replace(loop, length=self.weighting.longer * loop.length)
         elif self.weighting is not None:
             weights[: facts.n_features] *= sized_weights(oracle, self.weighting)
-        w, ranks = self._average(oracle, "gradient", self.loop, start, weights, everything, path, evidence)
+        w, ranks = self._average(oracle, "gradient", loop, start, weights, everything, path, evidence)
         if self.sparsity is None or self.sparsity >= facts.n_features:
             return w
         if self.refit is None:
@@ -188,17 +196,26 @@ class DualAveraging:
         U, v = np.zeros_like(first), np.zeros_like(first)
         kept = np.ones(support.size, dtype=bool)
         variance, walked = np.zeros(support.size), np.zeros(support.size)
+        stride = None if self.pace is None else self.pace.start(loop.steps)
+        before: tuple[Vector, Vector] | None = None
         for turn, step in enumerate(loop.sizes):
             if evidence is not None:
-                self._follow(evidence, turn, float(np.sum(loop.sizes[:turn])) / loop.length, classes, weights)
+                self._follow(evidence, turn, float(np.sum(loop.sizes[:turn])) / loop.length, weights)
             question = kind(w, weights.copy(), loop.clip, everywhere)
-            g = np.asarray(oracle.answer(question, ask)).reshape(first.shape) / _column(weights, first)
+            told = np.asarray(oracle.answer(question, ask)).reshape(first.shape)
+            g = told / _column(weights, first)
             deviation = oracle.deviation(question, ask, turn)
+            if stride is not None:
+                here = w[support] / _column(weights, first)
+                if before is not None:
+                    stride.see(told - before[1], here - before[0], DOUBT * math.sqrt(2) * deviation)
+                before, step = (here, told), stride.take(step)
             if classes > 1:
                 g -= (g @ np.full(classes, 1 / classes))[:, None]
             if evidence is not None:
                 head = slice(0, facts.n_features)
-                evidence.add(step, g[head], deviation / weights[head])
+                slope = float(g[-1]) / facts.intercept if facts.free and classes == 1 else 0.0
+                evidence.add(step, g[head], deviation / weights[head], slope)
             v *= loop.momentum
             v += (1 - loop.momentum) * g
             U -= _column(step * weights**2, U) * v
@@ -218,14 +235,13 @@ class DualAveraging:
                 path.add(w, oracle, thresholds=turn + 1)
         return w, _sizes(first + U) / np.sqrt(walked)
 
-    def _follow(self, evidence: Evidence, turn: int, spent: float, classes: int, weights: Vector) -> None:
-        """Change the weights of the features to the power that the evidence speaks for, where it is time to look."""
+    def _follow(self, evidence: Evidence, turn: int, spent: float, weights: Vector) -> None:
+        """Change the weights of the features to those that the evidence speaks for, where it is time to look."""
         assert self.weighting is not None
         if turn % self.weighting.every or spent <= self.weighting.after:
             return
-        kappa = evidence.kappa(classes)
-        if kappa is not None:
-            found = evidence.columns.weights(power_of(kappa))
+        found = evidence.weights()
+        if found is not None:
             weights[: found.size] = self.column_weight * found
 
 

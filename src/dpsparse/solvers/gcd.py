@@ -24,7 +24,8 @@ from ..facts import Facts, Vector
 from ..oracle import Greedy, Indices, Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Plan
-from .coordinates import ColumnSquares, Coordinates
+from .coordinates import ColumnSquares, Coordinates, Stretch
+from .proximal import Descent, minimise
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,8 +34,9 @@ class GreedyCD:
 
     Parameters
     ----------
-    rule : {"gs", "gs-s", "gs-r", "gs-q"}
-        What the greedy choice compares; see `Greedy`.
+    rule : {"auto", "gs", "gs-s", "gs-r", "gs-q"}
+        What the greedy choice compares; see `Greedy`. ``auto``: the gradient alone until a coordinate is chosen a second time, then the
+        proximal step: the penalty takes its part of every score but not of the noise, and matters only once coefficients stand.
     steps : int
         Coordinates that are chosen and moved, one after the other.
     step_size : float
@@ -47,6 +49,8 @@ class GreedyCD:
         Part of the rest of the budget that pays for the choices.
     selection_noise, noise : Noise
         What protects a choice, and a gradient.
+    settle, tol : int, float
+        Without privacy: exact gradients at most, by which `minimise` goes on to the optimum on what may move.
     """
 
     rule: str
@@ -57,6 +61,8 @@ class GreedyCD:
     selection: float = 0.5
     selection_noise: Noise = Noise.GUMBEL
     noise: Noise = Noise.GAUSSIAN
+    settle: int = 0
+    tol: float = 0.0
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """Mean squares, if they are asked for; then a choice and a gradient for each step."""
@@ -67,7 +73,8 @@ class GreedyCD:
         values = Ask(
             name="values", question="Gradient", noise=self.noise, times=self.steps, share=rest * (1.0 - self.selection)
         )
-        return Plan(asks=(*self.squares.asks(), select, values))
+        more = Ask(name="settle", question="Gradient", noise=Noise.NONE, times=max(1, self.settle))
+        return Plan(asks=(*self.squares.asks(), select, values, *([more] if self.settle else [])))
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate; everything here is post-processing."""
@@ -76,13 +83,30 @@ class GreedyCD:
             facts, self.squares.read(oracle), self.residual, self.step_size, columns=self.squares.share > 0
         )
         w = at.first()
-        for _ in range(self.steps):
-            score = Greedy(self.rule, at.curvature, w, facts.penalty)
-            j = oracle.select(w, 1, score=score, clip=at.clip, excluded=beyond_cap(w, facts))
-            w = at.move(w, int(j[0]), float(oracle.gradient_at(w, j, clip=at.clip)[0]))
+        stretch = Stretch(oracle, at)
+        chosen: list[int] = []
+        for turn in range(self.steps):
+            score = Greedy(self._rule(chosen), at.curvature, w, facts.penalty)
+            j = int(oracle.select(w, 1, score=score, clip=at.clip, excluded=beyond_cap(w, facts))[0])
+            g = float(oracle.gradient_at(w, np.array([j]), clip=at.clip)[0])
+            stretch.see(j, g, turn)
+            new = at.move(w, j, g, stretch.factor)
+            stretch.moved(j, g, float(new[j] - w[j]))
+            w = new
+            chosen.append(j)
             if path is not None:
                 path.add(w, oracle)
-        return w
+        if not self.settle:
+            return w
+        capped = facts.cap < facts.n_features
+        moving = (w != 0) | (np.arange(w.size) >= facts.n_features) if capped else None
+        return minimise(Descent(oracle, "settle", self.settle, self.tol, facts.penalty, path), w, moving)
+
+    def _rule(self, chosen: list[int]) -> str:
+        """What this choice compares."""
+        if self.rule != "auto":
+            return self.rule
+        return "gs" if len(set(chosen)) == len(chosen) else "gs-r"
 
 
 def beyond_cap(w: Vector, facts: Facts) -> Indices | None:

@@ -24,9 +24,10 @@ import numpy as np
 
 from ..facts import Clip, Facts, Vector
 from ..ops import hard_threshold, project_ball
-from ..oracle import Magnitude, Oracle, Path
+from ..oracle import Gradient, Indices, Magnitude, Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, EveryRow, Noise, Participation, Plan
+from .steps import Pace, Stride, answer_spread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,9 @@ class IHT:
         Take `step_sizes` only at the start, and then 1 over the curvature that the answers show:
         :math:`\langle\Delta g, \Delta w\rangle / \|\Delta w\|^2`, never forgetting more than a tenth of the largest
         one a step. For exact answers; noise would swamp the differences.
+    pace : Pace or None
+        Step lengths from released answers; `step_sizes` then say how much of the path each turn pays for. None: one step of
+        its size for each turn.
     schedule : tuple of float or None
         Relative budget of each turn; None: all alike.
     ridge : float
@@ -64,6 +68,7 @@ class IHT:
     clip: Clip
     schedule: tuple[float, ...] | None = None
     secant: bool = False
+    pace: Pace | None = None
     ridge: float = 0.0
     radius: float | None = None
     intercept_step: float = float("inf")
@@ -92,8 +97,19 @@ class IHT:
         w = oracle.facts.first()
         before: tuple[Vector, Vector] | None = None
         curvature = 0.0
-        for turn, step in enumerate(self.step_sizes):
-            g = oracle.gradient(w, clip=self.clip) + self.ridge * without_intercept(w, free)
+        stride = None if self.pace is None else self.pace.start(len(self.step_sizes))
+        turn = thresholds = 0
+
+        def ask(at: Vector, turn: int) -> Vector:
+            return oracle.gradient(at, clip=self.clip) + self.ridge * without_intercept(at, free)
+
+        while turn < len(self.step_sizes):
+            step = self.step_sizes[turn]
+            if stride is not None:
+                w, g, step = stride.walk(w, ask, answer_spread(oracle, "gradient", self.clip, self.rows), step)
+                turn = len(self.step_sizes) - stride.left
+            else:
+                g, turn = ask(w, turn), turn + 1
             if self.secant and before is not None:
                 moved = w - before[0]
                 length = float(moved @ moved)
@@ -105,8 +121,9 @@ class IHT:
                 hard_threshold(w - step_sizes(step, w.size, free, self.intercept_step) * g, self.sparsity, free),
                 self.radius,
             )
+            thresholds += 1
             if path is not None:
-                path.add(w, oracle, thresholds=turn + 1)
+                path.add(w, oracle, thresholds)
         return w
 
 
@@ -114,7 +131,15 @@ class IHT:
 class PeeledIHT:
     """Iterative hard thresholding by private peeling: select what a step would keep, then ask for its values.
 
-    Parameters as `IHT`; `selection` is the part of the budget that pays for the selections.
+    Parameters as `IHT`, with these differences.
+
+    Parameters
+    ----------
+    selection : float
+        Part of the budget that pays for the selections.
+    values : int
+        How many times the gradient on the selected coordinates is asked for after each selection; each pays for an equal part of
+        the step. With a `pace` these are as many shorter steps there, or fewer longer ones; without it one step along their mean.
     """
 
     sparsity: int
@@ -122,6 +147,8 @@ class PeeledIHT:
     clip: Clip
     schedule: tuple[float, ...] | None = None
     selection: float = 0.5
+    values: int = 1
+    pace: Pace | None = None
     ridge: float = 0.0
     radius: float | None = None
     intercept_step: float = float("inf")
@@ -144,9 +171,9 @@ class PeeledIHT:
             name="values",
             question="Gradient",
             noise=self.noise,
-            times=times,
+            times=times * self.values,
             share=1.0 - self.selection,
-            schedule=self.schedule,
+            schedule=None if self.schedule is None else tuple(v for v in self.schedule for _ in range(self.values)),
         )
         return Plan(asks=(select, values))
 
@@ -154,16 +181,41 @@ class PeeledIHT:
         """Return the last iterate."""
         facts = oracle.facts
         w = facts.first()
+        stride = None if self.pace is None else self.pace.start(self.values)
         for turn, step in enumerate(self.step_sizes):
-            shrunk = w - step * self.ridge * without_intercept(w, facts.free)
-            support = oracle.select(w, self.sparsity, score=Magnitude(step, shrunk), clip=self.clip)
-            support = np.r_[support, np.arange(facts.n_features, facts.dimension)]
-            new = np.zeros_like(w)
-            sizes = step_sizes(step, w.size, facts.free, self.intercept_step)
-            new[support] = shrunk[support] - sizes[support] * oracle.gradient_at(w, support, clip=self.clip)
-            w = project_ball(new, self.radius)
+            length = step if stride is None else stride.longest(step)
+            shrunk = w - length * self.ridge * without_intercept(w, facts.free)
+            support = oracle.select(w, self.sparsity, score=Magnitude(length, shrunk), clip=self.clip)
+            w = self._descend(
+                oracle, w, np.r_[support, np.arange(facts.n_features, facts.dimension)], step, turn, stride
+            )
             if path is not None:
                 path.add(w, oracle, thresholds=turn + 1)
+        return w
+
+    def _descend(
+        self, oracle: Oracle, w: Vector, support: Indices, step: float, turn: int, stride: Stride | None
+    ) -> Vector:
+        """From `w`, whose answers speak of the support alone, along the gradient there; what lies outside is left behind."""
+        facts = oracle.facts
+        ridge = self.ridge * without_intercept(np.ones(facts.dimension), facts.free)[support]
+
+        def ask(at: Vector, _: int = 0) -> Vector:
+            return oracle.gradient_at(at, support, clip=self.clip) + ridge * at[support]
+
+        def move(at: Vector, g: Vector, length: float) -> Vector:
+            new = np.zeros_like(at)
+            sizes = step_sizes(length, at.size, facts.free, self.intercept_step)
+            new[support] = at[support] - sizes[support] * g
+            return project_ball(new, self.radius)
+
+        if stride is None:
+            return move(w, np.mean([ask(w) for _ in range(self.values)], axis=0), step)
+        spread = oracle.deviation(Gradient(w, self.clip, support), "values", turn * self.values)
+        stride.rest(self.values)
+        while stride.left:
+            w, g, length = stride.walk(w, ask, spread, step / self.values, support)
+            w = move(w, g, length)
         return w
 
 

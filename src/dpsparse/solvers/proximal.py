@@ -18,12 +18,16 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..facts import Clip, Facts, Penalty, Vector
 from ..ops import hard_threshold, proximal_step
 from ..oracle import Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Plan
+
+#: Turns of the power method for the first guess of the largest curvature.
+POWER_STEPS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,60 +37,90 @@ class AcceleratedProximal:
     Parameters
     ----------
     steps : int
-        Gradients asked for.
+        Gradients asked for at most.
+    tol : float
+        Stop where the proximal step is this part of the first one.
     penalty : Penalty
         Applied by its proximal map.
     sparsity : int
         Nonzero coefficients of the result, without the intercept.
-    power_steps : int
-        Turns of the power method for the first guess of the largest curvature.
     """
 
     steps: int
     sparsity: int
+    tol: float = 0.0
     penalty: Penalty = field(default_factory=Penalty)
-    power_steps: int = 20
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
-        """Exact gradients, and exact changes of them for the power method."""
-        gradient = Ask(name="gradient", question="Gradient", noise=Noise.NONE, times=self.steps)
-        return Plan(
-            asks=(gradient, Ask(name="change", question="GradientChange", noise=Noise.NONE, times=self.power_steps))
-        )
+        """Exact gradients."""
+        return Plan(asks=(Ask(name="gradient", question="Gradient", noise=Noise.NONE, times=self.steps),))
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate."""
-        free, clip = oracle.facts.free, Clip(1.0)
-        w = oracle.facts.first()
-        smoothness = self._largest_curvature(oracle, w)
-        v, a = w, 1.0
-        before: tuple[Vector, Vector] | None = None
-        for _ in range(self.steps):
-            g = oracle.gradient(v, clip=clip)
-            if before is not None:
-                moved = v - before[0]
-                seen = float(np.linalg.norm(g - before[1])) / max(float(np.linalg.norm(moved)), 1e-300)
-                smoothness = max(smoothness, seen if np.any(moved) else 0.0)
-            before = (v, g)
-            new = proximal_step(v - g / smoothness, 1.0 / smoothness, self.penalty, free)
-            if float((v - new) @ (new - w)) > 0:  # uphill: forget the momentum
-                a = 1.0
-            larger = (1.0 + math.sqrt(1.0 + 4.0 * a * a)) / 2.0
-            v = new + (a - 1.0) / larger * (new - w)
-            w, a = new, larger
-            if path is not None:
-                path.add(w, oracle)
-        return hard_threshold(w, self.sparsity, free)
+        w = minimise(Descent(oracle, "gradient", self.steps, self.tol, self.penalty, path), oracle.facts.first())
+        return hard_threshold(w, self.sparsity, oracle.facts.free)
 
-    def _largest_curvature(self, oracle: Oracle, w: Vector) -> float:
-        """Of the exact loss at w, by the power method on differences of gradients; a public random start."""
-        facts = oracle.facts
-        direction = np.random.default_rng(0).standard_normal(w.size)
-        found = 0.0
-        for _ in range(self.power_steps):
-            direction /= max(float(np.linalg.norm(direction)), 1e-300)
-            # a short step: gradients of losses that bend less far away are compared near w
-            change = oracle.gradient_change(w + 1e-3 * direction, w, clip=Clip(1.0), change=1.0) / 1e-3
-            found = max(found, float(np.linalg.norm(change)))
-            direction = change if np.any(change) else direction
-        return found if found > 0 else 1e-2 * min(facts.curvature, 1.0) * facts.norm_bound**2
+
+@dataclass
+class Descent:
+    """Exact gradients for `minimise`: who answers, under which name, how many are left, and when they are enough."""
+
+    oracle: Oracle
+    ask: str
+    left: int
+    tol: float
+    penalty: Penalty
+    path: Path | None = None
+
+    def gradient(self, w: Vector) -> Vector:
+        """One of the gradients that are left."""
+        self.left -= 1
+        return self.oracle.gradient(w, clip=Clip(1.0), ask=self.ask)
+
+
+def minimise(down: Descent, w: Vector, moving: NDArray[np.bool_] | None = None) -> Vector:
+    """The minimiser of loss and penalty from `w` on the coordinates that are `moving` (all: None); others stay."""
+    if down.left < POWER_STEPS + 2:
+        return w
+    free = down.oracle.facts.free
+    mask = np.ones(w.size) if moving is None else moving.astype(float)
+    smoothness = _largest_curvature(down, w, mask)
+    v, a, first, small = w, 1.0, 0.0, 0
+    before: tuple[Vector, Vector] | None = None
+    while down.left:
+        g = mask * down.gradient(v)
+        if before is not None:
+            moved = v - before[0]
+            seen = float(np.linalg.norm(g - before[1])) / max(float(np.linalg.norm(moved)), 1e-300)
+            # differences of a loop that has settled are rounding
+            if float(np.linalg.norm(moved)) > 1e-9 * float(np.linalg.norm(v)):
+                smoothness = max(smoothness, seen)
+        before = (v, g)
+        new = np.where(mask > 0, proximal_step(v - g / smoothness, 1.0 / smoothness, down.penalty, free), w)
+        step = smoothness * float(np.linalg.norm(v - new))
+        if float((v - new) @ (new - w)) > 0:  # uphill: forget the momentum
+            a = 1.0
+        larger = (1.0 + math.sqrt(1.0 + 4.0 * a * a)) / 2.0
+        v = new + (a - 1.0) / larger * (new - w)
+        w, a, first = new, larger, max(first, step)
+        if down.path is not None:
+            down.path.add(w, down.oracle)
+        small = small + 1 if step <= down.tol * first else 0
+        if small == 3:
+            break
+    return w
+
+
+def _largest_curvature(down: Descent, w: Vector, mask: Vector) -> float:
+    """Of the exact loss at w, by the power method on differences of gradients; a public random start."""
+    facts = down.oracle.facts
+    here = down.gradient(w)
+    direction = mask * np.random.default_rng(0).standard_normal(w.size)
+    found = 0.0
+    for _ in range(POWER_STEPS):
+        direction /= max(float(np.linalg.norm(direction)), 1e-300)
+        # a short step: gradients of losses that bend less far away are compared near w
+        change = mask * (down.gradient(w + 1e-3 * direction) - here) / 1e-3
+        found = max(found, float(np.linalg.norm(change)))
+        direction = change if np.any(change) else direction
+    return found if found > 0 else 1e-2 * min(facts.curvature, 1.0) * facts.norm_bound**2

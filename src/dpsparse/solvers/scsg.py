@@ -33,8 +33,7 @@ from ..oracle import GradientChange, Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, EveryRow, Noise, Participation, Plan, RandomTimes
 from .iht import without_intercept
-from .sgd import DOUBT
-from .steps import answer_spread, coordinate_steps, curvature_along, follow, sampled_curvature
+from .steps import DOUBT, Pace, Stride, answer_spread, coordinate_steps, follow, sampled_curvature
 
 #: A change is never bounded below this part of the clip.
 LEAST_CHANGE = 2.0**-20
@@ -73,8 +72,9 @@ class SCSG:
     secant : bool
         Take `step_size` only at the start, and then 1 over the curvature that changes since the snapshot show, as `IHT`
         does; for exact answers.
-    guard : bool
-        Shorten steps to 1 over the curvature that answers prove, as in `SGD`.
+    pace : Pace or None
+        Step lengths from released answers. `step_size` then says how much of the path an inner step of one epoch pays for; longer
+        steps take the mean over several epochs: of their snapshots at one point, and of so many changes for each inner step.
     noise : Noise
         ``Noise.NONE`` for the non-private twin.
     """
@@ -92,7 +92,7 @@ class SCSG:
     snapshot_share: float = 0.5
     ridge: float = 0.0
     secant: bool = False
-    guard: bool = False
+    pace: Pace | None = None
     noise: Noise = Noise.GAUSSIAN
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
@@ -127,33 +127,51 @@ class SCSG:
         """Return the last iterate; everything here is post-processing."""
         facts = oracle.facts
         w = facts.first()
-        curvature, thresholds = 0.0, 0
-        before: tuple[Vector, Vector] | None = None
-        for length in oracle.plan.public["lengths"]:
-            anchor = w
-            centre = oracle.gradient(anchor, clip=self.clip, ask="snapshot")
-            if before is not None and self.guard:
-                doubt = DOUBT * math.sqrt(2.0) * answer_spread(oracle, "snapshot", self.clip, self.snapshot_rows)
-                curvature = max(curvature_along(centre - before[1], anchor - before[0], doubt), curvature)
-            before = (anchor, centre)
-            for _ in range(length):
-                bound = change_bound(w, anchor, self.clip, facts, self.change_clip)
+        curvature, thresholds, epoch = 0.0, 0, 0
+        lengths = oracle.plan.public["lengths"]
+        stride = None if self.pace is None else self.pace.start(len(lengths))
+
+        def ask(at: Vector, epoch: int) -> Vector:
+            return oracle.gradient(at, clip=self.clip, ask="snapshot")
+
+        while epoch < len(lengths):
+            before, step = epoch, self.step_size
+            if stride is not None:
+                spread = answer_spread(oracle, "snapshot", self.clip, self.snapshot_rows)
+                anchor, centre, step = stride.walk(w, ask, spread, step)
+                w, epoch = anchor, len(lengths) - stride.left
+            else:
+                anchor, centre, epoch = w, ask(w, epoch), epoch + 1
+            for turns in shared(sum(lengths[before:epoch]), epoch - before):
+                bound = change_bound(w, anchor, self.clip, facts, self._largest_change(stride, facts))
                 question = GradientChange(w, anchor, self.clip, bound)
-                change = np.asarray(oracle.answer(question, "change"))
+                change = np.mean([oracle.answer(question, "change") for _ in range(turns)], axis=0)
                 if self.secant:
                     curvature = follow(curvature, sampled_curvature(change, w, anchor, self.sparsity))
-                elif self.guard:
-                    doubt = DOUBT * oracle.deviation(question, "change", 0)
-                    curvature = max(curvature_along(change, w - anchor, doubt), curvature)
-                step = self.step_size
-                if curvature > 0:
-                    step = 1.0 / curvature if self.secant else min(step, 1.0 / curvature)
+                    step = 1.0 / curvature if curvature > 0 else step
+                elif stride is not None:
+                    spread = oracle.deviation(question, "change", 0) / math.sqrt(turns)
+                    stride.see(change, w - anchor, DOUBT * spread)
+                    step = stride.hold(step)
                 g = centre + change + self.ridge * without_intercept(w, facts.free)
                 w = hard_threshold(w - coordinate_steps(step, facts) * g, self.sparsity, facts.free)
                 thresholds += 1
                 if path is not None:
                     path.add(w, oracle, thresholds)
         return w
+
+    def _largest_change(self, stride: Stride | None, facts: Facts) -> float:
+        """Of a row's gradient, in clips: `change_clip`, and more by the root of the curvature that was proven."""
+        if stride is None:
+            return self.change_clip
+        part = stride.proven * facts.n_features / (facts.curvature * facts.norm_bound**2)
+        return min(2.0, self.change_clip * math.sqrt(max(1.0, part)))
+
+
+def shared(turns: int, many: int) -> list[int]:
+    """So many turns in groups of at least `many`, or in one group if there are fewer; none without turns."""
+    groups = max(turns // many, 1)
+    return [turns // groups + (i < turns % groups) for i in range(groups)] if turns else []
 
 
 def change_bound(w: Vector, anchor: Vector, clip: Clip, facts: Facts, largest: float = 2.0) -> float:

@@ -15,18 +15,16 @@ References
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from ..facts import Clip, Facts, Penalty, Vector
 from ..ops import hard_threshold, proximal_step
 from ..oracle import Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Participation, Plan
-from .steps import answer_spread, coordinate_steps, curvature_along, follow, sampled_curvature
-
-#: Standard deviations by which a guard doubts what it sees.
-DOUBT = 3.0
+from .steps import Pace, answer_spread, coordinate_steps, follow, sampled_curvature
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,14 +43,17 @@ class SGD:
         Nonzero coefficients of the result, without the intercept.
     thresholds : bool
         Threshold after every step, and not only at the end.
+    settled : float
+        Without thresholds after every step: the part of the turns after which the largest `sparsity` coefficients are kept, and the
+        rest of the steps moves only those.
     penalty : Penalty
         Applied by its proximal map after every step.
     secant : bool
         Take `step_sizes` only at the start, and then 1 over the curvature that answers about the change of the gradient
         show, as `IHT` does; for exact answers.
-    guard : bool
-        Shorten steps to 1 over the curvature that successive answers *prove*: their difference between two iterates, less
-        three standard deviations of its noise. Public arithmetic on released answers; it acts only where noise is small.
+    pace : Pace or None
+        Step lengths from released answers; `step_sizes` then say how much of the path each turn pays for. None: one step of
+        its size for each turn.
     noise : Noise
         ``Noise.NONE`` for the non-private twin.
     """
@@ -62,9 +63,10 @@ class SGD:
     rows: Participation | tuple[Participation, ...]
     sparsity: int
     thresholds: bool = True
+    settled: float = 1.0
     penalty: Penalty = field(default_factory=Penalty)
     secant: bool = False
-    guard: bool = False
+    pace: Pace | None = None
     noise: Noise = Noise.GAUSSIAN
 
     def __post_init__(self) -> None:
@@ -89,27 +91,39 @@ class SGD:
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate, thresholded; everything here is post-processing."""
         facts = oracle.facts
-        names = self._names()
+        names, schedule = self._names(), self._schedule()
         w = facts.first()
-        before: tuple[Vector, Vector] | None = None
+        kept = np.ones(w.size, dtype=bool)
+        before: Vector | None = None
         curvature = 0.0
-        for turn, (step, rows) in enumerate(zip(self.step_sizes, self._schedule(), strict=True)):
-            g = oracle.gradient(w, clip=self.clip, ask=names[rows])
+        stride = None if self.pace is None else self.pace.start(len(schedule))
+        turn = thresholds = 0
+
+        def ask(at: Vector, turn: int) -> Vector:
+            return oracle.gradient(at, clip=self.clip, ask=names[schedule[turn]])
+
+        while turn < len(schedule):
+            step, rows = self.step_sizes[turn], schedule[turn]
+            if stride is not None:
+                w, g, step = stride.walk(w, ask, answer_spread(oracle, names[rows], self.clip, rows), step)
+                turn = len(schedule) - stride.left
+            else:
+                g, turn = ask(w, turn), turn + 1
             if before is not None and self.secant:
-                change = oracle.gradient_change(w, before[0], clip=self.clip, change=2 * self.clip.norm)
-                curvature = follow(curvature, sampled_curvature(change, w, before[0], self.sparsity))
+                change = oracle.gradient_change(w, before, clip=self.clip, change=2 * self.clip.norm)
+                curvature = follow(curvature, sampled_curvature(change, w, before, self.sparsity))
                 step = 1.0 / curvature if curvature > 0 else step
-            elif before is not None and self.guard:
-                doubt = DOUBT * math.sqrt(2.0) * answer_spread(oracle, names[rows], self.clip, rows)
-                curvature = max(curvature_along(g - before[1], w - before[0], doubt), curvature)
-                step = min(step, 1.0 / curvature) if curvature > 0 else step
-            before = (w, g)
+            before = w
             steps = coordinate_steps(step, facts)
-            w = proximal_step(w - steps * g, steps, self.penalty, facts.free)
+            w = np.where(kept, proximal_step(w - steps * g, steps, self.penalty, facts.free), 0.0)
             if self.thresholds:
                 w = hard_threshold(w, self.sparsity, facts.free)
+                thresholds += 1
+            elif turn >= self.settled * len(schedule) and np.all(kept):
+                w = hard_threshold(w, self.sparsity, facts.free)
+                kept = (w != 0) | (np.arange(w.size) >= facts.n_features)
             if path is not None:
-                path.add(w, oracle, thresholds=(turn + 1) * self.thresholds)
+                path.add(w, oracle, thresholds)
         return hard_threshold(w, self.sparsity, facts.free)
 
     def _schedule(self) -> tuple[Participation, ...]:

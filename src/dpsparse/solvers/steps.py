@@ -3,13 +3,175 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..facts import Clip, Facts, Vector
 from ..ops import hard_threshold
-from ..oracle import Gradient, Oracle
+from ..oracle import Gradient, Indices, Oracle
 from ..privacy.plan import Participation, PoissonRows
+
+#: Standard deviations by which an answer is doubted.
+DOUBT = 3.0
+#: A curvature that answers show clearly may fall to this part of the last one at the next step.
+KEPT = 0.9
+#: A way is proven too long where it is this many times the one to the minimum along it.
+TOO_LONG = 1.5
+#: No step takes more than this part of all turns.
+LARGEST_GROUP = 0.3
+#: A step that was too long is cut to this part of it at most.
+CUT = 0.25
+
+
+@dataclass(frozen=True)
+class Pace:
+    r"""Step lengths from released answers: as long as they allow, and as exact as their length needs.
+
+    Every turn of a loop pays for a piece :math:`p` of the path. A step of length :math:`\eta` takes the mean of the next
+    :math:`\eta/p` answers at the same point: where columns are uncorrelated a loop makes few long steps, where they are not many
+    short ones, at the same price and with the same noise in the result.
+
+    Between two points the answers show the curvature :math:`\langle\Delta g, \Delta w\rangle/\|\Delta w\|^2`, and their noise leaves
+    it open by :math:`D/\|\Delta w\|`: D is three standard deviations of a difference of two answers along one direction, and what
+    the first of them may have put of its own noise into the direction (`chosen_noise`). The largest curvature :math:`h` that was
+    *proven*, the one shown less this doubt, bounds all steps: none is longer than :math:`r/h`. Where the first answer at a new point
+    proves that the step there was too long, the loop goes back most of the way, and asks again. Where answers are clear (the doubt
+    is below a tenth of h) h may fall by a tenth a step, so that a loop that left a steep region goes on faster; where they are
+    not, it is kept.
+
+    Public arithmetic on released answers: it asks nothing and costs nothing.
+
+    Parameters
+    ----------
+    longest : float
+        Longest step, unless the last answers show, doubt added, that the curvature allows more.
+    reach : float
+        r: 1 for plain steps; more for loops whose momentum keeps longer steps stable.
+    growth : float
+        No step is longer than this many times the one before.
+    """
+
+    longest: float
+    reach: float = 1.0
+    growth: float = 2.0
+
+    def start(self, turns: int) -> Stride:
+        """The state before the first of so many turns."""
+        return Stride(self, turns)
+
+
+class Stride:
+    """One run at a `Pace`: what was seen, and how many turns are left."""
+
+    def __init__(self, pace: Pace, turns: int) -> None:
+        self.left = turns
+        self.proven = 0.0
+        self._turns = turns
+        self._pace = pace
+        self._before: tuple[Vector, Vector, float] | None = None
+        self._support: slice | Indices = slice(None)
+        self._last = math.inf
+        self._possible = math.inf
+
+    def rest(self, turns: int) -> None:
+        """Go on with so many more turns on other coordinates: what was proven is kept, the last answers say nothing about them."""
+        self.left = self._turns = turns
+        self._before = None
+
+    def walk(
+        self,
+        w: Vector,
+        ask: Callable[[Vector, int], Vector],
+        deviation: float,
+        piece: float,
+        support: Indices | None = None,
+    ) -> tuple[Vector, Vector, float]:
+        """Where the gradient is taken (`w`, or nearer to the last point), the mean of its answers there, and the step from there.
+
+        `ask` answers at a point for a turn, with noise of this `deviation`, on all coordinates or on those of `support`; every turn
+        pays for a `piece` of the path.
+        """
+        self._support = slice(None) if support is None else support
+        first, self.left = ask(w, self._turns - self.left), self.left - 1
+        while self.left and (nearer := self._nearer(w, first, deviation)) is not None:
+            w = nearer
+            first, self.left = ask(w, self._turns - self.left), self.left - 1
+        rounds = max(1, round((1 + self.left) * piece / self._limit()))
+        most = max(1, round(LARGEST_GROUP * self._turns))
+        more = max(0, min((1 + self.left) // rounds, most) - 1)
+        turn = self._turns - self.left
+        g = np.mean([first, *(ask(w, turn + i) for i in range(more))], axis=0)
+        self.left -= more
+        spread = deviation / math.sqrt(1 + more)
+        if self._before is not None:
+            self._compare(w, g, spread)
+        step = min((1 + more) * piece, self._limit())
+        self._before, self._last = (w.copy(), g, spread), step
+        return w, g, step
+
+    def see(self, change: Vector, moved: Vector, doubt: float) -> float:
+        """Learn from the change of the gradient between two points; returns the curvature that they prove."""
+        length = float(np.linalg.norm(moved))
+        if length == 0:
+            return 0.0
+        shown, open_by = float(change @ moved) / length**2, doubt / length
+        clear = open_by < 0.1 * self.proven
+        self.proven = max(shown - open_by, self.proven * (KEPT if clear else 1.0))
+        self._possible = max(shown + open_by, self.proven)
+        return shown - open_by
+
+    def hold(self, step: float) -> float:
+        """The step itself, or the longest one that the proven curvature allows."""
+        return min(step, self._pace.reach / self.proven) if self.proven > 0 else step
+
+    def take(self, planned: float) -> float:
+        """One step without a group: at most the planned one."""
+        self._last = self.longest(planned)
+        return self._last
+
+    def longest(self, planned: float) -> float:
+        """The longest step that may come next, at most the planned one."""
+        return min(planned, self._limit())
+
+    def _compare(self, w: Vector, g: Vector, deviation: float) -> float:
+        """Learn from the last point and this one; returns the curvature that they prove."""
+        assert self._before is not None
+        there, told, spread = self._before
+        moved = (w - there)[self._support]
+        return self.see(g - told, moved, DOUBT * math.hypot(deviation, spread) + spread * chosen_noise(moved))
+
+    def _nearer(self, w: Vector, g: Vector, deviation: float) -> Vector | None:
+        """A point nearer to the last one, if going from there to here is proven to have gone too far.
+
+        A parabola with the proven curvature and the slope at the last point has its minimum at a part of the way.
+        """
+        if self._before is None:
+            return None
+        there, told, _ = self._before
+        moved, seen = w - there, (w - there)[self._support]
+        bend, fall = self._compare(w, g, deviation) * float(seen @ seen), -float(told @ seen)
+        if fall <= 0 or bend < TOO_LONG * fall:
+            return None
+        part = min(fall / bend, CUT)
+        self._last *= part
+        return np.asarray(there + part * moved)
+
+    def _limit(self) -> float:
+        """The longest step by what was seen so far."""
+        pace = self._pace
+        longest = max(pace.longest, pace.reach / self._possible if self._possible > 0 else 0.0)
+        return self.hold(min(pace.growth * self._last, longest))
+
+
+def chosen_noise(moved: Vector) -> float:
+    r"""How much noise of an answer lies along a step that followed it, in its deviations: :math:`\sqrt{2k\ln(ed/k)}` for k of d entries.
+
+    A step goes along the answer's own noise, and a threshold keeps the entries where there is most of it.
+    """
+    many = int(np.count_nonzero(moved))
+    return math.sqrt(2 * many * math.log(math.e * moved.size / many)) if many else 0.0
 
 
 def coordinate_steps(step: float, facts: Facts) -> Vector:
@@ -22,12 +184,6 @@ def coordinate_steps(step: float, facts: Facts) -> Vector:
     if facts.free:
         steps[-1] = min(step, 1.0 / max(facts.curvature * facts.intercept**2, 1e-300))
     return steps
-
-
-def curvature_along(change: Vector, moved: Vector, doubt: float = 0.0) -> float:
-    """A lower bound on the curvature between two iterates: the change of the gradient along their difference, less `doubt` for its noise."""
-    length = float(np.linalg.norm(moved))
-    return (float(change @ moved) / length - doubt) / length if length > 0 else 0.0
 
 
 def sampled_curvature(change: Vector, here: Vector, there: Vector, sparsity: int) -> float:

@@ -13,6 +13,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,21 @@ from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Plan
 from .screening import Screening
 
+#: Draws rows: a generator, the number of rows and of columns; returns the rows.
+Law = Callable[[np.random.Generator, int, int], Vector]
+
+
+def _normal(generator: np.random.Generator, rows: int, columns: int) -> Vector:
+    return np.asarray(generator.standard_normal((rows, columns)))
+
+
+def _uniform(generator: np.random.Generator, rows: int, columns: int) -> Vector:
+    return np.asarray(generator.uniform(-1.0, 1.0, (rows, columns)))
+
+
+#: Laws of the entries of public rows, by name.
+LAWS: dict[str, Law] = {"normal": _normal, "uniform": _uniform}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Auxiliary:
@@ -35,26 +51,37 @@ class Auxiliary:
     rows : int
         How many; ignored where a matrix is given.
     bound : float
-        Drawn rows are normal and clipped to this norm.
+        Drawn rows are clipped to this norm.
     seed : int
         Public seed of the rows that are drawn.
     matrix : array or sparse matrix of shape (m, n_features), or None
         Public rows in the units of the private ones; None: rows are drawn.
+    law : function
+        Of a generator, a number of rows and of columns: draws the rows.
+    entry : float or None
+        Entries that are drawn are clipped to this; None: they are not.
     """
 
     rows: int
     bound: float
     seed: int = 0
     matrix: Any = None
+    law: Law = _normal
+    entry: float | None = None
 
     @classmethod
-    def of(cls, matrix: Any, facts: Facts, *, rows: int, bound: float, seed: int) -> Auxiliary:
+    def of(
+        cls, given: Any, facts: Facts, *, rows: int, bound: float, seed: int, entry: float | None = None
+    ) -> Auxiliary:
         """Rows that were given or that will be drawn."""
-        if isinstance(matrix, str):
-            raise ValueError(f"{matrix}: a model file does not hold it. Give the recipe with its matrix again to fit.")
-        if matrix is not None and matrix.shape[1] != facts.n_features:
-            raise ValueError(f"the auxiliary matrix must have {facts.n_features} columns, got shape {matrix.shape}.")
-        return cls(rows=rows, bound=bound, seed=seed, matrix=matrix)
+        if given is None or callable(given) or given in LAWS:
+            law = given if callable(given) else LAWS[given or "normal"]
+            return cls(rows=rows, bound=bound, seed=seed, law=law, entry=entry)
+        if isinstance(given, str):
+            raise ValueError(f"{given}: a model file does not hold it. Give the recipe with its matrix again to fit.")
+        if given.shape[1] != facts.n_features:
+            raise ValueError(f"the auxiliary matrix must have {facts.n_features} columns, got shape {given.shape}.")
+        return cls(rows=rows, bound=bound, seed=seed, matrix=given)
 
     @property
     def count(self) -> int:
@@ -65,7 +92,13 @@ class Auxiliary:
         """The public rows on the coordinates of `support`, shifted like the private ones, with the intercept column."""
         features = support[support < facts.n_features]
         if self.matrix is None:
-            x = np.random.default_rng(self.seed).standard_normal((self.rows, features.size))  # public
+            x = np.array(self.law(np.random.default_rng(self.seed), self.rows, features.size), dtype=float)  # public
+            if x.shape != (self.rows, features.size) or not np.all(np.isfinite(x)):
+                raise ValueError(
+                    f"auxiliary rows must be finite and of shape {(self.rows, features.size)}, got {x.shape}."
+                )
+            if self.entry is not None:
+                x = np.clip(x, -self.entry, self.entry)
             if np.isfinite(self.bound):
                 x *= (self.bound / np.maximum(np.linalg.norm(x, axis=1), self.bound))[:, None]
         else:
@@ -83,7 +116,9 @@ class KnowledgeTransfer:
     Parameters
     ----------
     screening : Screening
-        Chooses the support.
+        Chooses the columns on which the teacher learns.
+    sparsity : int
+        Nonzero coefficients of the student, or of a teacher that is released; no more than columns were chosen.
     clip : Clip
         Bound on one row's gradient.
     row_norm : float
@@ -101,6 +136,7 @@ class KnowledgeTransfer:
     """
 
     screening: Screening
+    sparsity: int
     clip: Clip
     row_norm: float
     ridge: float
@@ -123,7 +159,8 @@ class KnowledgeTransfer:
         told = oracle.estimate(question, ask="teacher")
         w = np.zeros(facts.dimension)
         # a released teacher labels without noise, and is the student that fits its labels
-        w[support] = told if design is None else student(design, told, self.screening.count, facts.free, self.steps)
+        w[support] = told if design is None else student(design, told, self.sparsity, facts.free, self.steps)
+        w = hard_threshold(w, self.sparsity, facts.free)
         if path is not None:
             path.add(w, oracle, thresholds=self.steps)
         return w

@@ -10,10 +10,10 @@ r"""The minimiser of a clipped, regularised, tilted sum of losses, with a certif
 Guarantee
 ---------
 What is returned has :math:`\|\nabla J\| \le \tau`, hence lies within :math:`\tau/\lambda` of the minimiser, by strong
-convexity. Half of :math:`\tau` is left to the rounding of the gradient's evaluation: a sum of n terms of norm at most L
-is off by about :math:`10^{-16}\,nL\log n`, and :math:`\tau \ge 10^{-10}\,nL` (see `tolerance`).
+convexity. Half of :math:`\tau` is left to the rounding of the gradient's evaluation (see `tolerance`).
 It never fails in exact arithmetic: Newton steps usually end it, and what they leave is done by accelerated gradient
 steps, whose number has a proven bound. (A failure would have to be hidden: that it happens could tell neighbours apart.)
+Problems whose public condition is beyond `CONDITION` are refused before anything is charged: rounding, and the number of those steps, grow with it.
 
 References
 ----------
@@ -42,9 +42,70 @@ NEWTON_STEPS = 60
 FORMED = 256
 
 
-def tolerance(clip: Clip, n_rows: int) -> float:
-    r"""The public :math:`\tau`: :math:`10^{-8} L`, or :math:`10^{-10} nL` for many rows, where sums round more."""
-    return clip.norm * max(1e-8, 1e-10 * n_rows)
+#: Largest public condition :math:`Q = n\beta_0K^2/\lambda`.
+CONDITION = 1e8
+#: Half of the distance between one and the next float: an operation is off by at most this part of its result.
+HALF_ULP = 2.0**-53
+
+
+@dataclass(frozen=True)
+class Public:
+    r"""What is known about a problem before rows are looked at.
+
+    Parameters
+    ----------
+    clip : Clip
+        L: bound on the norm of one row's gradient.
+    row_norm, ridge, curvature : float
+        K, :math:`\lambda` and :math:`\beta_0`.
+    size : int
+        k: coordinates.
+    n_rows : int
+        n.
+    tilt : float
+        B: bound on the norm of the tilt.
+    """
+
+    clip: Clip
+    row_norm: float
+    ridge: float
+    curvature: float
+    size: int
+    n_rows: int
+    tilt: float = 0.0
+
+    @property
+    def condition(self) -> float:
+        """Q."""
+        return self.n_rows * self.curvature * self.row_norm**2 / self.ridge
+
+    def check(self) -> None:
+        """Refuse a problem that cannot be solved to a tolerance worth having."""
+        refuse_condition(self.condition)
+
+    def tolerance(self) -> float:
+        r""":math:`\tau`: :math:`10^{-8} L`, or :math:`10^{-10} nL` for many rows, where sums round more, or more where the problem is bent.
+
+        A sum of n terms of norm at most L is off by about :math:`10^{-16}\,nL\log n`: far less than a quarter of :math:`\tau`. A margin, a product
+        of k numbers, is off by at most :math:`ku\|x\|\|\theta\|` in any order of summation, :math:`u = 2^{-53}`, and moves the
+        row's gradient by at most :math:`\beta_0\|x\|` times that. Where :math:`\|\nabla J\| \le \tau`,
+        :math:`\lambda\|\theta\| \le nL + B + \tau`; so all margins together move the gradient by at most
+        :math:`n\beta_0K^2ku\|\theta\| \le kuQ(nL + B + \tau)`. Eight more operations are counted for each margin (slopes, their clip and their product with
+        the row), and :math:`\tau` is at least four times the whole: a half of it is twice what rounding can hide, and what
+        the search must get below.
+        """
+        size = self.n_rows * self.clip.norm
+        rounded = 4 * (self.size + 8) * HALF_ULP * self.condition * (size + self.tilt)
+        return max(1e-8 * self.clip.norm, 1e-10 * size, rounded)
+
+
+def refuse_condition(condition: float) -> None:
+    """Refuse a public condition beyond `CONDITION`."""
+    if not condition <= CONDITION:
+        raise PrivacyError(
+            f"the ridge is too small: n times curvature times squared row norm is {condition:.3g} times it, and minimisers are stable up to "
+            f"{CONDITION:g}. Use a larger ridge or alpha, or a smaller row_clip."
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

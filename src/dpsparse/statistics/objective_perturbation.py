@@ -71,7 +71,8 @@ from ..facts import Vector
 from ..losses import Loss
 from ..oracle import PerturbedMinimum
 from .convex import convex
-from .minimise import Problem, minimiser, tolerance
+from .minimise import Problem, Public, minimiser
+from .teacher import public_side
 
 #: Part of m^2 that pays for the noise on the approximate minimum.
 OUTPUT_PART = 0.01
@@ -87,17 +88,27 @@ def split(m: float) -> tuple[float, float]:
     return m * math.sqrt(1 - OUTPUT_PART), m * math.sqrt(OUTPUT_PART)
 
 
-def output_sensitivity(question: PerturbedMinimum, n_rows: int) -> float:
+def tilted_side(question: PerturbedMinimum, loss: Loss, n_rows: int, scale: float) -> Public:
+    r"""What is public about the problem under a tilt of :math:`N(0, s^2 I)` on k coordinates.
+
+    Its norm is beyond :math:`s(\sqrt k + 10)` with a chance below :math:`e^{-50}`, whatever the data.
+    """
+    return public_side(question, loss, n_rows, scale * (math.sqrt(question.support.size) + 10))
+
+
+def output_sensitivity(public: Public) -> float:
     r""":math:`2\tau/\lambda`."""
-    return 2 * tolerance(question.clip, n_rows) / question.ridge
+    return 2 * public.tolerance() / public.ridge
 
 
-def perturbed_minimum(shards: Sequence[Shard], loss: Loss, question: PerturbedMinimum, tilt: Vector) -> Vector:
-    """The approximate minimum under this tilt. Private until it has noise of `output_sensitivity`.
+def perturbed_minimum(
+    shards: Sequence[Shard], loss: Loss, question: PerturbedMinimum, tilt: Vector, tau: float
+) -> Vector:
+    """The approximate minimum under this tilt, to the public tolerance `tau`. Private until it has noise of `output_sensitivity`.
 
     Should rounding ever keep the solver from its tolerance, the answer is zero; the turn stays charged.
     """
     rows = [restricted(shards, question.support, question.row_norm)]
     problem = Problem.of(rows, convex(loss), question.clip, question.ridge, tilt)
-    found = minimiser(problem, tolerance(question.clip, shards[0].facts.n_rows))
+    found = minimiser(problem, tau)
     return np.zeros(question.support.size) if found is None else found

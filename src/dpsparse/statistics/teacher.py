@@ -43,11 +43,11 @@ from ..data.restricted import restricted
 from ..data.shard import Shard
 from ..facts import Vector
 from ..losses import Loss
-from ..oracle import Indices, RidgeMinimum
+from ..oracle import Indices, Minimum, RidgeMinimum
 from ..privacy.adjacency import Adjacency
 from .convex import convex
 from .estimate import Estimate
-from .minimise import Problem, minimiser, tolerance
+from .minimise import Problem, Public, minimiser
 
 
 def ridge_minimum(shards: Sequence[Shard], loss: Loss, question: RidgeMinimum, relation: Adjacency) -> Estimate:
@@ -55,7 +55,7 @@ def ridge_minimum(shards: Sequence[Shard], loss: Loss, question: RidgeMinimum, r
 
     Should rounding ever keep the solver from its tolerance, the answer is zero; the turn stays charged.
     """
-    tau = tolerance(question.clip, shards[0].facts.n_rows)
+    tau = public_side(question, loss, shards[0].facts.n_rows).tolerance()
     sensitivity = (relation.kappa * question.clip.norm + 2 * tau) / question.ridge
     rows = [restricted(shards, question.support, question.row_norm)]
     problem = Problem.of(rows, convex(loss), question.clip, question.ridge, np.zeros(question.support.size))
@@ -67,6 +67,12 @@ def ridge_minimum(shards: Sequence[Shard], loss: Loss, question: RidgeMinimum, r
     gram = question.design.T @ question.design
     stretch = math.sqrt(max(float(np.linalg.eigvalsh(gram)[-1]), 0.0)) * (1 + 1e-9)
     return Estimate(question.design @ theta, sensitivity * stretch)
+
+
+def public_side(question: Minimum, loss: Loss, n_rows: int, tilt: float = 0.0) -> Public:
+    """What is public about the problem."""
+    curvature = convex(loss).curvature
+    return Public(question.clip, question.row_norm, question.ridge, curvature, question.support.size, n_rows, tilt)
 
 
 def exact_minimum(shards: Sequence[Shard], loss: Loss, support: Indices, ridge: float) -> Vector:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from ..accounting.costs.fixed import Promise
 from ..accounting.random_stopping import SearchBill
 from ..privacy import Adjacency
+from ..privacy.words import page
 from .scoring import Scoring
 
 
@@ -94,6 +95,10 @@ class SearchPlan:
             "validation_rows": self.validation_rows,
             "candidates": self.candidates,
         }
+
+    def _repr_html_(self) -> str:
+        head = f"A private search of ({self.epsilon:.6g}, {self.delta:.3g})-DP in all, over about {self.bill.law.mean:.4g} runs."
+        return page((), head, good=True, more=str(self))
 
     def __str__(self) -> str:
         law = self.bill.law

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from .. import checks
 from ..accounting import PricedPlan, Promise
 from ..accounting.random_stopping import SearchBill, law_of
 from ..data.source import silence
+from ..estimators.display import Stated
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
 from ..facts import Vector
@@ -48,7 +50,7 @@ def _classifies(search: PrivateSearch) -> bool:
     return bool(is_classifier(search.estimator))
 
 
-class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateSearch(Stated, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Hyper-parameter search under differential privacy.
 
     A secret random number of times, a candidate is drawn, fitted and scored, each with its own noise; the run with the best
@@ -232,7 +234,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _candidate(self, parameters: Parameters, plan: SearchPlan) -> SparseLinear:
         """An estimator for one run, at its price."""
-        made = candidate(self.estimator, parameters)
+        made = candidate(self.estimator, parameters).alone()
         made.set_params(
             budget=Budget.zcdp(plan.training_rho, plan.adjacency),
             delta=plan.delta,
@@ -240,6 +242,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             accept=(*made.accept, *self.accept),
             ledger=None,
             dataset=None,
+            check_bounds=None,
             random_state=None,
             verbose=False,
         )
@@ -311,6 +314,13 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     # ---------------------------------------------------------------------------------------------- after fitting
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the best model, its parameters and the statement to a JSON file (no pickle); read it back with `dpsparse.load`."""
+        from .search_file import save_search
+
+        check_is_fitted(self, "best_estimator_")
+        save_search(self, path)
 
     @property
     def classes_(self) -> NDArray[np.generic]:

@@ -30,11 +30,13 @@ FIXED = frozenset(
         "label",
         "run_id",
         "accept",
+        "check_bounds",
         "random_state",
         "verbose",
         "classes",
         "target_center",
         "keep_path",
+        "memory_limit",
     ]
 )
 

@@ -51,7 +51,7 @@ def dense_pieces(x: NDArray[Any]) -> Iterator[tuple[slice, Vector]]:
 def forward(block: Block, lattice: Lattice, whole: Vector) -> Vector:
     """Products of all rows with coefficients, in units; with each column of a matrix of them."""
     d = lattice.facts.n_features
-    offset = _offset(block, lattice, np.arange(d), whole[:d], whole[d:])
+    offset = _offset(block, lattice, slice(d), whole[:d], whole[d:])
     with np.errstate(all="ignore"):  # a wild iterate of the non-private twins must not warn
         if block.sparse:
             return np.asarray(block.x @ whole[:d] + offset)
@@ -69,7 +69,7 @@ def forward_columns(block: Block, lattice: Lattice, which: Indices, whole: Vecto
         return np.asarray(columns(block, picked) @ head + _offset(block, lattice, picked, head, whole[~features]))
 
 
-def _offset(block: Block, lattice: Lattice, which: Indices, head: Vector, last: Vector) -> Vector:
+def _offset(block: Block, lattice: Lattice, which: Indices | slice, head: Vector, last: Vector) -> Vector:
     """What the shift of sparse rows and the intercept column add to every product."""
     shift = lattice.shift[which] @ head if block.sparse and lattice.shifted else 0.0
     return np.asarray(lattice.height * last.sum(axis=0) - shift)

@@ -15,12 +15,12 @@ INTERCEPT = 0.01
 STABLE = 19.0
 
 
-def check_loop(steps: int | None, clip: float | None, momentum: float, margin_noise: float | None) -> None:
+def check_loop(steps: int | None, clip: float | None, momentum: float | None, margin_noise: float | None) -> None:
     """Refuse constants of the loop that make no sense."""
     whole(steps, "steps")
     positive(clip, "clip")
     positive(margin_noise, "margin_noise")
-    if not 0 <= momentum < 1:
+    if momentum is not None and not 0 <= momentum < 1:
         raise ValueError(f"momentum must lie in [0, 1), got {momentum!r}.")
 
 
@@ -43,6 +43,13 @@ def typical_slope(facts: Facts, part: float) -> float:
     return part * (1.0 if facts.target.joint else min(facts.target_bound, facts.slope_bound))
 
 
+def noise_length(facts: Facts, budget: Budget, share: float, clip: float, margin_noise: float) -> float:
+    """Length of a path that puts `margin_noise` typical margins of noise into the margin of a row of length 1."""
+    unit = clip if facts.target.residual else 1.0
+    root = budget.as_mu() * math.sqrt(share)
+    return margin_noise * unit * facts.n_rows * root / (budget.kappa * clip)
+
+
 def averaging(
     facts: Facts,
     budget: Budget,
@@ -62,9 +69,7 @@ def averaging(
     step; where the budget would buy a longer path than 400 such steps, the path is shortened to that. `spread` multiplies the
     step that counts as stable: with many classes the curvature is spread over their margins too.
     """
-    unit = clip if facts.target.residual else 1.0
-    root = budget.as_mu() * math.sqrt(share)
-    length = margin_noise * unit * facts.n_rows * root / (budget.kappa * clip)
+    length = noise_length(facts, budget, share, clip, margin_noise)
     stable = STABLE * spread
     steps = steps or min(400, max(least_steps, math.ceil(length * facts.curvature / stable)))
     length = min(length, 2 * stable * steps / facts.curvature)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ from ...solvers.scsg import SCSG
 from ..base import PrivateRecipe
 from .fields import positive, whole
 from .sparsity import kept
-from .walks import Walk, check_batch, default_rate, participation, signal
+from .walks import Walk, check_batch, default_rate, default_turns, participation
 
 #: Inner steps of an epoch when the user names no batches.
 INNER = 4
@@ -50,24 +49,25 @@ class PrivateEpochs(PrivateRecipe):
     def loop(self, facts: Facts, budget: Budget, batch_size: float | None) -> SCSG:
         """The loop with about `batch_size` rows in a snapshot (None: the rule), and the rules for what was left open."""
         count = kept(self.sparsity, facts, budget)
-        epochs = self.epochs or min(8, max(2, math.isqrt(round(signal(facts, budget, count)))))
+        epochs = self.epochs or max(1, default_turns(facts, budget) // INNER)
         batch = min(batch_size or facts.n_rows * max(0.5, default_rate(budget, epochs)), facts.n_rows)
         inner = batch / INNER if self.inner_batch_size is None else min(self.inner_batch_size, batch)
-        rule = Walk.of(facts, budget, count, max(1, round(epochs * batch / inner)), self.clip, self.step_size)
+        steps = max(1, round(epochs * batch / inner))
+        walk = Walk.of(facts, budget, count, steps, self.clip, self.step_size)
         return SCSG(
             sparsity=count,
             epochs=epochs,
             inner=batch / inner,
             length_seed=length_seed(self.option, self.length_seed),
             lengths_known=self.option == "I" and self.length_seed is not None,
-            step_size=rule.step,
-            clip=rule.clip,
+            step_size=walk.piece,
+            clip=walk.clip,
             snapshot_rows=participation(batch, facts, 1.0),
             inner_rows=participation(inner, facts, 1.0),
-            change_clip=self.change_clip or min(2.0, 0.2 * rule.spare),
+            change_clip=self.change_clip or min(2.0, 0.2 * walk.spare),
             snapshot_share=self.snapshot_share,
             ridge=facts.penalty.l2,
-            guard=self.step_size is None,
+            pace=walk.pace,
         )
 
 

@@ -17,21 +17,32 @@ import numpy as np
 from ...facts import Clip, Facts
 from ...privacy.budget import Budget
 from ...privacy.plan import EveryRow, Participation, PoissonRows
+from ...solvers.steps import Pace
 
-#: Noise in the margins, in typical targets, at which paths end.
+#: Noise in the margins, in typical margins, at which paths end.
 NOISE = 0.75
-#: No step is longer than this many times the one for uncorrelated columns.
+#: No step is longer than this many times the one for uncorrelated columns, unless answers show that it may be.
 LONGEST = 1.2
 #: Rows of the smallest batches that the twins take by default.
 FEW = 20
+#: Turns of a loop: as many as read about `WORK` entries, within these.
+LEAST_TURNS, MOST_TURNS = 30, 200
+WORK = 1e9
+#: What a sparse row is taken to hold, and what a coordinate of noise costs, in entries read.
+SPARSE_ROW, NOISY_COORDINATE = 100, 20
 
 
 @dataclass(frozen=True)
 class Walk:
-    """A clip and a constant step for a number of steps; `spare` says how much larger the clip is than it has to be."""
+    """A clip, a number of turns, the piece of the path that each pays for, and the pace of the steps.
+
+    `spare` says how much larger the clip is than it has to be.
+    """
 
     clip: Clip
-    step: float
+    turns: int
+    piece: float
+    pace: Pace | None
     spare: float
 
     @classmethod
@@ -40,7 +51,7 @@ class Walk:
         facts: Facts,
         budget: Budget,
         kept: int,
-        steps: int,
+        turns: int | None = None,
         clip: float | None = None,
         step_size: float | None = None,
     ) -> Walk:
@@ -48,16 +59,49 @@ class Walk:
 
         The clip is :math:`C = R K_2` with R = 0.3 for classes and a fifth of a typical target for regression. Where the budget
         allows a path f times longer than T of the longest steps, :math:`1.2\,d/(\beta_0 K_2^2)`, that room is shared between less
-        noise and a larger R: :math:`\sqrt f` times as large, up to the largest slope or target.
+        noise and a larger R: :math:`\sqrt f` times as large, up to the largest slope or target. A given `step_size` is taken at every turn, as in the papers.
         """
+        turns = turns or default_turns(facts, budget)
         unit = facts.target.typical
         longest = LONGEST * facts.n_features / (facts.curvature * facts.norm_bound**2)
-        per_clip = NOISE * unit * facts.n_rows * budget.as_mu() / (budget.kappa * kept_norm(facts, kept))
+        per_clip = path_per_clip(facts, budget, kept)
         tight = facts.norm_bound * (0.3 if facts.target.classes else unit / 5)
-        spare = math.sqrt(max(1.0, per_clip / (steps * longest * tight)))
+        spare = math.sqrt(max(1.0, per_clip / (turns * longest * tight)))
         if clip is None:
             clip = min(facts.norm_bound * min(facts.slope_bound, max(facts.target_bound, unit)), tight * spare)
-        return cls(Clip(clip), step_size or min(longest, per_clip / (clip * steps)), spare)
+        pace = Pace(longest) if step_size is None else None
+        path = path_within(facts, NOISE * facts.target.margin * clip / per_clip)
+        return cls(Clip(clip), turns, step_size or path / turns, pace, spare)
+
+
+def path_per_clip(facts: Facts, budget: Budget, kept: int) -> float:
+    r"""Length of a path times the clip at which the noise in a margin is `NOISE` typical margins."""
+    return NOISE * facts.target.margin * facts.n_rows * budget.as_mu() / (budget.kappa * kept_norm(facts, kept))
+
+
+def path_within(facts: Facts, noise: float) -> float:
+    r"""Length of a path that puts noise of P times `noise` into a margin.
+
+    Uncorrelated columns are learned at the rate :math:`a = \beta_0K_2^2/d`: what is missing falls like :math:`e^{-aP}` and the noise
+    rises like bP, in typical margins. Where b is below a/2, the path ends at `NOISE` typical margins of noise. Where it is above,
+    noise comes before knowledge, and the path is shorter by a/2b: the least of :math:`e^{-2aP} + (bP)^2` is then near
+    :math:`P = a/b^2`, and never above that of no step at all; half of it, since real columns do not fill their bounds.
+    """
+    rate = facts.curvature * facts.norm_bound**2 / facts.n_features
+    b = noise / facts.target.margin
+    return NOISE / b * min(1.0, rate / (2 * b))
+
+
+def default_turns(facts: Facts, budget: Budget) -> int:
+    r"""Turns of a loop: as many as read 1e9 entries, within 30..200, and no more than leave steps visible.
+
+    More turns at the same path cost no privacy, only time. The noise of one of T answers is :math:`\kappa C\sqrt T/(n\mu)`; where it
+    nears C nothing tells a step that is too long: T is at most :math:`(n\mu/4\kappa)^2`.
+    """
+    row = min(facts.n_features, SPARSE_ROW) if facts.sparse else facts.n_features
+    work = facts.n_rows * row + NOISY_COORDINATE * facts.n_features
+    visible = (facts.n_rows * budget.as_mu() / (4 * budget.kappa)) ** 2
+    return max(1, int(min(max(LEAST_TURNS, min(MOST_TURNS, WORK / work)), visible)))
 
 
 def kept_norm(facts: Facts, kept: int) -> float:

@@ -1,0 +1,48 @@
+"""``dpsparse convert``: rows of any kind of file as a block file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .inputs import need_target
+from .options import json_option
+from .output import as_json as print_json
+from .output import check_file, progress, telling, writing
+
+
+@click.command()
+@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option(
+    "--target", help="Column of the target; svmlight and npz files hold their own. For .npy: another such file."
+)
+@click.option(
+    "--n-features", type=int, help="Public number of features; required for svmlight files and for lists in Parquet."
+)
+@click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
+@json_option
+def convert(data: Path, out: Path, target: str | None, n_features: int | None, zero_based: bool, as_json: bool) -> None:
+    """Write the rows of DATA to OUT, a block file (.dpsrows), which fits read quickly and within any memory.
+
+    DATA is a file (.csv, .parquet, .svmlight, .npy or .npz), or a pattern in quotes. Rows are raw: bounds are declared when a model is
+    fitted. OUT can be read by its owner alone; it holds the private rows, so keep it as you keep them.
+
+    \b
+    Examples:
+      dpsparse convert 'visits/*.parquet' visits.dpsrows --target readmitted
+      dpsparse convert text.svmlight text.dpsrows --n-features 62061
+      dpsparse fit visits.dpsrows --task classification --row-norm 1 --memory-limit 2GB
+    """
+    from ..readers import convert as write
+    from ..readers.rows import expand
+
+    need_target(data, target)
+    check_file(out, "OUT", inputs=expand(data))
+    with progress(as_json) as visible, telling(f"converting {data}", visible) as tell, writing(out, "OUT"):
+        write(data, out, target, n_features=n_features, zero_based=zero_based, tell=tell)
+    if as_json:
+        print_json({"out": out})
+    else:
+        click.echo(f"Saved: {out}")

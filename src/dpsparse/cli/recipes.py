@@ -1,0 +1,52 @@
+"""``dpsparse recipes``: which algorithms there are, and what can be set."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import click
+
+from .options import json_option
+from .output import as_json as print_json
+from .settings import default_of, types_of
+
+
+@click.command()
+@click.argument("name", required=False)
+@json_option
+def recipes(name: str | None, as_json: bool) -> None:
+    """List the recipes, or describe the recipe NAME: its fields for --set, with types and defaults, and its documentation.
+
+    \b
+    Examples:
+      dpsparse recipes
+      dpsparse recipes dp_gcd
+      dpsparse fit trial.csv --recipe dp_gcd --set rule=gs-q --set steps=20 ...
+    """
+    from .. import recipes as known
+
+    if name is None:
+        lines = {one: known.describe(one).splitlines()[0] for one in known.names()}
+        if as_json:
+            print_json({"recipes": lines})
+            return
+        width = max(map(len, lines))
+        for one, line in lines.items():
+            click.echo(f"{one:{width}s}  {line}")
+        return
+    kind = known.get(name)
+    table = [
+        {
+            "field": field.name,
+            "type": " or ".join("none" if one is type(None) else one.__name__ for one in types_of(kind, field)),
+            "default": default_of(field),
+        }
+        for field in fields(kind)  # type: ignore[arg-type]
+    ]
+    if as_json:
+        print_json({"recipe": kind.name, "private": kind.private, "fields": table, "text": known.describe(name)})
+        return
+    click.echo(known.describe(name))
+    click.echo("\nFields for --set:" if table else "\nIt has no fields.")
+    for row in table:
+        click.echo(f"  {row['field']} ({row['type'] or 'only in Python'}), default {row['default']}")

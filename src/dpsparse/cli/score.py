@@ -1,0 +1,162 @@
+"""``dpsparse score``: how well a saved model does on private rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .declared import encode
+from .exits import NoPromise, Refusal
+from .fit import check_charge, labelled, read_rows
+from .inputs import kind_of
+from .options import Names, json_option
+from .output import as_json as print_json
+from .output import progress
+from .predict import load_model
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ..estimators.linear import SparseLinear
+    from ..readers.table import Table
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "--target", help="Column of the target; a model with a dictionary, svmlight and npz files hold their own."
+)
+@click.option(
+    "--metrics",
+    type=Names(),
+    help="accuracy, balanced_accuracy, log_loss, brier, auc, calibration; or r2, mean_absolute_error. Default: the usual ones.",
+)
+@click.option("--epsilon", type=float, default=1.0, show_default=True, help="Privacy budget of all metrics together.")
+@click.option("--delta", type=float, help="Default: min(1e-6, 1/(10 n)).")
+@click.option("--group", help="Column by which scores are also told, such as sex or site; needs --groups.")
+@click.option("--groups", type=Names(), help="The public list of groups.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Of each interval.")
+@click.option("--bins", type=int, default=10, show_default=True, help="Of the calibration curve.")
+@click.option(
+    "--adjacency",
+    type=click.Choice(["replace-one", "add-remove"]),
+    default="replace-one",
+    show_default=True,
+    help="Which data sets count as neighbours.",
+)
+@click.option("--n-rows", type=int, help="Public number of rows; required for --adjacency add-remove.")
+@click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
+@click.option("--ledger", help="Address of a ledger that is charged; needs --dataset. Default: DPSPARSE_LEDGER.")
+@click.option("--dataset", help="Name of this data in the ledger.")
+@click.option("--label", help="What the ledger's entry is called. Default: private score.")
+@click.option("--run-id", help="Names this run in the ledger: a retry with the same name does not pay twice.")
+@click.option(
+    "--on-missing",
+    type=click.Choice(["refuse", "empty"]),
+    default="refuse",
+    show_default=True,
+    help="Rows with missing values: refuse them, which tells that there are some, or count them as nothing.",
+)
+@click.option("--seed", type=int, help="For tests only: scores with a seed are NOT private.")
+@json_option
+def score(
+    model: Path,
+    data: Path,
+    target: str | None,
+    group: str | None,
+    groups: list[str] | None,
+    zero_based: bool,
+    seed: int | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Score the saved MODEL on the rows of DATA under differential privacy, with intervals.
+
+    Test rows are people, too: exact scores would tell about them. All metrics share one budget and one payment. Intervals contain the noise
+    and the error of sampling.
+
+    \b
+    Examples:
+      dpsparse score model.json holdout.csv --epsilon 1 --metrics accuracy,auc
+      dpsparse score model.json holdout.csv --target outcome --group sex --groups F,M
+    """
+    fitted = load_model(model)
+    check_charge(options["ledger"], options["dataset"])
+    if (group is None) is not (groups is None):
+        raise Refusal("--group and --groups belong together: a column, and the public list of groups in it.")
+    if group is not None and kind_of(data) not in ("CSV", "Parquet"):
+        raise Refusal("--group names a column, which only CSV and Parquet files have.")
+    with progress(as_json) as visible:
+        table = _rows(fitted, data, target, zero_based, visible)
+        codes = None if group is None or groups is None else _groups(data, group, groups)
+    card = _score(fitted, table, codes, groups, seed, options)
+    if as_json:
+        print_json({"private": card.statement.private, **card.to_dict()})
+    else:
+        click.echo(str(card))
+    if not card.statement.private:
+        raise NoPromise("these scores carry no promise to anyone in the data; the caveats say why.")
+
+
+def _rows(fitted: SparseLinear, data: Path, target: str | None, zero_based: bool, visible: bool) -> Table:
+    """Rows and targets as the model takes them; columns are found by name and handed over as a plain array."""
+    import numpy as np
+
+    from ..readers.table import Table
+
+    names = fitted.__dict__.pop("feature_names_in_", None)
+    dictionary = vars(fitted).get("dictionary_")
+    if dictionary is not None:
+        if target is not None:
+            raise Refusal("the dictionary of the model names the target. Leave --target out.")
+        return encode(data, dictionary, visible, target=True)
+    classes = vars(fitted).get("classes_")
+    form = {"labels": classes is not None, "text_labels": classes is not None, "zero_based": zero_based}
+    columns = names.tolist() if names is not None and kind_of(data) in ("CSV", "Parquet") else None
+    table = read_rows(data, visible, target=target, n_features=fitted.n_features_in_, columns=columns, **form)
+    if classes is None:
+        return table
+    return Table(table.X, labelled(np.asarray(table.y), classes.tolist()), table.feature_names)
+
+
+def _groups(data: Path, column: str, groups: list[str]) -> NDArray[np.generic]:
+    """The group of each row, as text; another text for all that were not declared."""
+    import numpy as np
+
+    from ..readers.columns import blocks, header
+    from ..tables.cells import Labels
+    from ..tables.frames import Table
+
+    if column not in header(data):
+        raise Refusal(f"{data} has no column {column!r} to group by.")
+    known, found = Labels(tuple(groups)), []
+    for block in blocks(data, [column]):
+        cells = Table(block, [column]).cells(column)
+        places = [known.find(cell) for cell in (cells.tolist() if isinstance(cells, np.ndarray) else cells)]
+        found += [groups[place] if place >= 0 else None for place in places]
+    return np.array(found, dtype=object)
+
+
+def _score(
+    fitted: SparseLinear,
+    table: Table,
+    codes: object,
+    groups: list[str] | None,
+    seed: int | None,
+    options: dict[str, Any],
+) -> Any:
+    import warnings
+
+    from .. import private_score
+    from ..privacy import MissingValueError, NonPrivateRandomnessWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NonPrivateRandomnessWarning)  # the statement says so, first of all
+        try:
+            return private_score(fitted, table.X, table.y, group=codes, groups=groups, random_state=seed, **options)
+        except MissingValueError as refusal:
+            raise Refusal(str(refusal).replace("set on_missing='empty'", "give --on-missing empty")) from None

@@ -1,0 +1,132 @@
+"""Fields of recipes, losses and public files from options, with their types checked."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import MISSING, Field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from .exits import Refusal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ..losses import Loss
+    from ..recipes import Recipe
+
+#: Words for types, as users know them.
+WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
+TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
+
+
+def types_of(kind: type, field: Field[Any]) -> tuple[type, ...]:
+    """Plain types that a field takes; empty for one that cannot be typed on a command line."""
+    hint = get_type_hints(kind).get(field.name)
+    parts = getattr(hint, "__args__", (hint,))
+    return tuple(part for part in (bool, int, float, str, type(None)) if part in parts)
+
+
+def typed(kind: type, field: Field[Any], text: str) -> object:
+    """The value that a text stands for; refused where the field takes no such thing."""
+    taken = types_of(kind, field)
+    if type(None) in taken and text.lower() in ("none", "auto" if str not in taken else "none"):
+        return None
+    if bool in taken and text.lower() in TRUTHS:
+        return TRUTHS[text.lower()]
+    for number in (int, float):
+        if number in taken:
+            try:
+                return number(text)
+            except ValueError:
+                continue
+    if str in taken:
+        return text
+    words = [WORDS[one] for one in taken if one in WORDS]
+    raise Refusal(
+        f"--set {field.name}: {' or '.join(words) or 'nothing that can be typed here'} was expected, got {text!r}."
+    )
+
+
+def set_fields(name: str, given: Sequence[str], auxiliary: Path | None) -> str | Recipe:
+    """A recipe with some of its fields set; its name alone where none are."""
+    from .. import recipes
+
+    if not given and auxiliary is None:
+        return name
+    kind = recipes.get(name)
+    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    chosen: dict[str, Any] = {}
+    for text in given:
+        key, sign, value = text.partition("=")
+        if not sign:
+            raise Refusal(f"--set takes FIELD=VALUE, such as steps=20, got {text!r}.")
+        if key not in known:
+            close = difflib.get_close_matches(key, known, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise Refusal(f"recipe {name!r} has no field {key!r}.{hint} It has {', '.join(known) or 'none'}.")
+        chosen[key] = typed(kind, known[key], value)
+    if auxiliary is not None:
+        if "auxiliary" not in known:
+            raise Refusal(f"--auxiliary belongs to recipes with public rows, and {name!r} takes none.")
+        chosen["auxiliary"] = public_matrix(auxiliary)
+    return replace(kind(), **chosen)  # type: ignore[type-var]
+
+
+def default_of(field: Field[Any]) -> object:
+    """The default of a field; None where it is made."""
+    return field.default if field.default is not MISSING else None
+
+
+def read_loss(text: str | None) -> Loss | None:
+    """A loss by its name, with settings behind a colon: ``huber`` or ``huber:threshold=0.5``."""
+    from .. import losses
+
+    if text is None:
+        return None
+    name, _, settings = text.partition(":")
+    kinds = {type(loss).__name__.lower(): type(loss) for loss in losses.LOSSES if type(loss) is not losses.Custom}
+    if name.lower() not in kinds:
+        close = difflib.get_close_matches(name.lower(), kinds, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise Refusal(f"--loss must be one of {', '.join(kinds)}, got {name!r}.{hint}")
+    kind = kinds[name.lower()]
+    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    chosen = {}
+    for part in filter(None, settings.split(",")):
+        key, _, value = part.partition("=")
+        if key not in known:
+            raise Refusal(f"the loss {name!r} has no setting {key!r}; it has {', '.join(known) or 'none'}.")
+        chosen[key] = typed(kind, known[key], value)
+    made: Loss = kind(**chosen)
+    return made
+
+
+def public_matrix(path: Path) -> NDArray[np.float64]:
+    """A public table of numbers: npy, npz with X, or CSV."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from ..readers.files import read_table
+
+    return np.asarray(sp.csr_matrix(read_table(path).X, dtype=float).toarray())
+
+
+def public_vector(path: Path | None) -> NDArray[np.float64] | None:
+    """A public start: npy or npz or CSV with one row or one column."""
+    import numpy as np
+
+    if path is None:
+        return None
+    if path.suffix.lower() == ".npy":
+        try:
+            found = np.load(path, allow_pickle=False)
+        except (OSError, ValueError):
+            raise Refusal(f"{path} could not be read as npy. Write the file again.") from None
+    else:
+        found = public_matrix(path)
+    if found.dtype.kind not in "biuf" or found.size != max(found.shape, default=0):
+        raise Refusal(f"{path} was expected to hold one number for each feature.")
+    return np.asarray(found, dtype=float).ravel()

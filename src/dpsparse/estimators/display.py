@@ -1,0 +1,21 @@
+"""Fitted estimators in a notebook: scikit-learn's diagram, and under it what was promised."""
+
+from __future__ import annotations
+
+import warnings
+
+from sklearn.utils import estimator_html_repr
+
+
+class Stated:
+    """Shows the statement of a fitted estimator under its diagram; not for direct use."""
+
+    def _repr_html_(self) -> str:
+        stated = vars(self).get("statement_")
+        said = "" if stated is None else stated._repr_html_()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # about sections of our docstrings that it does not know
+            return f"{estimator_html_repr(self)}{said}"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}

@@ -1,0 +1,100 @@
+"""Which model is scored, and the rows as it gets them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from ..audit.pipeline import refuse_mixing_step
+from ..data import Source
+from ..data.source import silence
+from ..estimators.door import read_source
+from ..estimators.linear import SparseLinear
+from ..facts import Vector
+from ..fits import FitRequest
+from ..losses import Loss, joint_of, mean_of
+from ..preparation.per_record import PerRecord
+from ..preparation.pipeline import lent
+from ..preparation.priced import PricedStep
+from ..privacy import Adjacency, DataError, PrivacyError
+from ..tuning import PrivateSearch
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A fitted linear model, and the rows in front of it.
+
+    Attributes
+    ----------
+    model : SparseLinear
+    source : Source
+        Private rows, prepared by the steps before the model.
+    request : FitRequest
+    """
+
+    model: SparseLinear
+    source: Source
+    request: FitRequest
+
+    @property
+    def loss(self) -> Loss:
+        """The loss of the model: of all classes together where it is one model of them."""
+        loss = self.request.loss
+        return (joint_of(loss, self.coef.shape[0]) or loss) if vars(self.model).get("multinomial_") else loss
+
+    @property
+    def coef(self) -> Vector:
+        """Coefficients, one row for each model."""
+        return np.atleast_2d(self.model.coef_)
+
+    @property
+    def intercept(self) -> Vector:
+        """Intercepts, for centred targets."""
+        found = np.atleast_1d(np.asarray(self.model.intercept_, dtype=float))
+        linked = self.request.classifies or mean_of(self.request.loss) is not None
+        return found if linked else found - self.request.target_center
+
+
+def read_model(model: BaseEstimator, X: object, adjacency: Adjacency) -> Scored:
+    """The linear model inside a model, and its rows; refuses what is not ours, and what is not fitted.
+
+    Steps before the model are frozen: what they learned was paid for when they were fitted. Code of others has to pass on made-up rows first,
+    and what it says about real ones does not get out.
+    """
+    while not isinstance(model, SparseLinear):
+        if isinstance(model, PrivateSearch):
+            check_is_fitted(model, "best_estimator_")
+            model = model.best_estimator_
+        elif isinstance(model, Pipeline):
+            for name, step in model.steps[:-1]:
+                X = _behind(name, step, X)
+            model = model.steps[-1][1]
+        else:
+            raise TypeError(
+                "private_score takes a fitted SparseClassifier or SparseRegressor, a pipeline that ends in one, or a PrivateSearch, got "
+                f"{type(model).__name__}."
+            )
+    check_is_fitted(model, "coef_")
+    return Scored(model, read_source(model, X, reset=False, adjacency=adjacency), model.fitted_request())
+
+
+def _behind(name: str, step: BaseEstimator, X: object) -> object:
+    """Rows behind a fitted step."""
+    if step in ("passthrough", None):
+        return X
+    refuse_mixing_step(name, step, X)
+    ours = isinstance(step, PerRecord | PricedStep)
+    with lent(step, **({"on_missing": "empty"} if ours else {})), silence():
+        try:
+            return step.transform(X)
+        except (PrivacyError, DataError):
+            raise
+        except Exception as error:
+            raise DataError(
+                f"step {name!r} could not take these rows ({type(error).__name__}). What it said is not shown, since it may quote a value: "
+                "try the step on made-up rows."
+            ) from None

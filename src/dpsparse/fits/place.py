@@ -1,0 +1,56 @@
+"""Where the rows of a fit live: in memory, or on a disk within a limit. Decided before anything is paid.
+
+Guarantee
+---------
+The decision rests on public facts, on the limit and on how much storage rows take, and shows in no answer. What cannot work is refused
+before a ledger is asked: a limit that is too small, a disk that is too full, a recipe that needs all rows in one place. That storage and
+memory are large or small is told by a refusal, as the machine itself would tell it; see the limits of the promise.
+"""
+
+from __future__ import annotations
+
+from ..data.source import Source
+from ..facts import Vector
+from ..hosts import DiskHost, MemoryHost
+from ..hosts.room import Room, memory_needed, refuse_beyond_disk, refuse_beyond_memory
+from ..oracles import Watcher, needs_all_rows
+from ..privacy import DataError
+from .prepare import Prepared
+
+#: What watchers are told while rows are put aside, and how often for each model: about as long as so many turns take.
+READING = "reading rows"
+READING_TURNS = 20
+
+
+def on_disk(prepared: Prepared, source: Source) -> bool:
+    """Whether rows stay on the disk; refuses what can be known not to work."""
+    limit, facts = prepared.request.memory_limit, prepared.facts
+    if limit is None:
+        refuse_beyond_memory(source, facts)
+        return False
+    if memory_needed(source, facts) <= limit:
+        return False
+    if not prepared.recipe.private or needs_all_rows(prepared.plan):
+        raise DataError(
+            f"recipe {prepared.recipe.name!r} needs all rows in one place, and they do not fit memory_limit. Raise it, or use a recipe of "
+            "sums, such as recipe='auto'."
+        )
+    Room(facts, limit, source.sparse)
+    refuse_beyond_disk(source)
+    return True
+
+
+def open_host(prepared: Prepared, source: Source, y: Vector, watcher: Watcher) -> MemoryHost | DiskHost:
+    """Rows in the place that `on_disk` says."""
+    limit = prepared.request.memory_limit
+    if limit is None or not on_disk(prepared, source):
+        return MemoryHost(source, y, prepared.facts, exact=not prepared.recipe.private)
+    told = 0
+
+    def tell(done: float) -> None:
+        nonlocal told
+        while told < int(done * READING_TURNS):
+            told += 1
+            watcher(READING)
+
+    return DiskHost(source, y, prepared.facts, limit, tell=tell)

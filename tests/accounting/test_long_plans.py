@@ -1,0 +1,28 @@
+"""Plans whose curves are sums of very many rounded ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpsparse.accounting import price
+from dpsparse.accounting.draws import Costs
+from dpsparse.privacy import Ask, Budget, Noise, Plan
+from dpsparse.privacy.curves import ORDERS, renyi_epsilon
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 1.0])
+def test_a_hundred_thousand_selections_have_a_price_at_a_tiny_delta(epsilon):
+    """Hoeffding's line eta^2/8 per selection bounds the price from both sides: it is valid, and hardly more than the exact curve."""
+    plan = Plan(asks=(Ask(name="choice", noise=Noise.GUMBEL, times=100_000),))
+    priced = price(plan, Budget.approx(epsilon, 1e-20))
+    assert priced.epsilon() <= epsilon * (1 + 1e-12)
+    line = renyi_epsilon(priced.rho * np.asarray(ORDERS), 1e-20)
+    assert epsilon * (1 - 1e-3) <= line <= epsilon * (1 + 1e-3)
+
+
+def test_selections_of_one_weight_are_counted_together():
+    plan = Plan(asks=(Ask(name="choice", noise=Noise.GUMBEL, times=7, draws=2),))
+    assert Costs.of(plan).ordered == ((pytest.approx(1 / 14), 14),)
+    unequal = Plan(asks=(Ask(name="choice", noise=Noise.GUMBEL, times=4, schedule=(1.0, 1.0, 2.0, 1.0)),))
+    assert [n for _, n in Costs.of(unequal).ordered] == [2, 1, 1]
