@@ -18,7 +18,7 @@ Every table is split at random ({held:.0%} held out); bounds come from a fixed f
 good as a constant, more than 1 is worse. The error is the mean squared error over the variance of the target, or 1 - AUC for two
 classes. *Regret* is the error over that of the best private method of the same cell, minus one. Cells are shown as
 mean / median. `dpgd` is DP gradient descent with the best of 27 settings *on the held-out rows*: nobody can have it, since choosing
-costs privacy. `reference` is a numpy model of the default for tables.
+costs privacy. `tables` is what `auto` picks for dense rows, with its defaults.
 """
 
 

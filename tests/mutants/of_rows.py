@@ -173,8 +173,8 @@ MUTANTS = (
         ),
         (
             "entries of correlations are not clipped",
-            "return np.asarray(factor @ np.clip(block.x, -limit, limit).astype(float, copy=False)).astype(kind)",
-            "return np.asarray(factor @ block.x.astype(float, copy=False)).astype(kind)",
+            "total += factor[piece] @ np.clip(x, -limit, limit)",
+            "total += factor[piece] @ x",
         ),
         (
             "large factors of shifted rows are not split",

@@ -84,7 +84,7 @@ class TableDescent:
             descent.run(phase)
             if self.sparse:
                 runner = self._runners[number]
-                if self._few(descent.evidence(runner.sparsity), schedule, number):
+                if not _far(descent.frame) and self._few(descent.evidence(runner.sparsity), schedule, number):
                     oracle.choose(SPARSE)
                     return runner.run(oracle, path)
                 oracle.choose(DENSE)
@@ -110,6 +110,11 @@ class TableDescent:
         if evidence.many > max(3.0 if several else 2.0, min(evidence.few / 5, 5.0)):
             return False
         return several or evidence.few > 5
+
+
+def _far(frame: Frame) -> bool:
+    """Whether columns lie so far from their midpoints that selections, which measure from there, would see little else."""
+    return float(np.linalg.norm(frame.centre)) > 2 * frame.length
 
 
 # ------------------------------------------------------------------------------------------------ start
