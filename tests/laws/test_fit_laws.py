@@ -33,8 +33,6 @@ BOTH = [(n, a) for n in CENTRAL for a in ("replace-one", "add-remove")]
 N, D = 60, 8
 #: Of few rows tables gives a constant, which hides everything; with so much budget it does not.
 EPSILON = {"tables": 200.0}
-#: Weights follow the answers of the path where rows are stored sparse, which is public.
-BY_STORAGE = {"dual_averaging"}
 
 
 def whole_numbers() -> tuple[np.ndarray, np.ndarray]:
@@ -230,7 +228,7 @@ def test_the_storage_of_rows_does_not_show_in_a_fit(name, task, adjacency):
 
 
 @TASKS
-@pytest.mark.parametrize("name", [name for name in CENTRAL if name not in BY_STORAGE])
+@pytest.mark.parametrize("name", CENTRAL)
 def test_dense_and_sparse_rows_are_fitted_alike(name, adjacency, task):
     """Within bounds around zero, where neither is shifted."""
     X, y = whole_numbers()

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from .. import checks
 from .declared import apply, dictionary_option, encode, encode_aside, keep
 from .describe import describe, summary
 from .exits import NotWritten, Refusal
@@ -98,6 +97,8 @@ def fit(
     width = 1 if dictionary is None else dictionary.output_bounds().lower.size
     model = make_estimator(random_state=seed, n_features=width, keep_path=path_file is not None, **options)
     if options["memory_limit"] is not None:
+        from .. import checks
+
         checks.memory(options["memory_limit"], "--memory-limit")
     check_charge(options["ledger"], options["dataset"])
     _check_surroundings(model)

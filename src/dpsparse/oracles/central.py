@@ -135,7 +135,7 @@ class CentralOracle(ChargedOracle):
     def _release(self, question: Sum, ask: Ask, turn: int, measured: Measure) -> Vector:
         """Round to the released lattice, add the priced noise, divide by what is public."""
         total = self._total(question, ask)
-        coarse = (total + measured.coarse // 2) // measured.coarse
+        coarse = np.asarray((total + measured.coarse // 2) // measured.coarse, dtype=np.int64)
         cost = self.priced.cost(ask.name, turn)
         sensitivity = self.terms.sensitivity(measured, ask)
         scale = sensitivity / cost.strength
