@@ -367,6 +367,14 @@ def test_a_forged_file_is_refused(block_file, changes):
     refused(block_file)
 
 
+def test_bytes_that_belong_to_no_block_are_refused(block_file):
+    content = block_file.read_bytes()
+    length, listed, _, _ = TAIL.unpack(content[-TAIL.size :])
+    stop = len(content) - TAIL.size - length - listed
+    block_file.write_bytes(content[:stop] + bytes(8) + content[stop:])
+    refused(block_file)
+
+
 def test_columns_that_do_not_exist_and_counts_that_do_not_fit_are_refused(tmp_path):
     for wrong in ("indices", "counts"):
         path = tmp_path / f"{wrong}.dpsrows"
