@@ -52,7 +52,7 @@ def test_a_step_that_answers_prove_too_long_is_taken_back():
 def test_a_long_step_takes_the_mean_of_the_turns_that_pay_for_it():
     """Steps of 3 in pieces of 1: three answers at one point, whose mean is walked along."""
     answers = [[-1.0, 0.0, 0.0], [-2.0, 0.0, 0.0], [-3.0, 0.0, 0.0]] + [[0.0, 0.0, 0.0]] * 7
-    loop = SGD(step_sizes=(1.0,) * 10, clip=Clip(1e-9), rows=EveryRow(), sparsity=3, pace=Pace(3.0))
+    loop = SGD(step_sizes=(1.0,) * 10, clip=Clip(1e-9), rows=EveryRow(), sparsity=3, pace=Pace(3.0, group=1.0))
     oracle = ScriptedOracle.of(loop, FACTS, {"gradient": answers}, noise=1e3)
     np.testing.assert_allclose(loop.run(oracle), [6.0, 0.0, 0.0])
     points = [question.w[0] for _, question in oracle.asked]

@@ -58,8 +58,8 @@ class DPIGHT(PrivateRecipe):
     Guarantee
     ---------
     Dense: T Gaussian releases of l2 sensitivity :math:`\kappa C`; exact Gaussian composition. Peel: per step, s selections
-    of range :math:`\min(2\kappa C_\infty, \sqrt2\kappa C)` and one Gaussian release of sensitivity
-    :math:`\kappa\min(\sqrt s C_\infty, C)`. Holds for any data, since rows are clipped.
+    of range :math:`\min(2\kappa C_\infty, \sqrt2\kappa C)` and eight Gaussian releases (one with a given
+    `step_size`) of sensitivity :math:`\kappa\min(\sqrt s C_\infty, C)`. Step lengths follow from released answers. Holds for any data, since rows are clipped.
 
     Deviations
     ----------
@@ -67,6 +67,8 @@ class DPIGHT(PrivateRecipe):
     neighbours it is 2G/n, so its noise gives twice the stated rho (claimed epsilon 10 is really 13.1 at delta 1e-5).
     Nothing there bounds a gradient of squared loss: one record with y = 1000 gives epsilon 249 for a claimed 2. We clip
     every row and use the exact curve, which needs 6 to 33 % less noise than the paper's conversion at the same sensitivity.
+    The papers' steps are equal and known beforehand, with a step length from constants that nobody knows; ours follow from the
+    answers, and several turns answer for a long step. Peeling descends in several steps on what it selected.
 
     References
     ----------

@@ -19,8 +19,6 @@ DOUBT = 3.0
 KEPT = 0.9
 #: A way is proven too long where it is this many times the one to the minimum along it.
 TOO_LONG = 1.5
-#: No step takes more than this part of all turns.
-LARGEST_GROUP = 0.3
 #: A step that was too long is cut to this part of it at most.
 CUT = 0.25
 
@@ -51,6 +49,8 @@ class Pace:
         r: 1 for plain steps; more for loops whose momentum keeps longer steps stable.
     growth : float
         No step is longer than this many times the one before.
+    group : float
+        No step takes more than about this part of all turns.
     falls : bool
         Whether `longest` falls linearly with the turns that are left, to a tenth: for answers whose noise hides the curvature.
     """
@@ -58,6 +58,7 @@ class Pace:
     longest: float
     reach: float = 1.0
     growth: float = 2.0
+    group: float = 0.3
     falls: bool = False
 
     def start(self, turns: int) -> Stride:
@@ -101,9 +102,9 @@ class Stride:
         while self.left and (nearer := self._nearer(w, first, deviation)) is not None:
             w = nearer
             first, self.left = ask(w, self._turns - self.left), self.left - 1
-        rounds = max(1, round((1 + self.left) * piece / self._limit()))
-        most = max(1, round(LARGEST_GROUP * self._turns))
-        more = max(0, min((1 + self.left) // rounds, most) - 1)
+        most = max(1.0, self._pace.group * self._turns)
+        rounds = max(1, round((1 + self.left) * piece / self._limit()), math.ceil((1 + self.left) / most))
+        more = max(0, (1 + self.left) // rounds - 1)
         turn = self._turns - self.left
         g = np.mean([first, *(ask(w, turn + i) for i in range(more))], axis=0)
         self.left -= more

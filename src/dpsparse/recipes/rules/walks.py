@@ -69,7 +69,8 @@ class Walk:
         spare = math.sqrt(max(1.0, per_clip / (turns * longest * tight)))
         if clip is None:
             clip = min(facts.norm_bound * min(facts.slope_bound, max(facts.target_bound, unit)), tight * spare)
-        pace = Pace(longest) if step_size is None else None
+        # sparse rows bend where words go together, which no formula of their bounds can say: more, shorter steps
+        pace = Pace(longest, group=0.1 if facts.sparse else 0.3) if step_size is None else None
         path = path_within(facts, NOISE * facts.target.margin * clip / per_clip)
         return cls(Clip(clip), turns, step_size or path / turns, pace, spare)
 
