@@ -14,7 +14,7 @@ How much of the attainable improvement is lost when a model is fitted with priva
 ages, counts, prices, answers to questionnaires. Written by `python -m benchmarks.tables --half both --page`.
 
 Every table is split at random ({held:.0%} held out); bounds come from a fixed file that stands in for a codebook; delta is
-{delta:g}; {seeds} splits. *Lost* is (error - non-private) / (constant - non-private): 0 is as good as without privacy, 1 is as
+{delta:g}; splits: {seeds}; a dash means not run; seconds are those of a busy machine. *Lost* is (error - non-private) / (constant - non-private): 0 is as good as without privacy, 1 is as
 good as a constant, more than 1 is worse. The error is the mean squared error over the variance of the target, or 1 - AUC for two
 classes. *Regret* is the error over that of the best private method of the same cell, minus one. Cells are shown as
 mean / median. `dpgd` is DP gradient descent with the best of 27 settings *on the held-out rows*: nobody can have it, since choosing

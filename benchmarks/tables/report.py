@@ -15,6 +15,8 @@ from benchmarks.tables.synthetic import TARGETS
 
 #: A table where less than this can be gained says nothing about the part that is lost.
 LEAST_GAIN = 0.02
+#: Held-out rows are too few to tell errors below this from each other.
+LEAST_ERROR = 1e-3
 #: Rows that divide small tables from others.
 SMALL = 700
 #: A cell above this multiple of the constant counts as worse than it.
@@ -44,8 +46,8 @@ class Result:
         return (self.error[method] - self.nonprivate) / gain if gain >= LEAST_GAIN * self.constant else math.nan
 
     def regret(self, method: str) -> float:
-        """Error over that of the best private method, minus one."""
-        return self.error[method] / min(self.error.values()) - 1
+        """Error over that of the best private method, minus one; smaller errors than `LEAST_ERROR` count as that."""
+        return max(self.error[method], LEAST_ERROR) / max(min(self.error.values()), LEAST_ERROR) - 1
 
 
 def results(cells: Iterable[Cell]) -> list[Result]:

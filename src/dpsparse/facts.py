@@ -146,6 +146,12 @@ class Frame:
         """Number of coordinates, with the constant one."""
         return (self.support.size if self.matrix is None else self.matrix.shape[1]) + self.free
 
+    def same(self, other: Frame) -> bool:
+        """Whether another frame maps every row to the same coordinates."""
+        alike = (self.length, self.constant) == (other.length, other.constant)
+        pairs = ((self.support, other.support), (self.centre, other.centre), (self.matrix, other.matrix))
+        return self is other or (alike and all(np.array_equal(a, b) for a, b in pairs))  # type: ignore[arg-type]
+
     def features(self, w: Vector) -> Vector:
         """Coefficients of the features of the support that coefficients of the coordinates come to."""
         head = w[: self.size - self.free] / self.length

@@ -207,7 +207,7 @@ class Shard:
     def framed(self, frame: Frame) -> Iterable[FramedBlock]:
         """All rows in the coordinates of a frame, block by block; those of the last frames are kept, for loops ask every step."""
         for known, blocks in self._frames:
-            if known is frame:
+            if known.same(frame):
                 return blocks
         on = FrameLattice(frame, self.lattice)
         found = (framed(block, on) for block in self.blocks)

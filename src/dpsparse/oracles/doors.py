@@ -18,15 +18,17 @@ from typing import NoReturn
 import numpy as np
 import scipy.sparse as sp
 
-from ..facts import Clip, Facts, Penalty
-from ..oracle import Centred, Greedy, Labels, Magnitude, Oracle, Question, Terms, Told, Vertex
+from ..facts import Clip, Facts, Frame, Penalty
+from ..oracle import Centred, Framed, Greedy, Labels, Magnitude, Oracle, Question, Terms, Told, Vertex
 from ..privacy.errors import PrivacyError, PrivacyLeakError
 from ..privacy.plan import Plan
 from ..privacy.statement import Answer
 from .base import ANSWERED
 
 #: What questions are made of, beside numbers, texts and arrays.
-PARTS: frozenset[type] = frozenset({*ANSWERED, Labels, Centred, Clip, Penalty, Magnitude, Vertex, Greedy})
+PARTS: frozenset[type] = frozenset(
+    {*ANSWERED, Labels, Centred, Framed, Frame, Clip, Penalty, Magnitude, Vertex, Greedy}
+)
 #: Fields of facts that may be arrays.
 ARRAYS = ("lower", "upper", "shift", "start", "means")
 
