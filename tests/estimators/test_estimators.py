@@ -81,7 +81,8 @@ def test_the_same_model_comes_from_arrays_sparse_matrices_and_frames():
     for coef in coefs[1:]:
         np.testing.assert_array_equal(coef, coefs[0])
     sparse = [
-        regressor(random_state=1, fit_intercept=False).fit(A, y).coef_ for A in (X, sp.csr_matrix(X), sp.coo_array(X))
+        regressor(random_state=1, fit_intercept=False, recipe="dual_averaging").fit(A, y).coef_
+        for A in (X, sp.csr_matrix(X), sp.coo_array(X))
     ]
     for coef in sparse[1:]:
         np.testing.assert_allclose(coef, sparse[0], atol=1e-4)

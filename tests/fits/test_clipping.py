@@ -103,10 +103,11 @@ def test_recipes_take_it(recipe):
     assert fitted.statement_.epsilon <= 4.0 * (1 + 1e-9)
 
 
-def test_several_classes_ask_for_it_with_every_model():
+@pytest.mark.parametrize(("recipe", "models"), [("select_polish", 3), ("dual_averaging", 1)])
+def test_several_classes_ask_for_it_with_every_model(recipe, models):
     y = np.digitize(Y, [-0.5, 0.5])
-    stated = model(SparseClassifier, classes=[0, 1, 2]).fit(X, y).statement_
-    assert next(ask for ask in stated.asks if ask.name == "clipped").times == 3
+    stated = model(SparseClassifier, classes=[0, 1, 2], recipe=recipe, sparsity=2).fit(X, y).statement_
+    assert next(ask for ask in stated.asks if ask.name == "clipped").times == models
     assert "targets" not in stated.notes[0]
 
 

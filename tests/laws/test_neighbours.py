@@ -16,7 +16,7 @@ from dpsparse.answers import gradient
 from dpsparse.audit.recording import record_fits
 from dpsparse.audit.responses import Held, respond
 from dpsparse.audit.runs import receipts
-from dpsparse.fits import Shape, prepare, read_targets
+from dpsparse.fits import Shape, prepare, read_targets, shown
 from dpsparse.hosts import MemoryHost
 from dpsparse.oracle import PerturbedMinimum
 
@@ -159,10 +159,10 @@ def movements(seed: int, neighbours: int) -> Iterator[tuple[str, str, float]]:
     removes = str(prepared.request.adjacency) == "add-remove"
 
     def held(X: np.ndarray, targets: np.ndarray) -> Held:
-        [coded] = read_targets(prepared.request, targets).vectors
+        [coded] = read_targets(prepared.request, targets).vectors(prepared.models)
         with np.errstate(all="ignore"):
             given = store(X)
-        return Held(MemoryHost(given, coded, prepared.facts), prepared.loss, prepared.of_one_model)
+        return Held(MemoryHost(shown(prepared, given), coded, prepared.facts), prepared.loss, prepared.of_one_model)
 
     asked = list(zip(oracle.questions, receipts(oracle), strict=True))[:QUESTIONS]
     for _ in range(neighbours):

@@ -47,13 +47,13 @@ def fit(
     computed. Whatever can fail without a row has failed before: libraries, prices, names, the draft of the statement; a recipe that is not ours
     was rehearsed on made-up rows. While rows are read no warning passes, since it could depend on one.
     """
-    rehearse(prepared)
     request = prepared.request
+    if request.ledger is not None:
+        refuse_unguarded(prepared.plan, prepared.recipe.name)
+    rehearse(prepared)
     randomness = Randomness(request.random_state)
     if prepared.recipe.private:
         warn_if_seeded(randomness, "fit", stacklevel=5)
-    if request.ledger is not None:
-        refuse_unguarded(prepared.plan, prepared.recipe.name)
     said = (*assumptions, SIMULATED) if prepared.plan.local else tuple(assumptions)
     draft = draft_fit(prepared, said, notes, secure=randomness.secure)
     name = prepared.recipe.name

@@ -10,6 +10,7 @@ from ..facts import Facts
 from ..privacy.budget import Budget
 from ..solvers.sgd import SGD
 from .base import PrivateRecipe
+from .rules.documents import documents
 from .rules.fields import positive, whole
 from .rules.theory import budget_of, prescribed
 from .rules.walks import Walk, batches, check_schedule, default_rate
@@ -113,7 +114,7 @@ class DPSGD(PrivateRecipe):
             rows=batches(self.batch_size, facts, default_rate(budget, walk.turns)),
             sparsity=facts.cap,
             thresholds=False,
-            settled=1.0 if facts.sparse else SETTLED,
+            settled=1.0 if documents(facts) else SETTLED,
             penalty=facts.penalty,
             pace=walk.pace,
         )

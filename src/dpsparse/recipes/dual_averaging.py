@@ -16,10 +16,9 @@ from ..solvers.dual_averaging import Averaging
 from ..solvers.dual_averaging import DualAveraging as Loop
 from .base import PrivateRecipe
 from .rules.averaging import INTERCEPT, averaging, check_loop, intercept_weight, low_intercept, typical_slope
+from .rules.documents import documents
 from .rules.views import centre
 
-#: Sparse rows whose squared length is within this part of their box's are taken for documents.
-SPIKY = 0.15
 #: Sparse columns are not weighted where their means count from more than this part of a row's bound on: nearly all would drown in noise.
 DROWNED = 0.04
 #: Part of the budget for one number, a mean length of rows or the balance of classes, or for the energies of a few buckets.
@@ -201,14 +200,6 @@ class Constants:
     def clip(self, *, weighted: bool, again: bool) -> float:
         """Part of the largest slope at which the first loop clips."""
         return (self.short_clip if again else self.first_clip) if weighted else self.plain_clip
-
-
-def documents(facts: Facts) -> bool:
-    """Whether rows are stored sparse and, by their bounds, fill a small part of their box, as a norm without a bound on features allows.
-
-    Sparse rows of an ordinary box are treated as dense ones: storage does not show there.
-    """
-    return facts.sparse and facts.row_bound**2 < SPIKY * facts.n_features * facts.feature_bound**2
 
 
 def weighting(facts: Facts, budget: Budget, rule: Constants) -> Weighting:

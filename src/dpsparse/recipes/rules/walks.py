@@ -18,6 +18,7 @@ from ...facts import Clip, Facts
 from ...privacy.budget import Budget
 from ...privacy.plan import EveryRow, Participation, PoissonRows
 from ...solvers.steps import Pace
+from .documents import documents
 
 #: Noise in the margins, in typical margins, at which paths end.
 NOISE = 0.75
@@ -69,8 +70,8 @@ class Walk:
         spare = math.sqrt(max(1.0, per_clip / (turns * longest * tight)))
         if clip is None:
             clip = min(facts.norm_bound * min(facts.slope_bound, max(facts.target_bound, unit)), tight * spare)
-        # sparse rows bend where words go together, which no formula of their bounds can say: more, shorter steps
-        pace = Pace(longest, group=0.1 if facts.sparse else 0.3) if step_size is None else None
+        # texts bend where words go together, which no formula of their bounds can say: more, shorter steps
+        pace = Pace(longest, group=0.1 if documents(facts) else 0.3) if step_size is None else None
         path = path_within(facts, NOISE * facts.target.margin * clip / per_clip)
         return cls(Clip(clip), turns, step_size or path / turns, pace, spare)
 
@@ -86,10 +87,10 @@ def path_within(facts: Facts, noise: float, doubt: float = 2.0) -> float:
     Uncorrelated columns are learned at the rate :math:`a = \beta_0K_2^2/d`: what is missing falls like :math:`e^{-aP}` and the noise
     rises like bP, in typical margins. Where b is below a/2 (`doubt` 2), the path ends at `NOISE` typical margins of noise. Where it is above,
     noise comes before knowledge, and the path is shorter by a/2b: the least of :math:`e^{-2aP} + (bP)^2` is then near
-    :math:`P = a/b^2`, and never above that of no step at all; half of it, since real columns do not fill their bounds. The larger the doubt, the shorter. Sparse rows are never so spread
+    :math:`P = a/b^2`, and never above that of no step at all; half of it, since real columns do not fill their bounds. The larger the doubt, the shorter. Texts are never so spread
     over their columns, and end at `NOISE`.
     """
-    rate = math.inf if facts.sparse else facts.curvature * facts.norm_bound**2 / facts.n_features
+    rate = math.inf if documents(facts) else facts.curvature * facts.norm_bound**2 / facts.n_features
     b = noise / facts.target.margin
     return NOISE / b * min(1.0, rate / (doubt * b))
 
@@ -100,7 +101,7 @@ def default_turns(facts: Facts, budget: Budget) -> int:
     More turns at the same path cost no privacy, only time. The noise of one of T answers is :math:`\kappa C\sqrt T/(n\mu)`; where it
     nears C nothing tells a step that is too long: T is at most :math:`(n\mu/4\kappa)^2`.
     """
-    row = min(facts.n_features, SPARSE_ROW) if facts.sparse else facts.n_features
+    row = min(facts.n_features, SPARSE_ROW) if documents(facts) else facts.n_features
     work = facts.n_rows * row + NOISY_COORDINATE * facts.n_features
     visible = (facts.n_rows * budget.as_mu() / (4 * budget.kappa)) ** 2
     return max(1, int(min(max(LEAST_TURNS, min(MOST_TURNS, WORK / work)), visible)))
