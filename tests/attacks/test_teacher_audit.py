@@ -90,7 +90,7 @@ def test_published_knowledge_transfer_fails_without_regularisation_too():
         recipes.TwoStage(mechanism="dense"),
         recipes.TwoStage(stage1="votes", parts=10),
         recipes.DPSLKT(mechanism="peel"),
-        recipes.DPSLKT(release="labels", auxiliary_rows=50),
+        recipes.DPSLKT(release="labels", auxiliary_rows=50, candidates=1),
     ],
     ids=["scores", "dense", "votes", "teacher", "labels"],
 )

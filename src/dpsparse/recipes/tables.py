@@ -66,7 +66,7 @@ class Tables(PrivateRecipe):
     ----------
     No paper: the parts are known (private means, preconditioning, clipped gradients with momentum, averaging), the way they are
     paid for is our own. Constants were chosen on public tables and synthetic designs, half of the tables being kept aside
-    (``benchmarks/tables``).
+    (see the page on ordinary tables).
     """
 
     name: ClassVar[str] = "tables"

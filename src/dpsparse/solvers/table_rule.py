@@ -22,7 +22,7 @@ class Middle:
 
 @dataclass(frozen=True, kw_only=True)
 class TableRule:
-    """Constants; chosen on the tables of the choosing half of ``benchmarks/tables`` and on synthetic designs.
+    """Constants; chosen on the tables of the choosing half of the public tables and on synthetic designs.
 
     Parameters
     ----------
