@@ -327,8 +327,8 @@ MUTANTS = (
         ("a fit does not name its run to the ledger", "run_id=request.run_id,", "run_id=None,"),
         (
             "a fit cites the head before its end",
-            "return replace(fitted, statement=charged_to(fitted.statement, payment))",
-            "return fitted",
+            "stated = charged_to(fitted.statement, payment)",
+            "stated = fitted.statement",
         ),
     ),
     *changed(
