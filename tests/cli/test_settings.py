@@ -89,7 +89,16 @@ def test_losses_columns_starts_and_paths(folder, tmp_path):
 
 def test_auxiliary_rows_reach_the_recipe(folder, tmp_path):
     np.save(tmp_path / "public.npy", RNG.standard_normal((50, 6)))
-    arguments = ["--recipe", "dpsl_kt", "--sparsity", 2, "--auxiliary", tmp_path / "public.npy"]
+    arguments = [
+        "--recipe",
+        "dpsl_kt",
+        "--set",
+        "release=labels",
+        "--sparsity",
+        2,
+        "--auxiliary",
+        tmp_path / "public.npy",
+    ]
     made = run("fit", folder / "rows.csv", *FORM, *arguments, "--out", tmp_path / "m.json")
     assert made.exit_code == 0, made.output
     assert "(50, 6)" in json.loads((tmp_path / "m.json").read_text())["params"]["recipe"]["auxiliary"]
@@ -101,7 +110,7 @@ def test_recipes_are_listed_with_their_fields():
     assert "steps (int or none), default None" in told
     assert "Did you mean" in refusal("recipes", "dp_gdc")
     machine = json.loads(run("recipes", "dp_gcd", "--json").stdout)
-    assert {"field": "rule", "type": "str", "default": "gs-r"} in machine["fields"]
+    assert {"field": "rule", "type": "str", "default": "auto"} in machine["fields"]
     assert "dp_gcd" in json.loads(run("recipes", "--json").stdout)["recipes"]
 
 
@@ -132,7 +141,7 @@ def test_npy_tables_and_lists_of_parquet(folder, tmp_path):
     ]
     made = run("fit", folder / "rows.npy", "--target", "6", *arguments)
     assert made.exit_code == 0, made.output
-    assert "number of its column" in refusal("fit", folder / "rows.npy", "--target", "y", *arguments)
+    assert "does not exist" in refusal("fit", folder / "rows.npy", "--target", "y", *arguments)  # a file of targets
     np.testing.assert_array_equal(read_table(folder / "rows.npy", "6").y, Y)
     rows = {"indices": [[0, 2], [5], [9], [1, 1], [], None], "values": [[1.0, 2.0], [3.0], [1.0], [1.0, 2.0], [], None]}
     pd.DataFrame({**rows, "y": [1.0, 2, 3, 4, 5, 6]}).to_parquet(tmp_path / "lists.parquet")

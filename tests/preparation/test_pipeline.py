@@ -149,13 +149,14 @@ def test_bounds_are_passed_on_and_arguments_are_given_back():
     assert fitted[0].budget is None
     scaled = fitted[0].bounds_
     gradient = next(a for a in fitted.statement_.asks if a.name == "gradient")
-    alone = model(row_norm=scaled.row_norm, feature_bound=scaled.feature_bound, budget=Budget.gdp(0.1)).fit(X, Y)
+    budget = fitted.plan(*X.shape).budgets[fitted.steps[-1][0]]  # clips follow it too
+    alone = model(row_norm=scaled.row_norm, feature_bound=scaled.feature_bound, budget=budget).fit(X, Y)
     assert gradient.sensitivity == pytest.approx(alone.statement_.asks[0].sensitivity)
 
 
 def test_bounds_of_the_model_itself_win():
     fitted = pipeline(final=model(row_norm=0.5)).fit(X, Y)
-    same = model(row_norm=0.5, budget=Budget.gdp(0.1)).fit(X, Y)
+    same = model(row_norm=0.5, budget=fitted.plan(*X.shape).budgets[fitted.steps[-1][0]]).fit(X, Y)
     gradient = next(a for a in fitted.statement_.asks if a.name == "gradient")
     assert gradient.sensitivity == pytest.approx(same.statement_.asks[0].sensitivity)
 
@@ -171,7 +172,7 @@ def test_scaling_helps_where_columns_differ():
     recipe = recipes.DPIGHT(mechanism="dense")
     scaled = pipeline(epsilon=8.0, final=model(recipe=recipe)).fit(X, Y).score(X, Y)
     plain = model(recipe=recipe, epsilon=8.0, delta=1e-6, feature_bound=1.0).fit(X, Y).score(X, Y)
-    assert scaled > plain + 0.2
+    assert scaled > plain + 0.1
 
 
 def test_rows_are_counted_once_under_add_remove():

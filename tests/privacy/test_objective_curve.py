@@ -53,7 +53,8 @@ def test_prices_are_within_budget_and_use_it_up(epsilon):
     priced = price(plan(0.4 * min(epsilon, 8.0)), Budget.approx(epsilon, 1e-6))
     assert 0.999 * epsilon < priced.epsilon() <= epsilon
     cost = priced.cost("minimum")
-    assert priced.epsilon() == pytest.approx(renyi_epsilon(objective_renyi(cost.strength, cost.offset), 1e-6))
+    by_moments = renyi_epsilon(objective_renyi(cost.strength, cost.offset), 1e-6)
+    assert 0.9 * by_moments < priced.epsilon() <= by_moments * (1 + 1e-9)  # the recursion is tighter, by up to a tenth
     assert math.isinf(priced.mu)
 
 

@@ -35,7 +35,7 @@ def test_it_is_never_worse_than_the_constant_on_correlated_columns(name, task):
         assert model.score(X, y) >= max(y.mean(), 1 - y.mean())
 
 
-@pytest.mark.parametrize("name", GRADIENTS)
+@pytest.mark.parametrize("name", [name for name in GRADIENTS if name != "tables"])  # which refuses links
 @pytest.mark.parametrize("loss", [Poisson(), KnownLink("tanh", target=1.1)], ids=["poisson", "tanh"])
 def test_it_moves_behind_a_link_whose_worst_case_bends_far_more_than_it_does(name, loss):
     """At least half of the truth is found, though Poisson's curvature may be 20 and is about 1."""

@@ -106,7 +106,7 @@ def fit(
         declared = options["classes"] is not None and dictionary is None
         if declared:
             model.set_params(classes=_declared(options["classes"]))
-        if dictionary is None and stays_in_files(data, options["memory_limit"]):
+        if dictionary is None and stays_in_files(data, options["memory_limit"], target):
             if columns is not None:
                 raise Refusal("all columns of rows that stay in files are read. Leave --columns or --memory-limit out.")
             need_target(data, target)

@@ -35,8 +35,10 @@ def need_target(path: Path, target: str | None) -> None:
         raise Refusal("no target was named. Give its column with --target.")
 
 
-def stays_in_files(path: Path, memory_limit: str | None) -> bool:
+def stays_in_files(path: Path, memory_limit: str | None, target: str | None = None) -> bool:
     """Whether rows are read in blocks: within a limit, from several files, or from files that are made for it."""
+    if path.suffix.lower() == ".npy" and target is not None and target.isdecimal() and memory_limit is None:
+        return False  # a table with its target among the columns is read whole
     from ..readers.rows import BLOCKS
 
     several = has_magic(str(path)) and not path.exists()

@@ -73,7 +73,7 @@ class PrivateBounds(PricedStep):
     only : array of int or None
         Columns whose bounds are learned; the others keep the limits that were declared. Leave out indicators and other columns that are seldom
         different from one value: their quantiles would cut off what is seldom.
-    adjacency, n_rows, noise, ledger, dataset, on_missing, random_state
+    adjacency, n_rows, noise, ledger, dataset, label, run_id, on_missing, random_state
         As in `SparseRegressor`.
 
     Attributes
@@ -110,6 +110,8 @@ class PrivateBounds(PricedStep):
         noise: str = "lattice",
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
+        label: str | None = None,
+        run_id: str | None = None,
         on_missing: str = "refuse",
         random_state: Seed = None,
     ) -> None:
@@ -126,6 +128,8 @@ class PrivateBounds(PricedStep):
         self.noise = noise
         self.ledger = ledger
         self.dataset = dataset
+        self.label = label
+        self.run_id = run_id
         self.on_missing = on_missing
         self.random_state = random_state
 
