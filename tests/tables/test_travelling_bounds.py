@@ -88,7 +88,9 @@ def test_a_plain_pipeline_needs_no_bounds(way, patients):
 def test_a_private_pipeline_needs_no_bounds(way, patients):
     first = columns(sparse_output=True) if way == "sparse ColumnTransformer" else WAYS[way]()
     pipe = make_private_pipeline(first, SparseClassifier(), epsilon=2.0)
-    assert pipe.plan(n_rows=400, n_features=4).epsilon == pytest.approx(2.0)
+    assert pipe.plan(n_rows=400, n_features=4).epsilon == pytest.approx(
+        2.0, rel=1e-3
+    )  # selections are priced on a grid
     seen = []
 
     class Watched(SparseClassifier):

@@ -365,6 +365,8 @@ def test_the_command_line_takes_rows_with_holes_if_asked_to(cell, tmp_path):
         "regression",
         "--target-bound",
         1,
+        "--epsilon",
+        9,
         "--out",
         tmp_path / "m.json",
     ]

@@ -45,7 +45,7 @@ def in_half_widths(facts: Facts, *, absence: bool = False) -> Facts:
     >>> facts = Facts(n_rows=9, n_features=2, lower=np.array([-1.0, 0.0]), upper=np.array([1.0, 4000.0]), row_norm=5000.0, intercept=1.0)
     >>> shown = in_half_widths(facts)
     >>> shown.scale, shown.upper
-    (array([1.0e+00, 2.0e+03]), array([1., 2.]))
+    (array([1.e+00, 2.e+03]), array([1., 2.]))
     """
     ones = np.ones(facts.n_features)
     lower, upper = facts.lower * ones, facts.upper * ones
