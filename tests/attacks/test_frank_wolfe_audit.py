@@ -49,7 +49,7 @@ def shift(relation: Adjacency, gap: float) -> tuple[float, float]:
     return audit.log_odds_shift(choices(other, relation, gap), choices(1.0, relation, gap))
 
 
-@pytest.mark.parametrize("gap", [0.0, 0.8])
+@pytest.mark.parametrize("gap", [0.0, pytest.param(0.8, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("relation", list(Adjacency))
 def test_a2_a_record_shifts_the_odds_of_a_vertex_by_what_was_priced(relation, gap):
     moved, error = shift(relation, gap)

@@ -117,6 +117,7 @@ def test_two_sampled_fits_cost_about_one_loss_distribution_of_both(ledger):
     assert joint <= ledger.spent("trial").epsilon * (1 + 1e-6) < 1.05 * joint
 
 
+@pytest.mark.slow
 def test_searches_are_charged_by_their_divergences(ledger):
     bill = SearchBill(fit(epsilon=0.5), law_of("logarithmic", 10))
     for _ in range(2):

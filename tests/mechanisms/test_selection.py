@@ -25,7 +25,7 @@ def odds(scores: np.ndarray, drawn_scale: float, claimed_scale: float) -> float:
     return audit.p_value(found, lattice.exponential_mechanism(scores, claimed_scale))
 
 
-@pytest.mark.parametrize("scale", [0.4, 1.3])
+@pytest.mark.parametrize("scale", [0.4, pytest.param(1.3, marks=pytest.mark.slow)])
 def test_one_index_has_the_odds_of_the_exponential_mechanism(scale):
     assert odds(SCORES, scale, scale) > audit.ALARM
 
@@ -35,6 +35,7 @@ def test_control_half_of_the_gumbel_scale_is_noticed():
     assert odds(SCORES, 1.2, 1.3) < audit.ALARM
 
 
+@pytest.mark.slow
 def test_ordered_pairs_have_the_odds_of_peeling_one_by_one():
     pairs = selections(gumbel_top_k, SCORES, 2, 0.8)
     found = np.bincount(pairs[:, 0] * 3 + pairs[:, 1], minlength=9)
@@ -43,7 +44,7 @@ def test_ordered_pairs_have_the_odds_of_peeling_one_by_one():
     assert audit.p_value(swapped, lattice.peeling(SCORES, 0.8).ravel()) < audit.ALARM, "control: best comes first"
 
 
-@pytest.mark.parametrize("scale", [0.5, 2.0])
+@pytest.mark.parametrize("scale", [pytest.param(0.5, marks=pytest.mark.slow), 2.0])
 def test_permute_and_flip_has_the_odds_of_its_definition(scale):
     found = np.bincount(selections(permute_and_flip, SCORES, scale), minlength=3)
     assert audit.p_value(found, lattice.permute_and_flip(SCORES, scale)) > audit.ALARM
@@ -72,14 +73,14 @@ def shift_of_log_odds(scale: float, gap: float, sensitivity: float = 1.0) -> tup
     return audit.log_odds_shift(*wins)
 
 
-@pytest.mark.parametrize("gap", [0.0, -3.0])
+@pytest.mark.parametrize("gap", [pytest.param(0.0, marks=pytest.mark.slow), -3.0])
 def test_the_log_odds_move_by_the_range_over_the_scale_and_no_further(gap):
     eta = 2 * 1.0 / 1.5
     shift, error = shift_of_log_odds(1.5, gap)
     assert abs(shift - eta) < audit.SIGMAS * error, "the bound is attained: this pair is the worst"
 
 
-@pytest.mark.parametrize("gap", [0.0, -3.0])
+@pytest.mark.parametrize("gap", [0.0, pytest.param(-3.0, marks=pytest.mark.slow)])
 def test_control_half_of_the_scale_moves_the_log_odds_too_far(gap):
     shift, error = shift_of_log_odds(0.75, gap)
     assert shift - audit.SIGMAS * error > 2 * 1.0 / 1.5
