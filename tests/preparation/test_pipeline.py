@@ -28,7 +28,14 @@ from dpsparse import (
     recipes,
 )
 from dpsparse.fits import substitute_oracles
-from dpsparse.privacy import BudgetError, BudgetExceededError, MissingBoundError, PrivacyError, PrivacyLeakError
+from dpsparse.privacy import (
+    BudgetError,
+    BudgetExceededError,
+    DataError,
+    MissingBoundError,
+    PrivacyError,
+    PrivacyLeakError,
+)
 from dpsparse.privacy.curves import gaussian_epsilon
 from truth.recipes import Doubtful
 
@@ -342,3 +349,25 @@ def test_the_width_of_a_projection_must_not_tell_the_number_of_rows():
 def test_sample_weights_are_refused_with_the_reason():
     with pytest.raises(TypeError, match="a weight multiplies"):
         pipeline().fit(X, Y, sample_weight=np.ones(3000))
+
+
+def fussy(rows):
+    """A step that fails on two numbers, each in a way of its own."""
+    first = float(np.ravel(np.asarray(rows))[0])
+    if first in (7.25, 7.5):
+        raise (KeyError if first == 7.25 else ZeroDivisionError)(first)
+    return rows
+
+
+def test_how_a_step_fails_does_not_tell_a_value():
+    said = []
+    for value in (7.25, 7.5):
+        rows = X.copy()
+        rows[0, 0] = value
+        with pytest.raises(DataError) as refused:
+            make_private_pipeline(
+                FunctionTransformer(fussy), model(feature_bound=1.0, row_norm=1.0), epsilon=1.0, delta=1e-6
+            ).fit(rows, Y)
+        said.append(str(refused.value))
+    assert said[0] == said[1]
+    assert "could not take these rows" in said[0]

@@ -93,8 +93,8 @@ def _behind(name: str, step: BaseEstimator, X: object) -> object:
             return step.transform(X)
         except (PrivacyError, DataError):
             raise
-        except Exception as error:
+        except Exception:  # its kind could depend on a value too
             raise DataError(
-                f"step {name!r} could not take these rows ({type(error).__name__}). What it said is not shown, since it may quote a value: "
+                f"step {name!r} could not take these rows. What it said is not shown, since it may quote a value: "
                 "try the step on made-up rows."
             ) from None
