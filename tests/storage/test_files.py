@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from sklearn.compose import make_column_transformer
 from sklearn.feature_extraction.text import HashingVectorizer
 
@@ -25,6 +26,8 @@ from dpsparse import (
 from dpsparse.privacy import DataError
 from dpsparse.privacy.errors import ModelEditedError
 from dpsparse.tables import Column, Dictionary, TableEncoder
+from dpsparse.tuning.space import Space
+from dpsparse.tuning.space_file import restored_space, stored_space
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (2000, 5))
@@ -113,6 +116,38 @@ def test_a_loaded_search_predicts_and_promises_the_same(tmp_path):
     assert again.best_params_["recipe"]["recipe"] == "dp_ight"
     assert again.best_score_ == found.best_score_
     assert again.epsilon == 3.0
+    assert again.param_distributions == found.param_distributions
+    once_more, twice = again.fit(X, Y), found.fit(X, Y)
+    np.testing.assert_array_equal(once_more.best_estimator_.coef_, twice.best_estimator_.coef_)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        None,
+        {"alpha": scipy.stats.loguniform(0.1, 10), "sparsity": scipy.stats.randint(1, 5)},
+        [{"sparsity": range(1, 4)}, {"recipe": ["dp_ight", recipes.DPGCD(steps=3)], "alpha": np.array([0.0, 0.5])}],
+    ],
+    ids=["none", "distributions", "lists"],
+)
+def test_a_space_comes_back_with_the_same_draws(space):
+    again = restored_space(json.loads(json.dumps(stored_space(space))))
+    assert (again is None) == (space is None)
+    if space is not None:
+        one, two = (Space.read(s, SparseRegressor()) for s in (space, again))
+        assert one.size == two.size
+        draws = [[s.draw(np.random.default_rng(seed)) for seed in range(20)] for s in (one, two)]
+        assert draws[0] == draws[1]
+
+
+def test_a_space_without_a_plain_form_is_left_out_and_a_foreign_name_is_refused():
+    class Own:
+        def rvs(self, random_state):
+            return 1.0
+
+    assert stored_space({"alpha": Own()}) is None
+    with pytest.raises(ValueError, match="distribution"):
+        restored_space({"alpha": {"distribution": "test", "args": [], "kwds": {}}})
 
 
 def test_edited_and_damaged_files_are_refused(tmp_path):

@@ -30,7 +30,9 @@ FORMATS: dict[str, tuple[int, frozenset[str], Callable[[Mapping[str, Any]], Priv
     ),
     searches.FORMAT: (
         searches.VERSION,
-        frozenset(("format", "version", "params", "best_params", "best_score", "model", "statement", "digest")),
+        frozenset(
+            ("format", "version", "params", "space", "best_params", "best_score", "model", "statement", "digest")
+        ),
         searches.search_of,
     ),
 }

@@ -19,14 +19,15 @@ from ..preparation.values import arguments, restored
 from ..privacy import Statement
 from ..regular_files import write_whole
 from .search import PrivateSearch
+from .space_file import restored_space, stored_space
 
-FORMAT, VERSION = "dpsparse-search", 1
-#: Arguments that are not stored: the estimator is that of the best model, and distributions have no plain form.
+FORMAT, VERSION = "dpsparse-search", 2
+#: Arguments with a place of their own: the estimator is that of the best model.
 LEFT = ("estimator", "param_distributions")
 
 
 def save_search(search: PrivateSearch, path: str | os.PathLike[str]) -> None:
-    """Write a fitted search; the file appears whole or not at all. What was searched over is not in it."""
+    """Write a fitted search; the file appears whole or not at all. A space with values that have no plain form is left out."""
     best = {
         name: recipes.settings(recipes.make(value)) if name == "recipe" and not isinstance(value, str) else value
         for name, value in search.best_params_.items()
@@ -35,6 +36,7 @@ def save_search(search: PrivateSearch, path: str | os.PathLike[str]) -> None:
         "format": FORMAT,
         "version": VERSION,
         "params": arguments(search, LEFT),
+        "space": stored_space(search.param_distributions),
         "best_params": plain(best),
         "best_score": plain(search.best_score_),
         "model": model_content(search.best_estimator_),
@@ -45,10 +47,10 @@ def save_search(search: PrivateSearch, path: str | os.PathLike[str]) -> None:
 
 
 def search_of(content: Mapping[str, Any]) -> PrivateSearch:
-    """The search of a content whose digest was checked: it predicts as before; to search again, give it a space."""
+    """The search of a content whose digest was checked: it predicts as before, and can search again."""
     check(content["model"])
     model: SparseLinear = model_of(content["model"])
-    search = PrivateSearch(clone(model), **restored(content["params"]))
+    search = PrivateSearch(clone(model), restored_space(content["space"]), **restored(content["params"]))
     search.best_estimator_ = model
     search.best_params_ = dict(content["best_params"])
     search.best_score_ = math.nan if content["best_score"] is None else float(content["best_score"])

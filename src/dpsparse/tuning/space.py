@@ -100,14 +100,14 @@ class Space:
     @property
     def size(self) -> int | None:
         """How many candidates there are; None if a distribution is among them."""
-        if not all(_listed(values) for part in self.parts for values in part.values()):
+        if not all(listed(values) for part in self.parts for values in part.values()):
             return None
-        return sum(math.prod(len(listed) for listed in part.values() if _listed(listed)) for part in self.parts)
+        return sum(math.prod(len(values) for values in part.values() if listed(values)) for part in self.parts)
 
     def all(self) -> Iterator[Parameters]:
         """Every candidate of a finite space."""
         for part in self.parts:
-            for values in itertools.product(*filter(_listed, part.values())):
+            for values in itertools.product(*filter(listed, part.values())):
                 yield dict(zip(part, values, strict=True))
 
     def assumptions(self, estimator: SparseLinear, facts: Facts) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ class Space:
             drawable = [candidate(estimator, parameters).recipe for parameters in self.all()]
         else:
             named = [part.get("recipe", (estimator.recipe,)) for part in self.parts]
-            drawable = [recipe for values in named if _listed(values) for recipe in values]
+            drawable = [recipe for values in named if listed(values) for recipe in values]
         texts = (text for recipe in drawable for text in recipes.make(recipe).assumptions(facts))
         return tuple(dict.fromkeys(texts))
 
@@ -125,7 +125,7 @@ class Space:
         part = self.parts[int(generator.integers(len(self.parts)))]
         return {
             name: values[int(generator.integers(len(values)))]
-            if _listed(values)
+            if listed(values)
             else scalar(values.rvs(random_state=generator))  # type: ignore[union-attr]
             for name, values in part.items()
         }
@@ -160,7 +160,7 @@ def _check_name(name: object, known: Mapping[str, object]) -> None:
 
 
 def _check_values(name: str, values: object) -> None:
-    if _listed(values):
+    if listed(values):
         if len(values) == 0:
             raise ValueError(f"{name!r} has an empty list of values.")
     elif not callable(getattr(values, "rvs", None)):
@@ -170,5 +170,6 @@ def _check_values(name: str, values: object) -> None:
         )
 
 
-def _listed(values: object) -> TypeGuard[Listed]:
+def listed(values: object) -> TypeGuard[Listed]:
+    """Whether these are values that are equally likely."""
     return isinstance(values, list | tuple | range | np.ndarray)
