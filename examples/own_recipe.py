@@ -33,8 +33,9 @@ class NoisyDescent(recipes.PrivateRecipe):
         return hard_threshold(w, facts.cap, facts.free)
 
 
-X = np.random.default_rng(0).uniform(-1, 1, (4000, 8))
-model = SparseRegressor(recipe="noisy_descent", epsilon=3.0, sparsity=2, feature_bound=1.0, target_bound=2.0)
-model.fit(X, X[:, 0] - 0.8 * X[:, 1]).save("own.json")
-print(dpsparse.load("own.json").support_, model.statement_)
-audit.check_estimator_privacy(model, X[:200], X[:200, 0])  # the same answers on other rows must give the same model
+if __name__ == "__main__":
+    X = np.random.default_rng(0).uniform(-1, 1, (4000, 8))
+    model = SparseRegressor(recipe="noisy_descent", epsilon=3.0, sparsity=2, feature_bound=1.0, target_bound=2.0)
+    model.fit(X, X[:, 0] - 0.8 * X[:, 1]).save("own.json")
+    print(dpsparse.load("own.json").support_, model.statement_)
+    audit.check_estimator_privacy(model, X[:200], X[:200, 0])  # the same answers on other rows must give the same model

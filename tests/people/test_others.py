@@ -73,8 +73,16 @@ def test_a_researcher_brings_an_algorithm(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(registry, "REGISTRY", dict(registry.REGISTRY))
     source = (ROOT / "examples" / "own_recipe.py").read_text()
     assert len([line for line in source.splitlines() if line.strip()]) < 40
-    runpy.run_path(str(ROOT / "examples" / "own_recipe.py"))
+    runpy.run_path(str(ROOT / "examples" / "own_recipe.py"), run_name="__main__")
     assert "differential privacy" in capsys.readouterr().out
+    registry.REGISTRY.pop("noisy_descent")  # a new program
+    np.savez("mine.npz", X=np.random.default_rng(0).uniform(-1, 1, (400, 3)), y=np.zeros(400))
+    bounds = ("--task", "regression", "--feature-bound", 1, "--target-bound", 1, "--epsilon", 2, "--seeds", 2)
+    compared = run(
+        *("bench", "--recipe", ROOT / "examples" / "own_recipe.py", "--recipe", "dp_ight", "--data", "mine.npz"),
+        *(*bounds, "--processes", 1),
+    )
+    assert "noisy_descent better than dp_ight" in compared
     incomplete = type("Mine", (), {"name": "mine"})
     with pytest.raises(TypeError, match="it lacks the method solver"):
         dpsparse.recipes.register(incomplete)

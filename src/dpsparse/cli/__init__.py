@@ -1,4 +1,4 @@
-"""Command line: ``dpsparse demo | dictionary | convert | fit | predict | plan | show | score | recipes | ledger | audit``.
+"""Command line: ``dpsparse demo | dictionary | convert | fit | predict | plan | show | score | recipes | ledger | audit | bench``.
 
 Commands import what is heavy when they run, so that ``--help`` is quick.
 """
@@ -7,6 +7,7 @@ import click
 
 from .. import __version__
 from .audit import audit
+from .bench import bench
 from .convert import convert
 from .demo import demo
 from .dictionary import dictionary
@@ -55,7 +56,7 @@ def main(log_level: str | None) -> None:
         click.get_current_context().call_on_close(lambda: LOGGER.removeHandler(handler))
 
 
-for _command in (demo, dictionary, convert, fit, predict, plan, show, score, recipes, ledger, audit):
+for _command in (demo, dictionary, convert, fit, predict, plan, show, score, recipes, ledger, audit, bench):
     main.add_command(_command)
 
 __all__ = ["main"]

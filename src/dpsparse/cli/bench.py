@@ -1,0 +1,170 @@
+"""``dpsparse bench``: compare methods with seeds, on public or made-up data."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .exits import Refusal
+from .options import Numbers, json_option
+from .output import as_json as print_json
+from .output import check_file, check_folder, progress, telling, writing
+
+if TYPE_CHECKING:
+    from ..bench import Results, Study
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--list", "listed", is_flag=True, help="List the studies of the source tree.")
+@click.option("--recipe", "methods", multiple=True, help="With --data: a recipe, or a Python file that registers some.")
+@click.option("--data", type=click.Path(path_type=Path), help="Public data to compare on, as dpsparse fit reads it.")
+@click.option("--target", help="Column of the target; svmlight and npz files hold their own.")
+@click.option("--task", type=click.Choice(["classification", "regression"]), help="What is predicted.")
+@click.option("--epsilon", "epsilons", type=float, multiple=True, help="May be repeated. Default: 0.5, 1, 2, 4.")
+@click.option("--delta", type=float, help="Default: min(1e-6, 1/(10 n)).")
+@click.option("--sparsity", type=int, help="At most this many nonzero coefficients. Default: the recipe decides.")
+@click.option("--row-norm", type=float, help="Public bound: rows are clipped to this l2 norm.")
+@click.option("--feature-bound", type=Numbers(), help="Public bound: entries are clipped to [-b, b] or [lo, hi].")
+@click.option("--target-bound", type=float, help="Regression: the target is clipped to [-b, b].")
+@click.option("--seeds", type=click.IntRange(1), default=10, show_default=True, help="With --data: splits and noises.")
+@click.option("--processes", type=click.IntRange(1), help="Runs at a time. Default: one for each core.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="Folder for results."
+)
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+@json_option
+def bench(
+    name: str | None,
+    listed: bool,
+    methods: tuple[str, ...],
+    data: Path | None,
+    target: str | None,
+    task: str | None,
+    epsilons: tuple[float, ...],
+    delta: float | None,
+    sparsity: int | None,
+    row_norm: float | None,
+    feature_bound: float | tuple[float, float] | None,
+    target_bound: float | None,
+    seeds: int,
+    processes: int | None,
+    out: Path,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Run the study NAME of the source tree, or compare recipes on a file of public data.
+
+    Data, splits and noise are seeded: nothing that comes out is private. Results are kept as they come: a run that was
+    stopped goes on where it was.
+
+    \b
+    Examples:
+      dpsparse bench --list
+      dpsparse bench 000-figure-1
+      dpsparse bench --recipe mine.py --recipe dp_ight --recipe auto --data mine.npz \\
+          --task regression --feature-bound 1 --target-bound 2 --sparsity 5
+    """
+    from ..bench.find import find, studies
+
+    if listed:
+        known = {one: study.title for one, study in studies().items()}
+        if as_json:
+            print_json({"studies": known})
+        elif not known:
+            click.echo(
+                "The studies of the papers stand in benchmarks/papers of the source tree; run this in a clone of it."
+            )
+        for one, title in ({} if as_json else known).items():
+            click.echo(f"{one}  {title}")
+        return
+    if (name is None) == (data is None):
+        raise Refusal("give the name of a study, or --recipe and --data. dpsparse bench --list shows the studies.")
+    prepare: list[Path] = []
+    if name is not None:
+        study = find(name)
+    else:
+        assert data is not None
+        settings: dict[str, object] = {
+            "delta": delta,
+            "sparsity": sparsity,
+            "row_norm": row_norm,
+            "feature_bound": feature_bound,
+        }
+        if target_bound is not None:
+            settings["target_bound"] = target_bound
+        study, prepare = _own(data, target, task, methods, epsilons or (0.5, 1.0, 2.0, 4.0), seeds, settings)
+    out.mkdir(exist_ok=True)
+    check_folder(out)
+    journal, table = out / f"{study.name}.jsonl", out / f"{study.name}.parquet"
+    check_file(table)
+    results = _run(study, journal, processes or os.cpu_count() or 1, prepare, quiet)
+    with writing(table):
+        results.write(table)
+    _print(study, results, table, as_json)
+
+
+def _own(
+    data: Path,
+    target: str | None,
+    task: str | None,
+    methods: tuple[str, ...],
+    epsilons: tuple[float, ...],
+    seeds: int,
+    settings: dict[str, object],
+) -> tuple[Study, list[Path]]:
+    from .. import recipes
+    from ..bench.own import OwnData, register_file
+
+    if not data.is_file():
+        raise Refusal(f"there is no file {data}.")
+    if task is None:
+        raise Refusal("Missing option '--task': classification or regression.")
+    if not methods:
+        raise Refusal("Missing option '--recipe': a recipe of dpsparse recipes, or a Python file that registers one.")
+    if settings["row_norm"] is None and settings["feature_bound"] is None:
+        raise Refusal("no bound on the features was given. Declare --row-norm or --feature-bound.")
+    if task == "regression" and "target_bound" not in settings:
+        raise Refusal("no bound on the target was given. Declare --target-bound.")
+    if any(epsilon <= 0 for epsilon in epsilons):
+        raise Refusal("--epsilon must be above 0.")
+    files, names = [], []
+    for method in methods:
+        if method.endswith(".py"):
+            files.append(Path(method).resolve())
+            names += register_file(files[-1])
+        else:
+            names.append(recipes.get(method).name)
+    chosen = tuple(dict.fromkeys(names))
+    study = OwnData(data, chosen, tuple(epsilons), seeds, task, settings, target, files=tuple(files))
+    return study, files
+
+
+def _run(study: Study, journal: Path, processes: int, prepare: list[Path], quiet: bool) -> Results:
+    from ..bench import run_study
+
+    with progress(quiet) as visible, telling(study.name, visible) as tell:
+        told = None if tell is None else (lambda done, all_cells: tell(done / all_cells))
+        return run_study(study, journal, processes=processes, prepare=prepare, tell=told)
+
+
+def _print(study: Study, results: Results, table: Path, as_json: bool) -> None:
+    from ..bench.text import table as lines
+    from ..bench.text import verdicts
+
+    if as_json:
+        decided = {str(claim): results.verdict(claim) for claim in study.claims()}
+        print_json({"study": study.name, "private": False, "rows": list(results.rows()), "verdicts": decided})
+        return
+    click.echo(f"{study.title}. Data and noise are seeded: NOT private.")
+    for metric in dict.fromkeys(row["metric"] for row in results.rows()):
+        click.echo("")
+        for line in lines(results, metric):
+            click.echo(line)
+    click.echo("")
+    for line in verdicts(results, study.claims()):
+        click.echo(line)
+    click.echo(f"All runs are in {table}.")

@@ -1,0 +1,195 @@
+"""Studies: resumed after a crash, decided on paired seeds, and run from the command line."""
+
+import json
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dpsparse.bench import Cell, Claim, Results, run_study
+from dpsparse.bench.own import register_file
+from dpsparse.cli import main
+from dpsparse.privacy import DataError
+from dpsparse.recipes import registry
+
+OWN = '''
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpsparse import recipes
+from dpsparse.facts import Clip
+from dpsparse.privacy import Ask, Noise, Plan
+
+
+@recipes.register
+@dataclass(frozen=True, kw_only=True)
+class Nothing(recipes.PrivateRecipe):
+    """Ask once, and answer zero."""
+
+    name: ClassVar[str] = "nothing_at_all"
+
+    def solver(self, facts, budget):
+        return self
+
+    def plan(self, facts, budget):
+        return Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=1),))
+
+    def run(self, oracle, path=None):
+        oracle.gradient(oracle.facts.first(), clip=Clip(1.0))
+        return 0.0 * oracle.facts.first()
+'''
+
+
+@dataclass(frozen=True)
+class Toy:
+    seeds: int = 3
+    stop_at: int | None = None
+    name = "toy"
+    title = "two numbers"
+
+    def cells(self):
+        return [Cell("d", method, 1.0, seed) for seed in range(self.seeds) for method in ("a", "b")]
+
+    def run(self, cell):
+        if cell.seed == self.stop_at:
+            raise KeyboardInterrupt
+        return {"error": cell.seed + (cell.method == "b")}
+
+    def claims(self):
+        return [Claim("a", "b", "d", 1.0, "error")]
+
+
+def test_a_stopped_study_goes_on_where_it_was(tmp_path):
+    file = tmp_path / "toy.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        run_study(Toy(stop_at=2), file)
+    with file.open("a") as journal:
+        journal.write('{"study": "toy", "cell"')  # cut off by a crash
+    ran = []
+
+    class Watched(Toy):
+        def run(self, cell):
+            ran.append(cell)
+            return super().run(cell)
+
+    found = run_study(Watched(), file)
+    assert [(cell.method, cell.seed) for cell in ran] == [("a", 2), ("b", 2)]
+    assert found.errors == run_study(Toy(), tmp_path / "whole.jsonl").errors
+    assert run_study(Toy(), file).errors == found.errors  # the journal is whole again
+
+
+def test_results_of_another_study_are_not_taken(tmp_path):
+    run_study(Toy(), tmp_path / "toy.jsonl")
+
+    class Other(Toy):
+        name = "other"
+
+    with pytest.raises(DataError, match="results of the study 'toy'"):
+        run_study(Other(), tmp_path / "toy.jsonl")
+
+
+def test_verdicts_are_paired_and_undecided_within_two_standard_errors(tmp_path):
+    found = run_study(Toy(), tmp_path / "toy.jsonl")
+    claim = Claim("a", "b", "d", 1.0, "error")
+    assert found.verdict(claim) == "holds"  # the seeds differ more than the methods, and are paired
+    assert found.verdict(Claim("b", "a", "d", 1.0, "error")) == "does not hold"
+    noisy = {Cell("d", m, 1.0, s): {"error": float((s + (m == "b")) % 2)} for s in range(6) for m in "ab"}
+    assert Results("toy", noisy).verdict(claim) == "undecided"
+    one = {Cell("d", m, 1.0, 0): {"error": float(m == "b")} for m in "ab"}
+    assert Results("toy", one).verdict(claim) == "undecided"
+
+
+def test_results_come_back_from_parquet(tmp_path):
+    found = run_study(Toy(), tmp_path / "toy.jsonl")
+    found.write(tmp_path / "toy.parquet")
+    again = Results.read(tmp_path / "toy.parquet")
+    assert again == found
+    [row, _] = again.rows()
+    assert (row["mean"], row["seeds"]) == (1.0, 3)
+    assert row["standard_error"] == pytest.approx(1 / math.sqrt(3))
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "REGISTRY", dict(registry.REGISTRY))
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).uniform(-1, 1, (400, 4))
+    np.savez(tmp_path / "mine.npz", X=X, y=X[:, 0])
+    (tmp_path / "mine.py").write_text(OWN)
+    return tmp_path
+
+
+COMMAND = ["--task", "regression", "--feature-bound", "1", "--target-bound", "1", "--seeds", "2", "--epsilon", "100"]
+
+
+def test_own_recipes_are_compared_on_own_data(files):
+    command = [
+        "bench",
+        "--recipe",
+        "mine.py",
+        "--recipe",
+        "dp_ight",
+        "--data",
+        "mine.npz",
+        *COMMAND,
+        "--processes",
+        "1",
+    ]
+    done = CliRunner().invoke(main, [*command, "--json"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["private"] is False
+    means = {row["method"]: row["mean"] for row in found["rows"] if row["metric"] == "mse"}
+    assert means["dp_ight"] < 0.1 * means["nothing_at_all"]
+    assert means["non-private"] < means["dp_ight"] < means["constant"]
+    assert list(found["verdicts"].values()) == ["does not hold"]
+    said = CliRunner().invoke(main, command).output
+    assert "NOT private" in said
+    assert "does not hold" in said
+    assert len(list((files / "out").glob("*.jsonl"))) == 1
+    np.savez(files / "mine.npz", X=np.ones((400, 4)), y=np.ones(400))  # other data: results of before are not taken
+    CliRunner().invoke(main, command)
+    assert len(list((files / "out").glob("*.jsonl"))) == 2
+
+
+def test_processes_give_what_one_process_gives(files):
+    from dpsparse.bench.own import OwnData
+
+    settings = {"feature_bound": 1.0, "target_bound": 1.0}
+    study = OwnData(files / "mine.npz", ("dp_ight",), (10.0,), 2, "regression", settings)
+    one, two = (run_study(study, files / f"{n}.jsonl", processes=n, prepare=[files / "mine.py"]).errors for n in (1, 2))
+    assert {cell: found["mse"] for cell, found in one.items()} == {cell: found["mse"] for cell, found in two.items()}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "give the name of a study"),
+        (["no-such-study"], "bench"),
+        (["--data", "mine.npz", *COMMAND], "Missing option '--recipe'"),
+        (["--data", "gone.npz", "--recipe", "dp_ight", *COMMAND], "no file gone.npz"),
+        (["--data", "mine.npz", "--recipe", "dp_igth", *COMMAND], "Did you mean"),
+        (["--data", "mine.npz", "--recipe", "gone.py", *COMMAND], "no file"),
+        (["--data", "mine.npz", "--recipe", "dp_ight", "--feature-bound", "1"], "Missing option '--task'"),
+        (["--data", "mine.npz", "--recipe", "dp_ight", "--task", "regression"], "no bound on the features"),
+        (["--data", "mine.npz", "--recipe", "dp_ight", *COMMAND, "--epsilon", "-1"], "above 0"),
+    ],
+)
+def test_bad_options_are_refused_in_words(files, options, said):
+    done = CliRunner().invoke(main, ["bench", *options])
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+def test_a_file_without_a_recipe_or_with_an_error_is_refused(tmp_path):
+    empty, broken = tmp_path / "empty.py", tmp_path / "broken.py"
+    empty.write_text("x = 1\n")
+    broken.write_text("1 / 0\n")
+    with pytest.raises(DataError, match="registers no recipe"):
+        register_file(empty)
+    with pytest.raises(DataError, match="ZeroDivisionError"):
+        register_file(broken)
