@@ -1,4 +1,4 @@
-"""Command line: ``dpsparse demo | dictionary | convert | fit | predict | plan | show | score | recipes | ledger | audit | bench``.
+"""Command line: ``dpsparse demo | dictionary | convert | fit | predict | plan | show | score | report | recipes | ledger | audit | bench``.
 
 Commands import what is heavy when they run, so that ``--help`` is quick.
 """
@@ -17,6 +17,7 @@ from .ledger import ledger
 from .plan import plan
 from .predict import predict
 from .recipes import recipes
+from .report import report
 from .score import score
 from .show import show
 
@@ -56,7 +57,7 @@ def main(log_level: str | None) -> None:
         click.get_current_context().call_on_close(lambda: LOGGER.removeHandler(handler))
 
 
-for _command in (demo, dictionary, convert, fit, predict, plan, show, score, recipes, ledger, audit, bench):
+for _command in (demo, dictionary, convert, fit, predict, plan, show, score, report, recipes, ledger, audit, bench):
     main.add_command(_command)
 
 __all__ = ["main"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from .declared import apply, dictionary_option, encode, encode_aside, keep
-from .describe import describe, summary
+from .describe import describe
 from .exits import NotWritten, Refusal
 from .inputs import kind_of, need_target, open_files, read, stays_in_files
 from .options import Names, json_option, make_estimator, model_options
@@ -134,6 +134,8 @@ def fit(
     if path_file is not None:
         write_path(model, path_file)
     if as_json:
+        from ..estimators.summary import summary
+
         print_json({**summary(model), "model": None if failure else out})
     else:
         click.echo(describe(model))

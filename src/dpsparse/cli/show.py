@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .describe import describe, summary
+from .describe import describe
 from .exits import NoPromise, Refusal
 from .options import json_option
 from .output import as_json as print_json
@@ -27,6 +27,7 @@ def show(model: Path, as_json: bool) -> None:
     """
     from .. import load
     from ..estimators.model_file import digest_in
+    from ..estimators.summary import summary
     from ..privacy.errors import ModelEditedError
 
     edited = None

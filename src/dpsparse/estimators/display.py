@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
 
 from sklearn.utils import estimator_html_repr
 
+if TYPE_CHECKING:
+    from ..report import Report
+
 
 class Stated:
-    """Shows the statement of a fitted estimator under its diagram; not for direct use."""
+    """Shows the statement of a fitted estimator under its diagram, and reports about it; not for direct use."""
+
+    @property
+    def report_(self) -> Report:
+        """One page for a reviewer: shown in a notebook, written by ``report_.save("report.html")``; see `dpsparse.report`."""
+        from ..report import report_of
+
+        if "statement_" not in vars(self):
+            raise AttributeError("there is no report yet: fit the estimator first.")
+        return report_of(self)
 
     def _repr_html_(self) -> str:
         stated = vars(self).get("statement_")

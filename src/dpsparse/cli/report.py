@@ -1,0 +1,131 @@
+"""``dpsparse report``: one page for the people who decide about a release."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .exits import NoPromise, Refusal
+from .options import json_option
+from .output import as_json as print_json
+from .output import check_file, write_text
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--out", "-o", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True, help="The page."
+)
+@click.option(
+    "--ledger", help="Address of a ledger: it is asked whether it paid for MODEL; without MODEL, the page is about it."
+)
+@click.option("--audit", type=click.Path(path_type=Path), help="What dpsparse audit --json printed.")
+@click.option("--score", type=click.Path(path_type=Path), help="What dpsparse score --json printed.")
+@click.option("--search", type=click.Path(path_type=Path), help="A saved search, in place of MODEL.")
+@click.option(
+    "--bench", type=click.Path(path_type=Path), help="Results of dpsparse bench, as Parquet, in place of MODEL."
+)
+@json_option
+def report(
+    model: Path | None,
+    out: Path,
+    ledger: str | None,
+    audit: Path | None,
+    score: Path | None,
+    search: Path | None,
+    bench: Path | None,
+    as_json: bool,
+) -> None:
+    """Write one HTML page about MODEL: may it be released, what was promised, what was not, and what speaks against it.
+
+    The page needs no network, and nothing reads data to make it. The exit code is 7 where the model carries no promise.
+
+    \b
+    Examples:
+      dpsparse report model.json -o report.html --ledger sqlite:///budget.db
+      dpsparse report --search search.json
+      dpsparse report --ledger sqlite:///budget.db -o ledger.html
+      dpsparse report --bench out/own-mine.parquet -o bench.html
+    """
+    from ..report import bench_page, ledger_page
+
+    if sum(given is not None for given in (model, search, bench)) > 1:
+        raise Refusal("give one of MODEL, --search and --bench.")
+    inputs = [path for path in (model, search, bench, audit, score) if path is not None]
+    check_file(out, inputs=inputs)
+    subject = model or search
+    if subject is None:
+        if audit is not None or score is not None:
+            raise Refusal("--audit and --score belong to a MODEL.")
+        if bench is not None:
+            from ..bench import Results
+
+            write_text(out, bench_page(Results.read(bench)))
+        elif ledger is not None:
+            from ..ledger import Ledger
+
+            write_text(out, ledger_page(Ledger(ledger)))
+        else:
+            raise Refusal("give a MODEL, --search, --bench or --ledger. dpsparse report --help shows examples.")
+        _said({"page": out}, f"The page is in {out}.", as_json)
+        return
+    found = _about(subject, ledger, audit, score)
+    write_text(out, found.html())
+    verdict = found.verdict
+    reasons = [f"{check.what}: {check.said}" for check in verdict.reasons]
+    content = {"page": out, "release": str(verdict.light), "headline": verdict.headline, "reasons": reasons}
+    text = "\n".join(
+        [f"May it be released? {verdict.headline}", *(f"  {r}" for r in reasons), f"The page is in {out}."]
+    )
+    _said(content, text, as_json)
+    if not found.values["statement"].private:
+        raise NoPromise(f"{subject} carries no promise to anyone in the data; its caveats say why.")
+
+
+def _about(subject: Path, ledger: str | None, audit: Path | None, score: Path | None) -> Any:
+    from .. import load
+    from ..estimators.model_file import digest_in
+    from ..ledger import Ledger
+    from ..privacy.errors import ModelEditedError
+    from ..report import report_of
+
+    edited = False
+    try:
+        fitted = load(subject)
+    except ModelEditedError:
+        edited, fitted = True, load(subject, edited=True)
+    return report_of(
+        fitted,
+        digest=digest_in(subject),
+        edited=edited,
+        ledger=None if ledger is None else Ledger(ledger),
+        audit=_read(audit, "--audit"),
+        scores=_read(score, "--score"),
+        name=subject.name,
+    )
+
+
+def _read(path: Path | None, option: str) -> Mapping[str, Any] | None:
+    """A JSON object that another command printed."""
+    if path is None:
+        return None
+    from ..regular_files import parse_json, read_bytes
+
+    try:
+        found = parse_json(read_bytes(path, 2**26, "a JSON file").decode("utf-8"))
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or "error" in found:
+        raise Refusal(f"{option}: {path} was expected to hold what the command printed with --json.")
+    return found
+
+
+def _said(content: Mapping[str, object], text: str, as_json: bool) -> None:
+    if as_json:
+        print_json(json.loads(json.dumps(content, default=str)))
+    else:
+        click.echo(text)

@@ -1,0 +1,52 @@
+"""A fitted model as plain values, and in the units of its table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..tables import Effect, TableEncoder
+from ..tables.units import INTERCEPT
+from .linear import SparseLinear
+
+
+def summary(model: SparseLinear) -> dict[str, Any]:
+    """A fitted model as plain values."""
+    coef = np.atleast_2d(model.coef_)
+    names = vars(model).get("feature_names_in_")
+    classes = vars(model).get("classes_")
+    selected = []
+    for j in model.support_:
+        values = coef[:, j].tolist()
+        selected.append(
+            {
+                "feature": int(j) if names is None else str(names[j]),
+                "index": int(j),
+                "coefficient": values[0] if len(values) == 1 else values,
+            }
+        )
+    return {
+        "recipe": model.statement_.recipe,
+        "n_features": int(model.n_features_in_),
+        "classes": None if classes is None else classes.tolist(),
+        "intercept": _scalar(np.asarray(model.intercept_).ravel().tolist()),
+        "selected": selected,
+        "statement": model.statement_.to_dict(),
+        **({"in_units": [vars(effect) for effect in in_units(model)]} if keeps_dictionary(model) else {}),
+    }
+
+
+def _scalar(values: list[float]) -> float | list[float]:
+    return values[0] if len(values) == 1 else values
+
+
+def keeps_dictionary(model: SparseLinear) -> bool:
+    """Whether a model knows the units of the table that it was fitted on."""
+    return "dictionary_" in vars(model)
+
+
+def in_units(model: SparseLinear) -> tuple[Effect, ...]:
+    """Coefficients of a model in the units of its dictionary; those that are zero are left out."""
+    found = TableEncoder(model.dictionary_).decode(model.coef_, model.intercept_)
+    return tuple(effect for effect in found if effect.column == INTERCEPT or np.any(effect.coefficient))

@@ -1,0 +1,11 @@
+"""One page for the people who decide about a release: what was promised, what was not, and what speaks against it.
+
+`report_of` gathers plain values from a model, its ledger, its audit and its scores; `Report.html` renders them into one file
+that needs no network. Nothing here reads rows.
+"""
+
+from .bench_page import bench_page
+from .content import Report, report_of
+from .ledger_page import ledger_page
+
+__all__ = ["Report", "bench_page", "ledger_page", "report_of"]
