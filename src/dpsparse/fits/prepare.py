@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from .foreign import check_view, own_plan
 from .local import per_report, refuse_unanswerable
 from .request import FitRequest, Shape
 from .units import in_half_widths
+
+if TYPE_CHECKING:
+    from .parts import Inference
 
 #: By which a user accepts a plan without a proof.
 UNPROVEN = "unproven"
@@ -48,6 +52,8 @@ class Prepared:
         Why this recipe, where a rule picked it.
     loss : Loss
         Of every model: the one that was asked for, or its form for many classes at once.
+    inference : Inference or None
+        The two parts of a fit with intervals.
     """
 
     request: FitRequest
@@ -60,6 +66,7 @@ class Prepared:
     models: int
     reason: str
     loss: Loss
+    inference: Inference | None = None
 
     @property
     def of_one_model(self) -> PricedPlan | None:
@@ -81,6 +88,10 @@ def prepare(request: FitRequest, shape: Shape) -> Prepared:
     shape : Shape
         From `FitRequest.shape` where there is data; otherwise what is asked about.
     """
+    if request.intervals is not None:
+        from .parts import prepare_parts  # which prepares each part here
+
+        return prepare_parts(request, shape)
     refuse_mixing(request.loss, target_of(request.loss, request.target_bound))
     recipe, reason, declared, loss, models = _resolved(request, shape)
     scaled = in_half_widths(declared, absence=recipe.zero_is_absence)
