@@ -13,7 +13,7 @@ from ..privacy import Adjacency, AssumptionError, Budget, Coins, Noise, Plan, Po
 from ..recipes import Auto, SelectPolish, shipped
 from ..solvers.intervals import Pilot, SplitIntervals, most_coefficients
 from ..solvers.one_step import Flag, Step
-from .prepare import Prepared, prepare
+from .prepare import Prepared, planned
 from .request import FitRequest, Shape
 
 #: Probability of the part that selects.
@@ -91,7 +91,7 @@ def prepare_parts(request: FitRequest, shape: Shape) -> Prepared:
     sparsity = None if request.sparsity is None else min(request.sparsity, intervals.most)
     recipe = SelectPolish() if isinstance(request.recipe, Auto) else request.recipe
     alone = replace(request, intervals=None, delta=delta, recipe=recipe, sparsity=sparsity)
-    made = prepare(alone, replace(shape, n_rows=n_first))
+    made, _ = planned(alone, replace(shape, n_rows=n_first))
     _refuse_plan(made)
     parts = made.plan.then(intervals.asks(made.plan.share)), intervals.plan()
     plan = Plan(asks=(), parts=parts, coins=coins)
