@@ -102,8 +102,8 @@ def test_any_plan_comes_back_unchanged(plan):
 
 def test_a_plan_of_another_version_is_refused():
     content = plan_to_dict(Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN),)))
-    for other in (3, 0, None, "2"):
-        with pytest.raises(PrivacyError, match="this release reads versions up to 2"):
+    for other in (4, 0, None, "2"):
+        with pytest.raises(PrivacyError, match="this release reads versions up to 3"):
             plan_from_dict({**content, "version": other})
 
 

@@ -17,7 +17,7 @@ Guarantee
 ---------
 Each total (`rho`, `mu`, `renyi`, `pure`) bounds the adaptive composition of all draws. Where a plan has branches, one of
 which is chosen from what was released, the divergence of the rest is at most the largest over the branches, order by
-order; totals therefore add the largest branch.
+order; totals therefore add the largest branch. The same holds for parts, of which each record meets one (`privacy.parts`).
 """
 
 from __future__ import annotations
@@ -130,7 +130,9 @@ class Costs:
                 counted[Cost(ask.noise, rho_scale * weight, q, ask.offset)] += ask.draws
         turns = plan.selections()
         ordered = None if turns is None else tuple((rho_scale * weight, n) for weight, n in _runs(turns))
-        branches = tuple(cls.of(branch, rho_scale) for _, branch in plan.branches)
+        # to one record a part is a branch: it meets one of them, whichever
+        followers = (*(branch for _, branch in plan.branches), *plan.parts)
+        branches = tuple(cls.of(follower, rho_scale) for follower in followers)
         one_model = (cls.of(plan.once(), rho_scale), plan.models) if plan.models > 1 else None
         return cls(counted, ordered, branches, one_model, tuple(drawn.items()))
 

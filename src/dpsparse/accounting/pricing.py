@@ -11,6 +11,7 @@ by what the plan holds:
   all is pure, plain addition; whichever certifies the least noise;
 * perturbed objectives: the same, with their offset; not proven to be mu-GDP for any mu;
 * local randomisers: each person speaks once, so the dearest turn counts, in pure epsilon;
+* parts: each at the whole budget, since every record is in one of them (`privacy.parts`);
 * discrete Gaussians: zCDP with the tight conversion, since an exact Gaussian curve is not proven for them.
 
 Guarantee
@@ -88,6 +89,11 @@ class PricedPlan:
         return replace(self, plan=self.plan.branch(name))
 
     @cached_property
+    def parts(self) -> tuple[PricedPlan, ...]:
+        """What each part of the rows may be asked, at the same price."""
+        return tuple(replace(self, plan=part) for part in self.plan.parts)
+
+    @cached_property
     def _weights(self) -> dict[str, tuple[float, ...]]:
         return {a.name: a.weights() for a in self.plan.asks}
 
@@ -115,6 +121,8 @@ class PricedPlan:
         delta = self.budget.delta if delta is None else delta
         if delta is None:
             raise BudgetError("this budget has no delta of its own; name one.")
+        if self.parts:
+            return max(part.epsilon(delta) for part in self.parts)
         asked = self.budget.epsilon if delta == self.budget.delta else None
         return spent_epsilon(self._costs, delta, self.budget, asked)
 
@@ -159,6 +167,9 @@ def price(plan: Plan, budget: Budget) -> PricedPlan:
     >>> round(priced.epsilon(), 6)
     1.0
     """
+    if plan.coins is not None:
+        plan.coins.check(budget.relation)
+        return _price_parts(plan, budget)
     unit = Costs.of(plan)
     if unit.empty:
         raise BudgetError("the plan asks for nothing, so there is nothing to price.")
@@ -173,6 +184,28 @@ def price(plan: Plan, budget: Budget) -> PricedPlan:
         if _holds(priced):
             return priced
     raise BudgetError("pricing failed to certify the plan within its budget; nothing was read. Please report this.")
+
+
+def _price_parts(plan: Plan, budget: Budget) -> PricedPlan:
+    """Each part at the whole budget, by the accountant that suits it; shares are changed so that one scale holds for all.
+
+    The change is a rounding of the last digits, which `SAFETY` covers, and every part is certified once more.
+    """
+    each = [price(part, budget) for part in plan.parts]
+    scale = each[0].rho_scale
+    parts = tuple(p.plan.with_share(p.plan.share * (p.rho_scale / scale)) for p in each)
+    names = " and ".join(dict.fromkeys(p.accountant for p in each))
+    priced = PricedPlan(
+        plan=replace(plan, parts=parts),
+        budget=budget,
+        rho_scale=scale,
+        accountant=f"the dearer of two parts, by {names}",
+    )
+    if not all(_holds(part) for part in priced.parts):
+        raise BudgetError(
+            "pricing failed to certify the parts of a plan within its budget; nothing was read. Please report this."
+        )
+    return priced
 
 
 def _scale(unit: Costs, budget: Budget) -> tuple[float, str]:

@@ -9,6 +9,7 @@ from . import (  # noqa: F401  fill the table
     energies,
     framed,
     gradient,
+    inference,
     joint,
     polish,
     tallies,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from ..accounting.random_stopping import RANDOM_STOPPING
 from ..privacy import Noise, PrivacyError, Statement
@@ -46,6 +47,10 @@ def recomputed_epsilon(statement: Statement) -> float:
             "this model was chosen by a private search, which costs more than the answers of its best run; "
             "they are not enough to recompute it."
         )
+    parts = {a.part for a in statement.asks}
+    if len(parts) > 1:  # each row is in one of them
+        each = [replace(statement, asks=tuple(a for a in statement.asks if a.part == part)) for part in parts]
+        return max(recomputed_epsilon(part) for part in each)
     logging.getLogger("absl").setLevel(logging.ERROR)
     relation = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
     replace_one = statement.adjacency == "replace-one"

@@ -29,7 +29,8 @@ class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
     Parameters
     ----------
     epsilon, delta, budget, sparsity, row_norm, feature_bound, feature_center, recipe, penalty, alpha, l1_ratio, box, \
-adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, label, run_id, accept, on_missing, check_bounds, memory_limit, random_state, verbose
+adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, label, run_id, accept, on_missing, check_bounds, intervals, memory_limit, \
+random_state, verbose
         As in `SparseRegressor`.
     loss : Loss or None
         None: logistic loss.
@@ -43,7 +44,7 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, labe
     intercept_ : array of shape (1,) or (n_classes,)
     multinomial_ : bool
         Whether the classes are one multinomial model.
-    classes_, support_, statement_, path_
+    classes_, support_, statement_, path_, intervals_, covariance_
         As usual; `support_` holds the features that any class uses.
 
     Examples
@@ -88,6 +89,7 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, labe
         accept: tuple[str, ...] = (),
         on_missing: str = "refuse",
         check_bounds: float | None = None,
+        intervals: str | None = None,
         memory_limit: str | int | None = None,
         random_state: Seed = None,
         verbose: bool = False,
@@ -119,6 +121,7 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, labe
         self.accept = accept
         self.on_missing = on_missing
         self.check_bounds = check_bounds
+        self.intervals = intervals
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose
@@ -135,7 +138,13 @@ adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, labe
         self.support_ = np.flatnonzero(np.any(self.coef_ != 0, axis=0))
         self.multinomial_ = fitted.joint
         self._keep_shared(fitted)
+        self._keep_intervals(fitted)
         return self
+
+    def predict_interval(self, X: object, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends of an interval for the probability of the second class, for each row; needs ``intervals="split"``."""
+        low, high = self._ends(X, level)
+        return expit(low), expit(high)
 
     def decision_function(self, X: object) -> np.ndarray:
         """Margins: positive for the second class, or one column per class."""

@@ -26,6 +26,7 @@ from ..tables.carrier import carried_bounds
 from .display import Stated
 from .door import open_files, read_source, read_vector, refuse_numbers_for_labels
 from .habits import Family
+from .intervals import Intervals
 from .refusals import refuse_fit_arguments
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
     support_: NDArray[np.intp]
     statement_: Statement
     path_: Path | list[Path]
+    intervals_: Intervals
+    covariance_: Vector
     n_features_in_: int
     _family: Family
 
@@ -183,7 +186,31 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
         if fitted.paths:
             self.path_ = fitted.paths[0] if len(fitted.paths) == 1 else list(fitted.paths)
 
+    def _keep_intervals(self, fitted: Fitted, center: float = 0.0) -> None:
+        if fitted.inferred is None:
+            return
+        names = vars(self).get("feature_names_in_")
+        self.intervals_ = Intervals.of(fitted.inferred, names, center=center, classes=self.request().classifies)
+        self.covariance_ = self.intervals_.covariance
+
     # ---------------------------------------------------------------------------------------------- after fitting
+
+    def summary(self, level: float = 0.95) -> str:
+        """Coefficients with standard errors, intervals and p-values, and in words what they mean; needs ``intervals="split"``."""
+        return self._inferred().at(level).summary(self.statement_)
+
+    def _inferred(self) -> Intervals:
+        check_is_fitted(self, "coef_")
+        if "intervals_" not in vars(self):
+            raise ValueError("this model has no intervals. Fit it with intervals='split'.")
+        return self.intervals_
+
+    def _ends(self, X: object, level: float) -> tuple[Vector, Vector]:
+        """Ends of intervals of margins, for each row."""
+        intervals = self._inferred()
+        source = read_source(self, X, reset=False)
+        refuse_missing(source, np.zeros(0), AT_PREDICTION)
+        return intervals.of_rows(source.plain(), level)
 
     def _margins(self, X: object) -> Vector:
         check_is_fitted(self, "coef_")

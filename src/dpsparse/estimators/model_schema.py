@@ -162,6 +162,7 @@ ASK: dict[str, Test] = {
     "name": _text,
     "noise": _text,
     "cost_name": _text,
+    "part": _text,
     "times": _count,
     "draws": _count,
     "cost": _optional(_number),

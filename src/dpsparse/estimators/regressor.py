@@ -70,6 +70,11 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         refusal says that there is such a cell, which the promise does not cover. ``empty``: the record counts as nothing, silently.
     check_bounds : float or None
         Share of the budget, such as 0.02, for a priced count of entries, rows and targets that were clipped; the statement tells it, with advice.
+    intervals : {None, "split"}
+        ``split``: confidence intervals that hold after selection. A coin for each row decides whether it selects and makes the model, or is asked once
+        how sure the coefficients are; each part has the whole budget, since no row is in both. See the page on intervals.
+    interval_target : {"mean", "robust"}
+        ``robust`` clips residuals narrowly: narrower intervals, of another parameter where errors are skewed and their size depends on the features.
     memory_limit : str, int or None
         How much memory a fit may take beside what the process holds, such as ``"2GB"``. Rows that do not fit stay on the disk and are read block
         by block (see `dpsparse.hosts.DiskHost`); the model is the same. None: rows are in memory.
@@ -88,6 +93,9 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         What was promised.
     path_ : Path
         Released iterates, if `keep_path`.
+    intervals_, covariance_ : Intervals, array
+        If `intervals`: estimates of the selected coefficients that are not shrunken, their intervals, and their covariance, the intercept last. `coef_`
+        stays the model of the first part, for predictions.
 
     Examples
     --------
@@ -132,6 +140,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         accept: tuple[str, ...] = (),
         on_missing: str = "refuse",
         check_bounds: float | None = None,
+        intervals: str | None = None,
+        interval_target: str = "mean",
         memory_limit: str | int | None = None,
         random_state: Seed = None,
         verbose: bool = False,
@@ -164,6 +174,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         self.accept = accept
         self.on_missing = on_missing
         self.check_bounds = check_bounds
+        self.intervals = intervals
+        self.interval_target = interval_target
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose
@@ -181,7 +193,15 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         self.intercept_ = intercept + (self.target_center if self._mean() is None else 0.0)
         self.support_ = np.flatnonzero(coef)
         self._keep_shared(fitted)
+        self._keep_intervals(fitted, self.target_center)
         return self
+
+    def predict_interval(self, X: object, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends of an interval for the mean of the target given the features, for each row; needs ``intervals="split"``.
+
+        It is about the best linear prediction, not about one new target, which varies around it.
+        """
+        return self._ends(X, level)
 
     def plain_bounds(self) -> dict[str, object]:
         """Also those of the target, which a step before the model may have learned."""

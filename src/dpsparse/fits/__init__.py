@@ -3,6 +3,7 @@
 from .foreign import holdings, refuse_rows_brought
 from .oracle import Matrix, Opened, Rows, Watcher, open_oracle, shown
 from .paid import fit
+from .parts import Inference, Inferred
 from .prepare import Prepared, per_model, prepare, refuse_doubtful, refuse_unaccepted, refuse_unguarded
 from .progress import ProgressBar
 from .rehearse import rehearse
@@ -25,6 +26,8 @@ from .units import in_half_widths
 __all__ = [
     "FitRequest",
     "Fitted",
+    "Inference",
+    "Inferred",
     "Matrix",
     "OpenOracle",
     "Opened",

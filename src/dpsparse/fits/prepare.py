@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from .foreign import check_view, own_plan
 from .local import per_report, refuse_unanswerable
 from .request import FitRequest, Shape
 from .units import in_half_widths
+
+if TYPE_CHECKING:
+    from .parts import Inference
 
 #: By which a user accepts a plan without a proof.
 UNPROVEN = "unproven"
@@ -48,6 +52,8 @@ class Prepared:
         Why this recipe, where a rule picked it.
     loss : Loss
         Of every model: the one that was asked for, or its form for many classes at once.
+    inference : Inference or None
+        The two parts of a fit with intervals.
     """
 
     request: FitRequest
@@ -60,6 +66,7 @@ class Prepared:
     models: int
     reason: str
     loss: Loss
+    inference: Inference | None = None
 
     @property
     def of_one_model(self) -> PricedPlan | None:
@@ -81,6 +88,24 @@ def prepare(request: FitRequest, shape: Shape) -> Prepared:
     shape : Shape
         From `FitRequest.shape` where there is data; otherwise what is asked about.
     """
+    if request.intervals is not None:
+        from .parts import prepare_parts  # which prepares each part here
+
+        return prepare_parts(request, shape)
+    made, budget = planned(request, shape)
+    if budget is None:
+        return made
+    priced = price(made.plan.repeated(made.models), budget)
+    delta = made.delta
+    if made.plan.local:
+        refuse_unanswerable(replace(priced, plan=made.plan), made.facts, request.loss)
+    if made.plan.local and all(ask.noise is Noise.LOCAL for ask in made.plan.asks):
+        delta = 0.0  # pure reports need none, whatever was allowed
+    return replace(made, priced=priced, delta=delta)
+
+
+def planned(request: FitRequest, shape: Shape) -> tuple[Prepared, Budget | None]:
+    """Everything but the price, and the budget to price with; None for a baseline, which has none."""
     refuse_mixing(request.loss, target_of(request.loss, request.target_bound))
     recipe, reason, declared, loss, models = _resolved(request, shape)
     scaled = in_half_widths(declared, absence=recipe.zero_is_absence)
@@ -94,7 +119,7 @@ def prepare(request: FitRequest, shape: Shape) -> Prepared:
         solver = recipe.solver(facts)
         unpriced = Budget.approx(1.0, 0.5)  # a plan needs one to be written; a baseline does not look at it
         plan = solver.plan(facts, unpriced)
-        return Prepared(request, facts, recipe, solver, plan, None, math.nan, models, reason, loss)
+        return Prepared(request, facts, recipe, solver, plan, None, math.nan, models, reason, loss), None
     assert has_budget(recipe)
     budget, delta = request.budget_for(shape.n_rows)
     solver, plan = _planned(recipe, facts, budget, models)
@@ -105,12 +130,7 @@ def prepare(request: FitRequest, shape: Shape) -> Prepared:
         if any(ask.noise is Noise.LOCAL_GAUSSIAN for ask in plan.asks):
             raise ValueError("noise='exact' is not made on devices; use noise='lattice', or a pure local mechanism.")
         plan = plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN)
-    priced = price(plan.repeated(models), budget)
-    if plan.local:
-        refuse_unanswerable(replace(priced, plan=plan), facts, request.loss)
-    if plan.local and all(ask.noise is Noise.LOCAL for ask in plan.asks):
-        delta = 0.0  # pure reports need none, whatever was allowed
-    return Prepared(request, facts, recipe, solver, plan, priced, delta, models, reason, loss)
+    return Prepared(request, facts, recipe, solver, plan, None, delta, models, reason, loss), budget
 
 
 def _resolved(request: FitRequest, shape: Shape) -> tuple[recipes.Recipe, str, Facts, Loss, int]:

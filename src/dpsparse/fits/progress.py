@@ -9,8 +9,9 @@ from .oracle import Watcher
 
 
 def turns_of(plan: Plan) -> int:
-    """Turns of a plan, along its longest branch."""
-    return sum(ask.times for ask in plan.asks) + max((turns_of(branch) for _, branch in plan.branches), default=0)
+    """Turns of a plan, along its longest branch and in all of its parts."""
+    own = sum(ask.times for ask in plan.asks) + sum(turns_of(part) for part in plan.parts)
+    return own + max((turns_of(branch) for _, branch in plan.branches), default=0)
 
 
 class ProgressBar:

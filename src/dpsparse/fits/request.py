@@ -25,6 +25,8 @@ from ..privacy import Adjacency, AssumptionError, Budget, BudgetError, PrivacyEr
 #: Kinds of penalty, and kinds of noise, by the names that users give.
 PENALTIES = ("l2", "l1", "elasticnet", "box")
 NOISES = ("lattice", "exact")
+#: How intervals are made, and of which parameter.
+INTERVALS, INTERVAL_TARGETS = ("split",), ("mean", "robust")
 
 #: What users seed with, in tests.
 Seed = int | np.random.RandomState | np.random.Generator | None
@@ -195,6 +197,8 @@ class FitRequest:
     memory_limit: int | None
     random_state: Seed
     verbose: bool
+    intervals: str | None = None
+    interval_target: str = "mean"
 
     @classmethod
     def read(cls, arguments: Mapping[str, object], *, classifies: bool) -> Self:
@@ -234,6 +238,8 @@ class FitRequest:
             memory_limit=_memory_limit(given["memory_limit"]),
             random_state=given["random_state"],  # type: ignore[arg-type]
             verbose=bool(given["verbose"]),
+            intervals=_intervals(given.get("intervals")),
+            interval_target=checks.one_of(given.get("interval_target", "mean"), "interval_target", INTERVAL_TARGETS),
         )
         if recipe.private:
             request.budget_for(None)  # refuses what makes no sense
@@ -317,6 +323,10 @@ def _penalty(given: Mapping[str, object]) -> Penalty:
         l1_ratio=checks.fraction(given["l1_ratio"], "l1_ratio", ends=True),
         box=box,  # type: ignore[arg-type]
     )
+
+
+def _intervals(given: object) -> str | None:
+    return None if given is None else checks.one_of(given, "intervals", INTERVALS)
 
 
 def _memory_limit(given: object) -> int | None:

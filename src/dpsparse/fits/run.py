@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ..data.parts import Parts
 from ..facts import Vector
 from ..ledger import Payment
 from ..mechanisms import Randomness
@@ -19,6 +20,7 @@ from ..privacy import Answer, PrivacyError, Statement
 from ..recipes import shipped
 from .clipping import ask_clipped, clipping_notes
 from .oracle import Opened, Rows, Watcher, open_oracle
+from .parts import Inferred, in_user_units, nothing_selected
 from .prepare import Prepared
 from .statement import complete, with_size
 
@@ -46,12 +48,15 @@ class Fitted:
         Released iterates of each model; empty unless they were kept.
     joint : bool
         Whether all classes are one model, whose margins give probabilities together.
+    inferred : Inferred or None
+        Estimates and covariance of a fit with intervals.
     """
 
     models: tuple[tuple[Vector, float], ...]
     statement: Statement
     paths: tuple[Path, ...] = ()
     joint: bool = False
+    inferred: Inferred | None = None
 
 
 _opener: ContextVar[OpenOracle] = ContextVar("dpsparse_open_oracle", default=open_oracle)
@@ -103,6 +108,9 @@ def run(
         Who makes the oracles; default: ours, or what `substitute_oracles` put in their place.
     """
     opener = _opener.get() if open_oracle is None else open_oracle
+    if prepared.inference is not None:
+        [y] = targets
+        return _run_parts(prepared, X, y, payment, watcher, draft, randomness, opener)
     models: list[tuple[Vector, float]] = []
     answers: list[Answer] = []
     paths: list[Path] = []
@@ -130,6 +138,47 @@ def run(
     used = int(np.any([coef != 0 for coef, _ in models], axis=0).sum())
     stated = with_size(complete(said, answers, payment, chosen), prepared, used)
     return Fitted(tuple(models), stated, tuple(paths), joint)
+
+
+def _run_parts(
+    prepared: Prepared,
+    X: Rows,
+    y: Vector,
+    payment: Payment,
+    watcher: Watcher,
+    draft: Statement,
+    randomness: Randomness,
+    opener: OpenOracle,
+) -> Fitted:
+    """Part A selects and makes the model; part B is asked once. To each the rows of the other are absent; the key of the coins is dropped."""
+    inference, request = prepared.inference, prepared.request
+    assert inference is not None
+    deal = Parts(inference.coins.first, randomness.key())
+    path = Path() if request.keep_path else None
+    first = opener(inference.first, X, deal.targets(y, 0), randomness, payment, watcher)
+    with closing(first):
+        clipped = [] if request.check_bounds is None else [ask_clipped(first.oracle)]
+        w = _solved(inference.first, first.oracle, path)
+        pilot = inference.intervals.pilot(first.oracle, w)
+    answers = [replace(answer, part="first") for answer in first.oracle.receipts]
+    asked = None if request.sparsity is None or request.sparsity <= inference.intervals.most else request.sparsity
+    if pilot is None:  # nothing to ask the second part
+        inferred = nothing_selected(inference, asked)
+    else:
+        if first.oracle.unused:
+            raise PrivacyError(f"the first part left priced asks unused: {first.oracle.unused}.")
+        second = opener(inference.second, X, deal.targets(y, 1), randomness, payment, watcher)
+        with closing(second):
+            step = inference.intervals.run(second.oracle, pilot)
+        answers += [replace(answer, part="second") for answer in second.oracle.receipts]
+        inferred = in_user_units(inference, pilot, step, second.shift, asked)
+    scale = prepared.facts.scale
+    model = coefficients_of(w, first.shift, first.height, scale)
+    said = replace(draft, notes=(*clipping_notes(clipped, classes=request.classifies), *draft.notes))
+    stated = with_size(
+        complete(said, answers, payment, first.oracle.choices), prepared, int(np.count_nonzero(model[0]))
+    )
+    return Fitted((model,), stated, () if path is None else (path.in_units(scale),), inferred=inferred)
 
 
 def _solved(prepared: Prepared, oracle: Oracle, path: Path | None) -> Vector:

@@ -63,6 +63,7 @@ def draft_fit(
     exact = (EXACT,) if priced is not None and prepared.delta == 0 and not prepared.plan.local else ()
     caveats = list(plan_caveats(prepared.plan))
     assumed = [*assumptions, *recipe.assumptions(facts), *of_others(prepared), *refusals(prepared.request.on_missing)]
+    assumed += [] if prepared.inference is None else prepared.inference.assumptions
     adjacency = "replace-one-label" if prepared.plan.labels_only else str(prepared.request.adjacency)
     if priced is None:
         caveats.append("no privacy: this is a baseline for comparison, and its result must not be released")

@@ -7,6 +7,7 @@ returns something that may be published. Nothing here assumes where the rows are
 """
 
 from .cells import CellCounts, CellMoments, Cells
+from .inference import ScoreMoments, Within
 from .protocol import Oracle, Path, Solver, Terms, Told
 from .questions import (
     AbsoluteMeans,
@@ -86,6 +87,7 @@ __all__ = [
     "RidgeMinimum",
     "RowSize",
     "Score",
+    "ScoreMoments",
     "Select",
     "Solver",
     "Squares",
@@ -99,4 +101,5 @@ __all__ = [
     "Vertex",
     "Weighted",
     "WeightedGradient",
+    "Within",
 ]

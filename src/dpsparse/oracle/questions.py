@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..facts import Clip, Frame, Vector
 from .cells import CellCounts, CellMoments
+from .inference import ScoreMoments, Within
 from .scores import Score
 
 Indices = NDArray[np.intp]
@@ -261,7 +262,9 @@ class Clipped:
 
 Tally = ValidationLoss | Count | Clipped
 
-Sum = Gradient | GradientChange | Squares | Weighted | Polish | Tally | CellCounts | CellMoments
+Inference = ScoreMoments | Within
+
+Sum = Gradient | GradientChange | Squares | Weighted | Polish | Tally | CellCounts | CellMoments | Inference
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,8 +83,8 @@ def needs_all_rows(plan: Plan) -> bool:
 
 def _asks(plan: Plan) -> Iterator[Ask]:
     yield from plan.asks
-    for _, branch in plan.branches:
-        yield from _asks(branch)
+    for follower in (*(branch for _, branch in plan.branches), *plan.parts):
+        yield from _asks(follower)
 
 
 def sample_rate(ask: Ask) -> float | None:

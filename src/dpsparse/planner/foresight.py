@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 from ..fits import Prepared, Shape, in_half_widths, substituted
 from ..privacy import HopelessFitWarning
@@ -21,6 +22,8 @@ def hopeless(prepared: Prepared, shape: Shape) -> str:
     if prepared.priced is None:
         return ""
     request = prepared.request
+    if prepared.inference is not None:  # one part of the rows makes the model
+        shape = replace(shape, n_rows=prepared.inference.first.facts.n_rows)
     outlook = Outlook(
         facts=in_half_widths(request.facts(shape)),
         recipe=prepared.recipe,  # a rule has picked it already

@@ -22,6 +22,7 @@ from .errors import (
     RunRepeatedError,
 )
 from .participation import OncePerPerson
+from .parts import Coins
 from .plan import Ask, EveryRow, Noise, Participation, Plan, PoissonRows, RandomTimes
 from .statement import Answer, AskRecord, Statement
 
@@ -34,6 +35,7 @@ __all__ = [
     "Budget",
     "BudgetError",
     "BudgetExceededError",
+    "Coins",
     "DataError",
     "EveryRow",
     "HopelessFitWarning",

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from .errors import PrivacyError
 from .participation import OncePerPerson
+from .parts import Coins
 
 
 class Noise(StrEnum):
@@ -255,6 +256,18 @@ class Ask:
         return replace(self, times=times, share=self.share / models, schedule=schedule)
 
 
+def _check_parts(plan: Plan) -> None:
+    """Parts ask, and nothing beside them; their rows are dealt once."""
+    if bool(plan.parts) is not (plan.coins is not None):
+        raise PrivacyError("a plan in parts says by which coins rows are dealt to them, and no other plan does.")
+    if plan.parts and (len(plan.parts) != 2 or plan.asks or plan.branches):  # coins have two sides
+        raise PrivacyError(
+            "a plan in parts has two of them, and asks nothing beside: a row that answers both would be counted once."
+        )
+    if any(part.parts or part.local for part in plan.parts):
+        raise PrivacyError("a part is a plan of a curator, without parts of its own.")
+
+
 def _check_laws(plan: Plan) -> None:
     """Asks with a random number of turns must say whether they share one draw."""
     drawn: list[Ask] = []
@@ -262,7 +275,7 @@ def _check_laws(plan: Plan) -> None:
     while waiting:
         some = waiting.pop()
         drawn += [a for a in some.asks if a.law is not None]
-        waiting += [branch for _, branch in some.branches]
+        waiting += [branch for _, branch in some.branches] + list(some.parts)
     seen: dict[str, Ask] = {}
     for ask in drawn:
         assert ask.law is not None
@@ -302,6 +315,11 @@ class Plan:
         first.
     models : int
         How many times over, where that is known: then each model runs its part of the asks, and takes a branch of its own.
+    parts : tuple of Plan
+        Plans of rows that are dealt to them by `coins`, each row to one; what a later one asks may depend on what the earlier were told. Such a
+        plan asks nothing itself, and costs as much as its dearest part (see `privacy.parts`).
+    coins : Coins or None
+        How rows are dealt to parts.
     """
 
     asks: tuple[Ask, ...]
@@ -311,12 +329,16 @@ class Plan:
     interleaved: bool = False
     unproven: str = ""
     models: int = 1
+    parts: tuple[Plan, ...] = ()
+    coins: Coins | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.unproven, str):
             raise PrivacyError(f"unproven must be a text that says why, or empty, got {self.unproven!r}.")
+        _check_parts(self)
         if not self.unproven:
-            doubts = dict.fromkeys(branch.unproven for _, branch in self.branches if branch.unproven)
+            followers = (*(branch for _, branch in self.branches), *self.parts)
+            doubts = dict.fromkeys(plan.unproven for plan in followers if plan.unproven)
             object.__setattr__(self, "unproven", "; ".join(doubts))
         if self.models < 1 or (self.models > 1 and not self.interleaved):
             raise PrivacyError(f"only interleaved plans hold several models, and none holds {self.models}.")
@@ -365,8 +387,8 @@ class Plan:
 
     @property
     def share(self) -> float:
-        """The shares of all asks, with those of the dearest branch."""
-        rest = max((plan.share for _, plan in self.branches), default=0.0)
+        """The shares of all asks, with those of the dearest branch or part."""
+        rest = max((plan.share for plan in (*(b for _, b in self.branches), *self.parts)), default=0.0)
         return math.fsum(a.share for a in self.asks) + rest
 
     def with_share(self, share: float) -> Plan:
@@ -375,14 +397,24 @@ class Plan:
 
         def times(plan: Plan) -> Plan:
             asks = tuple(replace(a, share=a.share * factor) for a in plan.asks)
-            return replace(plan, asks=asks, branches=tuple((name, times(b)) for name, b in plan.branches))
+            branches = tuple((name, times(b)) for name, b in plan.branches)
+            return replace(plan, asks=asks, branches=branches, parts=tuple(times(part) for part in plan.parts))
 
         return times(self)
+
+    def then(self, asks: tuple[Ask, ...]) -> Plan:
+        """The plan with some asks, each of one turn and in this order, after everything else, whatever branch was taken."""
+        if self.branches:
+            return replace(self, branches=tuple((name, branch.then(asks)) for name, branch in self.branches))
+        order = (*self.order, *(ask.name for ask in asks)) if self.order else ()
+        return replace(self, asks=(*self.asks, *asks), order=order)
 
     def repeated(self, times: int) -> Plan:
         """The plan of running this one on the same rows for `times` classes, each told from the rest by its own model."""
         if times == 1:
             return self
+        if self.parts:
+            raise PrivacyError("a plan in parts is for one model: rows are dealt once.")
         asks = tuple(a.repeated(times) for a in self.asks)
         branches = tuple((name, plan.repeated(times)) for name, plan in self.branches)
         mixed = self.interleaved or bool(branches)
@@ -418,4 +450,5 @@ class Plan:
     def with_noise(self, old: Noise, new: Noise) -> Plan:
         """The plan with one kind of noise exchanged for another."""
         asks = tuple(replace(a, noise=new) if a.noise is old else a for a in self.asks)
-        return replace(self, asks=asks, branches=tuple((n, p.with_noise(old, new)) for n, p in self.branches))
+        branches = tuple((n, p.with_noise(old, new)) for n, p in self.branches)
+        return replace(self, asks=asks, branches=branches, parts=tuple(p.with_noise(old, new) for p in self.parts))

@@ -9,10 +9,12 @@ from typing import Any, get_args
 import numpy as np
 
 from .errors import PrivacyError
+from .parts import Coins
 from .plan import Ask, Noise, Participation, Plan, RandomTimes
 
-#: Version of the encoding. A release reads every version up to its own. Version 1 had no names of laws and no numbers of models.
-VERSION = 2
+#: Version of the encoding. A release reads every version up to its own. Version 1 had no names of laws and no numbers of models;
+#: version 2 had no parts, and is still written for plans without them.
+VERSION = 3
 
 _ROWS: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Participation)}
 
@@ -26,7 +28,7 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
     >>> plan_from_dict(plan_to_dict(plan)) == plan
     True
     """
-    return {"version": VERSION, **_plan(plan)}
+    return {"version": VERSION if plan.parts else VERSION - 1, **_plan(plan)}
 
 
 def plan_from_dict(content: Mapping[str, Any]) -> Plan:
@@ -51,6 +53,10 @@ def _plan(plan: Plan) -> dict[str, Any]:
     own["branches"] = [[name, _plan(branch)] for name, branch in plan.branches]
     own["order"] = list(plan.order)
     own["public"] = {name: _public(value, name) for name, value in plan.public.items()}
+    own["parts"] = [_plan(part) for part in plan.parts]
+    own["coins"] = None if plan.coins is None else {"rule": plan.coins.rule, "first": plan.coins.first}
+    if not plan.parts:  # earlier releases have no parts
+        del own["parts"], own["coins"]
     if not plan.unproven:  # earlier releases have no such field, and hold proven plans only
         del own["unproven"]
     return own
@@ -62,6 +68,8 @@ def _read_plan(content: Mapping[str, Any]) -> Plan:
     given["branches"] = tuple((name, _read_plan(branch)) for name, branch in given["branches"])
     given["order"] = tuple(given["order"])
     given["public"] = {name: _read_public(value) for name, value in given["public"].items()}
+    given["parts"] = tuple(_read_plan(part) for part in given.get("parts", ()))
+    given["coins"] = None if given.get("coins") is None else Coins(**given["coins"])
     return Plan(**given)
 
 

@@ -53,6 +53,8 @@ class Answer:
         state sensitivity / epsilon.
     offset : float
         Loss beside what the noise leaves: the log-determinant of a perturbed objective.
+    part : str
+        Which part of the rows answered, where each row is in one: prices of parts do not add up. Empty: all rows.
     """
 
     ask: str
@@ -62,11 +64,12 @@ class Answer:
     sensitivity: float
     scale: float
     offset: float = 0.0
+    part: str = ""
 
 
 @dataclass(frozen=True)
 class AskRecord:
-    """Equal answers of one ask, counted. `cost` is sensitivity / scale of one draw, in the unit `cost_name`."""
+    """Equal answers of one ask of one part, counted. `cost` is sensitivity / scale of one draw, in the unit `cost_name`."""
 
     name: str
     times: int
@@ -78,6 +81,7 @@ class AskRecord:
     cost: float
     cost_name: str
     offset: float = 0.0
+    part: str = ""
 
 
 def records(answers: Iterable[Answer]) -> tuple[AskRecord, ...]:
@@ -97,6 +101,7 @@ def records(answers: Iterable[Answer]) -> tuple[AskRecord, ...]:
             cost=a.sensitivity / a.scale if a.scale else math.inf,
             cost_name=COST_NAMES[a.noise],
             offset=a.offset,
+            part=a.part,
         )
         for a, k in counted.items()
     )

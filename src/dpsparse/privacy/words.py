@@ -111,6 +111,7 @@ def _line(group: list[AskRecord]) -> str:
         )
     rows = "" if first.rate >= 1 else f", rows sampled at rate {first.rate:.4g}"
     rows += f", offset {first.offset:.4g}" if first.offset else ""
+    rows += f", {first.part} part of the rows" if first.part else ""
     return (
         f"{sum(a.times for a in group)} x {first.name}{draws}: {first.noise} noise, {what} {span(a.scale for a in group)} "
         f"for sensitivity {span(a.sensitivity for a in group)} "

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from ...privacy.adjacency import Adjacency
 from ...privacy.curves import ORDERS, Curve
 from ...privacy.errors import PrivacyError
@@ -41,6 +43,8 @@ class PlanBill:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.rho_scale) and self.rho_scale > 0):
             raise PrivacyError(f"the scale of a bill must be positive, got {self.rho_scale!r}.")
+        if self.plan.coins is not None:
+            self.plan.coins.check(self.adjacency)
         if self.plan.unproven:
             raise PrivacyError(f"no price covers a plan whose privacy is not proven: {self.plan.unproven}.")
 
@@ -51,28 +55,35 @@ class PlanBill:
 
     @cached_property
     def account(self) -> Account:
-        """All draws."""
+        """All draws; of parts, a bound that treats them as branches."""
         return Account(Costs.of(self.plan, self.rho_scale), self.adjacency)
+
+    @cached_property
+    def _parts(self) -> tuple[Account, ...]:
+        """Accounts of which a record meets one: those of parts, or the one of all rows."""
+        if not self.plan.parts:
+            return (self.account,)
+        return tuple(Account(Costs.of(part, self.rho_scale), self.adjacency) for part in self.plan.parts)
 
     def renyi(self, orders: Curve = ORDERS) -> Curve:
         """Renyi divergences; sampling and random numbers of turns are counted."""
-        return self.account.renyi(orders)
+        return np.asarray(np.max([part.renyi(orders) for part in self._parts], axis=0))
 
     def pure(self) -> float:
         """Epsilon at delta = 0."""
-        return self.account.pure()
+        return max(part.pure() for part in self._parts)
 
     def mu(self) -> float:
         """GDP from closed forms: exact for unsampled Gaussians."""
-        return self.account.mu()
+        return max(part.mu() for part in self._parts)
 
     def delta(self, epsilon: float) -> float:
         """Hockey-stick divergence."""
-        return self.account.delta(epsilon)
+        return max(part.delta(epsilon) for part in self._parts)
 
     def epsilon(self, delta: float) -> float:
         """What an accountant certifies for the plan."""
-        return self.account.epsilon(delta)
+        return max(part.epsilon(delta) for part in self._parts)
 
     def scaled(self, factor: float) -> Self:
         """The same plan with every rho times `factor`."""

@@ -1,0 +1,88 @@
+"""Intervals as a person reads them: a table like those of statistics packages, and plain words under it."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+from ..privacy import Statement
+
+if TYPE_CHECKING:
+    from .intervals import Intervals
+
+#: What the flag says to a person.
+FLAGS = {
+    "good": "The noise leaves useful intervals.",
+    "wide": "The noise of the Gram matrix is near its smallest eigenvalue: intervals are valid and wide. Ask for fewer coefficients, or bring more rows.",
+    "too many": "There are too many coefficients for this noise: intervals are valid and of little use. Ask for fewer coefficients, or bring more rows or budget.",
+}
+NONE = "No feature was selected, so there is nothing to give an interval for."
+
+
+def summary(intervals: Intervals, statement: Statement | None) -> str:
+    """The table, and what it means."""
+    if not intervals.columns:
+        return NONE
+    width = max(len(str(name)) for name in intervals.features) + 2
+    low, high = (1 - intervals.level) / 2, (1 + intervals.level) / 2
+    head = (
+        f"{'':<{width}}{'coef':>11}{'std err':>11}{'z':>9}{'P>|z|':>9}{f'[{low:.4g}':>12}{f'{high:.4g}]':>12}  FDR 10%"
+    )
+    line = "-" * len(head)
+    rows = []
+    for row in intervals:
+        z = row.estimate / row.standard_error if row.standard_error else 0.0
+        mark = "  nonzero" if row.rejected else ""
+        rows.append(
+            f"{row.feature!s:<{width}}{row.estimate:>11.4g}{row.standard_error:>11.4g}{z:>9.2f}{row.p:>9.3f}"
+            f"{row.low:>12.4g}{row.high:>12.4g}{mark}"
+        )
+    title = _title(intervals, statement)
+    return "\n".join([*title, line, head, line, *rows, line, *meaning(intervals)])
+
+
+def _title(intervals: Intervals, statement: Statement | None) -> list[str]:
+    kind = "logistic regression" if intervals.classes else "linear regression"
+    said = "" if statement is None else f", ({statement.epsilon:.4g}, {statement.delta:.3g})-DP, {statement.adjacency}"
+    caveats = [] if statement is None else [f"CAVEAT: {c}." for c in statement.caveats]
+    bands = "" if intervals.critical is None else f"; bands for all together, {intervals.critical:.3g} standard errors"
+    return [*caveats, f"Private {kind} on {len(intervals.columns)} selected features{said}{bands}"]
+
+
+def meaning(intervals: Intervals) -> list[str]:
+    """What the intervals are about, what they rest on, and what was clipped; sentences."""
+    what = "log-odds" if intervals.classes else "coefficient"
+    said = [
+        f"Each {what} is that of the best {'logistic' if intervals.classes else 'linear'} model on the selected features: its effect given the other selected features.",
+        f"Selection and intervals used different rows, about {intervals.n_rows} of them for the intervals; standard errors hold sampling and privacy noise.",
+        "They hold for independent rows and many of them; errors may have any size from row to row.",
+    ]
+    if not intervals.classes:
+        said.append(
+            f"Residuals were clipped at {intervals.clip:.4g}; about {100 * (1 - intervals.kept):.2g} % were beyond. {_target(intervals.target)}"
+        )
+    if intervals.asked is not None:
+        said.append(
+            f"{intervals.asked} coefficients were asked for, and at most {len(intervals.columns)} are given: more could not be told from noise."
+        )
+    return [*said, FLAGS[intervals.flag]]
+
+
+def _target(target: str) -> str:
+    if target == "robust":
+        return "The target is a robust line: where errors are skewed and their size depends on the features it differs from the mean, and these intervals are of the former."
+    return "Where errors are strongly skewed and their size depends on the features, clipping moves the target away from the mean: use a log scale there."
+
+
+def page(intervals: Intervals) -> str:
+    """A little HTML: the table, and what it means."""
+    if not intervals.columns:
+        return f"<p>{html.escape(NONE)}</p>"
+    heads = ("", "coef", "std err", "P&gt;|z|", f"{intervals.level:.0%} interval", "", "FDR 10 %")
+    rows = [
+        f"<tr><th>{html.escape(str(row.feature))}</th><td>{row.estimate:.4g}</td><td>{row.standard_error:.4g}</td><td>{row.p:.3f}</td>"
+        f"<td>{row.low:.4g}</td><td>{row.high:.4g}</td><td>{'nonzero' if row.rejected else ''}</td></tr>"
+        for row in intervals
+    ]
+    said = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in meaning(intervals))
+    return f"<div><table><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>{''.join(rows)}</table>{said}</div>"

@@ -1,0 +1,226 @@
+"""Confidence intervals of the selected coefficients: released numbers, and what follows from them for free."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from scipy.stats import norm
+
+from .. import checks
+from ..facts import Vector
+from ..plain import Json, plain
+from ..privacy import Statement
+from . import interval_words
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..fits import Inferred
+
+#: What the constant is called.
+INTERCEPT = "(intercept)"
+#: Rate of false discoveries among rejected coefficients.
+FALSE_DISCOVERIES = 0.10
+#: Draws for the quantile of the largest of several normal numbers, and their seed: nothing private depends on them.
+DRAWS, SEED = 40_000, 0
+
+
+class Interval(NamedTuple):
+    """One coefficient. `rejected`: called nonzero at a false discovery rate of 10 %; the intercept is never."""
+
+    feature: str | int
+    estimate: float
+    standard_error: float
+    low: float
+    high: float
+    p: float
+    rejected: bool
+    flag: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Intervals(Sequence[Interval]):
+    """Intervals of the selected coefficients and of the intercept, which comes last. All of it may be published.
+
+    Attributes
+    ----------
+    features : tuple of str or int
+        Names, or numbers of columns; last ``(intercept)``, where there is one.
+    estimate, covariance : arrays
+    level : float
+    flag : {"good", "wide", "too many"}
+        Whether the noise leaves useful intervals; coverage does not depend on it.
+    target : {"mean", "robust"}
+    clip, kept : float
+        Where residuals were clipped, and the part of them that was not.
+    n_rows : int
+        Expected rows of the part that was asked.
+    classes : bool
+        Whether coefficients are log-odds.
+    asked : int or None
+        The sparsity that was asked for, where fewer coefficients were allowed.
+    columns : tuple of int
+        Columns of the features.
+    critical : float or None
+        Standard errors to each side; None: of one interval at a time.
+    """
+
+    features: tuple[str | int, ...]
+    estimate: Vector
+    covariance: Vector
+    flag: str
+    target: str
+    clip: float
+    kept: float
+    n_rows: int
+    classes: bool
+    columns: tuple[int, ...]
+    asked: int | None = None
+    level: float = 0.95
+    critical: float | None = None
+
+    @classmethod
+    def of(cls, found: Inferred, names: Sequence[str] | None, *, center: float, classes: bool) -> Self:
+        """From what a fit inferred; `center` is that of the target."""
+        columns = tuple(int(j) for j in found.support)
+        features: tuple[str | int, ...] = columns if names is None else tuple(str(names[j]) for j in columns)
+        estimate = found.estimate.copy()
+        if found.intercept:
+            features, estimate[-1] = (*features, INTERCEPT), estimate[-1] + center
+        return cls(
+            features=features,
+            estimate=estimate,
+            covariance=found.covariance,
+            flag=found.flag,
+            target=found.target,
+            clip=found.clip,
+            kept=found.kept,
+            n_rows=found.n_rows,
+            classes=classes,
+            columns=columns,
+            asked=found.asked,
+        )
+
+    # ---------------------------------------------------------------------------------------------- numbers
+
+    @property
+    def standard_error(self) -> Vector:
+        """Of each coefficient: sampling and privacy noise together."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def p(self) -> Vector:
+        """Two-sided p-values of zero."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(2 * norm.sf(np.abs(self.estimate / self.standard_error)))
+
+    @property
+    def rejected(self) -> np.ndarray:
+        """Features called nonzero with at most 10 % false ones expected among them (Benjamini and Hochberg)."""
+        return np.r_[step_up(self.p[: len(self.columns)], FALSE_DISCOVERIES), [False] * (len(self) - len(self.columns))].astype(bool)  # fmt: skip
+
+    @property
+    def half_width(self) -> Vector:
+        """To each side of an estimate."""
+        return (norm.isf((1 - self.level) / 2) if self.critical is None else self.critical) * self.standard_error
+
+    def at(self, level: float) -> Self:
+        """The intervals at another level, one at a time."""
+        return replace(self, level=checks.fraction(level, "level"), critical=None)
+
+    def simultaneous(self, level: float = 0.95) -> Self:
+        """Bands that hold for all coefficients together with this probability.
+
+        The number of standard errors is the quantile of the largest of normal numbers with the released correlations, by simulation.
+        """
+        level = checks.fraction(level, "level")
+        root = _root(self.covariance / np.outer(self.standard_error, self.standard_error))
+        draws = np.random.default_rng(SEED).standard_normal((DRAWS, len(self))) @ root.T
+        return replace(self, level=level, critical=float(np.quantile(np.abs(draws).max(axis=1), level)))
+
+    def of_rows(self, X: Any, level: float) -> tuple[Vector, Vector]:
+        """Ends of intervals of margins x'b, for each row of a matrix of all features."""
+        chosen = X[:, list(self.columns)]
+        rows = np.asarray(chosen.todense() if hasattr(chosen, "todense") else chosen, dtype=float)
+        rows = np.column_stack([rows, np.ones((rows.shape[0], len(self) - len(self.columns)))])
+        middle = rows @ self.estimate
+        off = norm.isf((1 - checks.fraction(level, "level")) / 2) * np.sqrt(np.einsum("ij,jk,ik->i", rows, self.covariance, rows))  # fmt: skip
+        return middle - off, middle + off
+
+    # ---------------------------------------------------------------------------------------------- as a table
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __getitem__(self, place: Any) -> Any:
+        return tuple(self)[place]
+
+    def __iter__(self) -> Iterator[Interval]:
+        columns = (self.estimate, self.standard_error, self.estimate - self.half_width, self.estimate + self.half_width)
+        numbers = zip(self.features, *(c.tolist() for c in (*columns, self.p, self.rejected)), strict=True)
+        return (Interval(*row, self.flag) for row in numbers)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A pandas data frame with a row for each coefficient."""
+        import pandas as pd
+
+        return pd.DataFrame(list(self), columns=Interval._fields)
+
+    def summary(self, statement: Statement | None = None) -> str:
+        """A table, and in words what it means."""
+        return interval_words.summary(self, statement)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"<Intervals of {len(self.columns)} features at {self.level:.0%}, {self.flag}>"
+
+    def _repr_html_(self) -> str:
+        return interval_words.page(self)
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain JSON types; `from_dict` gives it back."""
+        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`; refuses what does not belong together."""
+        given = dict(content)
+        size = len(given["features"])
+        given["features"], given["columns"] = tuple(given["features"]), tuple(given["columns"])
+        given["estimate"] = np.asarray(given["estimate"], dtype=float).reshape(size)
+        given["covariance"] = np.asarray(given["covariance"], dtype=float).reshape(size, size)
+        if size - len(given["columns"]) not in (0, 1):
+            raise ValueError("intervals must be of features and at most one intercept.")
+        return cls(**given)
+
+
+def step_up(p: Vector, rate: float) -> np.ndarray:
+    """Which of some p-values Benjamini and Hochberg's procedure rejects at a rate of false discoveries.
+
+    Examples
+    --------
+    >>> step_up(np.array([0.01, 0.5, 0.06]), 0.1).tolist()
+    [True, False, True]
+    """
+    order = np.argsort(p, kind="stable")
+    below = np.flatnonzero(p[order] <= rate * np.arange(1, p.size + 1) / max(p.size, 1))
+    rejected = np.zeros(p.size, dtype=bool)
+    rejected[order[: below[-1] + 1 if below.size else 0]] = True
+    return rejected
+
+
+def _root(matrix: Vector) -> Vector:
+    """A root of a covariance, whose smallest eigenvalues may be rounded below zero."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def finite(intervals: Intervals) -> bool:
+    """Whether a file can hold them."""
+    return bool(np.all(np.isfinite(intervals.estimate)) and np.all(np.isfinite(intervals.covariance))) and math.isfinite(intervals.clip)  # fmt: skip
