@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..privacy.errors import DataError
@@ -194,11 +195,9 @@ class DaskHolding:
     def _wait(self, tell: Tell | None) -> None:
         from distributed import as_completed
 
-        done = 0
-        for part in as_completed(self._parts):
+        for done, part in enumerate(as_completed(self._parts), 1):
             if part.status != "finished":  # a task of others failed, or rows without a source were lost
                 raise DataError(UNREAD)
-            done += 1
             if tell is not None:
                 tell(done / len(self._parts))
 
@@ -271,7 +270,19 @@ def _workers(client: Client) -> dict[str, int]:
 # ------------------------------------------------------------------------------------------------ the door
 
 
-def open_collection(X: Any, y: Any = None, client: Client | None = None) -> ClusterRows:
+def is_collection(X: object) -> bool:
+    """Whether something is an array or a frame of Dask."""
+    return hasattr(X, "to_delayed")
+
+
+def count_workers(client: Client | None) -> int:
+    """Workers that are there now."""
+    return max(1, len(_workers(current_client() if client is None else client)))
+
+
+def open_collection(
+    X: Any, y: Any = None, client: Client | None = None, wrap: Callable[[RawPart], RawPart] | None = None
+) -> ClusterRows:
     """A Dask array or frame as rows on its cluster; every chunk of rows, or partition, is a part.
 
     Parameters
@@ -282,6 +293,8 @@ def open_collection(X: Any, y: Any = None, client: Client | None = None) -> Clus
         The target, or the name of its column; None where it comes apart.
     client : Client, optional
         Default: the one that is running.
+    wrap : callable, optional
+        What becomes of each part where it is read.
     """
     from dask import delayed
 
@@ -292,19 +305,28 @@ def open_collection(X: Any, y: Any = None, client: Client | None = None) -> Clus
         raise DataError("X must be a 2D array with two dimensions: one row for each record. Reshape your data.")
     if hasattr(X, "rechunk"):
         X = X.rechunk({1: -1})
-    rows = list(X.to_delayed().ravel()) if hasattr(X.to_delayed(), "ravel") else list(X.to_delayed())
+    rows = _parts_of(X)
     targets = [None] * len(rows) if y is None else _targets(X, y, len(rows))
-    pair = delayed(Chunk, pure=False)
+    pair = delayed(partial(_chunk, wrap), pure=False)
     engine = DaskEngine([pair(x, target) for x, target in zip(rows, targets, strict=True)], client)
     return ClusterRows.open(engine, gather_arrays)
+
+
+def _chunk(wrap: Callable[[RawPart], RawPart] | None, rows: object, targets: object) -> RawPart:
+    chunk = Chunk(rows, targets)
+    return chunk if wrap is None else wrap(chunk)
+
+
+def _parts_of(collection: Any) -> list[Any]:
+    found = collection.to_delayed()
+    return list(found.ravel()) if hasattr(found, "ravel") else list(found)
 
 
 def _targets(X: Any, y: Any, count: int) -> list[Any]:
     """The target of every part."""
     if hasattr(y, "rechunk") and hasattr(X, "chunks"):
         y = y.rechunk((X.chunks[0],))
-    found = y.to_delayed()
-    found = list(found.ravel()) if hasattr(found, "ravel") else list(found)
+    found = _parts_of(y)
     if len(found) != count:
         raise DataError("X and y are cut into different parts. Give both the same chunks or partitions.")
     return found
