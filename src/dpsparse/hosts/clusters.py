@@ -26,9 +26,7 @@ def engine_of(thing: object) -> ModuleType | None:
     return {"dask": dask, "spark": spark}[name]
 
 
-def open_rows(
-    X: object, y: object = None, cluster: object = None, wrap: Wrap | None = None
-) -> tuple[object, object]:
+def open_rows(X: object, y: object = None, cluster: object = None, wrap: Wrap | None = None) -> tuple[object, object]:
     """Rows on a cluster, and the targets that are not with them; what stands on no cluster is given back as it is.
 
     Parameters

@@ -376,9 +376,7 @@ def open_collection(
     return ClusterRows.open(SparkEngine(X, partial(_table, y, wrap)), gather_arrays)
 
 
-def _table(
-    target: str | None, wrap: Callable[[RawPart], RawPart] | None, batches: Iterable[RecordBatch]
-) -> RawPart:
+def _table(target: str | None, wrap: Callable[[RawPart], RawPart] | None, batches: Iterable[RecordBatch]) -> RawPart:
     """The rows of a partition, and the column of their target."""
     import pyarrow as pa
 

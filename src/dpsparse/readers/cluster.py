@@ -12,6 +12,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -183,12 +184,16 @@ def open_cluster(
     """
     if isinstance(X, str | os.PathLike | list | tuple):
         if dictionary is not None:
-            raise DataError("files are encoded before they go to a cluster, or as a frame of its engine. Leave one of the two out.")
+            raise DataError(
+                "files are encoded before they go to a cluster, or as a frame of its engine. Leave one of the two out."
+            )
         return _open_files(X, Wanted(target, n_features, columns, zero_based), cluster)
     if dictionary is None:
         rows, left = clusters.open_rows(X, target, cluster)
         if not isinstance(rows, ClusterRows):
-            raise DataError(f"there is no engine for rows of type {type(X).__name__}. Give files, or a frame of Dask or Spark.")
+            raise DataError(
+                f"there is no engine for rows of type {type(X).__name__}. Give files, or a frame of Dask or Spark."
+            )
         assert left is None
         return rows
     found = dictionary if isinstance(dictionary, Dictionary) else Dictionary.read(dictionary)
@@ -198,9 +203,7 @@ def open_cluster(
     rows, _ = clusters.open_rows(X, None, cluster, wrap)
     if not isinstance(rows, ClusterRows):
         raise DataError(f"there is no engine for rows of type {type(X).__name__}. Give a frame of Dask or Spark.")
-    return replace(
-        rows, names=tuple(encoder.get_feature_names_out().tolist()), dpsparse_bounds=encoder.output_bounds()
-    )
+    return replace(rows, names=tuple(encoder.get_feature_names_out().tolist()), dpsparse_bounds=encoder.output_bounds())
 
 
 def _open_files(paths: Paths, wanted: Wanted, cluster: object) -> ClusterRows:
@@ -219,5 +222,5 @@ def _cut(files: Sequence[Path], wanted: Wanted, count: int) -> list[FilePart]:
     for path, size in zip(files, sizes, strict=True):
         ends = np.flatnonzero(np.diff(np.cumsum(size) // each)) + 1
         edges = [0, *ends.tolist(), size.size]
-        parts += [FilePart(path, wanted, (a, b)) for a, b in zip(edges, edges[1:], strict=False) if a < b]
+        parts += [FilePart(path, wanted, (a, b)) for a, b in pairwise(edges) if a < b]
     return parts

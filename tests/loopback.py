@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 
 from dpsparse.hosts.clusters import ClusterRows
 from dpsparse.hosts.held import Chunk, Held, answer, combine
-
-
-class Lost(Exception):
-    """A worker that was killed."""
 
 
 class Loopback:
@@ -77,6 +74,6 @@ class Holding:
 def spread(X, y=None, parts=3, **options):
     """Rows cut into parts on a loopback engine."""
     edges = [X.shape[0] * k // parts for k in range(parts + 1)]
-    cut = list(zip(edges, edges[1:], strict=False))
+    cut = list(pairwise(edges))
     chunks = [Chunk(X[a:b], None if y is None else y[a:b]) for a, b in cut]
     return ClusterRows.open(Loopback(chunks, **options))
