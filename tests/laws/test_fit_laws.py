@@ -23,6 +23,7 @@ from dpsparse.hosts import DiskHost, MemoryHost, disk, memory
 from dpsparse.hosts.room import Room
 from dpsparse.oracles import make_oracle
 from dpsparse.privacy import PrivacyError
+from loopback import spread
 
 #: In the local model people answer for themselves: there are no parts, and neighbours are those of replace-one.
 LOCAL = {"label_ldp_iht", "label_ldp_lasso", "ldp_iht", "ldp_moment"}
@@ -121,6 +122,17 @@ def test_rows_on_a_disk_give_the_model_and_statement_of_rows_in_memory(monkeypat
                 fitted(name, form(X), y, task=task)
         else:
             assert fitted(name, form(X), y, task=task) == expected
+
+
+@pytest.mark.parametrize(
+    ("form", "task"), [(np.asarray, "regression"), (sp.csr_matrix, "classification")], ids=["dense", "sparse"]
+)
+@pytest.mark.parametrize("name", sorted(set(CENTRAL) - GATHERING))
+def test_rows_on_a_cluster_give_the_model_and_statement_of_rows_in_memory(name, form, task):
+    """Parts that are built again before every question, and sums that come back twice, out of order and in groups."""
+    X, y = whole_numbers()
+    expected = fitted(name, form(X), y, task=task)
+    assert fitted(name, spread(form(X), parts=3, rebuild=True), y, task=task) == expected
 
 
 @pytest.mark.parametrize("name", CENTRAL)

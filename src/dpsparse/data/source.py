@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from ..facts import Vector
 from ..privacy.errors import DataError
 from .lattice import BLOCK_ROWS
+from .spread import SpreadRows
 from .stored import StoredRows
 
 #: Dense blocks are converted in pieces of about this many entries.
@@ -111,6 +112,10 @@ class Source:
         """Some of the rows, by a slice or by their numbers; all of them are not copied."""
         if isinstance(which, slice) and which == slice(None):
             return self
+        if self.spread is not None:
+            taken = Source(self.spread.take(which))
+            taken._scale = self._scale
+            return taken
         if self._stored is not None:
             raise DataError("rows in files are not divided. Read them into memory first, or store the parts apart.")
         if hasattr(self._kept, "column_names"):
@@ -119,6 +124,16 @@ class Source:
             found = Source(self._kept.iloc[which] if hasattr(self._kept, "iloc") else self._kept[which])
         found._scale = self._scale
         return found
+
+    @property
+    def spread(self) -> SpreadRows | None:
+        """The rows, where they stand on a cluster."""
+        return self._stored if isinstance(self._stored, SpreadRows) else None
+
+    @property
+    def scale(self) -> Vector | None:
+        """What every column is divided by; None: rows are as they came."""
+        return self._scale
 
     @property
     def whole(self) -> bool:
@@ -348,5 +363,7 @@ def has_missing(source: Source, targets: Vector) -> bool:
     with silence():
         if not np.all(np.isfinite(targets)):
             return True
+        if source.spread is not None:
+            return source.spread.missing
         blocks = () if source.whole else source.blocks(np.zeros(0))
         return any(not np.all(np.isfinite(x.data if sp.issparse(x) else x)) for x, _ in blocks)

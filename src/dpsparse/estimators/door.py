@@ -43,9 +43,23 @@ def open_files(X: Any, y: Any, request: FitRequest) -> tuple[Any, Any]:
 
         if isinstance(X, os.PathLike) or names_files(X):  # any other text is a cell that went astray, and is not quoted
             X, y = open_rows(X, y if isinstance(y, str) else None), None if isinstance(y, str) else y
+    X, y = open_clusters(X, y)
     if y is None and isinstance(X, StoredRows):
         y = X.targets(_meant(request))
     return X, y
+
+
+def open_clusters(X: Any, y: Any = None) -> tuple[Any, Any]:
+    """Rows on a cluster where X is an array or frame of Dask, or a frame of Spark; otherwise both as they are.
+
+    Parameters
+    ----------
+    X : Dask collection, Spark frame or anything else
+    y : Dask array or series, name of a column, array-like or None
+    """
+    from ..hosts import clusters
+
+    return clusters.open_rows(X, y)
 
 
 def _meant(request: FitRequest) -> str:

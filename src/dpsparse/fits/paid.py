@@ -11,7 +11,7 @@ from ..ledger import paying
 from ..log import event
 from ..mechanisms import Randomness
 from .oracle import Rows
-from .place import READING_TURNS, on_disk
+from .place import READING_TURNS, reads_apart
 from .prepare import Prepared, refuse_unguarded
 from .progress import ProgressBar, turns_of
 from .rehearse import rehearse
@@ -57,7 +57,7 @@ def fit(
     said = (*assumptions, SIMULATED) if prepared.plan.local else tuple(assumptions)
     draft = draft_fit(prepared, said, notes, secure=randomness.secure)
     name = prepared.recipe.name
-    reading = READING_TURNS if on_disk(prepared, Source.of(X)) else 0
+    reading = READING_TURNS if reads_apart(prepared, Source.of(X)) else 0
     bar = ProgressBar(name, (turns_of(prepared.plan) + reading) * prepared.models, visible=request.verbose)
     public = {"recipe": name, "n_rows": prepared.facts.n_rows, "n_features": prepared.facts.n_features}
     event("fit planned", **public, epsilon=draft.epsilon, delta=draft.delta, dataset=request.dataset)

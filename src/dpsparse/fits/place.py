@@ -1,4 +1,4 @@
-"""Where the rows of a fit live: in memory, or on a disk within a limit. Decided before anything is paid.
+"""Where the rows of a fit live: in memory, on a disk within a limit, or on a cluster. Decided before anything is paid.
 
 Guarantee
 ---------
@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from ..data.source import Source
 from ..facts import Vector
-from ..hosts import DiskHost, MemoryHost
+from ..hosts import ClusterHost, ClusterRows, DiskHost, MemoryHost
 from ..hosts.room import Room, memory_needed, refuse_beyond_disk, refuse_beyond_memory
+from ..hosts.spread import check_room
 from ..oracles import Watcher, needs_all_rows
 from ..privacy import DataError
 from .prepare import Prepared
@@ -20,6 +21,24 @@ from .prepare import Prepared
 #: What watchers are told while rows are put aside, and how often for each model: about as long as so many turns take.
 READING = "reading rows"
 READING_TURNS = 20
+
+
+def reads_apart(prepared: Prepared, source: Source) -> bool:
+    """Whether rows are read before the first answer, which takes time of its own; refuses what can be known not to work."""
+    return on_cluster(prepared, source) or on_disk(prepared, source)
+
+
+def on_cluster(prepared: Prepared, source: Source) -> bool:
+    """Whether rows stay on a cluster; refuses what can be known not to work."""
+    if not isinstance(source.spread, ClusterRows):
+        return False
+    if not prepared.recipe.private or needs_all_rows(prepared.plan):
+        raise DataError(
+            f"recipe {prepared.recipe.name!r} needs all rows in one place, and they stand on a cluster. Use a recipe of sums, such as "
+            "recipe='auto', or bring the rows to one machine."
+        )
+    check_room(source.spread, prepared.facts, prepared.request.memory_limit)
+    return True
 
 
 def on_disk(prepared: Prepared, source: Source) -> bool:
@@ -40,10 +59,10 @@ def on_disk(prepared: Prepared, source: Source) -> bool:
     return True
 
 
-def open_host(prepared: Prepared, source: Source, y: Vector, watcher: Watcher) -> MemoryHost | DiskHost:
-    """Rows in the place that `on_disk` says."""
-    limit = prepared.request.memory_limit
-    if limit is None or not on_disk(prepared, source):
+def open_host(prepared: Prepared, source: Source, y: Vector, watcher: Watcher) -> MemoryHost | DiskHost | ClusterHost:
+    """Rows in the place that `on_cluster` and `on_disk` say."""
+    limit, spread = prepared.request.memory_limit, on_cluster(prepared, source)
+    if not spread and (limit is None or not on_disk(prepared, source)):
         return MemoryHost(source, y, prepared.facts, exact=not prepared.recipe.private)
     told = 0
 
@@ -53,4 +72,7 @@ def open_host(prepared: Prepared, source: Source, y: Vector, watcher: Watcher) -
             told += 1
             watcher(READING)
 
+    if spread:
+        return ClusterHost(source, y, prepared.facts, limit, tell=tell)
+    assert limit is not None
     return DiskHost(source, y, prepared.facts, limit, tell=tell)

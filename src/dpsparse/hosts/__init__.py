@@ -3,5 +3,7 @@
 from .base import Host, Total
 from .disk import DiskHost
 from .memory import MemoryHost
+from .place import host_of
+from .spread import ClusterHost, ClusterRows
 
-__all__ = ["DiskHost", "Host", "MemoryHost", "Total"]
+__all__ = ["ClusterHost", "ClusterRows", "DiskHost", "Host", "MemoryHost", "Total", "host_of"]

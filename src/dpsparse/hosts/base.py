@@ -67,11 +67,22 @@ class Total:
         if self._only is None and self._words is None:
             self._only = part
             return
-        if self._words is None:
-            assert self._only is not None
+        self.add_words(*_words(part))
+
+    def add_words(self, high: Integers, low: Integers) -> None:
+        """Add the words of a sum that was made elsewhere."""
+        if self._only is not None and self._words is None:
             self._words = _words(self._only)
-        high, low = _words(part)
-        self._words = (self._words[0] + high, self._words[1] + low)
+        self._words = (high, low) if self._words is None else (self._words[0] + high, self._words[1] + low)
+
+    @property
+    def words(self) -> tuple[Integers, Integers]:
+        """High and low word of the exact sum, not clamped; the low one is within its bits."""
+        if self._words is None:
+            if self._only is None:
+                raise ValueError("a host holds at least one part, if an empty one.")
+            return _words(self._only)
+        return self._words[0] + (self._words[1] >> WORD), self._words[1] & MASK
 
     def value(self) -> Integers:
         """The exact sum, clamped."""
@@ -79,10 +90,9 @@ class Total:
             if self._only is None:
                 raise ValueError("a host holds at least one part, if an empty one.")
             return np.clip(self._only, -self._largest, self._largest)
-        low = self._words[1] & MASK
-        high = self._words[0] + (self._words[1] >> WORD)
+        high, low = self.words
         held = np.clip(high, -(1 << (62 - WORD)) - 1, 1 << (62 - WORD))  # beyond +-2^62 the words tell only the side
-        return np.clip((held << WORD) + low, -self._largest, self._largest)
+        return np.asarray(np.clip((held << WORD) + low, -self._largest, self._largest))
 
 
 def _words(part: Integers) -> tuple[Integers, Integers]:

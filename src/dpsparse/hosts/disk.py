@@ -50,6 +50,10 @@ class DiskHost:
         Bytes that rows and sums may take, beside what the process holds before.
     tell : callable, optional
         Told which part of the rows is put aside.
+    lattice : Lattice, optional
+        That of all rows, where these are a part of them; default: made of `facts`.
+    first_row : int
+        Number of the first of these rows among all.
     """
 
     shards = None
@@ -63,6 +67,7 @@ class DiskHost:
         *,
         tell: Tell | None = None,
         lattice: Lattice | None = None,
+        first_row: int = 0,
     ) -> None:
         source = Source.of(X)
         if source.shape[1] != facts.n_features or source.shape[0] != np.shape(y)[0]:
@@ -74,7 +79,7 @@ class DiskHost:
         room = Room(facts, memory_limit, source.sparse)
         self._scratch = Scratch(room.pinned)
         try:
-            self._shards = self._put_aside(source, np.asarray(y, dtype=float), room, tell)
+            self._shards = self._put_aside(source, np.asarray(y, dtype=float), room, tell, first_row)
         except BaseException:
             self.close()
             raise
@@ -95,7 +100,9 @@ class DiskHost:
         if pieces:
             yield SpilledBlock(self._scratch, pieces, number)
 
-    def _put_aside(self, source: Source, targets: Vector, room: Room, tell: Tell | None) -> tuple[Shard, ...]:
+    def _put_aside(
+        self, source: Source, targets: Vector, room: Room, tell: Tell | None, number: int
+    ) -> tuple[Shard, ...]:
         """All rows on the disk, in parts of so many as a question can hold numbers of."""
         parts, first, stop = list[tuple[int, list[SpilledBlock]]](), 0, 0
         for block in self._blocks(source, targets, room, tell):
@@ -106,7 +113,7 @@ class DiskHost:
             stop += block.count
         each = room.kept / max(stop, 1)
         return tuple(
-            Shard.of_blocks(self.lattice, blocks, start, each * sum(block.count for block in blocks))
+            Shard.of_blocks(self.lattice, blocks, number + start, each * sum(block.count for block in blocks))
             for start, blocks in parts or [(0, [])]
         )
 
@@ -116,6 +123,11 @@ class DiskHost:
         for shard in self._shards:
             total.add(part(question, shard, loss, draw))
         return total.value()
+
+    @property
+    def parts(self) -> tuple[Shard, ...]:
+        """The rows, which are read when they are asked for, as parts: **private**, for a host of which this is a part."""
+        return self._shards
 
     def close(self) -> None:
         """Give the disk back; nothing is answered any more."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +24,7 @@ from ..fits import (
     warn_if_seeded,
 )
 from ..fits.statement import complete_step, draft_step
-from ..hosts import MemoryHost
+from ..hosts import host_of
 from ..ledger import LedgerArgument, Payment, paying
 from ..losses import Squared
 from ..mechanisms import Randomness
@@ -109,8 +109,8 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         warn_if_seeded(randomness, "step", stacklevel=6)
         label, bill = what if self.label is None else self.label, PlanBill.of(priced)
         paid = paying(self.ledger, self.dataset, bill, label=label, run_id=self.run_id, delta=delta)
-        with paid as payment, silence():
-            host = MemoryHost(X, np.zeros(X.shape[0]) if y is None else y, facts)
+        targets = np.zeros(X.shape[0]) if y is None else y
+        with paid as payment, silence(), closing(host_of(X, targets, facts)) as host:
             yield Opened(make_oracle(host, Squared(), priced, randomness, payment), draft, payment)
 
     def __sklearn_tags__(self) -> Tags:

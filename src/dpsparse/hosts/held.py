@@ -1,0 +1,282 @@
+"""What runs where the rows of a cluster are: look at a part, build it, answer for it.
+
+Guarantee
+---------
+Functions here return and do not raise: a failure is a `Refused` with a public sentence, so that neither an engine's error nor its log quotes a
+value of ours. A built part (`Held`) is not copied, stored or sent: it answers with the integers of `answers.part` where it was built, and
+nothing else leaves it but its number, its seal and how many rows it has, which the driver knew before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from threading import Lock
+from typing import NoReturn, Protocol, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..answers.table import part
+from ..data.block import Block
+from ..data.lattice import SHARD_ROWS, Lattice
+from ..data.margins import row_margins
+from ..data.shard import Shard
+from ..data.source import Source, has_missing, silence
+from ..facts import Vector
+from ..privacy.errors import DataError, PrivacyError
+from .disk import DiskHost
+from .message import Message
+from .partial import CHANGED, Partial, add_up
+
+UNREAD = (
+    "a part of the rows could not be read on the cluster. What the engine said is not shown, since it may quote a value: look at the "
+    "workers' logs, or read that part alone."
+)
+UNANSWERED = "a part of the rows could not be answered on the cluster. Look at the workers' logs."
+
+Result = TypeVar("Result")
+
+
+class Rows(Protocol):
+    """Rows and targets of a part as they were read; anything that `Source` takes, and a vector, pieces of one, or None."""
+
+    @property
+    def rows(self) -> object:
+        """The features."""
+        ...
+
+    @property
+    def targets(self) -> object:
+        """The targets."""
+        ...
+
+
+class RawPart(Protocol):
+    """A part of the rows that is not read yet; it is sent to where it shall be."""
+
+    def read(self) -> Rows:
+        """Read it, the same whenever it is read."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Chunk:
+    """A part that an engine brings: it is read already."""
+
+    rows: object
+    targets: object = None
+
+    def read(self) -> Rows:
+        """As it is; targets as an array of their own type."""
+        if self.targets is None:
+            return self
+        source, targets = Source.of(self.rows), np.asarray(self.targets)
+        if targets.shape[0] != source.shape[0]:
+            raise DataError("X and y are cut into parts of different lengths. Give both the same chunks or partitions.")
+        return Chunk(source, targets)
+
+
+#: What becomes of rows before they are built: a public function of each row alone.
+Step = Callable[[Source], Source]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """That something failed, in a public sentence."""
+
+    message: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Surveyed:
+    """What the driver must know of a part: its shape, whether a cell is missing, and its targets: **private**."""
+
+    rows: int
+    n_features: int
+    names: tuple[str, ...] | None
+    sparse: bool
+    entries: int
+    missing: bool
+    targets: object
+
+    def __repr__(self) -> str:
+        return f"Surveyed({self.n_features} features)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Order:
+    """How every part is built: public, but for the key of seals.
+
+    Attributes
+    ----------
+    lattice : Lattice
+        Of all rows.
+    scale : array or None
+        What every column is divided by.
+    steps : sequence of Step
+    limit : int or None
+        Bytes of memory for a part; None: all of its rows stay in memory.
+    key : bytes
+        Secret of one host, under which seals are made.
+    """
+
+    lattice: Lattice
+    scale: Vector | None
+    steps: Sequence[Step]
+    limit: int | None
+    key: bytes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PartOrder:
+    """What is different for each part: its number, its first row among all, its targets as models take them, and which rows it keeps."""
+
+    number: int
+    first_row: int
+    targets: NDArray[np.generic]
+    chosen: NDArray[np.intp] | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is told of a built part."""
+
+    number: int
+    seal: bytes
+    refused: Refused | None = None
+
+
+def quietly(function: Callable[[], Result], said: str) -> Result | Refused:
+    """What a function returns, or a refusal in public words: ours, which quote nothing, or `said`."""
+    with silence():
+        try:
+            return function()
+        except (DataError, PrivacyError) as refusal:
+            return Refused(str(refusal))
+        except Exception:  # its message could hold a value, and so could its kind
+            return Refused(said)
+
+
+def survey(raw: RawPart) -> Surveyed | Refused:
+    """Look at a part without building it."""
+    return quietly(partial(_surveyed, raw), UNREAD)
+
+
+def _surveyed(raw: RawPart) -> Surveyed:
+    read = raw.read()
+    source = Source.of(read.rows)
+    missing = has_missing(source, np.zeros(0))
+    return Surveyed(*source.shape, source.names, source.sparse, source.entries, missing, read.targets)
+
+
+def margins(raw: RawPart, steps: Sequence[Step], coef: Vector, intercept: Vector) -> Vector | Refused:
+    """Margins of the rows of a part under some public models: **private**."""
+    return quietly(lambda: row_margins(_behind(Source.of(raw.read().rows), steps), coef, intercept), UNREAD)
+
+
+def _behind(source: Source, steps: Sequence[Step]) -> Source:
+    for step in steps:
+        source = step(source)
+    return source
+
+
+class Held:
+    """A part of the rows, built where it is: **private**. One question at a time.
+
+    Parameters
+    ----------
+    raw : RawPart
+    order : Order
+    own : PartOrder
+    """
+
+    def __init__(self, raw: RawPart, order: Order, own: PartOrder) -> None:
+        self._lock = Lock()
+        self._shards: Sequence[Shard] = ()
+        self._seal = b""
+        built = quietly(partial(self._build, raw, order, own), UNREAD)
+        self.number = own.number
+        self.refused = built if isinstance(built, Refused) else None
+
+    def _build(self, raw: RawPart, order: Order, own: PartOrder) -> None:
+        self._shards = build(raw, order, own)
+        self._seal = seal(self._shards, order.key)
+
+    def report(self) -> Report:
+        """That it is there."""
+        return Report(self.number, self._seal, self.refused)
+
+    def answer(self, message: Message) -> Partial:
+        """What these rows add."""
+        with self._lock:
+            sums = (part(message.question, shard, message.loss, message.draw) for shard in self._shards)
+            return Partial.of_part(self.number, self._seal, sums)
+
+    def __repr__(self) -> str:
+        return f"Held({self.number})"
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("private rows are not copied or stored.")
+
+
+def build(raw: RawPart, order: Order, own: PartOrder) -> Sequence[Shard]:
+    """The shards of a part."""
+    source = Source.of(raw.read().rows)
+    if own.chosen is not None:
+        source = Source.of(source.plain()).take(own.chosen)
+    source = _behind(source, order.steps)
+    if order.scale is not None:
+        source = source.in_units(order.scale)
+    lattice, targets = order.lattice, own.targets.astype(float)
+    if source.shape != (targets.size, lattice.facts.n_features):
+        raise DataError(CHANGED)
+    if order.limit is not None:
+        facts = lattice.facts.with_(n_rows=max(1, targets.size))
+        return DiskHost(source, targets, facts, order.limit, lattice=lattice, first_row=own.first_row).parts
+    edges = [*range(0, targets.size, SHARD_ROWS), targets.size] if targets.size else [0, 0]
+    return tuple(
+        Shard(lattice, source.blocks(targets, start, stop), own.first_row + start) for start, stop in pairwise(edges)
+    )
+
+
+def seal(shards: Sequence[Shard], key: bytes) -> bytes:
+    """A keyed digest of all rows of a part and of their numbers: the same for the same rows, and of use to nobody without the key."""
+    digest = hashlib.blake2b(key=key, digest_size=16)
+    for shard in shards:
+        digest.update(f"{shard.first_row} {shard.rows}".encode())
+        for block in shard.blocks:
+            for array in _arrays(block):
+                digest.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
+    return digest.digest()
+
+
+def _arrays(block: Block) -> list[NDArray[np.generic]]:
+    x = block.x
+    rows = [x.data, x.indices, x.indptr] if sp.issparse(x) else [x]
+    return [*rows, block.y, block.alive]
+
+
+def answer(packed: bytes, parts: Sequence[Held]) -> Partial | Refused:
+    """The sum over some parts of one machine."""
+    return quietly(partial(_answered, packed, parts), UNANSWERED)
+
+
+def _answered(packed: bytes, parts: Sequence[Held]) -> Partial:
+    message = Message.read(packed)
+    return add_up([held.answer(message) for held in parts])
+
+
+def combine(partials: Sequence[Partial | Refused]) -> Partial | Refused:
+    """The sum of some partial sums; the first refusal, if there is one."""
+    refused = [found for found in partials if isinstance(found, Refused)]
+    if refused:
+        return refused[0]
+    return quietly(partial(add_up, [found for found in partials if isinstance(found, Partial)]), UNANSWERED)

@@ -1,0 +1,13 @@
+"""Where the rows of a step or a score live: in memory, or where they are."""
+
+from __future__ import annotations
+
+from ..data.source import Source
+from ..facts import Facts, Vector
+from .memory import MemoryHost
+from .spread import ClusterHost
+
+
+def host_of(source: Source, y: Vector, facts: Facts) -> MemoryHost | ClusterHost:
+    """Rows on a cluster stay there; all others come into memory."""
+    return MemoryHost(source, y, facts) if source.spread is None else ClusterHost(source, y, facts)

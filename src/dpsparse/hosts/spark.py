@@ -1,0 +1,401 @@
+"""Rows on the executors of a Spark cluster. The engine schedules, retries and moves messages; what is computed is ours.
+
+Guarantee
+---------
+Built parts are a cached RDD of clipped rows in whole numbers, one partition for each part, with the lineage of the frame or the files behind it:
+where an executor is lost, the engine builds its parts again, and their seals say whether they are the same. The driver collects targets when
+rows are opened, and sums after that, never a block of rows. Every question is one broadcast and one `treeReduce`; a task that was run twice
+is counted once, by its number.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..answers.table import part
+from ..data.block import Block
+from ..data.shard import Shard
+from ..data.source import silence
+from ..data.spilled import compact
+from ..privacy.errors import DataError
+from .disk import Tell
+from .held import (
+    UNANSWERED,
+    UNREAD,
+    Chunk,
+    Order,
+    PartOrder,
+    RawPart,
+    Refused,
+    Report,
+    build,
+    combine,
+    quietly,
+    seal,
+)
+from .message import Message
+from .partial import CHANGED, Partial
+from .spread import ClusterRows, Gather, gather_arrays
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+    from pyspark import RDD
+    from pyspark.sql import DataFrame, SparkSession
+
+Result = TypeVar("Result")
+
+#: Partial sums that are added up by the driver alone.
+FAN_IN = 8
+#: Rows of what partitions give back: bytes of ours, in their order.
+SCHEMA = "number int, place int, content binary"
+
+CONNECT = (
+    "Spark Connect gives no access to where partitions are, so rows behind it cannot be held. Run the fit in the driver of an ordinary session "
+    "(spark-submit, or SparkSession.builder.master(...)), or fit on files."
+)
+NO_SESSION = "rows of Spark need a running session: make a SparkSession first."
+
+
+def require_spark() -> None:
+    """Refuse where the engine is not installed."""
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        raise DataError("rows on Spark need the extra 'spark': pip install 'dpsparse[spark]'.") from None
+
+
+@contextmanager
+def cluster_of(address: str) -> Iterator[SparkSession]:
+    """A session of the master at ``spark://host:7077``; of ``spark:local[4]``, on loopback only; or, for ``spark``, that of spark-submit."""
+    require_spark()
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("dpsparse")
+    if address.startswith("spark:local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = builder.master(address.removeprefix("spark:"))
+        for name, value in LOOPBACK.items():
+            builder = builder.config(name, value)
+    elif address != "spark":
+        builder = builder.master(address)
+    running = SparkSession.getActiveSession()
+    try:
+        session = builder.getOrCreate()
+    except Exception:  # a page of Java
+        raise DataError(f"there is no Spark master at {address}, or no Java on this machine.") from None
+    try:
+        yield session
+    finally:
+        if running is None:
+            session.stop()
+
+
+#: A driver that listens on this machine only, and shows no pages.
+LOOPBACK = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+class SparkEngine:
+    """Parts as partitions of a Spark frame.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    reader : callable
+        Makes a `RawPart` of the batches of a partition; sent to executors.
+    """
+
+    def __init__(self, frame: DataFrame, reader: Callable[[Iterable[RecordBatch]], RawPart]) -> None:
+        self._frame = frame
+        self._reader = reader
+        self._numbers: dict[int, int] = {}
+
+    @property
+    def workers(self) -> int:
+        """Tasks that run at a time."""
+        return max(1, int(self._frame.sparkSession.sparkContext.defaultParallelism))
+
+    def each(self, function: Callable[[RawPart], Result | Refused]) -> Sequence[Result | Refused]:
+        """What a function returns for every partition that holds rows."""
+        run = partial(_run, self._reader, function)
+        try:
+            found = self._frame.mapInArrow(run, SCHEMA).collect()
+        except Exception:  # the engine's own errors may quote a value
+            return [Refused(UNREAD)]
+        found.sort(key=lambda row: row.number)
+        if not self._numbers:
+            self._numbers = {row.number: place for place, row in enumerate(found)}
+        if [row.number for row in found] != list(self._numbers):
+            return [Refused(CHANGED)]
+        return [pickle.loads(row.content) for row in found]
+
+    def hold(self, order: Order, own: Sequence[PartOrder], tell: Tell | None) -> SparkHolding:
+        """Build every part and cache it."""
+        from pyspark import StorageLevel
+
+        context = self._frame.sparkSession.sparkContext
+        shared = context.broadcast(order)
+        orders = context.broadcast({partition: own[place] for partition, place in self._numbers.items()})
+        built = self._frame.mapInArrow(partial(_built, self._reader, shared, orders), SCHEMA)
+        stored = built.rdd.map(_content).persist(StorageLevel.MEMORY_AND_DISK)
+        holding = SparkHolding(stored, shared, orders)
+        if tell is not None:
+            tell(1.0)
+        return holding
+
+
+class SparkHolding:
+    """Built parts on the executors of a Spark cluster: **private** there, and a name for them here."""
+
+    def __init__(self, stored: RDD[bytes], order: Any, own: Any) -> None:
+        self._stored = stored
+        self._order, self._own = order, own
+        try:
+            self.reports = self._told()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def workers(self) -> int:
+        """Tasks that run at a time."""
+        return max(1, int(self._stored.context.defaultParallelism))
+
+    def _told(self) -> list[Report]:
+        try:
+            found = self._stored.mapPartitions(_heads).collect()
+        except Exception:
+            raise DataError(UNREAD) from None
+        return sorted((head.report for head in found), key=lambda report: report.number)
+
+    def ask(self, packed: bytes) -> Partial | Refused:
+        """The sum of all parts."""
+        message = self._stored.context.broadcast(packed)
+        try:
+            sums = self._stored.mapPartitions(partial(_sums, message, self._order))
+            # few sums come here at once, and many are added up on executors first
+            return combine(sums.collect()) if self._stored.getNumPartitions() <= FAN_IN else sums.treeReduce(_pair)
+        except Exception:  # the engine gave up; what it says may quote anything
+            raise DataError(UNANSWERED) from None
+        finally:
+            message.destroy()
+
+    def close(self) -> None:
+        """Let executors forget the parts."""
+        self._stored.unpersist()
+        self._order.unpersist()
+        self._own.unpersist()
+
+
+# ------------------------------------------------------------------------------------------------ on executors
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Head:
+    """What stands before the blocks of a part: its report, and the first row of each of its shards."""
+
+    report: Report
+    first_rows: tuple[int, ...] = ()
+
+
+def _run(
+    reader: Callable[[Iterable[RecordBatch]], RawPart],
+    function: Callable[[RawPart], object],
+    batches: Iterator[RecordBatch],
+) -> Iterator[RecordBatch]:
+    """A function of the rows of one partition; nothing for one without rows."""
+    read = [batch for batch in batches if batch.num_rows]
+    if read:
+        raw = quietly(lambda: reader(read), UNREAD)
+        found = raw if isinstance(raw, Refused) else function(raw)
+        yield from _rows([pickle.dumps(found)])
+
+
+def _built(
+    reader: Callable[[Iterable[RecordBatch]], RawPart], order: Any, own: Any, batches: Iterator[RecordBatch]
+) -> Iterator[RecordBatch]:
+    """The head of a part and its blocks."""
+    read = [batch for batch in batches if batch.num_rows]
+    if not read:
+        return
+    mine = own.value.get(_partition())
+    if mine is None:
+        yield from _rows([pickle.dumps(Head(Report(-1, b"", Refused(CHANGED))))])
+        return
+    built = quietly(lambda: build(reader(read), order.value, mine), UNREAD)
+    if isinstance(built, Refused):
+        yield from _rows([pickle.dumps(Head(Report(mine.number, b"", built)))])
+        return
+    head = Head(Report(mine.number, seal(built, order.value.key)), tuple(shard.first_row for shard in built))
+    blocks = (_stored(place, block) for place, shard in enumerate(built) for block in shard.blocks)
+    yield from _rows([pickle.dumps(head)])
+    for place, block in enumerate(blocks):
+        yield from _rows([block], place + 1)
+
+
+def _partition() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    return int(context.partitionId())
+
+
+def _rows(contents: Sequence[bytes], place: int = 0) -> Iterator[RecordBatch]:
+    import pyarrow as pa
+
+    number = _partition()
+    columns = [
+        pa.array([number] * len(contents), pa.int32()),
+        pa.array(range(place, place + len(contents)), pa.int32()),
+        pa.array(contents, pa.binary()),
+    ]
+    yield pa.RecordBatch.from_arrays(columns, ["number", "place", "content"])
+
+
+def _content(row: Any) -> bytes:
+    return bytes(row.content)
+
+
+def _stored(shard: int, block: Block) -> bytes:
+    """A block as bytes: whole numbers in the narrowest type, everything else bit by bit."""
+    small = compact(block)
+    x = small.x
+    rows = (x.data, x.indices, x.indptr, x.shape) if small.sparse else (x,)
+    out = io.BytesIO()
+    kept = (shard, rows, small.y, small.alive.astype(np.int8), small.squares, small.largest, small.clipped)
+    pickle.dump(kept, out, protocol=pickle.HIGHEST_PROTOCOL)
+    return out.getvalue()
+
+
+def _loaded(content: bytes) -> tuple[int, Block]:
+    shard, rows, y, alive, squares, largest, clipped = pickle.loads(content)
+    x: NDArray[np.generic] | sp.csr_matrix
+    if len(rows) == 1:
+        [x] = rows
+    else:
+        x = sp.csr_matrix((rows[0].astype(float), rows[1], rows[2]), shape=rows[3])
+        x.has_sorted_indices = x.has_canonical_format = True  # as sanitised rows are; not looked for again
+    return shard, Block(x, y, alive.astype(float), squares, largest, whole=False, clipped=clipped)
+
+
+def _heads(contents: Iterator[bytes]) -> Iterator[Head]:
+    for place, content in enumerate(contents):
+        if place == 0:
+            yield pickle.loads(content)
+
+
+def _sums(message: Any, order: Any, contents: Iterator[bytes]) -> Iterator[Partial | Refused]:
+    """What the rows of one part add."""
+    first = next(contents, None)
+    if first is not None:
+        yield quietly(lambda: _summed(message.value, order.value, pickle.loads(first), contents), UNANSWERED)
+
+
+def _summed(packed: bytes, order: Order, head: Head, contents: Iterator[bytes]) -> Partial:
+    read, blocks = Message.read(packed), [list[Block]() for _ in head.first_rows]
+    for content in contents:
+        shard, block = _loaded(content)
+        blocks[shard].append(block)
+    shards = [
+        Shard.of_blocks(order.lattice, own, start, 0.0) for own, start in zip(blocks, head.first_rows, strict=True)
+    ]
+    sums = (part(read.question, shard, read.loss, read.draw) for shard in shards)
+    return Partial.of_part(head.report.number, head.report.seal, sums)
+
+
+def _pair(one: Partial | Refused, other: Partial | Refused) -> Partial | Refused:
+    return combine([one, other])
+
+
+# ------------------------------------------------------------------------------------------------ the door
+
+
+def is_collection(X: object) -> bool:
+    """Whether something is a frame of Spark; one of Spark Connect is refused."""
+    if type(X).__module__.startswith("pyspark.sql.connect"):
+        raise DataError(CONNECT)
+    return hasattr(X, "mapInArrow")
+
+
+def count_workers(session: SparkSession | None) -> int:
+    """Tasks that run at a time."""
+    return max(1, int(_session(session).sparkContext.defaultParallelism))
+
+
+def _session(session: SparkSession | None) -> SparkSession:
+    require_spark()
+    from pyspark.sql import SparkSession
+
+    found = SparkSession.getActiveSession() if session is None else session
+    if found is None:
+        raise DataError(NO_SESSION)
+    is_collection(found)
+    return found
+
+
+def open_collection(
+    X: DataFrame,
+    y: str | None = None,
+    session: SparkSession | None = None,
+    wrap: Callable[[RawPart], RawPart] | None = None,
+) -> ClusterRows:
+    """A Spark frame as rows on its cluster; every partition is a part. The frame is cached, so that its partitions stay as they are.
+
+    Parameters
+    ----------
+    X : DataFrame
+    y : str or None
+        The column of the target; None where it comes apart.
+    session : SparkSession, optional
+        That of the frame is taken.
+    wrap : callable, optional
+        What becomes of each part where it is read.
+    """
+    if y is not None and not isinstance(y, str):
+        raise DataError("the target of a Spark frame is one of its columns: give its name.")
+    if y is not None and y not in X.columns:
+        raise DataError(f"the frame has no column {y!r}. Name the target's column.")
+    if not X.is_cached:
+        X = X.persist()
+    return ClusterRows.open(SparkEngine(X, partial(_table, y, wrap)), gather_arrays)
+
+
+def _table(target: str | None, wrap: Callable[[RawPart], RawPart] | None, batches: Iterable[RecordBatch]) -> RawPart:
+    """The rows of a partition, and the column of their target."""
+    import pyarrow as pa
+
+    with silence():
+        table = pa.Table.from_batches(list(batches))
+        targets = None if target is None else table[target].to_numpy()
+        chunk = Chunk(table if target is None else table.drop_columns([target]), targets)
+    return chunk if wrap is None else wrap(chunk)
+
+
+def open_parts(parts: Sequence[RawPart], gather: Gather, session: SparkSession | None = None) -> ClusterRows:
+    """Parts that executors read themselves, such as files, as rows on a cluster."""
+    found = _session(session)
+    sent = found.sparkContext.broadcast(list(parts))
+    numbers = found.range(0, len(parts), 1, len(parts))
+    return ClusterRows.open(SparkEngine(numbers, partial(_listed, sent)), gather)
+
+
+def _listed(parts: Any, batches: Iterable[RecordBatch]) -> RawPart:
+    [number] = [value for batch in batches for value in batch.column(0).to_pylist()]
+    found: RawPart = parts.value[number]
+    return found

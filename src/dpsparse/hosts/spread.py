@@ -1,0 +1,324 @@
+"""Rows on a cluster: the door for them, and the host that asks their parts. Engines are Dask and Spark, each in its own file.
+
+Guarantee
+---------
+Rows stay where they are. Of each part the driver is told its shape, whether a cell is missing, its targets, which are coded here, and after that
+integers: the sums of `answers.part` over the rows of the part. They are added by number (`partial`), so that whatever an engine does again,
+twice or in another order gives the same sum, and the same bytes as rows in memory. The driver is trusted, and so are the workers: they
+see raw rows.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import accumulate, pairwise
+from typing import NoReturn, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..answers.reach import Integers
+from ..answers.table import Asked
+from ..data.declared import ColumnBounds
+from ..data.draws import Draw
+from ..data.lattice import Lattice
+from ..data.narrow import narrow
+from ..data.source import Source
+from ..facts import Facts, Vector
+from ..losses import Loss
+from ..privacy.errors import DataError
+from .disk import Tell
+from .held import Order, PartOrder, RawPart, Refused, Report, Step, Surveyed, margins, survey
+from .message import Message
+from .partial import Partial, value_of
+from .room import Room
+
+NOT_HERE = "rows on a cluster are not brought together. Ask for sums (fit, PrivateScaler, PrivateSearch, private_score), or read the files themselves."
+DIFFERENT = (
+    "the parts of the rows on the cluster have different columns or forms. Use parts of one form with the same columns."
+)
+
+Result = TypeVar("Result")
+#: Makes one vector of the targets of all parts: ``numbers``, ``texts`` or ``labels``.
+Gather = Callable[[Sequence[object], str], NDArray[np.generic] | None]
+
+
+class Holding(Protocol):
+    """Parts that are built on a cluster."""
+
+    @property
+    def reports(self) -> Sequence[Report]:
+        """One for each part."""
+        ...
+
+    @property
+    def workers(self) -> int:
+        """How many machines hold them."""
+        ...
+
+    def ask(self, packed: bytes) -> Partial | Refused:
+        """The sum of all parts; made again, as often as an engine needs to, where a machine was lost."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the parts."""
+        ...
+
+
+class Engine(Protocol):
+    """Where the parts of rows are, and how functions are run there."""
+
+    @property
+    def workers(self) -> int:
+        """How many machines share the parts, as far as is known."""
+        ...
+
+    def each(self, function: Callable[[RawPart], Result | Refused]) -> Sequence[Result | Refused]:
+        """What a function returns for every part, in their order."""
+        ...
+
+    def hold(self, order: Order, own: Sequence[PartOrder], tell: Tell | None) -> Holding:
+        """Build every part and keep it where it is."""
+        ...
+
+
+def gather_arrays(found: Sequence[object], meant: str) -> NDArray[np.generic] | None:
+    """Targets of parts that came as arrays, one after the other; of several types: as objects, so that none changes another."""
+    if not found or any(part is None for part in found):
+        return None
+    arrays = [np.asarray(part) for part in found]
+    kinds = {array.dtype.kind in "biuf" for array in arrays if array.size}
+    if len(kinds) > 1:
+        arrays = [array.astype(object) for array in arrays]
+    return np.concatenate([array for array in arrays if array.size] or arrays[:1])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClusterRows:
+    """Rows on a cluster, for `fit` and its kin in place of X. Prints without what it holds.
+
+    Attributes
+    ----------
+    engine : Engine
+    surveyed : sequence of Surveyed
+        What is known of each part.
+    gather : Gather
+    steps : sequence of Step
+        What becomes of rows before they are built.
+    width : int or None
+        Columns after `steps`; None: as they are read.
+    chosen : sequence of arrays or None
+        Which rows of each part there are; None: all.
+    dpsparse_bounds : ColumnBounds or None
+        Public bounds that rows bring along, as those of a data dictionary do.
+    """
+
+    engine: Engine
+    surveyed: Sequence[Surveyed]
+    gather: Gather = gather_arrays
+    steps: tuple[Step, ...] = ()
+    width: int | None = None
+    chosen: Sequence[NDArray[np.intp]] | None = None
+    names: tuple[str, ...] | None = None
+    dpsparse_bounds: ColumnBounds | None = field(default=None)
+
+    @classmethod
+    def open(cls, engine: Engine, gather: Gather = gather_arrays) -> ClusterRows:
+        """Look at every part; refuses parts that do not belong together."""
+        known = _unless_refused(engine.each(survey))
+        if not known:
+            raise DataError("there is no part of rows on the cluster.")
+        forms = {(part.n_features, part.names, part.sparse) for part in known}
+        if len(forms) > 1:
+            raise DataError(DIFFERENT)
+        return cls(engine, known, gather, names=known[0].names)
+
+    # ---------------------------------------------------------------------------------------------- what is public
+
+    @property
+    def counts(self) -> list[int]:
+        """Rows of each part."""
+        if self.chosen is not None:
+            return [which.size for which in self.chosen]
+        return [part.rows for part in self.surveyed]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return sum(self.counts), self.surveyed[0].n_features if self.width is None else self.width
+
+    @property
+    def sparse(self) -> bool:
+        """Whether rows come sparse."""
+        return self.width is None and self.surveyed[0].sparse
+
+    @property
+    def entries(self) -> int:
+        """How many numbers are stored, about."""
+        if self.width is not None:
+            return self.shape[0] * self.width
+        every = sum(part.rows for part in self.surveyed)
+        return sum(part.entries for part in self.surveyed) * self.shape[0] // max(every, 1)
+
+    @property
+    def missing(self) -> bool:
+        """Whether any cell is no finite number."""
+        return any(part.missing for part in self.surveyed)
+
+    @property
+    def finite(self) -> bool:
+        """Whether all cells are finite numbers."""
+        return not self.missing
+
+    def cut(self, entries: int) -> list[int]:
+        """Numbers of the first rows of parts, and of all rows."""
+        return [0, *accumulate(self.counts)]
+
+    def rows(self, start: int, stop: int) -> NoReturn:
+        """Rows are not brought here."""
+        raise DataError(NOT_HERE)
+
+    def targets(self, meant: str) -> NDArray[np.generic] | None:
+        """The target of each row, in the order of the parts; None where there are none."""
+        found = self.gather([part.targets for part in self.surveyed], meant)
+        if found is None or self.chosen is None:
+            return found
+        firsts = np.cumsum([0, *(part.rows for part in self.surveyed)])
+        return np.asarray(found[np.concatenate([f + which for f, which in zip(firsts, self.chosen, strict=False)])])
+
+    # ---------------------------------------------------------------------------------------------- other rows of these
+
+    def take(self, which: NDArray[np.intp]) -> ClusterRows:
+        """Some of the rows, by their numbers in increasing order."""
+        edges = self.cut(0)
+        places = np.searchsorted(which, edges)
+        own = [which[a:b] - first for a, b, first in zip(places, places[1:], edges, strict=False)]
+        if self.chosen is not None:
+            own = [before[now] for before, now in zip(self.chosen, own, strict=True)]
+        return replace(self, chosen=own)
+
+    def behind(self, step: Step, width: int, names: tuple[str, ...] | None = None) -> ClusterRows:
+        """Rows behind a public function of each row alone, which gives dense rows of `width` columns."""
+        return replace(self, steps=(*self.steps, step), width=width, names=names, dpsparse_bounds=None)
+
+    def margins(self, coef: Vector, intercept: Vector) -> Vector:
+        """Margins of each row under some public models, made where the rows are: **private**."""
+        found = _unless_refused(self.engine.each(partial(margins, steps=self.steps, coef=coef, intercept=intercept)))
+        own = found if self.chosen is None else [m[which] for m, which in zip(found, self.chosen, strict=True)]
+        return np.concatenate([np.zeros((0, intercept.size)), *own])
+
+    def __repr__(self) -> str:
+        return f"ClusterRows({'sparse' if self.sparse else 'dense'}, {self.shape[1]} features)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("rows on a cluster are not copied; open them again.")
+
+
+def _unless_refused(found: Sequence[Result | Refused]) -> list[Result]:
+    """What functions returned; raises the first refusal."""
+    known = list[Result]()
+    for part in found:
+        if isinstance(part, Refused):
+            raise DataError(part.message)
+        known.append(part)
+    return known
+
+
+def part_limit(rows: ClusterRows, limit: int) -> int:
+    """Memory of one part, where every worker has so much for its share of the parts."""
+    return limit // max(1, -(-len(rows.surveyed) // rows.engine.workers))
+
+
+def check_room(rows: ClusterRows, facts: Facts, limit: int | None) -> None:
+    """Refuse a limit that no part could be built in, from public numbers, and parts that are too large to be one."""
+    if limit is not None:
+        Room(facts.with_(n_rows=max([1, *rows.counts])), part_limit(rows, limit), rows.sparse)
+
+
+class ClusterHost:
+    r"""Clipped rows on a cluster, which answer only with sums.
+
+    Guarantee
+    ---------
+    Sums are the integers that `MemoryHost` gives: rows are sanitised one by one, samples follow the global numbers of rows, and every part is added
+    exactly once, as it was when it was first read. Rows are never brought together: `shards` is None, and statistics are refused.
+
+    Parameters
+    ----------
+    source : Source
+        Of rows on a cluster, perhaps in other units.
+    y : array of shape (rows,)
+        Targets: classes coded 0, 1, ..., or centred outcomes; NaN makes a record empty.
+    facts : Facts
+    memory_limit : int or None
+        Bytes for the rows of each worker; None: all of them stay in its memory.
+    tell : callable, optional
+        Told which part of the rows is built.
+    lattice : Lattice, optional
+    """
+
+    shards = None
+
+    def __init__(
+        self,
+        source: Source,
+        y: Vector,
+        facts: Facts,
+        memory_limit: int | None = None,
+        *,
+        tell: Tell | None = None,
+        lattice: Lattice | None = None,
+    ) -> None:
+        rows = source.spread
+        if not isinstance(rows, ClusterRows) or rows.shape != (np.shape(y)[0], facts.n_features):
+            raise DataError(f"expected rows on a cluster with {facts.n_features} features and one target each.")
+        self.facts = facts
+        self.lattice = lattice or Lattice(facts)
+        if rows.sparse and not self.lattice.holds_zero:
+            raise DataError("sparse rows hold zeros, so feature_bound must contain zero for every feature.")
+        check_room(rows, facts, memory_limit)
+        limit = None if memory_limit is None else part_limit(rows, memory_limit)
+        order = Order(replace(self.lattice), source.scale, rows.steps, limit, secrets.token_bytes(32))
+        self._holding = rows.engine.hold(order, _own_orders(rows, np.asarray(y, dtype=float)), tell)
+        try:
+            self._seals = _seals(self._holding.reports)
+        except BaseException:
+            self.close()
+            raise
+
+    def total(self, question: Asked, loss: Loss, draw: Draw | None) -> Integers:
+        """Sum of a part over all shards, wherever they are: **private**."""
+        found = self._holding.ask(Message(question, loss, draw).packed())
+        if isinstance(found, Refused):
+            raise DataError(found.message)
+        return value_of(found, self._seals, self.lattice.largest_total)
+
+    def close(self) -> None:
+        """Let the workers forget the rows; nothing is answered any more."""
+        self._holding.close()
+
+    def __repr__(self) -> str:
+        return f"ClusterHost({self.facts.n_features} features)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("private rows are not copied or stored.")
+
+
+def _own_orders(rows: ClusterRows, y: Vector) -> list[PartOrder]:
+    """Number, first row, targets and chosen rows of each part."""
+    edges = rows.cut(0)
+    return [
+        PartOrder(number, first, narrow(y[first:last]), None if rows.chosen is None else rows.chosen[number])
+        for number, (first, last) in enumerate(pairwise(edges))
+    ]
+
+
+def _seals(reports: Sequence[Report]) -> dict[int, bytes]:
+    """The seal of each part; refuses parts that could not be built."""
+    for report in reports:
+        if report.refused is not None:
+            raise DataError(report.refused.message)
+    return {report.number: report.seal for report in reports}

@@ -1,0 +1,298 @@
+"""Rows on a cluster, with an engine without machines: sums that come twice, out of order and in groups, and parts that are built again."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from dpsparse import Ledger, SparseClassifier, SparseRegressor, recipes
+from dpsparse.data.draws import Draw
+from dpsparse.data.source import Source
+from dpsparse.facts import Clip, Facts
+from dpsparse.hosts import ClusterHost, ClusterRows, MemoryHost, held, partial
+from dpsparse.hosts.held import Chunk, Refused, answer, combine
+from dpsparse.hosts.message import Message
+from dpsparse.hosts.partial import Partial, add_up, value_of
+from dpsparse.losses import Squared
+from dpsparse.oracle import Count, Gradient
+from dpsparse.privacy import DataError
+from loopback import Loopback, spread
+
+N, D = 60, 8
+FACTS = Facts(n_rows=N, n_features=D, lower=-1.0, upper=1.0, row_norm=1.4, target_bound=3.0, intercept=0.5)
+LARGEST = 1 << 62
+
+
+def data(seed=11):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (N, D)).astype(float)
+    return X, ((X[:, 0] - X[:, 1] + 0.5 * rng.standard_normal(N)) > 0).astype(int)
+
+
+# ------------------------------------------------------------------------------------------------ sums by number
+
+
+def parts_of(sums):
+    return [Partial.of_part(k, bytes([k]), [row]) for k, row in enumerate(sums)]
+
+
+def sent(found):
+    return pickle.loads(pickle.dumps(found))
+
+
+@pytest.mark.parametrize("scale", [1, 2**20, 2**40, 2**62], ids=["bytes", "short", "long", "beyond 64 bits"])
+@pytest.mark.parametrize("density", [0.05, 1.0])
+def test_copies_orders_and_trees_of_parts_give_one_sum(scale, density):
+    rng = np.random.default_rng(3)
+    sums = rng.integers(-scale, scale, (7, 40), endpoint=True) * (rng.random((7, 40)) < density)
+    exact = [sum(int(row[j]) for row in sums) for j in range(40)]
+    expected = [max(-LARGEST, min(LARGEST, total)) for total in exact]
+    seals = {k: bytes([k]) for k in range(7)}
+    for seed in range(20):
+        order = np.random.default_rng(seed)
+        pool = [sent(p) for p in parts_of(sums)]
+        pool += [pool[k] for k in order.integers(7, size=3)]  # copies
+        pool += [sent(add_up([pool[k] for k in order.permutation(7)[:3]]))] if seed % 2 else []
+        mixed = [pool[k] for k in order.permutation(len(pool))]
+        try:
+            found = add_up(mixed)
+        except DataError:
+            pytest.fail("copies of parts, and of groups of them, are told apart")
+        assert value_of(sent(found), seals, LARGEST).tolist() == expected
+
+
+def test_sums_that_cannot_be_told_apart_or_lack_a_part_are_refused():
+    pool = parts_of(np.arange(12).reshape(4, 3))
+    with pytest.raises(DataError, match="cannot be told apart"):
+        add_up([add_up(pool[:2]), add_up(pool[1:3])])
+    with pytest.raises(DataError, match="cannot be told apart"):
+        value_of(add_up(pool[:3]), {k: bytes([k]) for k in range(4)}, LARGEST)
+
+
+def test_a_part_that_changed_is_refused_whether_its_old_sum_is_there_or_not():
+    pool = parts_of(np.arange(12).reshape(4, 3))
+    other = Partial.of_part(2, b"other", [np.arange(3)])
+    with pytest.raises(DataError, match="not what they were when they were first read"):
+        add_up([*pool, other])
+    with pytest.raises(DataError, match="not what they were when they were first read"):
+        value_of(add_up([*pool[:2], other, pool[3]]), {k: bytes([k]) for k in range(4)}, LARGEST)
+
+
+def test_control_a_sum_that_adds_copies_is_noticed(monkeypatch):
+    sums = np.arange(12).reshape(4, 3)
+    ordinary = partial.Total.add
+
+    def twice(self, integers):
+        ordinary(self, integers)
+        ordinary(self, integers)
+
+    monkeypatch.setattr(partial.Total, "add", twice)
+    found = value_of(add_up(parts_of(sums)), {k: bytes([k]) for k in range(4)}, LARGEST)
+    assert found.tolist() != sums.sum(axis=0).tolist()
+
+
+def test_a_sparse_sum_and_a_sparse_question_take_few_bytes():
+    wide = np.zeros(100_000, dtype=np.int64)
+    wide[[5, 70_000]] = 3, -(2**40)
+    [found] = parts_of([wide])
+    assert found.sent_bytes < 100
+    w = np.zeros(100_001)
+    w[[1, 9]] = 0.25, -0.0
+    packed = Message(Gradient(w, Clip(1.0)), Squared(), Draw(0.5, 7)).packed()
+    assert len(packed) < 2000
+    read = Message.read(packed)
+    assert read.question.w.tobytes() == w.tobytes()
+    assert read.draw == Draw(0.5, 7)
+
+
+# ------------------------------------------------------------------------------------------------ parts
+
+
+def test_a_built_part_is_not_sent_anywhere_and_prints_nothing():
+    X, y = data()
+    host = ClusterHost(Source(spread(X, y)), y, FACTS)
+    [one, *_] = host._holding.held
+    for thing in (one, host, spread(X)):
+        with pytest.raises(TypeError, match="not copied"):
+            pickle.dumps(thing)
+    assert repr(one) == "Held(0)"
+    assert repr(host) == "ClusterHost(8 features)"
+    assert repr(spread(sp.csr_matrix(X))) == "ClusterRows(sparse, 8 features)"
+
+
+def test_rows_are_not_brought_to_the_driver():
+    X, _ = data()
+    rows = spread(X)
+    with pytest.raises(DataError, match="not brought together"):
+        Source(rows).rows(0, 3)
+    with pytest.raises(DataError, match="not brought together"):
+        Source(rows).plain()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("limit", [None, 10**8], ids=["memory", "disk"])
+def test_parts_on_a_cluster_give_the_integers_of_rows_in_memory(form, limit):
+    X, y = data()
+    X[3, 1] = np.nan
+    w = np.random.default_rng(1).normal(0, 1, D + 1)
+    draw = Draw(0.4, 2**100 + 7)
+    memory = MemoryHost(form(X), y, FACTS)
+    for parts in (1, 2, 5):
+        host = ClusterHost(Source(spread(form(X), y, parts)), y, FACTS, limit)
+        for question, who in ((Gradient(w, Clip(0.5)), None), (Gradient(w, Clip(0.5)), draw), (Count(), None)):
+            expected = memory.total(question, Squared(), who).tolist()
+            assert host.total(question, Squared(), who).tolist() == expected
+        host.close()
+
+
+def test_control_first_rows_that_are_lost_change_a_sample():
+    X, y = data()
+    w, draw = np.random.default_rng(1).normal(0, 1, D + 1), Draw(0.4, 2**100 + 7)
+    expected = MemoryHost(X, y, FACTS).total(Gradient(w, Clip(0.5)), Squared(), draw)
+    host = ClusterHost(Source(spread(X, y)), y, FACTS)
+    for one in host._holding.held:
+        for shard in one._shards:
+            shard.first_row = 0
+    assert host.total(Gradient(w, Clip(0.5)), Squared(), draw).tolist() != expected.tolist()
+
+
+def test_some_rows_are_taken_by_number_where_they_are():
+    X, y = data()
+    which = np.flatnonzero(np.random.default_rng(2).random(N) < 0.5)
+    taken = Source(spread(X, y)).take(which)
+    again = taken.take(np.arange(0, which.size, 2))
+    facts = FACTS.with_(n_rows=which.size)
+    w = np.random.default_rng(1).normal(0, 1, D + 1)
+    for rows, numbers in ((taken, which), (again, which[::2])):
+        assert rows.shape == (numbers.size, D)
+        assert rows.spread.targets("numbers").tolist() == y[numbers].tolist()
+        host = ClusterHost(rows, y[numbers], facts)
+        expected = MemoryHost(X[numbers], y[numbers], facts).total(Gradient(w, Clip(0.5)), Squared(), None)
+        assert host.total(Gradient(w, Clip(0.5)), Squared(), None).tolist() == expected.tolist()
+
+
+# ------------------------------------------------------------------------------------------------ faults
+
+
+class Broken:
+    """A part that cannot be read, and says what it stumbled over."""
+
+    def __init__(self, good, after=0):
+        self.good, self.after, self.count = good, after, 0
+
+    def read(self):
+        self.count += 1
+        if self.count > self.after:
+            raise ValueError("could not convert string to float: 'secret 41'")
+        return self.good.read()
+
+
+@pytest.mark.parametrize("after", [0, 1], ids=["at once", "after the first look"])
+def test_a_part_that_cannot_be_read_stops_the_fit_and_tells_nothing(after, tmp_path):
+    X, y = data()
+    ledger = Ledger(f"sqlite:///{tmp_path / 'budget.db'}")
+    ledger.create("trial", epsilon=2.0, delta=1e-5)
+    rows = Loopback([Chunk(X[:30], y[:30]), Broken(Chunk(X[30:], y[30:]), after)])
+    model = SparseClassifier(
+        epsilon=1.0, feature_bound=1.0, classes=(0, 1), recipe="dp_ight", ledger=ledger, dataset="trial"
+    )
+    with pytest.raises(DataError, match="could not be read on the cluster") as caught:
+        model.fit(ClusterRows.open(rows))
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert len(ledger.entries("trial")) == after  # what was reserved before rows are read stays charged
+
+
+def test_what_fails_in_an_answer_tells_nothing():
+    X, y = data()
+    host = ClusterHost(Source(spread(X, y)), y, FACTS)
+    found = answer(b"no message", host._holding.held)
+    assert isinstance(found, Refused)
+    assert isinstance(combine([found, found]), Refused)
+    with pytest.raises(DataError, match="could not be answered on the cluster"):
+        host.total("no question", Squared(), None)
+
+
+def test_rows_that_are_not_the_same_when_they_are_read_again_are_refused():
+    X, y = data()
+
+    class Changing:
+        count = 0
+
+        def read(self):
+            Changing.count += 1
+            return Chunk(X[30:][::-1] if Changing.count > 2 else X[30:], y[30:])
+
+    rows = ClusterRows.open(Loopback([Chunk(X[:30], y[:30]), Changing()], rebuild=True))
+    host = ClusterHost(Source(rows), y, FACTS)
+    with pytest.raises(DataError, match="not what they were when they were first read"):
+        host.total(Count(), Squared(), None)
+
+
+def test_parts_of_different_forms_are_refused():
+    X, y = data()
+    for other in (X[:, :5], sp.csr_matrix(X)):
+        with pytest.raises(DataError, match="different columns or forms"):
+            ClusterRows.open(Loopback([Chunk(X, y), Chunk(other, y)]))
+    with pytest.raises(DataError, match="parts of different lengths"):
+        ClusterRows.open(Loopback([Chunk(X, y[:-1])]))
+
+
+def test_a_limit_that_no_part_fits_is_refused_before_anything_is_paid(tmp_path):
+    X, y = data()
+    ledger = Ledger(f"sqlite:///{tmp_path / 'budget.db'}")
+    ledger.create("trial", epsilon=2.0, delta=1e-5)
+    model = SparseClassifier(
+        feature_bound=1.0, classes=(0, 1), recipe="dp_ight", ledger=ledger, dataset="trial", memory_limit="20MB"
+    )
+    with pytest.raises(DataError, match="memory_limit is too small"):
+        model.fit(spread(X, y))
+    assert not ledger.entries("trial")
+
+
+def test_workers_forget_rows_after_a_fit_and_after_one_that_fails(monkeypatch):
+    X, y = data()
+    rows = spread(X, y)
+    model = SparseClassifier(feature_bound=1.0, classes=(0, 1), recipe="dp_ight", random_state=0)
+    model.fit(rows)
+    assert rows.engine.closed == 1
+    monkeypatch.setattr("dpsparse.oracles.central.CentralOracle.answer", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        model.fit(rows)
+    assert rows.engine.closed == 2
+
+
+@pytest.mark.parametrize("name", ["two_stage", "dpsl_kt", "ldp_iht", "ight"])
+def test_what_needs_all_rows_in_one_place_is_refused_before_anything_is_paid(name, tmp_path):
+    X, y = data()
+    ledger = Ledger(f"sqlite:///{tmp_path / 'budget.db'}")
+    ledger.create("trial", epsilon=20.0, delta=1e-2)
+    private = recipes.get(name).private and name != "ldp_iht"
+    model = SparseRegressor(
+        epsilon=4.0,
+        sparsity=2,
+        feature_bound=1.0,
+        target_bound=3.0,
+        recipe=name,
+        accept=recipes.get(name).needs,
+        **({"ledger": ledger, "dataset": "trial"} if private else {}),
+    )
+    with pytest.raises(DataError, match=rf"{name!r} needs all rows in one place.* recipe='auto'"):
+        model.fit(spread(X, y))
+    assert not ledger.entries("trial")
+
+
+def test_held_parts_answer_one_question_at_a_time(monkeypatch):
+    X, y = data()
+    host = ClusterHost(Source(spread(X, y, 1)), y, FACTS)
+    [one] = host._holding.held
+    seen = []
+
+    def watch(question, shard, loss, draw):
+        seen.append(one._lock.locked())
+        return np.zeros(1, dtype=np.int64)
+
+    monkeypatch.setattr(held, "part", watch)
+    one.answer(Message(Count(), Squared(), None))
+    assert seen == [True]
