@@ -10,12 +10,14 @@ from .messages import MessageError, Report, Task
 from .protocol import Protocol
 from .rounds import InProcess, RoundFile
 from .server import Server, SitePrivacy
+from .shared import Holding, fit_shared
 from .site import Site
 
 __all__ = [
     "Certificate",
     "Federation",
     "Grid",
+    "Holding",
     "InProcess",
     "MessageError",
     "Protocol",
@@ -25,4 +27,5 @@ __all__ = [
     "Site",
     "SitePrivacy",
     "Task",
+    "fit_shared",
 ]
