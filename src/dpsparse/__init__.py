@@ -27,7 +27,19 @@ _NAMES = {
     "Ledger": "ledger",
     "Statement": "privacy",
 }
-_ROOMS = ("audit", "evaluation", "local", "losses", "planner", "preparation", "privacy", "recipes", "tables", "tuning")
+_ROOMS = (
+    "audit",
+    "evaluation",
+    "federated",
+    "local",
+    "losses",
+    "planner",
+    "preparation",
+    "privacy",
+    "recipes",
+    "tables",
+    "tuning",
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -56,6 +68,7 @@ __all__ = [
     "Statement",
     "audit",
     "evaluation",
+    "federated",
     "load",
     "local",
     "losses",

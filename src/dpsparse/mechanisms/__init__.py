@@ -5,10 +5,12 @@ from .gaussian import gaussian_tilt, lattice_gaussian
 from .laplace import lattice_laplace
 from .randomness import Randomness
 from .selection import gumbel_top_k, permute_and_flip
+from .shares import gaussian_share
 
 __all__ = [
     "Randomness",
     "discrete_gaussian",
+    "gaussian_share",
     "gaussian_tilt",
     "gumbel_top_k",
     "lattice_gaussian",

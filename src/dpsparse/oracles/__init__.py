@@ -7,6 +7,7 @@ from .exact import ExactOracle
 from .local import LocalOracle
 from .make import make_oracle
 from .replay import RecordingOracle, ReplayOracle
+from .sites import SiteShare, SitesOracle
 from .till import Payment, Till, Watcher
 
 __all__ = [
@@ -17,6 +18,8 @@ __all__ = [
     "Payment",
     "RecordingOracle",
     "ReplayOracle",
+    "SiteShare",
+    "SitesOracle",
     "Till",
     "Watcher",
     "make_oracle",

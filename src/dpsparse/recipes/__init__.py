@@ -5,6 +5,8 @@ from __future__ import annotations
 from .auto import Auto
 from .base import Baseline, PrivateRecipe, Recipe
 from .dp_cd import DPCD
+from .dp_fedgd_ht import DPFedGDHT
+from .dp_fedsgd_ht import DPFedSGDHT
 from .dp_frank_wolfe import DPFrankWolfe
 from .dp_gcd import DPGCD
 from .dp_ight import DPIGHT
@@ -14,6 +16,7 @@ from .dp_sgd_ht import DPSGDHT
 from .dp_svrg_ht import DPSVRGHT
 from .dpsl_kt import DPSLKT
 from .dual_averaging import DualAveraging
+from .fedsgd_ht import FedSGDHT
 from .gcd import GCD
 from .ight import IGHT
 from .label_ldp_iht import LabelLDPIHT
@@ -47,6 +50,8 @@ OWN: tuple[type[Recipe], ...] = (
     DPSCSGHT,
     DPSVRGHT,
     DPFrankWolfe,
+    DPFedGDHT,
+    DPFedSGDHT,
     LDPIHT,
     LDPMoment,
     LabelLDPIHT,
@@ -54,6 +59,7 @@ OWN: tuple[type[Recipe], ...] = (
     SGDHT,
     SCSGHT,
     SVRGHT,
+    FedSGDHT,
     Lasso,
 )
 for _recipe in OWN:
@@ -76,6 +82,8 @@ __all__ = [
     "Auto",
     "Baseline",
     "DPCD",
+    "DPFedGDHT",
+    "DPFedSGDHT",
     "DPFrankWolfe",
     "DPGCD",
     "DPIGHT",
@@ -85,6 +93,7 @@ __all__ = [
     "DPSLKT",
     "DPSVRGHT",
     "DualAveraging",
+    "FedSGDHT",
     "GCD",
     "IGHT",
     "LDPIHT",

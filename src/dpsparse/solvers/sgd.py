@@ -90,9 +90,12 @@ class SGD:
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate, thresholded; everything here is post-processing."""
+        return self.run_from(oracle.facts.first(), oracle, path)
+
+    def run_from(self, w: Vector, oracle: Oracle, path: Path | None = None) -> Vector:
+        """The same from another public start: a loop of rounds goes on where the last one ended."""
         facts = oracle.facts
         names, schedule = self._names(), self._schedule()
-        w = facts.first()
         kept = np.ones(w.size, dtype=bool)
         before: Vector | None = None
         curvature = 0.0

@@ -1,0 +1,218 @@
+"""What each site promises, and what the promises mean together."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..accounting import Bill, PlanBill, PricedPlan, SumBill
+from ..accounting.costs.base import restored, stored
+from ..facts import Facts
+from ..fits.statement import complete, draft_step
+from ..privacy import Answer, Statement
+from ..privacy.versions import versions
+from ..regular_files import parse_json
+from .messages import MessageError
+from .protocol import NOTHING, ROWS, SITES, Protocol
+
+FORMAT = "dpsparse-site"
+VERSION = 1
+#: Certificates beyond are not read.
+LARGEST_BYTES = 2**20
+
+SEPARATE = "the promise of a site holds whatever the server and the other sites do, also together"
+ONE_SITE = "a person's rows are at one site; for a person at several sites their costs add up (Federation.person_at)"
+TRUSTED = "TRUSTS THE SERVER: it sees what each site changed, without noise, and adds the noise; the promise is about what it publishes"
+SECRET_COINS = "which sites were asked in a round is known to the server alone"
+
+
+def site_statement(
+    protocol: Protocol, facts: Facts, priced: PricedPlan | None, delta: float, answers: Iterable[Answer], secure: bool
+) -> Statement:
+    """The statement of one site: its own promise, or that it makes none."""
+    if priced is None:
+        return _none(protocol, facts.n_rows)
+    draft = draft_step(priced, delta, protocol.recipe, facts.n_rows, "empty", secure=secure)
+    said = replace(draft, loss=facts.loss, unit=ROWS, assumptions=(*draft.assumptions, SEPARATE))
+    return complete(said, answers)
+
+
+def _none(protocol: Protocol, n_rows: int) -> Statement:
+    """A statement of models that were sent without noise."""
+    return Statement(
+        private=False,
+        priced=False,
+        epsilon=math.inf,
+        delta=1.0,
+        rho=math.inf,
+        mu=math.inf,
+        adjacency=protocol.adjacency,
+        unit=protocol.unit,
+        recipe=protocol.recipe,
+        loss=protocol.site_loss().name,
+        n_rows=n_rows,
+        asks=(),
+        accountant="none",
+        caveats=("no privacy: models were sent without noise, and must not be released",),
+        versions=versions(),
+    )
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What one site tells the server before it takes part.
+
+    Attributes
+    ----------
+    run : str
+        Identity of the run, hexadecimal.
+    site : str
+    statement : Statement
+    bill : Bill or None
+        From which anybody can price the promise again; None for a site that makes none.
+    """
+
+    run: str
+    site: str
+    statement: Statement
+    bill: Bill | None
+
+    def to_json(self) -> str:
+        """As text."""
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "run": self.run,
+            "site": self.site,
+            "statement": self.statement.to_dict(),
+            "bill": None if self.bill is None else stored(self.bill),
+        }
+        return json.dumps(content, sort_keys=True, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: object) -> Certificate:
+        """The inverse; refuses anything else with `MessageError`."""
+        try:
+            if not isinstance(text, str) or len(text) > LARGEST_BYTES:
+                raise ValueError
+            content = parse_json(text)
+            if content["format"] != FORMAT or content["version"] != VERSION:
+                raise ValueError
+            bill = None if content["bill"] is None else restored(content["bill"])
+            return cls(str(content["run"]), str(content["site"]), Statement.from_dict(content["statement"]), bill)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
+            raise MessageError(f"this is not the certificate of a site, version {VERSION}.") from None
+
+    def check(self, protocol: Protocol) -> None:
+        """Refuse a certificate of another run or site, or whose bill does not cover the protocol."""
+        if self.run != protocol.identity.hex() or self.site not in protocol.sites:
+            raise MessageError("the certificate belongs to another run, or to a site that the protocol does not name.")
+        if protocol.private is (self.bill is None):
+            raise MessageError(
+                "a site of this protocol gives a certificate with a bill if, and only if, it adds noise itself."
+            )
+        if isinstance(self.bill, PlanBill):
+            turns = {ask.name: ask.times for ask in self.bill.plan.asks}
+            if turns != {"gradient": protocol.rounds * protocol.local_steps * protocol.models}:
+                raise MessageError("the bill of the certificate does not cover all rounds of the protocol.")
+
+
+@dataclass(frozen=True)
+class Federation:
+    """The promises of all sites.
+
+    Attributes
+    ----------
+    certificates : mapping of str to Certificate
+        By name of the site.
+    """
+
+    certificates: Mapping[str, Certificate]
+
+    def __getitem__(self, name: str) -> Statement:
+        return self.certificates[name].statement
+
+    def person_at(self, names: Sequence[str], delta: float | None = None) -> tuple[float, float]:
+        """(epsilon, delta) for a person with one row at each of these sites: their bills composed.
+
+        Parameters
+        ----------
+        names : sequence of str
+        delta : float or None
+            At which epsilon is stated; None: the sum of the sites' deltas.
+
+        Examples
+        --------
+        See ``docs/federated.md``.
+        """
+        chosen = [self.certificates[name] for name in dict.fromkeys(names)]
+        if not chosen or any(c.bill is None for c in chosen):
+            return math.inf, 1.0
+        at = math.fsum(c.statement.delta for c in chosen) if delta is None else delta
+        bills = tuple(c.bill for c in chosen if c.bill is not None)
+        whole: Bill = bills[0] if len(bills) == 1 else SumBill(bills)
+        plain_sum = math.fsum(c.statement.epsilon for c in chosen) if delta is None else math.inf
+        return min(whole.epsilon(at), plain_sum), at
+
+    def verify(self) -> None:
+        """Price every bill again, and refuse a statement that promises more than its bill."""
+        for name, c in self.certificates.items():
+            if c.bill is not None and c.bill.epsilon(c.statement.delta) > c.statement.epsilon * (1 + 1e-6):
+                raise MessageError(f"the statement of site {name!r} promises more than its bill covers.")
+
+    def lines(self) -> tuple[str, ...]:
+        """One line for each site."""
+        return tuple(
+            f"site {name}: ({c.statement.epsilon:.6g}, {c.statement.delta:.3g}), {c.statement.n_rows} rows"
+            if c.bill is not None
+            else f"site {name}: no promise"
+            for name, c in self.certificates.items()
+        )
+
+    def __str__(self) -> str:
+        return "\n".join([*self.lines(), f"Each: {SEPARATE}.", f"Assumes: {ONE_SITE}."])
+
+
+def state_federation(federation: Federation, protocol: Protocol) -> Statement:
+    """One statement for a model of many sites: the weakest of their promises holds for every person whose rows are at one site."""
+    found = [c.statement for c in federation.certificates.values()]
+    rows = sum(s.n_rows for s in found)
+    if not found or not protocol.private:
+        return _none(protocol, max(rows, 1))
+    worst = max(found, key=lambda s: s.epsilon)
+    caveats = dict.fromkeys(caveat for s in found for caveat in s.caveats)
+    return replace(
+        worst,
+        private=all(s.private for s in found),
+        priced=all(s.priced for s in found),
+        epsilon=max(s.epsilon for s in found),
+        delta=max(s.delta for s in found),
+        rho=max(s.rho for s in found),
+        mu=max(s.mu for s in found),
+        n_rows=rows,
+        assumptions=(*worst.assumptions, ONE_SITE),
+        caveats=tuple(caveats),
+        notes=(*federation.lines(), *worst.notes),
+    )
+
+
+def state_sites(
+    protocol: Protocol, priced: PricedPlan, delta: float, answer: Answer, loss: str, *, secure: bool
+) -> Statement:
+    """The statement of a server that protects whole sites."""
+    sites = len(protocol.sites)
+    draft = draft_step(priced, delta, protocol.recipe, sites, "empty", secure=secure)
+    coins = (SECRET_COINS,) if answer.rate < 1 else ()
+    said = replace(
+        draft,
+        loss=loss,
+        unit=f"{SITES}, however many rows it has",
+        caveats=(TRUSTED, *draft.caveats),
+        assumptions=(*draft.assumptions, *coins),
+    )
+    return complete(said, [answer] * protocol.rounds)
+
+
+__all__ = ["NOTHING", "Certificate", "Federation", "site_statement", "state_federation", "state_sites"]

@@ -1,0 +1,411 @@
+"""The server: it has no row. It sends a model, checks what sites changed, averages with public weights, and thresholds."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import NoReturn
+
+import numpy as np
+from sklearn.base import clone
+
+from .. import checks
+from ..accounting import PricedPlan, price
+from ..data.lattice import Lattice
+from ..estimators.linear import SparseLinear
+from ..facts import Vector
+from ..fits import FitRequest, Fitted, Prepared, Seed, Shape, coefficients_of, default_delta, models_of, prepare
+from ..mechanisms import Randomness
+from ..oracle import Gradient
+from ..oracles.changes import SiteChanges, changes_plan
+from ..oracles.terms import PricedTerms
+from ..privacy import Budget, DataError, PrivacyError, Statement
+from ..solvers.federated import FedHT
+from .certificate import Certificate, Federation, state_federation, state_sites
+from .messages import MessageError, Report, Task
+from .protocol import LARGEST_BOUND, NOTHING, ROWS, SITES, Protocol
+from .saved import Saved
+from .site import honest_radius
+
+
+@dataclass(frozen=True, kw_only=True)
+class SitePrivacy:
+    """Privacy of whole sites, by noise that a **trusted server** adds to the average.
+
+    Parameters
+    ----------
+    epsilon : float
+    delta : float or None
+        None: min(1e-6, 1/(10 N)) for N sites.
+    clip : float
+        Norm within which one site changes the model in a round.
+    rate : float
+        With which probability a site takes part in a round, by coins that the server keeps secret; 1: always.
+    adjacency : {"replace-one", "add-remove"}
+        Of sites.
+    """
+
+    epsilon: float
+    delta: float | None = None
+    clip: float
+    rate: float = 1.0
+    adjacency: str = "replace-one"
+
+    def __post_init__(self) -> None:
+        checks.positive(self.clip, "clip")
+        if self.rate != 1.0:
+            checks.fraction(self.rate, "rate")
+
+    def price(self, rounds: int, sites: int) -> tuple[PricedPlan, float]:
+        """The price of all rounds, and the delta at which it is stated."""
+        delta = default_delta(sites) if self.delta is None else self.delta
+        return price(changes_plan(rounds, self.rate), Budget.approx(self.epsilon, delta, self.adjacency)), delta
+
+
+class Server:
+    """Runs a federated recipe on the reports of sites.
+
+    Guarantee
+    ---------
+    The server holds no row, and every report of a private protocol is protected by its site before it comes: nothing that the server does can cost privacy.
+    A message that is malformed, damaged, not finite, beyond the radius, of another run, protocol or round, of a site that has not said
+    what it promises, or the second of a site in a round, is refused with `MessageError` and changes nothing.
+
+    Weights and divisor are public and fixed: a site that does not answer has changed nothing, and no other weight grows. A round may be
+    closed with at least `least_sites` reports; with fewer it stays open, as it was.
+
+    With `site_privacy` the noise is added here, once a round: see `SiteChanges`. A round is noted as closed in `state` before its noise
+    is drawn, so that no noise is drawn twice for one round.
+
+    Parameters
+    ----------
+    estimator : SparseRegressor or SparseClassifier
+        With ``recipe="dp_fedsgd_ht"``, ``"dp_fedgd_ht"`` or ``"fedsgd_ht"``; classes declared.
+    sites : sequence of str
+        Public names.
+    n_rows : int
+        The public number of rows that a site is expected to have; steps are planned for it.
+    n_features : int
+    weights : sequence of float or None
+        Public weights of the sites, in their order; None: all alike. Never numbers of rows that are secret.
+    least_sites : int
+        With how many reports a round may be closed.
+    sparse : bool
+        Whether rows are stored sparse.
+    site_privacy : SitePrivacy or None
+        Protect whole sites, where they trust this server; with ``recipe="fedsgd_ht"``.
+    state : path or None
+        A file that is written before and after every round is closed.
+    random_state : int or None
+        Of the server's own noise; seeds are for tests.
+    nonce : str or None
+        None: a new run. `resume` gives the one of the run that goes on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsparse import SparseRegressor
+    >>> from dpsparse.federated import Grid, Server, Site
+    >>> rng = np.random.default_rng(0)
+    >>> model = SparseRegressor(epsilon=8.0, recipe="dp_fedgd_ht", feature_bound=1.0, target_bound=2.0, sparsity=1)
+    >>> server = Server(model, sites=["north", "south"], n_rows=2000, n_features=3)
+    >>> rows = {name: rng.choice([-1.0, 1.0], (2000, 3)) for name in server.protocol.sites}
+    >>> sites = [Site(X, X[:, 1], server.protocol, name=name, epsilon=8.0) for name, X in rows.items()]
+    >>> fitted = Grid(server, sites).run()
+    >>> [int(j) for j in fitted.support_]
+    [1]
+    """
+
+    def __init__(
+        self,
+        estimator: SparseLinear,
+        *,
+        sites: Sequence[str],
+        n_rows: int,
+        n_features: int,
+        weights: Sequence[float] | None = None,
+        least_sites: int = 1,
+        sparse: bool = False,
+        site_privacy: SitePrivacy | None = None,
+        state: str | PathLike[str] | None = None,
+        random_state: Seed = None,
+        nonce: str | None = None,
+    ) -> None:
+        self._lock = threading.RLock()
+        self._estimator: SparseLinear = clone(estimator)
+        if self._estimator.ledger is not None or self._estimator.dataset is not None:
+            raise ValueError("a server holds no dataset to charge; every site keeps its own ledger. Leave ledger=None.")
+        names = _site_names(sites)
+        request = self._estimator.request()
+        self._prepared = _prepare(request, n_rows, n_features, sparse)
+        self._loop = self._prepared.solver
+        assert isinstance(self._loop, FedHT)
+        private = self._prepared.priced is not None
+        if site_privacy is not None and private:
+            raise PrivacyError(
+                "site_privacy adds the server's noise to exact models of sites: use recipe='fedsgd_ht' for it."
+            )
+        unit = ROWS if private else NOTHING if site_privacy is None else SITES
+        radius = _radius(self._prepared, self._loop) if site_privacy is None else site_privacy.clip
+        parts = _weights(weights, len(names), site_privacy)
+        self.protocol = Protocol.of(self._prepared, names, parts, unit, radius, nonce=nonce)
+        self.protocol.check()
+        self._changes: SiteChanges | None = None
+        self._delta = math.nan
+        self._randomness = Randomness(random_state)
+        if site_privacy is not None:
+            priced, self._delta = site_privacy.price(self._loop.rounds, len(names))
+            self._changes = SiteChanges(priced, site_privacy.clip, len(names))
+        self._least = checks.whole(least_sites, "least_sites")
+        if self._least > len(names):
+            raise ValueError(f"least_sites must be at most the number of sites, {len(names)}, got {least_sites!r}.")
+        self._state = state
+        self._certificates: dict[str, Certificate] = {}
+        self._w = np.concatenate([self._prepared.facts.first()] * self._prepared.models)
+        self._round = 0
+        self._answered: list[int] = []
+        self._open_round()
+
+    def _open_round(self) -> None:
+        everybody = range(len(self.protocol.sites))
+        self._invited = list(everybody) if self._changes is None else self._changes.invite(self._randomness)
+        self._reports: dict[int, Vector] = {}
+
+    # ---------------------------------------------------------------------------------------------- rounds
+
+    @property
+    def round(self) -> int:
+        """The round that is open; as many as there are when all are closed."""
+        return self._round
+
+    @property
+    def count(self) -> int:
+        """Reports taken in this round."""
+        return len(self._reports)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all rounds are closed."""
+        return self._round >= self.protocol.rounds
+
+    @property
+    def answered(self) -> tuple[int, ...]:
+        """How many sites answered each closed round."""
+        return tuple(self._answered)
+
+    @property
+    def invited(self) -> tuple[str, ...]:
+        """The sites to ask in this round. With `site_privacy` and a rate below 1: **secret**."""
+        return tuple(self.protocol.sites[i] for i in self._invited)
+
+    def enrol(self, certificate: str) -> None:
+        """Take a site's certificate: before its first report. The same one may come again; another one is refused."""
+        given = Certificate.from_json(certificate)
+        given.check(self.protocol)
+        with self._lock:
+            known = self._certificates.get(given.site)
+            if known is not None and known.to_json() != given.to_json():
+                raise MessageError("this site has given another certificate already.")
+            self._certificates[given.site] = given
+
+    def task(self) -> bytes:
+        """What to send to the sites of this round."""
+        with self._lock:
+            self._require_open()
+            return Task(self.protocol.identity, self._round, self._w).to_bytes()
+
+    def receive(self, message: bytes) -> None:
+        """Take a report, or refuse it."""
+        report = Report.from_bytes(message)
+        with self._lock:
+            self._require_open()
+            if report.run != self.protocol.identity:
+                raise MessageError("the report belongs to another run or another protocol.")
+            if report.round != self._round:
+                raise MessageError(f"the report is of round {report.round}, and round {self._round} is open.")
+            if report.site not in self._invited:
+                raise MessageError("the report is of a site that was not asked in this round.")
+            if self.protocol.sites[report.site] not in self._certificates:
+                raise MessageError(
+                    "the report is of a site that has not said what it promises; enrol its certificate first."
+                )
+            if report.change.size != self._w.size:
+                raise MessageError(f"a report of this protocol holds {self._w.size} numbers, got {report.change.size}.")
+            if not np.linalg.norm(report.change) <= self.protocol.radius:
+                raise MessageError("no honest site changes the model so much: the report is beyond the radius.")
+            if report.site in self._reports:
+                raise MessageError("a report of this site was taken in this round already.")
+            self._reports[report.site] = report.change
+
+    def close(self) -> None:
+        """End the round with the reports that came, and go on."""
+        with self._lock:
+            self._require_open()
+            wanted = 0 if self._changes is not None else self._least
+            if len(self._reports) < wanted:
+                raise MessageError(
+                    f"{len(self._reports)} sites have answered, and {wanted} are needed to close a round. It stays open."
+                )
+            numbers = sorted(self._reports)
+            self._answered.append(len(numbers))
+            changes = [self._reports[i] for i in numbers]
+            turn, self._round = self._round, self._round + 1
+            self._open_round()
+            if self._changes is not None:
+                self._save()
+                mean = self._changes.average(turn, changes, self._w.size, self._randomness)
+                moved = [(1.0, mean)]
+            else:
+                moved = [(self.protocol.weights[i], change) for i, change in zip(numbers, changes, strict=True)]
+            self._w = self._averaged(moved)
+            self._save()
+
+    def _averaged(self, moved: list[tuple[float, Vector]]) -> Vector:
+        """The server's step, model by model."""
+        assert isinstance(self._loop, FedHT)
+        models, free = self._prepared.models, self._prepared.facts.free
+        each = self._w.reshape(models, -1)
+        parts = [(weight, change.reshape(models, -1)) for weight, change in moved]
+        return np.concatenate(
+            [self._loop.average(w, [(weight, c[k]) for weight, c in parts], free) for k, w in enumerate(each)]
+        )
+
+    def _require_open(self) -> None:
+        if self.finished:
+            raise MessageError("all rounds are closed; ask for the model.")
+
+    # ---------------------------------------------------------------------------------------------- saving
+
+    def _save(self) -> None:
+        if self._state is not None:
+            self.save(self._state)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to a JSON file (no pickle, no row); `resume` goes on from it.
+
+        Reports that were taken after the last save are not in it: sites send them again, as the same bytes, when they are asked again.
+        """
+        with self._lock:
+            Saved(
+                self.protocol,
+                self._round,
+                self._w,
+                dict(self._reports),
+                tuple(self._invited),
+                tuple(self._answered),
+                tuple(self._certificates.values()),
+            ).write(path)
+
+    @classmethod
+    def resume(cls, path: str | PathLike[str], estimator: SparseLinear, **arguments: object) -> Server:
+        """The server that was saved.
+
+        Parameters
+        ----------
+        path : str or Path
+        estimator, arguments
+            As they were given to the server that was saved; with others the file is refused.
+
+        Raises
+        ------
+        DataError
+            If the file is not a saved server of these settings, was edited, or contradicts itself.
+        """
+        saved = Saved.read(path)
+        server = cls(estimator, **arguments, nonce=saved.protocol.nonce)  # type: ignore[arg-type]
+        if server.protocol.identity != saved.protocol.identity:
+            raise DataError(f"{path} was saved by a server with other settings. Give the same ones.")
+        server._round, server._w = saved.round, saved.w
+        server._reports, server._invited = dict(saved.changes), list(saved.invited)
+        server._answered = list(saved.answered)
+        server._certificates = {c.site: c for c in saved.certificates}
+        return server
+
+    # ---------------------------------------------------------------------------------------------- the model
+
+    @property
+    def federation(self) -> Federation:
+        """What each site promises, and what it means together."""
+        return Federation(dict(self._certificates))
+
+    def statement(self) -> Statement:
+        """What is promised to the people of all sites."""
+        if self._changes is None:
+            return state_federation(self.federation, self.protocol)
+        return state_sites(
+            self.protocol,
+            self._changes.priced,
+            self._delta,
+            self._changes.receipt,
+            self._prepared.loss.name,
+            secure=self._randomness.secure,
+        )
+
+    def model(self) -> SparseLinear:
+        """The fitted estimator, with its statement, once all rounds are closed."""
+        with self._lock:
+            if not self.finished:
+                raise MessageError(f"round {self._round} of {self.protocol.rounds} is open; close it first.")
+            made: SparseLinear = clone(self._estimator)
+            made.n_features_in_ = self._prepared.facts.n_features
+            return made.keep(Fitted(self._found(), self.statement()), self._prepared.request.classes)
+
+    def _found(self) -> tuple[tuple[Vector, float], ...]:
+        lattice = Lattice(self._prepared.facts, exact=not self.protocol.private)
+        scale = self._prepared.facts.scale
+        each = self._w.reshape(self._prepared.models, -1)
+        return tuple(coefficients_of(w, lattice.applied_shift, lattice.applied_intercept, scale) for w in each)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a server is stored with server.save(path), and goes on with Server.resume(path, estimator, ...)."
+        )
+
+    def __repr__(self) -> str:
+        return f"Server(round {self._round} of {self.protocol.rounds}, {self.count} reports)"
+
+
+# ------------------------------------------------------------------------------------------------ arguments
+
+
+def _site_names(sites: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(sites)
+    if isinstance(sites, str) or not names or len(set(names)) != len(names):
+        raise ValueError("sites must be a list of different names, one for each site.")
+    return names
+
+
+def _prepare(request: FitRequest, n_rows: int, n_features: int, sparse: bool) -> Prepared:
+    if request.classifies and request.classes is None:
+        raise ValueError("a server needs the classes declared: classes=[...].")
+    if request.check_bounds is not None or request.noise != "lattice":
+        raise ValueError("sites count no clipped entries and draw lattice noise: leave check_bounds and noise alone.")
+    models = models_of(request.classes)
+    prepared = prepare(request, Shape(n_rows=n_rows, n_features=n_features, sparse=sparse, models=models))
+    if not isinstance(prepared.solver, FedHT):
+        raise PrivacyError("sites run federated recipes: recipe='dp_fedsgd_ht', 'dp_fedgd_ht' or 'fedsgd_ht'.")
+    return prepared
+
+
+def _radius(prepared: Prepared, loop: FedHT) -> float:
+    """How far a site may move the model in a round; where nothing is private there is no honest bound."""
+    if prepared.priced is None:
+        return LARGEST_BOUND
+    facts, clip = prepared.facts, loop.local.clip
+    deviation = PricedTerms(prepared.priced, Lattice(facts)).deviation(Gradient(facts.first(), clip), "gradient", 0)
+    return honest_radius(facts, math.fsum(loop.local.step_sizes), clip.norm, deviation) * math.sqrt(prepared.models)
+
+
+def _weights(weights: Sequence[float] | None, count: int, site_privacy: SitePrivacy | None) -> tuple[float, ...]:
+    if weights is None:
+        return (1.0 / count,) * count
+    if site_privacy is not None:
+        raise ValueError("whole sites are protected with equal weights only. Leave weights=None.")
+    found = tuple(checks.positive(v, "weights") for v in weights)
+    if len(found) != count:
+        raise ValueError(f"weights must hold one number for each of the {count} sites.")
+    total = math.fsum(found)
+    return tuple(v / total for v in found)

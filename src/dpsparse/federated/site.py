@@ -1,0 +1,260 @@
+"""A site: rows that stay where they are, a ledger of its own, and one answer to every round."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .. import checks
+from ..accounting import PlanBill, PricedPlan, price
+from ..answers import measure
+from ..data.lattice import Lattice
+from ..data.source import Source, center_targets, code_classes, silence
+from ..facts import Facts, Vector
+from ..fits import default_delta, public_rows, warn_if_seeded
+from ..fits.request import Seed
+from ..hosts import MemoryHost
+from ..ledger import Ledger
+from ..mechanisms import Randomness
+from ..ops import project_ball
+from ..oracle import Gradient
+from ..oracles import make_oracle
+from ..oracles.terms import PricedTerms
+from ..privacy import Adjacency, Answer, Budget, DataError, LedgerError, Plan, PrivacyError, Statement
+from ..privacy.errors import RunRepeatedError
+from .certificate import Certificate, site_statement
+from .messages import MessageError, Report, Task, digest
+from .protocol import Protocol
+from .rounds import rounds_of
+
+#: Whom a site trusts: nobody, or the server, with models that hold no noise of the site.
+NOBODY, SERVER = "nobody", "server"
+
+
+class Site:
+    """Holds rows and answers every round of one run once.
+
+    Guarantee
+    ---------
+    *Rows.* All reports of a run together are (epsilon, delta)-DP for the rows of this site, under the adjacency of the protocol, whatever the server
+    and the other sites send: every gradient is clipped and noised here, the noise is priced for all local steps of all rounds before the
+    first one is answered, and each round is answered once. With a ledger the whole price is durable before the first report.
+
+    *Once* means: for one run, all sites that share a `memory` compute at most one report for each round. The mark is on the disk before the report
+    exists. A site that is restarted with the same memory goes on with the rounds that are left, and pays nothing more; a report that was
+    lost on its way is sent again as the same bytes. Without its memory a restarted site is refused by its ledger. With ``memory=None`` and no
+    ledger this holds as long as the object lives, which is for simulations.
+
+    Protocols in which the server protects whole sites, or nobody does, are refused unless ``trust="server"``.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame of shape (rows, n_features)
+    y : array of shape (rows,)
+    protocol : Protocol or str
+        What the server published.
+    name : str
+        Which of the protocol's sites this is.
+    epsilon, delta : float
+        What all reports of this run may cost together; delta None: min(1e-6, 1/(10 n)). Not needed with ``trust="server"``.
+    n_rows : int or None
+        The public number of rows; required under add-remove.
+    ledger, dataset
+        The durable budget of this site; see `Ledger`.
+    memory : path or None
+        A folder of this site's own, for what it has answered.
+    trust : {"nobody", "server"}
+    random_state : int or None
+        None: cryptographic. Seeds are for tests.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        protocol: Protocol | str,
+        *,
+        name: str,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        n_rows: int | None = None,
+        ledger: Ledger | str | None = None,
+        dataset: str | None = None,
+        memory: str | Path | None = None,
+        trust: str = NOBODY,
+        random_state: Seed = None,
+    ) -> None:
+        self.protocol = Protocol.from_json(protocol) if isinstance(protocol, str) else protocol
+        if name not in self.protocol.sites:
+            raise ValueError(f"the protocol has no site {name!r}.")
+        self.name = name
+        self._number = self.protocol.sites.index(name)
+        checks.one_of(trust, "trust", (NOBODY, SERVER))
+        if not self.protocol.private and trust != SERVER:
+            raise PrivacyError(
+                f"this protocol protects {self.protocol.unit}, and its sites send models without noise: the server would have to be "
+                "trusted with them. To take part nevertheless, give trust='server'."
+            )
+        source = Source.of(X)
+        self._relation = Adjacency.named(self.protocol.adjacency)
+        n = public_rows(n_rows, self._relation, source.shape[0])
+        self._facts = self.protocol.site_facts(n).with_(sparse=source.sparse)
+        if source.shape[1] != self._facts.n_features:
+            raise DataError(f"rows of this protocol have {self._facts.n_features} features, got {source.shape[1]}.")
+        self._loop = self.protocol.loop()
+        self._loss = self.protocol.site_loss()
+        self._randomness = Randomness(random_state)
+        self._delta = default_delta(n) if delta is None else delta
+        self._priced = self._price(epsilon)
+        if self._priced is not None:
+            warn_if_seeded(self._randomness, "site")
+        if dataset is not None and self._priced is None:
+            raise LedgerError("reports without noise have no price: they must not touch data that a ledger guards.")
+        self._dataset = dataset
+        self._ledger = None if dataset is None else Ledger.of(ledger)
+        if self._ledger is None and ledger is not None:
+            raise LedgerError("ledger and dataset belong together: give both, or neither.")
+        self._run = f"{self.protocol.identity.hex()}-{self._number}"
+        self._rounds = rounds_of(memory, self._run)
+        self._lock = threading.Lock()
+        self._started = False
+        with silence():
+            self._hosts = self._host_rows(source, y)
+
+    # ---------------------------------------------------------------------------------------------- price
+
+    @property
+    def _round_plan(self) -> Plan:
+        """What is asked in one round, for one model; the budget does not matter to it."""
+        return self._loop.round_plan(self._facts, Budget.approx(1.0, 0.5))
+
+    def _price(self, epsilon: float | None) -> PricedPlan | None:
+        """The price of all rounds, before a row is read."""
+        if not self.protocol.private:
+            return None
+        if epsilon is None:
+            raise PrivacyError("a site says what it may spend: give epsilon.")
+        times = self.protocol.rounds * self.protocol.models
+        return price(self._round_plan.repeated(times), Budget.approx(epsilon, self._delta, str(self._relation)))
+
+    @property
+    def statement(self) -> Statement:
+        """What this site promises to the people in its rows, if all rounds are asked for; public."""
+        return site_statement(
+            self.protocol, self._facts, self._priced, self._delta, self._answers(), self._randomness.secure
+        )
+
+    def _answers(self) -> list[Answer]:
+        """What is drawn in all rounds: known beforehand, since clip and price are."""
+        if self._priced is None:
+            return []
+        ask = self._round_plan.asks[0]
+        terms = PricedTerms(self._priced, Lattice(self._facts))
+        question = Gradient(self._facts.first(), self._loop.local.clip)
+        moved = terms.sensitivity(measure(question, terms.lattice), ask)
+        cost = self._priced.cost(ask.name)
+        one = Answer(ask.name, ask.noise, 1, cost.sampling_rate, moved, moved / cost.strength)
+        return [one] * self._priced.plan[ask.name].times
+
+    def certificate(self) -> str:
+        """What this site tells the server before it takes part: its statement and its bill, as JSON."""
+        bill = None if self._priced is None else PlanBill.of(self._priced)
+        return Certificate(self.protocol.identity.hex(), self.name, self.statement, bill).to_json()
+
+    # ---------------------------------------------------------------------------------------------- rows
+
+    def _host_rows(self, source: Source, y: Any) -> list[MemoryHost]:
+        """One host for each model; they share the clipped rows' storage only through the source."""
+        classes = self.protocol.classes
+        coded = center_targets(y, self.protocol.target_center) if classes is None else code_classes(y, list(classes))
+        if coded.shape != (source.shape[0],):
+            raise DataError("one target for each row was expected.")
+        shown = source.in_units(self._facts.scale)
+        exact = not self.protocol.private
+        if self.protocol.models == 1:
+            return [MemoryHost(shown, coded, self._facts, exact=exact)]
+        known = np.isfinite(coded)
+        each = (np.where(known, coded == code, np.nan) for code in range(self.protocol.models))
+        return [MemoryHost(shown, target, self._facts, exact=exact) for target in each]
+
+    # ---------------------------------------------------------------------------------------------- rounds
+
+    def answer(self, task: bytes) -> bytes:
+        """A report for this task: paid for and noted first, then computed.
+
+        Raises
+        ------
+        MessageError
+            If the task is damaged, belongs to another run, or does not fit. Nothing was paid or noted.
+        PrivacyError
+            If this round was answered to another task, or the ledger refuses.
+        """
+        asked = Task.from_bytes(task)
+        if asked.run != self.protocol.identity:
+            raise MessageError("the task belongs to another run or another protocol.")
+        if asked.round >= self.protocol.rounds or asked.w.size != self.protocol.size:
+            raise MessageError("the task does not fit its protocol: another round or another number of coefficients.")
+        mark = digest(bytes(task))
+        with self._lock:
+            self._pay()
+            kept = self._rounds.claim(asked.round, mark)
+            if kept is not None:
+                return kept
+            with silence():
+                change = self._walk(asked.w.reshape(self.protocol.models, -1))
+            report = Report(self.protocol.identity, asked.round, self._number, change).to_bytes()
+            self._rounds.keep(asked.round, report)
+            return report
+
+    def _pay(self) -> None:
+        """Reserve and start the whole price in the ledger, once for a run: durable before the first report."""
+        if self._started or self._ledger is None or self._dataset is None:
+            return
+        assert self._priced is not None
+        try:
+            reservation = self._ledger.reserve(
+                self._dataset,
+                PlanBill.of(self._priced),
+                label=self.protocol.recipe,
+                run_id=self._run,
+                delta=self._delta,
+            )
+            self._rounds.note_paid()
+            reservation.start()
+        except RunRepeatedError:
+            if not self._rounds.paid():  # what was answered is not known
+                raise
+        self._started = True
+
+    def _walk(self, models: Vector) -> Vector:
+        """What this site changes in a round, within the radius; noisy, so it may be sent."""
+        plan = self._round_plan if self._priced is None else replace(self._priced, plan=self._round_plan)
+        changes = []
+        for w, host in zip(models, self._hosts, strict=True):
+            oracle = make_oracle(host, self._loss, plan, self._randomness)
+            changes.append(self._loop.local.run_from(w.copy(), oracle) - w)
+            if oracle.unused:
+                raise PrivacyError("the local steps left priced asks unused.")
+        change = np.nan_to_num(np.concatenate(changes), posinf=0.0, neginf=0.0)
+        return project_ball(change, self.protocol.radius * (1 - 1e-9))
+
+    def __repr__(self) -> str:
+        return f"Site({self.name!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a site holds rows and is not copied or stored.")
+
+
+def honest_radius(facts: Facts, path: float, clip: float, deviation: float) -> float:
+    r"""A norm that an honest site exceeds only by chance, and then holds itself to: twice the path times clip and noise.
+
+    A round of steps that together are :math:`P` long along answers of norm at most :math:`C` and noise of standard deviation
+    :math:`\sigma` in each of D coordinates moves a model by at most :math:`P(C + \sigma(\sqrt D + 6))`, but for a chance of
+    :math:`e^{-18}` for each answer (concentration of Gaussian norms) and for batches above their mean, for which it is doubled.
+    """
+    return 2 * path * (clip + deviation * (math.sqrt(facts.dimension) + 6))

@@ -1,0 +1,217 @@
+r"""The oracle of sites: rows stay where they are, every site adds its share of the noise, and only a sum is published.
+
+An answer is told in four lines: charge; every site adds up its own rows, rounds, and adds its share of noise; the integers are added, modulo
+:math:`2^{64}`; the public number of all rows divides.
+
+Guarantee
+---------
+Sites use one public lattice, made for the public number of all rows, so the sum of their integers is that of a curator, but for rounding, which
+each does for itself. One record is at one site: it moves the rounded sum of that site by what `PricedTerms` states, and no other. Each share has
+standard deviation :math:`\sigma/\sqrt m` for the priced :math:`\sigma`. If at least m of the sites that answer add their shares honestly and keep them
+secret, the noise of the sum is at least that of the price (`mechanisms.shares`), and the promise to everybody who sees *sums* is the price.
+Fewer than m answers are not published. More of them make more noise.
+
+Whoever sees the integers of a single site, as an aggregator without secure aggregation does, sees them with noise :math:`\sigma/\sqrt m`: the same plan at m times
+the rho (`alone`). Integers modulo :math:`2^{64}` are what secure aggregation adds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..accounting.costs import PlanBill
+from ..accounting.pricing import PricedPlan
+from ..answers import SUMS, Measure, measure
+from ..data.draws import Draw
+from ..data.lattice import Lattice
+from ..facts import Facts, Vector
+from ..hosts import Host
+from ..losses import Loss, guard
+from ..mechanisms import Randomness, gaussian_share
+from ..oracle import Question
+from ..privacy.errors import PrivacyError
+from ..privacy.plan import Ask, Noise, Plan
+from ..privacy.statement import Answer
+from .base import ChargedOracle, check_kind, sample_rate, share_of_columns, share_of_rows
+from .terms import PricedTerms
+from .till import Payment, Till, Watcher
+
+Integers = NDArray[np.int64]
+_SUMS = {kind.__name__ for kind in SUMS}
+
+
+def refuse_unshared(plan: Plan) -> None:
+    """Refuse a plan with an ask whose noise cannot be made in shares: selections, statistics, noise that is not Gaussian."""
+    for ask in plan.asks:
+        if ask.question not in _SUMS or ask.noise is not Noise.GAUSSIAN:
+            raise PrivacyError(
+                f"ask {ask.name!r} is not a sum with Gaussian noise, so sites cannot make its noise in shares. Use a recipe of noisy sums, "
+                "such as dp_sgd_ht, dp_ight with mechanism='dense', or dual_averaging."
+            )
+    for _, branch in plan.branches:
+        refuse_unshared(branch)
+
+
+def alone(priced: PricedPlan, honest: int) -> PlanBill:
+    """What whoever sees the integers of single sites may learn, as a bill: the same plan at m times the rho."""
+    return PlanBill.of(priced).scaled(float(honest))
+
+
+class Part(Protocol):
+    """A site, as the aggregator sees it."""
+
+    def part(self, question: Question, ask: str) -> Integers | None:
+        """Its noisy integers; None for a site that does not answer."""
+        ...
+
+    def choose(self, branch: str) -> None:
+        """Go on with a branch of the plan."""
+        ...
+
+
+class SiteShare:
+    """One site: rows on a host, a till of its own, and its share of the noise.
+
+    Parameters
+    ----------
+    host : Host
+        With the facts of all sites together, and the rows of this one.
+    loss : Loss
+    priced : PricedPlan
+    honest : int
+        m: so many shares make up the priced noise.
+    randomness : Randomness
+    payment : Payment, optional
+        Started before the first answer.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        loss: Loss,
+        priced: PricedPlan,
+        honest: int,
+        randomness: Randomness,
+        payment: Payment | None = None,
+    ) -> None:
+        refuse_unshared(priced.plan)
+        self.priced = priced
+        self._host = host
+        self._loss = guard(loss)
+        self._honest = honest
+        self._randomness = randomness
+        self._till = Till(priced.plan, payment)
+
+    def part(self, question: Question, ask: str) -> Integers:
+        """Check what is public, charge, add up, round, add the share."""
+        paid, turn = self._till.next(ask)
+        check_kind(question, paid)
+        measured = measure(question, self._host.lattice)
+        scale = noise_scale(PricedTerms(self.priced, self._host.lattice), measured, paid, turn)
+        self._till.charge(ask)
+        rate = sample_rate(paid)
+        draw = None if rate is None else Draw(rate, self._randomness.key())
+        total = self._host.total(question, self._loss, draw)
+        coarse = np.asarray((total + measured.coarse // 2) // measured.coarse, dtype=np.int64)
+        units = scale / measured.step * np.ones(coarse.shape)
+        return gaussian_share(coarse, units, self._honest, self._randomness)
+
+    def choose(self, branch: str) -> None:
+        """Go on with a branch of the plan, at its price."""
+        self._till.choose(branch)
+        self.priced = self.priced.branch(branch)
+
+
+def noise_scale(terms: PricedTerms, measured: Measure, ask: Ask, turn: int) -> float:
+    """Standard deviation of the priced noise in a sum, in real units."""
+    return terms.sensitivity(measured, ask) / terms.priced.cost(ask.name, turn).strength
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SharedTerms(PricedTerms):
+    """The terms of sites that make noise in shares: with all of them honest, the noise is wider by the root of `spare`."""
+
+    spare: float = 1.0
+
+    def branch(self, name: str) -> SharedTerms:
+        """At the same price."""
+        return replace(self, priced=self.priced.branch(name))
+
+    def deviation_of(self, scale: float, ask: Ask, turn: int) -> float:
+        """With the shares of all sites."""
+        return math.sqrt(self.spare) * super().deviation_of(scale, ask, turn)
+
+
+class SitesOracle(ChargedOracle):
+    """Adds up what sites answer. It holds no rows and draws no noise.
+
+    Parameters
+    ----------
+    facts : Facts
+        Of all sites together.
+    priced : PricedPlan
+    sites : sequence of Part
+    honest : int
+        m: at least so many sites must answer, and are trusted to add their share.
+    watcher : callable, optional
+        Told the name of every ask that is charged.
+    """
+
+    def __init__(
+        self, facts: Facts, priced: PricedPlan, sites: Sequence[Part], honest: int, watcher: Watcher | None = None
+    ) -> None:
+        refuse_unshared(priced.plan)
+        if not 1 <= honest <= len(sites):
+            raise PrivacyError(f"of {len(sites)} sites between 1 and {len(sites)} can be honest, not {honest!r}.")
+        super().__init__(facts, priced.plan, None, watcher)
+        self._sites = tuple(sites)
+        self._honest = honest
+        self._terms = SharedTerms(priced, Lattice(facts), spare=len(sites) / honest)
+
+    @property
+    def terms(self) -> SharedTerms:
+        """How much noise answers get from here on: public."""
+        return self._terms
+
+    def answer(self, question: Question, ask: str) -> Vector:
+        """Charge, ask every site, add up."""
+        paid, turn = self.till.next(ask)
+        check_kind(question, paid)
+        measured = measure(question, self._terms.lattice)
+        sensitivity = self._terms.sensitivity(measured, paid)
+        self.till.charge(ask)
+        self.passes += share_of_rows(paid) * share_of_columns(question, self.facts.dimension)
+        parts = [found for site in self._sites if (found := site.part(question, ask)) is not None]
+        if len(parts) < self._honest:
+            raise PrivacyError(
+                f"{len(parts)} sites answered, and {self._honest} shares make the priced noise. The turn is spent, and nothing is published."
+            )
+        total = np.zeros_like(parts[0])
+        for part in parts:
+            if part.shape != total.shape or part.dtype != np.int64:
+                raise PrivacyError(
+                    "a site answered with another number of integers. The turn is spent, and nothing is published."
+                )
+            total += part  # modulo 2^64
+        cost = self._terms.priced.cost(ask, turn)
+        self.till.receipt(Answer(ask, paid.noise, 1, cost.sampling_rate, sensitivity, sensitivity / cost.strength))
+        return np.asarray(total * (measured.step / self._terms.divisor(ask, turn)), dtype=np.float64)
+
+    def deviation(self, question: Question, ask: str, turn: int) -> float:
+        """Noise of an answer to a question, with the shares of all sites."""
+        return self._terms.deviation(question, ask, turn)
+
+    def choose(self, branch: str) -> None:
+        """Go on with a branch of the plan, at its price."""
+        self.till.choose(branch)
+        for site in self._sites:
+            site.choose(branch)
+        self._terms = self._terms.branch(branch)
+        self.plan = self._terms.plan
+        self.choices = (*self.choices, branch)

@@ -1,0 +1,62 @@
+"""Central recipes over sites that make the noise in shares."""
+
+import numpy as np
+import pytest
+
+from dpsparse import Ledger
+from dpsparse.federated import Holding, fit_shared
+from dpsparse.privacy import PrivacyError
+from dpsparse.recipes import DPIGHT, DPSGDHT
+from truth.sites import NAMES, TRUTH, estimator, rows
+
+DENSE = DPIGHT(mechanism="dense", steps=4, step_size=0.5, clip=3.0)
+
+
+def holdings(count=3, **options):
+    return [Holding(name, *rows(100 + k), **options) for k, name in enumerate(NAMES[:count])]
+
+
+@pytest.mark.parametrize("recipe", [DENSE, DPSGDHT(steps=6, batch_size=200, clip=3.0), "dual_averaging"])
+def test_a_central_recipe_finds_the_model_over_sites(recipe):
+    model = fit_shared(estimator(recipe, epsilon=50.0, random_state=1), holdings(), honest=3)
+    assert np.flatnonzero(model.coef_).tolist() == np.flatnonzero(TRUTH).tolist()
+    assert model.statement_.n_rows == 600
+    assert model.statement_.epsilon <= 50.0
+    assert "at least 3 of the 3 sites" in model.statement_.assumptions[0]
+    assert "whoever sees the integers of single sites" in model.statement_.details()
+
+
+def test_at_a_huge_epsilon_it_is_the_fit_of_a_curator():
+    model = estimator(DENSE, epsilon=1e10, random_state=1)
+    X, y = (np.concatenate(part) for part in zip(*(rows(100 + k) for k in range(3)), strict=True))
+    assert np.allclose(fit_shared(model, holdings(), honest=2).coef_, model.fit(X, y).coef_, atol=1e-3)
+
+
+def test_every_site_pays_out_of_its_own_ledger_or_nobody_pays(tmp_path):
+    ledger = Ledger(f"sqlite:///{tmp_path}/budget.db")
+    for name, total in zip("abc", (5.0, 5.0, 0.5), strict=True):
+        ledger.create(f"clinic {name}", epsilon=total, delta=1e-4)
+    here = [Holding(n, *rows(k), ledger=ledger, dataset=f"clinic {n}") for k, n in enumerate("abc")]
+    with pytest.raises(ValueError, match="less left"):
+        fit_shared(estimator(DENSE), here, honest=3)
+    assert [ledger.spent(f"clinic {n}").epsilon for n in "abc"] == [0.0, 0.0, 0.0]
+    fit_shared(estimator(DENSE), here[:2], honest=2)
+    assert [len([e for e in ledger.entries(f"clinic {n}") if e.status == "done"]) for n in "abc"] == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "honest", "match"),
+    [
+        ({"recipe": "dp_gcd"}, 3, "in shares"),
+        ({"recipe": "ight"}, 3, "has none"),
+        ({"recipe": DENSE, "adjacency": "add-remove", "n_rows": 600}, 3, "replace-one"),
+        ({"recipe": DENSE}, 4, "can be honest"),
+        ({"recipe": DENSE, "ledger": "sqlite:///x.db", "dataset": "d"}, 3, "give ledger and dataset to the holdings"),
+    ],
+)
+def test_what_cannot_be_shared_is_refused(options, honest, match):
+    with pytest.raises(ValueError, match=match):
+        fit_shared(estimator(**options), holdings(), honest=honest)
+    with pytest.raises(ValueError, match="different names"):
+        fit_shared(estimator(DENSE), [], honest=1)
+    assert issubclass(PrivacyError, ValueError)

@@ -1,0 +1,111 @@
+"""Whole sites, protected by a server that they trust."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpsparse.accounting import price
+from dpsparse.federated import Grid, Report, Server, SitePrivacy
+from dpsparse.mechanisms import Randomness
+from dpsparse.oracles.changes import SiteChanges, changes_plan
+from dpsparse.privacy import Budget, NotPricedError, PrivacyError
+from truth.audit import Stream
+from truth.sites import NAMES, FedSGDHT, estimator, join, serve
+
+LOOP = FedSGDHT(rounds=3, local_steps=2, step_size=0.5)
+
+
+def changes(rate=1.0, epsilon=2.0, adjacency="replace-one", clip=0.5, sites=10):
+    return SiteChanges(price(changes_plan(3, rate), Budget.approx(epsilon, 1e-5, adjacency)), clip, sites)
+
+
+@pytest.mark.parametrize(("rate", "adjacency"), [(1.0, "replace-one"), (0.5, "add-remove")])
+def test_noise_is_that_of_the_price_for_the_stated_sensitivity(rate, adjacency):
+    oracle = changes(rate, adjacency=adjacency)
+    kappa = 2 if adjacency == "replace-one" else 1
+    expected = kappa * 0.5 / oracle.priced.cost("changes").strength / (rate * 10)
+    drawn = oracle.average(0, [], 20_000, Stream(1))
+    assert np.std(drawn) == pytest.approx(expected, rel=5 / math.sqrt(2 * 20_000))
+    assert oracle.receipt.scale == pytest.approx(expected * rate * 10)
+
+
+def test_one_site_moves_the_sum_by_no_more_than_the_clip_whatever_it_sends():
+    oracle, size = changes(), 7
+    rng = np.random.default_rng(0)
+    wild = [rng.standard_normal(size) * 10.0**k for k in range(-8, 300, 20)] + [
+        np.full(size, np.nan),
+        np.full(size, np.inf),
+    ]
+    for change in wild:
+        with_it, without = (oracle.average(0, part, size, Stream(4)) for part in ([change], []))
+        assert np.linalg.norm(with_it - without) * 10 <= 0.5 * (1 + 1e-12)
+
+
+def test_who_is_invited_is_drawn_by_coins_and_more_sites_than_there_are_are_refused():
+    oracle = changes(rate=0.3)
+    counts = [len(oracle.invite(Randomness(k))) for k in range(300)]
+    assert np.mean(counts) == pytest.approx(3.0, abs=5 * math.sqrt(2.1 / 300))
+    with pytest.raises(PrivacyError, match="11 changes"):
+        oracle.average(0, [np.zeros(2)] * 11, 2, Stream(0))
+    with pytest.raises(NotPricedError):
+        oracle.average(3, [], 2, Stream(0))
+
+
+def test_a_run_that_protects_sites_says_whom_it_trusts(tmp_path):
+    privacy = SitePrivacy(epsilon=4.0, delta=1e-3, clip=0.5, rate=0.5)
+    server = serve(NAMES, estimator(LOOP), site_privacy=privacy, random_state=3, state=tmp_path / "server.json")
+    sites = [join(server, name, trust="server") for name in NAMES]
+    model = Grid(server, sites).run()
+    statement = model.statement_
+    assert statement.caveats[0].startswith("TRUSTS THE SERVER")
+    assert statement.unit.startswith("one whole site")
+    assert (statement.n_rows, statement.asks[0].times, statement.asks[0].rate) == (10, 3, 0.5)
+    assert statement.epsilon <= 4.0
+    assert any("asked in a round" in a for a in statement.assumptions)
+    assert all(count <= 10 for count in server.answered)
+    resumed = Server.resume(
+        tmp_path / "server.json", estimator(LOOP), sites=NAMES, n_rows=200, n_features=6, site_privacy=privacy
+    )
+    assert np.array_equal(resumed.model().coef_, model.coef_)
+
+
+def test_a_round_is_noted_as_closed_before_its_noise_is_drawn(tmp_path, monkeypatch):
+    path = tmp_path / "server.json"
+    privacy = SitePrivacy(epsilon=4.0, delta=1e-3, clip=0.5)
+    server = serve(["a"], estimator(LOOP), site_privacy=privacy, state=path)
+    site = join(server, "a", trust="server")
+    server.enrol(site.certificate())
+    server.receive(site.answer(server.task()))
+
+    def crash(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SiteChanges, "average", crash)
+    with pytest.raises(KeyboardInterrupt):
+        server.close()
+    resumed = Server.resume(path, estimator(LOOP), sites=["a"], n_rows=200, n_features=6, site_privacy=privacy)
+    assert (resumed.round, resumed.count) == (1, 0)
+
+
+def test_a_site_that_was_not_asked_is_not_heard():
+    privacy = SitePrivacy(epsilon=4.0, delta=1e-3, clip=0.5, rate=0.4)
+    server = serve(NAMES, estimator(LOOP), site_privacy=privacy, random_state=0)
+    for name in NAMES:
+        server.enrol(join(server, name, trust="server").certificate())
+    absent = next(i for i, name in enumerate(NAMES) if name not in server.invited)
+    message = Report(server.protocol.identity, 0, absent, np.zeros(server.protocol.size)).to_bytes()
+    with pytest.raises(ValueError, match="not asked"):
+        server.receive(message)
+
+
+def test_arguments_that_do_not_go_together_are_refused():
+    privacy = SitePrivacy(epsilon=4.0, clip=0.5)
+    with pytest.raises(PrivacyError, match="recipe='fedsgd_ht'"):
+        serve(site_privacy=privacy)
+    with pytest.raises(ValueError, match="equal weights"):
+        serve(model=estimator(LOOP), site_privacy=privacy, weights=[1, 2, 3])
+    with pytest.raises(ValueError, match="clip"):
+        SitePrivacy(epsilon=1.0, clip=0.0)
+    with pytest.raises(ValueError, match="rate"):
+        SitePrivacy(epsilon=1.0, clip=1.0, rate=2.0)
