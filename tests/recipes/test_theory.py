@@ -54,10 +54,18 @@ def test_two_stage():
 def test_rivals_of_greedy_descent():
     public = {"n_rows": 1000, "n_features": 100, "delta": 1e-6, "lipschitz": 2.0, "radius": 3.0}
     sgd = DPSGD.from_theory(**public, epsilon=0.2)
-    steps = math.ceil(200**2 / (100 * math.log(1e6)))
-    assert (sgd.steps, sgd.clip, sgd.step_size) == (steps, 2.0, pytest.approx(1.5 / math.sqrt(steps)))
+    balanced = 200**2 / (100 * math.log(1e6))
+    steps = math.ceil(balanced)
+    assert (sgd.steps, sgd.clip) == (steps, 2.0)
+    assert sgd.step_size == pytest.approx(1.5 / math.sqrt(steps * (1 + steps / balanced)))
     with pytest.warns(UserWarning, match="more than the 1000"):
-        assert DPSGD.from_theory(**public, epsilon=100.0).steps == 1000
+        quiet = DPSGD.from_theory(**public, epsilon=100.0)
+    assert (quiet.steps, quiet.step_size) == (
+        1000,
+        pytest.approx(1.5 / math.sqrt(1000), rel=1e-4),
+    )  # noise is no concern
+    longer = DPSGD.from_theory(**public, epsilon=0.2, constant=4.0)
+    assert longer.step_size < 0.4 * sgd.step_size  # more than balanced steps: noise, not length, bounds them
     cd = DPCD.from_theory(**public, epsilon=0.2)
     assert (cd.steps, cd.curvature, cd.order) == (
         math.ceil(10 * 200 * 1.5 / math.sqrt(math.log(1e6))),

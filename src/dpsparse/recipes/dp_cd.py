@@ -99,10 +99,13 @@ class DPCD(PrivateRecipe):
         rho: float | None = None,
         constant: float = 1.0,
     ) -> DPCD:
-        r"""The order of the steps of [M22]_ for convex losses: :math:`T = c\,\sqrt p\,n\epsilon R/(L\sqrt{\ln(1/\delta)})`, step 1/M, bounds as curvatures.
+        r"""Steps of a convex problem where noise and what is left to optimise are balanced: :math:`T = c\,\sqrt p\,n\epsilon R/(L\sqrt{\ln(1/\delta)})`.
 
-        :math:`R` is the distance to the minimiser in the norm of the curvatures (`radius`) and L the `lipschitz` constant of one row's loss in
-        the dual of it; c holds the constants of the theorem, which are not repeated here. At most 20,000 steps.
+        T uniform steps 1/M leave :math:`pR^2/T`, with :math:`R` the distance to the minimiser in the norm of the curvatures (`radius`). The noise of one
+        entry, :math:`\sigma_j^2 \propto L_j^2T\ln(1/\delta)/(n\epsilon)^2`, adds :math:`\sum_j\sigma_j^2/M_j = L^2T\ln(1/\delta)/(n\epsilon)^2`, with
+        :math:`L^2 = \sum_j L_j^2/M_j` of one row's loss (`lipschitz`). Both are equal at T, which gives the rate
+        :math:`RL\sqrt{p\ln(1/\delta)}/(n\epsilon)`: polynomial in p, as [M23]_ (section 2, private coordinate descent) says of [M22]_. The
+        order is that of the bound; its constants are left to `constant` c. At most 20,000 steps, curvatures from bounds.
         """
         epsilon, _ = budget_of(epsilon, delta, rho)
         wanted = (

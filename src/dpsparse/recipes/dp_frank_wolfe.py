@@ -93,10 +93,13 @@ class DPFrankWolfe(PrivateRecipe):
         rho: float | None = None,
         constant: float = 1.0,
     ) -> DPFrankWolfe:
-        r"""The number of steps of [TTZ15]_ for the l1 ball: :math:`T = c\,\Gamma^{2/3}(n\epsilon)^{2/3}/(L_1 r)^{2/3}`, rounded up.
+        r"""Steps where noise and what is left to optimise are balanced: :math:`T = c\,(\Gamma n\epsilon/(L_1 r))^{2/3}`, rounded up.
 
-        :math:`\Gamma` is the `curvature` constant of the mean loss on the ball, at most :math:`4\beta_0K_\infty^2r^2`, and :math:`L_1` the
-        Lipschitz constant of one row's loss for the l1 norm: a bound on the entries of its gradient, and here its clip. At most 1000 steps.
+        T steps leave :math:`\Gamma/T`, with the `curvature` constant :math:`\Gamma` of the mean loss on the ball, at most
+        :math:`4\beta_0K_\infty^2r^2`. A choice among the vertices errs by :math:`L_1r\sqrt T/(n\epsilon)` up to logarithms, with :math:`L_1` the
+        Lipschitz constant of one row's loss for the l1 norm: a bound on the entries of its gradient, and here its clip. Both are equal at
+        T, which gives the rate :math:`\log(nd)/(n\epsilon)^{2/3}` of [TTZ15]_ that Table 1 of [WG19]_ repeats. Logarithms of d and
+        :math:`1/\delta` would shorten T; they are left to `constant` c. ([WG19]_'s sequel tries c times s steps on validation data.) At most 1000 steps.
         """
         epsilon, _ = budget_of(epsilon, delta, rho)
         steps = constant * (curvature * n_rows * epsilon / (lipschitz * radius)) ** (2 / 3)

@@ -93,17 +93,20 @@ class DPSGD(PrivateRecipe):
         batch_size: float | None = None,
         constant: float = 1.0,
     ) -> DPSGD:
-        r"""Steps at which the noise of a convex problem equals what is left to optimise, in the manner of [BST14]_.
+        r"""Steps and step size of a convex problem, where noise and what is left to optimise are balanced.
 
-        :math:`T = c\,(n\epsilon)^2/(d\ln(1/\delta))`, rounded up and at most 1000, and :math:`\eta = R/(L\sqrt T)` for a minimiser within
-        `radius` R; `lipschitz` L becomes the clip. ([BST14]_ takes :math:`n^2` steps on one row each; more than T do not help.)
+        The mean of T steps of :math:`\eta = R/\sqrt{T(L^2 + d\sigma^2)}` is within :math:`R\sqrt{(L^2 + d\sigma^2)/T}` of the least loss, for gradients of
+        norm L with noise of :math:`\sigma^2 \propto L^2T\ln(1/\delta)/(n\epsilon)^2` in each of d coordinates, and a minimiser within `radius`
+        R. More than :math:`T_0 = (n\epsilon)^2/(d\ln(1/\delta))` steps, where both terms are equal, do not help: this is the rate
+        :math:`RL\sqrt{d\ln(1/\delta)}/(n\epsilon)` of [BST14]_, who take :math:`n^2` steps on one row each. Here :math:`T = cT_0`, rounded up and
+        at most 1000, and :math:`\eta = R/(L\sqrt{T(1 + T/T_0)})`; `lipschitz` L becomes the clip. [MBST23]_ has no such rule: it tunes both. The
+        order is that of the bound; its constants are left to `constant` c, and the last iterate is returned.
         """
         epsilon, _ = budget_of(epsilon, delta, rho)
-        wanted = constant * (n_rows * epsilon) ** 2 / (n_features * math.log(1 / delta))
-        steps = prescribed(wanted, "T", most=1000)
-        return cls(
-            steps=steps, step_size=radius / (lipschitz * math.sqrt(steps)), clip=lipschitz, batch_size=batch_size
-        )
+        balanced = (n_rows * epsilon) ** 2 / (n_features * math.log(1 / delta))
+        steps = prescribed(constant * balanced, "T", most=1000)
+        step_size = radius / (lipschitz * math.sqrt(steps * (1 + steps / balanced)))
+        return cls(steps=steps, step_size=step_size, clip=lipschitz, batch_size=batch_size)
 
     def solver(self, facts: Facts, budget: Budget) -> SGD:
         """The loop with the rule of the docstring."""
