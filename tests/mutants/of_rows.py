@@ -159,7 +159,7 @@ MUTANTS = (
         ("absent records are in statistics", "shrink = block.alive * (", "shrink = (1.0 + 0.0 * block.alive) * ("),
     ),
     *changed(
-        "data/kernels/plain.py",
+        "data/kernels/products.py",
         "laws/test_row_laws.py oracles/test_weighted.py",
         (
             "norms of weighted rows are halved",

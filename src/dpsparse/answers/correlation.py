@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..data.draws import Draw
-from ..data.kernels import plain
+from ..data.kernels import products
 from ..data.lattice import Lattice
 from ..data.shard import Shard
 from ..facts import Vector
@@ -44,7 +44,7 @@ def correlation_part(question: Correlation, shard: Shard, loss: Loss, draw: Draw
     total = np.zeros(shard.facts.dimension, dtype=np.int64)
     for block, slope in zip(shard.blocks, _clipped_slopes(question, shard, loss), strict=True):
         factor = np.clip(np.trunc(slope / (question.slope / units)), -units, units)
-        total[: shard.facts.n_features] += plain.entry_clipped_scatter(block, shard.lattice, factor, limit)
+        total[: shard.facts.n_features] += products.entry_clipped_scatter(block, shard.lattice, factor, limit)
     return total
 
 
@@ -54,7 +54,7 @@ def correlation_exact(question: Correlation, shards: Sequence[Shard], loss: Loss
     for shard in shards:
         limit = question.entry / shard.lattice.unit
         for block, slope in zip(shard.blocks, _clipped_slopes(question, shard, loss), strict=True):
-            part = plain.entry_clipped_scatter(block, shard.lattice, slope, limit)
+            part = products.entry_clipped_scatter(block, shard.lattice, slope, limit)
             total[: shard.facts.n_features] += part * shard.lattice.unit
     return total
 

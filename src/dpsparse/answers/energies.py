@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..data.draws import Draw
-from ..data.kernels import plain
+from ..data.kernels import products
 from ..data.lattice import Lattice
 from ..data.shard import Shard
 from ..facts import Vector
@@ -81,7 +81,7 @@ def _energies(question: BucketEnergies, shard: Shard) -> Iterator[Vector]:
         found = np.zeros((question.count, block.y.size))
         for bucket in used:
             weights = np.r_[(question.buckets == bucket).astype(float), np.zeros(lattice.facts.free)]
-            found[bucket] = plain.weighted_squares(block, lattice, weights) * lattice.unit**2 * block.alive
+            found[bucket] = products.weighted_squares(block, lattice, weights) * lattice.unit**2 * block.alive
         yield found
 
 

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 
 from ..data.block import Block, Mask, Matrix
 from ..data.draws import Draw
-from ..data.kernels import plain
+from ..data.kernels import products
 from ..data.lattice import Lattice
 from ..data.personal import PIECE_ENTRIES, pieces, sparse_rows, whole_rows
 from ..data.shard import FEW, Factors, Shard
@@ -91,7 +91,7 @@ def change_part(question: GradientChange, shard: Shard, loss: Loss, draw: Draw |
             _held(block, lattice, slopes(loss, shard.margin(block, at), block), question.clip)
             for at in (question.w, question.anchor)
         )
-        total += _contribution(block, lattice, factors(block, lattice, here - there, limit), limit, None)
+        _contribute(block, lattice, factors(block, lattice, here - there, limit), limit, None, total)
     return total
 
 
@@ -167,12 +167,15 @@ def _coarse(units: float) -> int:
     return max(1, int(units / RELEASE_UNITS))
 
 
-def _contribution(block: Block, lattice: Lattice, factor: Vector, clip: Clip, support: Indices | None) -> Integers:
-    """Integer sum of factor times row over a block."""
+def _contribute(
+    block: Block, lattice: Lattice, factor: Vector, clip: Clip, support: Indices | None, total: Integers
+) -> None:
+    """Add the integer sum of factor times row over a block to a total."""
     if clip.columns is None:
-        return plain.scatter(block, lattice, factor, support)
-    limits = np.floor(clip.columns / (clip.norm / lattice.record_units))
-    return plain.clipped_scatter(block, lattice, factor, limits, support)
+        products.scatter(block, lattice, factor, total, support)
+    else:
+        limits = np.floor(clip.columns / (clip.norm / lattice.record_units))
+        products.clipped_scatter(block, lattice, factor, limits, total, support)
 
 
 def _sum_of(
@@ -181,7 +184,7 @@ def _sum_of(
     """Integer sum of factor times row over some blocks."""
     total = np.zeros(size, dtype=np.int64)
     for block, factor in zip(blocks, held, strict=True):
-        total += _contribution(block, lattice, factor, clip, support)
+        _contribute(block, lattice, factor, clip, support, total)
     return total
 
 
@@ -204,8 +207,8 @@ def _mended(shard: Shard, held: list[Vector], clip: Clip, loss: Loss) -> Integer
             rows = np.flatnonzero(new != old)
             if rows.size:
                 changed = block.rows(rows)
-                total += _contribution(changed, lattice, new[rows], clip, None)
-                total -= _contribution(changed, lattice, old[rows], clip, None)
+                _contribute(changed, lattice, new[rows], clip, None, total)
+                _contribute(changed, lattice, -old[rows], clip, None, total)  # clips are symmetric
     else:
         total = _sum_of(shard.blocks, held, lattice, clip, None, lattice.facts.dimension)
     shard.factors = Factors(clip, repr(loss), held, total)

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..data.draws import Draw
-from ..data.kernels import plain
+from ..data.kernels import products
 from ..data.lattice import Lattice
 from ..data.shard import Shard
 from ..data.slopes import exact_gradient, slopes
@@ -71,7 +71,7 @@ def joint_part(question: JointGradient, shard: Shard, loss: Loss, draw: Draw | N
             factor /= step
         # S for rows whose true norm is zero, which is rounded up to almost nothing: larger factors are not summed exactly
         np.clip(np.trunc(factor, out=factor), -units, units, out=factor)
-        total += plain.scatter(block, lattice, factor, question.support)
+        products.scatter(block, lattice, factor, total, question.support)
     return total.ravel()
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..data.draws import Deal
-from ..data.kernels import plain
+from ..data.kernels import products
 from ..data.shard import Shard
 from ..data.slopes import slopes
 from ..facts import Vector
@@ -49,9 +49,9 @@ def _votes(shards: Sequence[Shard], loss: Loss, question: SupportVotes, key: int
                 slope = slopes(loss, shard.margin(block, question.of.w), block)
                 if clipped:
                     held = factors(block, shard.lattice, slope, question.of.clip)
-                    sums[number] += plain.scatter(block, shard.lattice, held)
+                    products.scatter(block, shard.lattice, held, sums[number])
                 else:
-                    sums[number] += plain.real_scatter(block, shard.lattice, slope)
+                    sums[number] += products.real_scatter(block, shard.lattice, slope)
     total = np.zeros(d)
     for score in np.abs(sums[:, :d]):
         total[np.argsort(-score, kind="stable")[: question.count]] += 1.0

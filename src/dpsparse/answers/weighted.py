@@ -31,7 +31,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..data.draws import Draw
-from ..data.kernels import plain
+from ..data.kernels import products
+from ..data.kernels.interface import Sums
 from ..data.lattice import Lattice
 from ..data.shard import Shard
 from ..data.slopes import exact_gradient, slopes
@@ -93,7 +94,7 @@ def weighted_part(question: WeightedGradient, shard: Shard, loss: Loss, draw: Dr
             # S for rows whose true norm is zero, which is rounded up to almost nothing: larger factors are not summed exactly
             cap = np.where(square > 0, np.floor(np.minimum(room, lattice.record_units)), 0.0)
             factor = np.clip(np.trunc(slopes(loss, margin, block) / step), -cap, cap)
-        total += plain.scatter(block, lattice, factor, question.support)
+        products.scatter(block, lattice, factor, total, question.support)
     return total
 
 
@@ -119,12 +120,12 @@ def squares_measure(question: Squares, lattice: Lattice) -> Measure:
 
 def squares_part(question: Squares, shard: Shard, loss: Loss, draw: Draw | None) -> Integers:
     """The integers of one shard."""
-    return _column_sum(shard, plain.squared_sum)
+    return _column_sum(shard, products.squared_sum)
 
 
 def squares_exact(question: Squares, shards: Sequence[Shard], loss: Loss, draw: Draw | None) -> Vector:
     """In real units."""
-    return np.asarray(sum(_column_sum(s, plain.squared_sum) for s in shards) * shards[0].lattice.unit ** 2)
+    return np.asarray(sum(_column_sum(s, products.squared_sum) for s in shards) * shards[0].lattice.unit ** 2)
 
 
 def absolute_measure(question: AbsoluteMeans, lattice: Lattice) -> Measure:
@@ -137,7 +138,7 @@ def absolute_measure(question: AbsoluteMeans, lattice: Lattice) -> Measure:
 
 def absolute_part(question: AbsoluteMeans, shard: Shard, loss: Loss, draw: Draw | None) -> Integers:
     """The integers of one shard, features only."""
-    return _column_sum(shard, plain.absolute_sum)[: shard.facts.n_features]
+    return _column_sum(shard, products.absolute_sum)[: shard.facts.n_features]
 
 
 def absolute_exact(question: AbsoluteMeans, shards: Sequence[Shard], loss: Loss, draw: Draw | None) -> Vector:
@@ -145,7 +146,7 @@ def absolute_exact(question: AbsoluteMeans, shards: Sequence[Shard], loss: Loss,
     return np.asarray(sum(absolute_part(question, s, loss, draw) for s in shards) * shards[0].lattice.unit)
 
 
-def _column_sum(shard: Shard, kernel: plain.ColumnSum) -> plain.Sums:
+def _column_sum(shard: Shard, kernel: products.ColumnSum) -> Sums:
     total = np.zeros(shard.facts.dimension, dtype=float if shard.lattice.exact else np.int64)
     for block in shard.blocks:
         total += kernel(block, shard.lattice)

@@ -23,7 +23,8 @@ class Block:
     """Some rows: **private**.
 
     Dense rows are stored shifted; sparse rows keep their zeros, and the shift is applied after every product. `squares` and
-    `largest` are of the shifted row with its intercept, in units. `alive` is 0 for records that count as nothing. `clipped` tells, where
+    `largest` are of the shifted row with its intercept, in units. `csc` is a copy by columns of sparse rows, once it was `asked` for often
+    enough. `alive` is 0 for records that count as nothing. `clipped` tells, where
     that is to be counted, how much of each record was beyond its bounds.
     """
 
@@ -34,6 +35,7 @@ class Block:
     largest: Vector
     whole: bool = True
     csc: Any = None
+    asked: int = 0
     clipped: Vector | None = None
 
     @property
@@ -67,6 +69,8 @@ def sanitise(x: Matrix, y: Vector, lattice: Lattice) -> Block:
         finite &= np.isfinite(y)
         target = np.clip(np.where(finite, y, 0.0), -facts.target_bound, facts.target_bound)
         squares, largest = _norms(stored, lattice)
+        if sp.issparse(stored):
+            stored = _narrow(stored, lattice)
         clipped = clipped_parts(x, y, lattice) if facts.counts_clipped else None
     return Block(stored, target, finite.astype(float), squares, largest, clipped=clipped)
 
@@ -121,6 +125,14 @@ def _sparse_rows(x: Any, lattice: Lattice) -> tuple[Matrix, Mask]:
         x.data *= 1.0 / lattice.unit
         np.trunc(x.data, out=x.data)
     return x, ~bad
+
+
+def _narrow(x: Any, lattice: Lattice) -> Any:
+    """Sparse rows in the type that holds their whole numbers, with 32-bit indices."""
+    parts = x.data.astype(lattice.stored_sparse), x.indices.astype(np.int32, copy=False), x.indptr.astype(np.int32)
+    found = sp.csr_matrix(parts, shape=x.shape)
+    found.has_sorted_indices = found.has_canonical_format = True  # not looked for again
+    return found
 
 
 def _norms(x: Matrix, lattice: Lattice) -> tuple[Vector, Vector]:

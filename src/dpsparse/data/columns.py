@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from ..facts import Vector
 from .block import Block, owners
-from .kernels import plain
+from .kernels import products
 from .lattice import Lattice
 
 #: Features looked at for the size of a typical entry.
@@ -36,7 +36,7 @@ def typical_entries(block: Block, lattice: Lattice) -> tuple[Vector, Vector]:
         parts = [typical_entries(block.rows(np.arange(a, b)), lattice) for a, b in pairwise(edges)]
         return np.concatenate([middle for middle, _ in parts]), np.concatenate([largest for _, largest in parts])
     if block.sparse and not lattice.shifted:
-        rows = sp.csr_matrix(plain.columns(block, which))
+        rows = sp.csr_matrix(products.columns(block, which))
         rows.eliminate_zeros()
         owner = owners(rows)
         sizes = np.abs(rows.data)[np.lexsort((np.abs(rows.data), owner))]
@@ -48,7 +48,7 @@ def typical_entries(block: Block, lattice: Lattice) -> tuple[Vector, Vector]:
         middle = (padded[ends - count + np.maximum(count - 1, 0) // 2] + padded[ends - count + count // 2]) / 2
         largest = padded[np.maximum(ends - 1, 0)]
     else:
-        away = plain.shifted_columns(block, lattice, which)
+        away = products.shifted_columns(block, lattice, which)
         total = away.sum(axis=1)
         ordered = np.sort(np.abs(away).astype(np.float32), axis=1)
         absolute = np.abs(away).sum(axis=1)

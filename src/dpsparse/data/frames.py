@@ -29,7 +29,8 @@ import numpy as np
 from ..facts import Frame, Vector
 from ..privacy.errors import PrivacyError
 from .block import Block
-from .kernels import plain
+from .kernels import products
+from .kernels.interface import Sums
 from .lattice import Iterate, Lattice, rounded
 
 #: Partial sums of products stay below this power of two.
@@ -145,10 +146,10 @@ class FramedBlock:
         iterate = self.on.rounded(w)
         head, last = iterate.whole[: self.z.shape[1]], iterate.whole[self.z.shape[1] :]
         with np.errstate(all="ignore"):  # a wild iterate must not tell anything through a warning
-            products = self.z.astype(float, copy=False) @ head + self.on.height * float(last.sum())
-            return products * (iterate.scale * self.on.unit) + (offset if iterate.known else np.nan)
+            found = self.z.astype(float, copy=False) @ head + self.on.height * float(last.sum())
+            return found * (iterate.scale * self.on.unit) + (offset if iterate.known else np.nan)
 
-    def scatter(self, factor: Vector) -> plain.Sums:
+    def scatter(self, factor: Vector) -> Sums:
         """Sum of factor times row, in units."""
         kind = float if self.on.lattice.exact else np.int64
         head = factor @ self.z.astype(float, copy=False)
@@ -158,9 +159,9 @@ class FramedBlock:
 
 def framed(block: Block, on: FrameLattice) -> FramedBlock:
     """The rows of a block in the coordinates of a frame."""
-    away = plain.shifted_columns(block, on.lattice, on.frame.support).astype(float) - on.centre
+    away = products.shifted_columns(block, on.lattice, on.frame.support).astype(float) - on.centre
     away *= block.alive[:, None]
-    products = away if on.matrix is None else away @ on.matrix
-    z = products if on.lattice.exact else np.rint(products / on.coarse)
+    mapped = away if on.matrix is None else away @ on.matrix
+    z = mapped if on.lattice.exact else np.rint(mapped / on.coarse)
     squares = (np.einsum("ij,ij->i", z, z) + on.height**2) * block.alive
     return FramedBlock(z if z.size <= WIDE_ENTRIES else z.astype(np.float32), squares, on, block)

@@ -154,8 +154,17 @@ class Lattice:
     @cached_property
     def stored(self) -> np.dtype[Any]:
         """What holds the entries of dense rows: two bytes, unless the clip of row norms can bring an entry far below its bounds."""
-        largest = float(self.integer_bounds.max(initial=0.0))
-        return np.dtype(next((k for k in (np.int16, np.int32) if largest <= np.iinfo(k).max), np.float64))
+        return _narrowest(float(self.integer_bounds.max(initial=0.0)))
+
+    @cached_property
+    def stored_bound(self) -> float:
+        """Largest absolute entry of sparse rows, which are stored unshifted, in whole units: truncation and the clip of norms only shrink."""
+        return float(np.trunc(self._largest / self.unit).max(initial=0.0))
+
+    @cached_property
+    def stored_sparse(self) -> np.dtype[Any]:
+        """What holds the entries of sparse rows: two bytes, unless columns are far from zero and shifted."""
+        return np.dtype(np.float64) if self.exact else _narrowest(self.stored_bound)
 
     @cached_property
     def coordinate_bounds(self) -> Vector:
@@ -227,6 +236,11 @@ class Lattice:
     def rounded(self, w: Vector) -> Iterate:
         """Coefficients on the lattice of iterates; as they are where rows are floats."""
         return Iterate(w.copy(), 1.0, True) if self.exact else rounded(w, self.margin_norm)
+
+
+def _narrowest(largest: float) -> np.dtype[Any]:
+    """The narrowest integers that hold whole numbers within a bound; floats where none do."""
+    return np.dtype(next((k for k in (np.int16, np.int32) if largest <= np.iinfo(k).max), np.float64))
 
 
 def rounded(w: Vector, norm: float) -> Iterate:

@@ -12,7 +12,7 @@ from ..facts import Facts, Vector
 from ..losses import Loss
 from ..privacy.errors import PrivacyError
 from .block import Block
-from .kernels import plain
+from .kernels import products
 from .lattice import Lattice
 from .shard import Shard
 
@@ -33,7 +33,7 @@ def pieces(block: Block, dimension: int, entries: int) -> Iterator[Block]:
 def whole_rows(block: Block, lattice: Lattice) -> Vector:
     """The rows of a block as they are shown, shifted and with the intercept column, in units of the lattice."""
     out = np.empty((block.y.size, lattice.facts.dimension))
-    out[:, : lattice.facts.n_features] = plain.shifted_columns(block, lattice, np.arange(lattice.facts.n_features))
+    out[:, : lattice.facts.n_features] = products.shifted_columns(block, lattice, np.arange(lattice.facts.n_features))
     out[:, lattice.facts.n_features :] = lattice.height
     return out
 
@@ -82,7 +82,7 @@ class PublicRows:
                 with np.errstate(all="ignore"):
                     at_low, at_high = (self._loss.slope(margin, np.full_like(margin, v)) for v in (low, high))
                     slope = at_low + (y - low) / (high - low) * (at_high - at_low)
-                total += lattice.unit * plain.real_scatter(block, lattice, np.nan_to_num(slope))
+                total += lattice.unit * products.real_scatter(block, lattice, np.nan_to_num(slope))
         return total / self.n_rows
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ..facts import Vector
 from .block import Block, Indices
-from .kernels import plain
+from .kernels import products
 from .lattice import Lattice
 from .shard import Shard
 
@@ -57,14 +57,14 @@ def restrict(block: Block, lattice: Lattice, support: Indices, norm: float) -> R
     features = support < lattice.facts.n_features
     picked = support[features]
     if block.sparse and not lattice.shifted and support.size > WRITTEN_OUT:
-        x = sp.csr_matrix(plain.columns(block, picked), dtype=float) * lattice.unit
+        x = sp.csr_matrix(products.columns(block, picked), dtype=float) * lattice.unit
         if not features.all():
             heights = np.full((block.y.size, int((~features).sum())), lattice.applied_intercept)
             x = sp.hstack([x, heights], format="csr")[:, np.argsort(np.argsort(~features, kind="stable"))]
         norms = np.sqrt(np.asarray(x.multiply(x).sum(axis=1), dtype=float).ravel())
     else:
         x = np.empty((block.y.size, support.size))
-        x[:, features] = plain.shifted_columns(block, lattice, picked) * lattice.unit
+        x[:, features] = products.shifted_columns(block, lattice, picked) * lattice.unit
         x[:, ~features] = lattice.applied_intercept
         norms = np.sqrt(np.einsum("ij,ij->i", x, x))
     limit = norm * (1 - ROUNDING)

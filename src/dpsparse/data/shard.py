@@ -24,7 +24,8 @@ from ..privacy.errors import DataError
 from .block import Block, Indices, Mask, Matrix, sanitise
 from .draws import Draw
 from .frames import FramedBlock, FrameLattice, framed
-from .kernels import plain
+from .kernels import products
+from .kernels.interface import Sums
 from .lattice import SHARD_ROWS, Iterate, Lattice
 from .source import Source
 
@@ -45,7 +46,7 @@ class Factors:
     clip: Clip
     loss: str
     factors: list[Vector]
-    total: plain.Sums
+    total: Sums
 
 
 def margins_of(facts: Facts) -> int:
@@ -147,24 +148,24 @@ class Shard:
         """
         iterate, size = self.lattice.rounded(w), self.lattice.unit
         memory = self._margins
-        mends, products = 0, None
+        mends, found = 0, None
         alike = memory is not None and memory[0].whole.shape == iterate.whole.shape
         if memory is not None and alike and memory[0].scale == iterate.scale:
             changed = _used(iterate.whole != memory[0].whole)
             few = changed.size * FEW <= w.shape[0] and (not self.lattice.exact or memory[2] < MENDS)
             if changed.size == 0:
-                mends, products = memory[2], memory[1]
+                mends, found = memory[2], memory[1]
             elif few:
                 step = iterate.whole[changed] - memory[0].whole[changed]
                 mends = memory[2] + 1
-                products = [
-                    m + plain.forward_columns(b, self.lattice, changed, step)
+                found = [
+                    m + products.forward_columns(b, self.lattice, changed, step)
                     for b, m in zip(self.blocks, memory[1], strict=True)
                 ]
-        if products is None:
-            products = [self._product(block, iterate) for block in self.blocks]
-        self._margins = (iterate, products, mends) if self._affords() else None
-        return [_valued(p, iterate, size) for p in products]
+        if found is None:
+            found = [self._product(block, iterate) for block in self.blocks]
+        self._margins = (iterate, found, mends) if self._affords() else None
+        return [_valued(p, iterate, size) for p in found]
 
     def margin(self, block: Block, w: Vector) -> Vector:
         """Margins of the rows of one block, or of a part of it."""
@@ -180,8 +181,8 @@ class Shard:
     def _product(self, block: Block, iterate: Iterate) -> Vector:
         nonzero = _used(iterate.whole) if block.whole else None
         if nonzero is not None and nonzero.size * FEW <= iterate.whole.shape[0]:
-            return plain.forward_columns(block, self.lattice, nonzero, iterate.whole[nonzero])
-        return plain.forward(block, self.lattice, iterate.whole)
+            return products.forward_columns(block, self.lattice, nonzero, iterate.whole[nonzero])
+        return products.forward(block, self.lattice, iterate.whole)
 
     # ---------------------------------------------------------------------------------------------- columns
 
@@ -198,7 +199,7 @@ class Shard:
 
     def _columns_of(self, block: Block, support: Indices) -> Vector:
         """The same of one block."""
-        away, alive = plain.shifted_columns(block, self.lattice, support), block.alive
+        away, alive = products.shifted_columns(block, self.lattice, support), block.alive
         x = np.empty(away.shape, order="F")
         for i in range(support.size):
             x[:, i] = away[:, i] * self.lattice.unit * alive
@@ -225,7 +226,7 @@ class Shard:
         memory = self._squares
         if memory is None or not np.array_equal(memory[0], full):
             self._squares = None
-            memory = (full.copy(), [plain.weighted_squares(b, self.lattice, full) for b in self.blocks])
+            memory = (full.copy(), [products.weighted_squares(b, self.lattice, full) for b in self.blocks])
             self._squares = memory if self._affords() else None
         return memory[1]
 
@@ -243,10 +244,10 @@ def _used(coefficients: NDArray[Any]) -> Indices:
     return np.flatnonzero(np.abs(coefficients.astype(float, copy=False)) @ np.ones(coefficients.shape[1]))
 
 
-def _valued(products: Vector, iterate: Iterate, unit: float) -> Vector:
+def _valued(found: Vector, iterate: Iterate, unit: float) -> Vector:
     """Margins in real units; not numbers where a coefficient is none."""
     with np.errstate(all="ignore"):
-        return products * (iterate.scale * unit) if iterate.known else np.full_like(products, np.nan)
+        return found * (iterate.scale * unit) if iterate.known else np.full_like(found, np.nan)
 
 
 def build_shards(lattice: Lattice, source: Source, targets: Vector, parts: int = 1) -> tuple[Shard, ...]:

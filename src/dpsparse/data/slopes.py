@@ -10,7 +10,7 @@ from ..facts import Vector
 from ..losses import Loss
 from .block import Block, Indices
 from .draws import Draw
-from .kernels import plain
+from .kernels import products
 from .shard import Shard
 
 
@@ -35,5 +35,5 @@ def exact_gradient(
     for shard in shards:
         for block, margin in shard.drawn_margins(w, draw):
             slope = slopes(loss, margin, block)
-            total += shard.lattice.unit * plain.real_scatter(block, shard.lattice, slope, support)
+            total += shard.lattice.unit * products.real_scatter(block, shard.lattice, slope, support)
     return total

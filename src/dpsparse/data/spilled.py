@@ -44,7 +44,6 @@ class SpilledBlock(Block):
         )
         self._alive = scratch.put([piece.alive.astype(np.int8) for piece in pieces])
         self._values = scratch.put([piece.x.data if first.sparse else piece.x.reshape(-1) for piece in pieces])
-        self._kind = np.dtype(np.float64) if first.sparse else self._values.kind
         self._indices = scratch.put([piece.x.indices for piece in pieces]) if first.sparse else None
         self._counts = (
             scratch.put([np.diff(piece.x.indptr).astype(np.int32) for piece in pieces]) if first.sparse else None
@@ -60,15 +59,11 @@ class SpilledBlock(Block):
     @property
     def loaded_bytes(self) -> int:
         """Memory that the rows take once they were read."""
-        return self._values.size * (int(self._kind.itemsize) + 4 * self._sparse) + 4 * int(self._shape[0])
+        return self._values.size * (int(self._values.kind.itemsize) + 4 * self._sparse) + 4 * int(self._shape[0])
 
     def load(self, space: Space) -> Matrix:
         """Read the rows, as they were before they were written, into arrays from `space`."""
-        values = space(self._values.size, self._kind)
-        if self._values.kind == self._kind:
-            self._scratch.get(self._values, values)
-        else:
-            values[:] = self._scratch.get(self._values, self._scratch.space(self._values.size, self._values.kind))
+        values = self._scratch.get(self._values, space(self._values.size, self._values.kind))
         if self._indices is None or self._counts is None:
             return values.reshape(self._shape)
         ends = np.zeros(self._shape[0] + 1, dtype=np.int32)

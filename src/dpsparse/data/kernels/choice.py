@@ -1,0 +1,66 @@
+"""Which kernels do the work: compiled ones, once it pays to load them.
+
+``DPSPARSE_KERNELS`` may be ``plain`` (numpy and scipy only), ``compiled`` (numba at once) or ``auto``: compiled ones if numba is installed and this
+process has seen as much work as loading them takes, so that loading at most doubles the time of any work. No answer depends on it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from typing import cast
+
+import numpy as np
+
+from ...privacy.errors import DataError
+from . import plain
+from .interface import Kernels
+
+#: Products of entries after which compiled kernels are loaded: about as long as loading them takes.
+START_UP = 2**27
+
+
+class _Seen:
+    """What this process has done so far."""
+
+    entries: int = 0
+    loaded: Kernels | None = None
+
+
+def kernels(entries: int) -> Kernels:
+    """The kernels for a product with so many entries."""
+    if _Seen.loaded is not None:
+        return _Seen.loaded
+    wanted = os.environ.get("DPSPARSE_KERNELS", "auto")
+    if wanted == "plain":
+        return cast("Kernels", plain)
+    _Seen.entries += entries
+    return load() if wanted == "compiled" or _Seen.entries >= START_UP else cast("Kernels", plain)
+
+
+def load() -> Kernels:
+    """Compiled kernels if there are any that work here, else those of numpy and scipy; from now on for everything."""
+    if _Seen.loaded is None:
+        _Seen.loaded = _compiled() or cast("Kernels", plain)
+    return _Seen.loaded
+
+
+def forget() -> None:
+    """Start anew: for tests."""
+    _Seen.loaded, _Seen.entries = None, 0
+
+
+def _compiled() -> Kernels | None:
+    """Compiled kernels, if they can be made here and know how to add."""
+    if importlib.util.find_spec("numba") is None:
+        if os.environ.get("DPSPARSE_KERNELS") == "compiled":
+            raise DataError("DPSPARSE_KERNELS=compiled needs numba: pip install 'dpsparse[fast]'.")
+        return None
+    try:
+        from . import compiled
+
+        x, total = np.array([[1, -2], [3, 4]], dtype=np.int16), np.zeros(2, dtype=np.int64)
+        compiled.scatter(x, np.array([2.0**36, -(2.0**36)]), total, slice(0, 2), 4.0)
+    except Exception:  # a broken installation, or a cache that is torn: others can still do the work
+        return None
+    return cast("Kernels", compiled) if total.tolist() == [-(2**37), -6 * 2**36] else None

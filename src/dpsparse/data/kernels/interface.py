@@ -1,0 +1,62 @@
+r"""What a kernel offers: four products of stored rows with numbers, over a range of rows.
+
+Guarantee
+---------
+Entries, coefficients and factors are whole numbers (in floats, but for stored entries), and what is asked for is a whole number that
+floats or 64-bit integers hold. So a product has one right value, and every implementation gives it, in whatever order and in however many
+threads it adds. What each function needs for that is said there; `products` is the only caller, and gives the reasons.
+
+Nothing is checked here but what `products` cannot know. The interpreter's lock is released while compiled loops run. Sums are added to
+arrays of the caller.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...facts import Vector
+from ..block import Indices, Matrix
+
+Sums = NDArray[Any]  # 64-bit integers on the lattice, floats beside it
+
+
+class Kernels(Protocol):
+    """An implementation."""
+
+    def forward(self, x: Matrix, w: Vector, out: Vector, rows: slice) -> None:
+        """Write the products of some rows with coefficients into ``out[rows]``; with each column of a matrix of them.
+
+        Every sum of some of the terms of a row is below 2^53.
+        """
+        ...
+
+    def forward_columns(self, x: Matrix, which: Indices, w: Vector, out: Vector) -> None:
+        """Add the products of all rows with coefficients of a few columns to `out`; `x` is dense, or sparse by columns.
+
+        Every sum of some of the terms of a row is below 2^53, with what `out` held.
+        """
+        ...
+
+    def scatter(self, x: Matrix, factor: Vector, acc: Sums, rows: slice, bound: float) -> None:
+        r"""Add the sum of factor times row over some rows to `acc`; of a matrix of factors, one column for each of its columns.
+
+        Dense rows: the absolute terms of each column add up to at most 2^52. Sparse rows: entries are at most `bound`, factors at most
+        2^36, and there may be terms whose sum 64 bits do not hold: sums are right modulo 2^64.
+        """
+        ...
+
+    def gather(self, x: Matrix, which: Indices, factor: Vector, acc: Sums, bound: float) -> None:
+        """As `scatter` over all rows, for a few columns; `x` is dense, or sparse by columns."""
+        ...
+
+    def clipped_scatter(self, x: Matrix, factor: Vector, limits: Vector, acc: Sums, rows: slice) -> None:
+        """As `scatter`, with every factor times entry held within the limit of its column, a whole number."""
+        ...
+
+
+def entries_of(x: Matrix) -> int:
+    """How many entries are stored."""
+    return int(x.size if isinstance(x, np.ndarray) else x.data.size)
