@@ -345,12 +345,12 @@ class Facts:
             lower, upper = np.minimum(lower, 0.0), np.maximum(upper, 0.0)
         return np.maximum(np.abs(upper - self.shift), np.abs(lower - self.shift))
 
-    @property
+    @cached_property
     def feature_bound(self) -> float:
         """Largest absolute entry of a shifted row."""
         return float(self.half_widths.max(initial=0.0))
 
-    @property
+    @cached_property
     def row_bound(self) -> float:
         """Largest l2 norm of a shifted row, without the intercept column."""
         shift = float(np.linalg.norm(self.shift * np.ones(self.n_features)))

@@ -590,6 +590,7 @@ def test_participation_prints_what_it_is():
 @pytest.mark.parametrize("constant", ["SAFETY"])
 def test_control_half_of_the_safety_is_noticed(monkeypatch, constant):
     monkeypatch.setattr(pricing_module, constant, getattr(pricing_module, constant) / 2)
+    monkeypatch.setattr(pricing_module, "_CERTIFIED", {})
     assert price(plan(gaussian()), Budget.approx(1.0, 1e-6)).epsilon() < 0.999
 
 

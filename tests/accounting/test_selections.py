@@ -365,10 +365,13 @@ def test_a_delta_below_the_rounding_margin_gets_no_budget() -> None:
     assert calibrate(1.0, 1e-18, [(0.01, 50)], 0.5) == 0.0
 
 
-def test_calibration_remembers() -> None:
-    before = selections._calibrate.cache_info().hits
-    assert calibrate(1.0, 1e-3, [(0.25, 4)]) == calibrate(1.0, 1e-3, [(0.25, 4)])
-    assert selections._calibrate.cache_info().hits == before + 1
+def test_calibration_takes_few_evaluations(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    delta = selections._delta
+    monkeypatch.setattr(selections, "_delta", lambda e, plan, points: seen.append(points) or delta(e, plan, points))
+    assert calibrate(1.0, 1e-5, *select_and_polish(10)) > 0
+    assert seen.count(selections.POINTS) <= 4
+    assert seen.count(selections.COARSE) <= 8
 
 
 def test_refusals_say_what_was_expected() -> None:

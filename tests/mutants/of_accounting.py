@@ -55,6 +55,42 @@ MUTANTS = (
         ),
     ),
     *changed(
+        "accounting/pricing.py",
+        "accounting/test_price_store.py",
+        (
+            "a stored price is believed",
+            "        if _holds(priced):\n            return stored",
+            "        return stored",
+        ),
+        ("a stored price that wastes is taken", "and _plausible(unit, budget, stored[0])", ""),
+        ("stored prices come before refusals", "    _refuse(plan, unit, budget)\n    key", "    key"),
+        (
+            "prices know epsilon to six digits",
+            "budget.epsilon, budget.delta, budget.rho, budget.mu,",
+            "f'{budget.epsilon:g}',",
+        ),
+    ),
+    *changed(
+        "accounting/price_store.py",
+        "accounting/test_price_store.py",
+        (
+            "prices of any release are read",
+            'content["format"] == FORMAT and content["key"] == key',
+            'content["key"] == key',
+        ),
+        (
+            "prices of other plans are read",
+            'content["format"] == FORMAT and content["key"] == key',
+            'content["format"] == FORMAT',
+        ),
+    ),
+    *changed(
+        "accounting/recursion.py",
+        "accounting/test_selections.py",
+        ("wide cells are not bounded", "(i - i0) * h) / whole, out=k)", "(i - i0) * h) / whole / 4, out=k)"),
+        ("the last cell is not looked at", "_raise(best, f0, curve.copy(),", "_raise(best.copy(), f0, curve.copy(),"),
+    ),
+    *changed(
         "accounting/draws.py",
         OBJECTIVES,
         ("an objective is free beside selections", "if c.noise is Noise.OBJECTIVE]", "if c.noise is Noise.LOCAL]"),

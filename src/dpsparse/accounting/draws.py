@@ -184,6 +184,17 @@ class Costs:
         return self.kinds == {Noise.LOCAL}
 
     @property
+    def mixed(self) -> bool:
+        """Whether only the recursion and Renyi curves account for it. Reports stay pure: a delta would be a chance of telling everything."""
+        return not (self.gaussian or self.local or self.sampled)
+
+    def key(self) -> str:
+        """Every number that a price depends on, digit by digit; equal for equal costs alone."""
+        own = [(str(c.noise), c.rho, c.sampling_rate, c.offset, n) for c, n in self.own.items()]
+        one = None if self.one_model is None else (self.one_model[0].key(), self.one_model[1])
+        return repr((own, self.ordered, [b.key() for b in self.branches], one, self.drawn))
+
+    @property
     def all_pure(self) -> bool:
         """Whether everything is pure."""
         return all(n.pure for n in self.kinds)

@@ -26,14 +26,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal, TypeVar
 
 from ..privacy.adjacency import Adjacency
 from ..privacy.budget import Budget
-from ..privacy.curves import gaussian_epsilon, gaussian_mu, largest, renyi_delta, renyi_epsilon
+from ..privacy.curves import (
+    gaussian_epsilon,
+    gaussian_mu,
+    largest,
+    largest_smooth,
+    renyi_delta,
+    renyi_epsilon,
+    renyi_log_delta,
+)
 from ..privacy.errors import BudgetError, NotPricedError
 from ..privacy.plan import Ask, Noise, Plan, PoissonRows
 from . import pld, selections
 from .draws import Cost, Costs
+from .price_store import PriceStore
 
 #: Rounding of r towards more noise; covers the last-digit error of the closed forms.
 SAFETY = 1.0 - 1e-9
@@ -51,6 +61,17 @@ CLEAREST = 2 * 1.6448536269514722
 
 #: Above this epsilon the recursion over selections is left out: its grid grows, and Renyi curves are as good.
 LARGEST_RECURSION_EPSILON = 50.0
+
+#: Accountants of plans in which selections or other noise stand beside Gaussians: the ones whose searches take long.
+RECURSION, RENYI = "recursion over selections", "Renyi curves, tight conversion"
+MIXED = frozenset({RECURSION, RENYI})
+
+#: What was certified in this process, by costs and budget: scale and accountant; and the epsilons of costs. The oldest go when there are too many.
+_CERTIFIED: dict[str, tuple[float, str]] = {}
+_SPENT: dict[str, float] = {}
+MOST_KNOWN = 1024
+
+Known = TypeVar("Known")
 
 NOT_PURE = (
     "delta = 0 needs a plan of pure mechanisms only (Laplace, Gumbel, permute-and-flip); this one has Gaussian noise. "
@@ -124,7 +145,16 @@ class PricedPlan:
         if self.parts:
             return max(part.epsilon(delta) for part in self.parts)
         asked = self.budget.epsilon if delta == self.budget.delta else None
-        return spent_epsilon(self._costs, delta, self.budget, asked)
+        key = repr((self._costs.key(), delta, str(self.budget.relation), asked))
+        known = _SPENT.get(key)
+        return _remember(_SPENT, key, spent_epsilon(self._costs, delta, self.budget, asked)) if known is None else known
+
+
+def _remember(memory: dict[str, Known], key: str, value: Known) -> Known:
+    if len(memory) >= MOST_KNOWN:
+        memory.pop(next(iter(memory)))
+    memory[key] = value
+    return value
 
 
 def spent_epsilon(costs: Costs, delta: float, budget: Budget, asked: float | None = None) -> float:
@@ -155,8 +185,20 @@ def spent_epsilon(costs: Costs, delta: float, budget: Budget, asked: float | Non
     return min(found)
 
 
-def price(plan: Plan, budget: Budget) -> PricedPlan:
+def price(plan: Plan, budget: Budget, *, store: PriceStore | Literal["default"] | None = "default") -> PricedPlan:
     """Find the least noise with which `plan` keeps `budget`, rounding towards more noise.
+
+    Parameters
+    ----------
+    plan : Plan
+    budget : Budget
+    store : PriceStore or None
+        Where prices that take long to find are kept from process to process. By default the folder that the environment variable
+        ``DPSPARSE_PRICES`` names, or that of caches on this system; ``DPSPARSE_PRICES=off``, or None: nowhere.
+
+    Guarantee
+    ---------
+    What is returned keeps the budget: it was certified in this process for these costs and this budget, wherever the number came from (`_holds`).
 
     Examples
     --------
@@ -171,6 +213,42 @@ def price(plan: Plan, budget: Budget) -> PricedPlan:
         plan.coins.check(budget.relation)
         return _price_parts(plan, budget)
     unit = Costs.of(plan)
+    _refuse(plan, unit, budget)
+    key = repr((unit.key(), budget.epsilon, budget.delta, budget.rho, budget.mu, str(budget.relation)))
+    known = _CERTIFIED.get(key)
+    if known is None:
+        found = PriceStore.default() if store == "default" else store
+        known = _certified(unit, plan, budget, key, found if unit.mixed and budget.delta else None)
+        _remember(_CERTIFIED, key, known)
+    return PricedPlan(plan=plan, budget=budget, rho_scale=known[0], accountant=known[1])
+
+
+def _certified(unit: Costs, plan: Plan, budget: Budget, key: str, store: PriceStore | None) -> tuple[float, str]:
+    """A scale that holds, and how it was found: the stored one if it does, else that of a search."""
+    stored = None if store is None else store.read(key)
+    if stored is not None and stored[1] in MIXED and _plausible(unit, budget, stored[0]):
+        priced = PricedPlan(plan=plan, budget=budget, rho_scale=stored[0], accountant=stored[1])
+        if _holds(priced):
+            return stored
+    scale, accountant = _scale(unit, budget)
+    for part in RETREATS:
+        priced = PricedPlan(plan=plan, budget=budget, rho_scale=scale * SAFETY * (1 - part), accountant=accountant)
+        if _holds(priced):
+            if store is not None and accountant in MIXED:
+                store.write(key, priced.rho_scale, accountant)
+            return priced.rho_scale, accountant
+    raise BudgetError("pricing failed to certify the plan within its budget; nothing was read. Please report this.")
+
+
+def _plausible(unit: Costs, budget: Budget, r: float) -> bool:
+    """Whether a stored scale is worth an evaluation: not a hundred times of what zCDP allows, and not a part of 1e-6 below what Renyi curves do."""
+    if r > 100 * budget.as_rho() / unit.weight or budget.epsilon is None or budget.delta is None:
+        return False
+    return renyi_delta(unit.gathered().scaled(r * (1 + 1e-6)).renyi(), budget.epsilon) > budget.delta
+
+
+def _refuse(plan: Plan, unit: Costs, budget: Budget) -> None:
+    """Refuse what has no price."""
     if unit.empty:
         raise BudgetError("the plan asks for nothing, so there is nothing to price.")
     if plan.local and budget.relation is not Adjacency.REPLACE_ONE:
@@ -213,11 +291,16 @@ def _scale(unit: Costs, budget: Budget) -> tuple[float, str]:
         raise BudgetError(NOT_PURE)
     if unit.sampled and (not unit.gaussian or unit.branches):
         raise BudgetError(NOT_GAUSSIAN)
+    if budget.epsilon is None and unit.sampled:
+        raise BudgetError(
+            "a plan that samples rows is priced in (epsilon, delta) only; give epsilon and delta instead of rho or mu."
+        )
+    if budget.epsilon is not None and budget.delta and unit.mixed:
+        _refuse_offsets(unit, budget.epsilon, "epsilon")
+
+
+def _scale(unit: Costs, budget: Budget) -> tuple[float, str]:
     if budget.epsilon is None:
-        if unit.sampled:
-            raise BudgetError(
-                "a plan that samples rows is priced in (epsilon, delta) only; give epsilon and delta instead of rho or mu."
-            )
         return _scale_for_rho(unit, budget.rho) if budget.rho is not None else _scale_for_mu(unit, budget)
     epsilon, delta = budget.epsilon, budget.delta
     assert delta is not None
@@ -238,13 +321,21 @@ def _scale(unit: Costs, budget: Budget) -> tuple[float, str]:
                     "delta, or fixed numbers of turns."
                 )
             candidates.append((found, "privacy loss distribution"))
-    elif delta > 0 and not unit.local:  # reports stay pure: a delta would be a chance of telling everything
-        _refuse_offsets(unit, epsilon, "epsilon")
-        candidates.append((_renyi_scale(unit, epsilon, delta), "Renyi curves, tight conversion"))
-        stage = unit.stage() if epsilon <= LARGEST_RECURSION_EPSILON else None
-        if stage is not None:
-            candidates.append((selections.calibrate_stage(epsilon, delta, stage), "recursion over selections"))
+    elif delta > 0 and unit.mixed:
+        candidates += _mixed(unit, epsilon, delta)
     return max(candidates)
+
+
+def _mixed(unit: Costs, epsilon: float, delta: float) -> list[tuple[float, str]]:
+    """Selections among other noise: the recursion, and Renyi curves unless they certify less."""
+    found: list[tuple[float, str]] = []
+    stage = unit.stage() if epsilon <= LARGEST_RECURSION_EPSILON else None
+    if stage is not None:
+        r = selections.calibrate_stage(epsilon, delta, stage, lambda r: unit.scaled(r * SAFETY).stage())
+        found.append((r, RECURSION))
+        if r > 0 and renyi_delta(unit.gathered().scaled(r).renyi(), epsilon) > delta:
+            return found
+    return [*found, (_renyi_scale(unit, epsilon, delta), RENYI)]
 
 
 def _floor(unit: Costs) -> float:
@@ -294,15 +385,21 @@ def _refuse_offsets(unit: Costs, budget: float, what: str) -> None:
 
 
 def _renyi_scale(unit: Costs, epsilon: float, delta: float) -> float:
+    """The largest r at which the Renyi curve keeps the budget, from below."""
     unit = unit.gathered()
 
-    def holds(r: float) -> bool:
-        return renyi_delta(unit.scaled(r).renyi(), epsilon) <= delta
+    def excess(log_r: float) -> float:
+        return renyi_log_delta(unit.scaled(math.exp(log_r)).renyi(), epsilon) - math.log(delta)
 
-    high = Budget.approx(epsilon, delta).as_rho() / unit.weight
-    while holds(2 * high):
-        high *= 2
-    return largest(holds, 0.0, 2 * high, steps=48)
+    low = math.log(Budget.approx(epsilon, delta).as_rho() / unit.weight)
+    while excess(low) > 0:
+        low -= 0.5
+        if low < -700:
+            return 0.0
+    high = low + 0.25
+    while excess(high) <= 0:
+        low, high = high, high + 0.25
+    return math.exp(largest_smooth(excess, low, high, 1e-10))
 
 
 def _holds(priced: PricedPlan) -> bool:

@@ -14,11 +14,10 @@ long the answer is trivial (delta 1, epsilon infinite, budget 0), so a caller ca
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
 
 from .recursion import (
     UNIT,
@@ -38,6 +37,8 @@ from .stages import Counted, Stage
 POINTS = 20
 #: The same while a calibration is still searching.
 COARSE = 6
+#: Standard deviations of the loss below 0 to which a grid goes. A curve is continued below by its chord to (0, 1), any grid gives a bound.
+BELOW = 4.0
 #: Operators of a plan times the root of its longest path (the grid grows with it); about 3 s of calibration.
 COSTLIEST = 12000.0
 
@@ -85,6 +86,7 @@ def stage_epsilon(delta: float, plan: Stage, points: int = POINTS) -> float:
     """Epsilon, rounded up, for which a plan is (epsilon, delta)-DP."""
     if not 0 < delta < 1:
         raise ValueError(f"Expected 0 < delta < 1, got {delta}.")
+    from scipy.optimize import brentq  # takes long to import, and most fits do not need it
 
     def excess(epsilon: float) -> float:
         return math.log(max(_delta(epsilon, plan, points), 1e-300) / delta)
@@ -102,12 +104,21 @@ def stage_epsilon(delta: float, plan: Stage, points: int = POINTS) -> float:
     return epsilon
 
 
-def calibrate_stage(epsilon: float, delta: float, plan: Stage) -> float:
+def calibrate_stage(
+    epsilon: float, delta: float, plan: Stage, at: Callable[[float], Stage | None] | None = None
+) -> float:
     """Budget r, rounded down, with which a plan is (epsilon, delta)-DP; 0 if the plan is too long to tell.
 
     The plan is given at budget 1: a selection of share a has the range sqrt(8 r a) at budget r, the Gaussians together
     mu = sqrt(2 r gaussian_share), a Laplace noise the level sqrt(2 r a), so that r times a share is a zCDP cost. The budget
     returned is one at which delta was evaluated on the fine grid and found small enough.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+    plan : Stage
+    at : callable, optional
+        The plan at a budget, where a caller has it digit by digit; by default `plan` scaled.
 
     Examples
     --------
@@ -119,39 +130,56 @@ def calibrate_stage(epsilon: float, delta: float, plan: Stage) -> float:
         raise ValueError(f"Expected a finite epsilon > 0 and 0 < delta < 1, got {epsilon} and {delta}.")
     if plan.variance == 0:
         raise ValueError("Every share is 0, which any budget allows. Give a share to a selection or a noise.")
-    return 0.0 if too_long(plan) else _calibrate(epsilon, delta, plan)
-
-
-@lru_cache(maxsize=1024)
-def _calibrate(epsilon: float, delta: float, plan: Stage) -> float:
-    def excess(log_r: float, points: int) -> float:
-        return math.log(max(_delta(epsilon, plan.scaled(math.exp(log_r / 2)), points), 1e-300) / delta)
-
     left = epsilon - plan.offset
-    if left <= 0:
+    if too_long(plan) or left <= 0:
         return 0.0
-    log_r = math.log(left**2 / (2 * plan.variance * (math.log(1 / delta) + left)))  # zCDP, roughly
-    low, high, lowest = log_r - 0.1, log_r + 0.4, log_r - 4
-    while excess(low, COARSE) > 0:
-        low -= 0.4
-        if low < lowest:  # delta is below the rounding margin
-            return 0.0
-    while excess(high, COARSE) <= 0:
-        high += 0.4
-    log_r = float(brentq(excess, low, high, args=(COARSE,), xtol=5e-3))
-    slope = max(0.1, (excess(log_r + 1e-3, COARSE) - excess(log_r - 1e-3, COARSE)) / 2e-3)
+
+    def excess(log_r: float, points: int) -> float:
+        r = math.exp(log_r)
+        there = plan.scaled(math.exp(log_r / 2)) if at is None else at(r)
+        assert there is not None
+        return math.log(max(_delta(epsilon, there, points), 1e-300) / delta)
+
+    rough = math.log(left**2 / (2 * plan.variance * (math.log(1 / delta) + left)))  # zCDP, roughly
+    lowest = rough - 4
+    log_r, slope = _coarse(lambda x: excess(x, COARSE), rough, max(1.0, math.log(1 / delta)))
     loss = plan.largest_loss
     safe = 2 * math.log(epsilon / loss) - 1e-12 if loss < math.inf else -math.inf  # delta 0
-    for _ in range(8):  # Newton steps on the fine grid, aimed a little below the target
-        gap = excess(log_r, POINTS)
+    known: dict[float, float] = {}
+    for _ in range(8):  # secant steps on the fine grid, aimed a little below the target
+        if log_r < lowest:  # delta is below the rounding margin
+            break
+        gap = known[log_r] = excess(log_r, POINTS)
         safe = max(safe, log_r) if gap <= 0 else safe
         if -2e-3 <= gap <= 0:
             break
-        log_r -= max(-0.1, min(0.1, (gap + 1e-3) / slope))
+        if len(known) > 1:
+            (x0, y0), (x1, y1) = list(known.items())[-2:]
+            slope = (y1 - y0) / (x1 - x0) if (y1 - y0) * (x1 - x0) > 0 else slope
+        log_r -= max(-0.1, min(0.1, (gap + 1e-3) / max(0.1, slope)))
     while safe == -math.inf and log_r > lowest:
         log_r -= 1e-3
         safe = log_r if excess(log_r, POINTS) <= 0 else safe
     return math.exp(safe)
+
+
+def _coarse(excess: Callable[[float], float], start: float, slope: float) -> tuple[float, float]:
+    """About where a rising function is 0, and its slope there: secant steps of at most 0.4, kept between values of both signs."""
+    low, high = -math.inf, math.inf
+    x, y = start, excess(start)
+    for _ in range(40):
+        low, high = (low, x) if y > 0 else (x, high)
+        low, high = (min(low, high), max(low, high))
+        step = max(-0.4, min(0.4, -y / max(0.1, slope)))
+        if abs(step) < 5e-3:
+            break
+        ahead = x + step if low < x + step < high else (low + high) / 2
+        then = excess(ahead)
+        slope = (then - y) / (ahead - x) if (then - y) * (ahead - x) > 0 else slope
+        x, y = ahead, then
+        if x < start - 4.4:  # delta is below the rounding margin
+            break
+    return x - y / max(0.1, slope) if abs(y) < 1 else x, slope
 
 
 def too_long(plan: Stage) -> bool:
@@ -191,7 +219,8 @@ def _grid(plan: Stage, epsilon: float, points: int) -> tuple[Curve, float, int]:
     if eta >= 2 * h:
         h = eta / (2 * math.ceil(eta / (2 * h) - 1e-9)) * (1 + 8 * UNIT)  # so that t = eta / 2 is on the grid
     reach = min(epsilon + 4 * spread, plan.largest_loss) + h
-    below, above = math.ceil((reach + epsilon) / h), math.ceil((reach - epsilon) / h)
+    least = min(BELOW * spread + plan.shift, plan.largest_loss) + h  # below, curves are all but straight in exp(e)
+    below, above = math.ceil((least + epsilon) / h), math.ceil((reach - epsilon) / h)
     return epsilon + h * np.arange(-below, above + 1, dtype=np.float64), h, below
 
 

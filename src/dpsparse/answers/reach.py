@@ -85,11 +85,16 @@ class Measure:
 
 def each_once(support: Indices, size: int, what: str = "coordinates") -> Indices:
     """The support, if it names positions, each once: a copy would be released twice for the price of once."""
-    if support.ndim != 1 or support.dtype.kind != "i" or np.unique(support).size != support.size:
+    if support.ndim != 1 or support.dtype.kind != "i" or _twice(support):
         raise PrivacyError(f"a support must hold the positions of {what}, each once.")
     if support.size and not (support.min() >= 0 and support.max() < size):
         raise PrivacyError(f"a support must lie within the {size} {what}.")
     return support
+
+
+def _twice(support: Indices) -> bool:
+    """Whether a position comes twice; in order, each is above the one before."""
+    return not bool(np.all(support[1:] > support[:-1])) and np.unique(support).size != support.size
 
 
 def positive(value: float) -> float:

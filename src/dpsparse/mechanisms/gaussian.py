@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -61,6 +63,8 @@ def gaussian_tilt(size: int, scale: float, randomness: Randomness) -> NDArray[np
 def _check(total: NDArray[np.int64], scale: float | NDArray[np.float64]) -> None:
     if total.dtype.kind != "i":
         raise TypeError("lattice noise is added to integers only; sums must be put on the lattice first.")
+    if isinstance(scale, float) and 0 < scale < math.inf:
+        return
     if np.shape(scale) not in ((), total.shape):
         raise ValueError(f"one noise scale, or one for each of {total.shape} numbers, got shape {np.shape(scale)}.")
     if not (np.all(np.isfinite(scale)) and np.all(np.asarray(scale) > 0)):

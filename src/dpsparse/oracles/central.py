@@ -85,6 +85,7 @@ class CentralOracle(ChargedOracle):
         self._host = host
         self._loss = guard(loss)
         self._randomness = randomness
+        self._terms: PricedTerms | None = None
         self._told: tuple[Question, str, int, float] | None = None
         self._ways: dict[type, Callable[..., Computation]] = {
             Select: self._selection,
@@ -122,7 +123,9 @@ class CentralOracle(ChargedOracle):
     @property
     def terms(self) -> PricedTerms:
         """How much noise answers get from here on: public."""
-        return PricedTerms(self.priced, self._host.lattice)
+        if self._terms is None or self._terms.priced is not self.priced:
+            self._terms = PricedTerms(self.priced, self._host.lattice)
+        return self._terms
 
     # ---------------------------------------------------------------------------------------------- sums
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 
-from scipy.stats import chi2
+from scipy.special import gammaincinv
 
 from ..facts import Facts
 from ..privacy.budget import Budget
@@ -192,7 +192,7 @@ class Outlook:
         for level in levels:
             value = part(odds, spread, level)
             # the square of a normal number has a spread of its own
-            parts.append(value + sure * max(0.0, 1 - value) + more * float(chi2.ppf(level, 1)))
+            parts.append(value + sure * max(0.0, 1 - value) + more * 2 * float(gammaincinv(0.5, level)))
         return parts
 
     # ---------------------------------------------------------------------------------------------- verdict

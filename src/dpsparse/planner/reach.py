@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from ..accounting.pricing import PricedPlan
 from ..facts import Facts
@@ -79,7 +79,7 @@ def _selected(
     noise = 2 * priced.kappa * entry * clip / (n * strength)
     sampling = math.sqrt(SQUARE * squares / n) * scale * clip
     wanted = math.hypot(
-        noise * (math.log(d) + math.log(9)), sampling * (math.sqrt(2 * math.log(max(d, 2))) + norm.ppf(0.9))
+        noise * (math.log(d) + math.log(9)), sampling * (math.sqrt(2 * math.log(max(d, 2))) + ndtri(0.9))
     )
     return float(wanted / (PRODUCT * scale**2 * slope))
 
@@ -98,7 +98,7 @@ def _averaged(
     kept = math.sqrt(-math.expm1(-2 * path) / (2 * path))
     noise = kept * weight * loop.length * priced.kappa * loop.clip / (n * root)
     rank = 0.05 if facts.sparsity is None else min(0.05, facts.sparsity / d)
-    wanted = norm.ppf(1 - rank / 2) + norm.ppf(0.9)
+    wanted = ndtri(1 - rank / 2) + ndtri(0.9)
     return float(wanted * math.hypot(noise / learned, spread / (scale * math.sqrt(n))))
 
 
@@ -112,10 +112,10 @@ def _descended(facts: Facts, solver: TableDescent, scale: float, residual: float
         return None
     n, d = facts.n_rows, facts.n_features
     bend = margin(signal)[1] if facts.target.classes else facts.curvature
-    clip = solver.rule.class_clip if facts.target.classes else schedule.clip_factor(d) * norm.ppf(0.825) * residual
+    clip = solver.rule.class_clip if facts.target.classes else schedule.clip_factor(d) * ndtri(0.825) * residual
     spread = 1 / math.sqrt(bend) if facts.target.classes else residual
     column = 1 / (1.2 * math.sqrt(d))
     noise = 2 * clip / (solver.level * math.sqrt(schedule.phases[-1].share)) / (bend * column) / scale
     rank = 0.05 if facts.sparsity is None else min(0.05, facts.sparsity / d)
-    wanted = norm.ppf(1 - rank / 2) + norm.ppf(0.9)
+    wanted = ndtri(1 - rank / 2) + ndtri(0.9)
     return float(wanted * math.hypot(noise, spread / (scale * math.sqrt(n))))

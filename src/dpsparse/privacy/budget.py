@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from .adjacency import Adjacency
 from .curves import ORDERS, gaussian_mu, renyi_delta
@@ -98,13 +99,7 @@ class Budget:
         assert self.delta is not None
         if self.delta == 0:
             return self.epsilon**2 / 2
-        low, high = 0.0, 1.0
-        while renyi_delta(high * ORDERS, self.epsilon) <= self.delta:
-            high *= 2
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if renyi_delta(middle * ORDERS, self.epsilon) <= self.delta else (low, middle)
-        return low
+        return _rho(self.epsilon, self.delta)
 
     def as_mu(self) -> float:
         """A mu for planning: what an all-Gaussian plan may spend."""
@@ -118,3 +113,15 @@ class Budget:
         fields = [(k, getattr(self, k)) for k in ("epsilon", "delta", "rho", "mu")]
         text = ", ".join(f"{k}={v:g}" for k, v in fields if v is not None)
         return f"Budget({text}{'' if self.adjacency is None else f', adjacency={str(self.adjacency)!r}'})"
+
+
+@lru_cache(maxsize=1024)
+def _rho(epsilon: float, delta: float) -> float:
+    """The largest rho of which the Renyi conversion certifies (epsilon, delta), from below."""
+    low, high = 0.0, 1.0
+    while renyi_delta(high * ORDERS, epsilon) <= delta:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if renyi_delta(middle * ORDERS, epsilon) <= delta else (low, middle)
+    return low

@@ -52,6 +52,26 @@ def largest(holds: Callable[[float], bool], low: float, high: float, steps: int 
     return low
 
 
+def largest_smooth(excess: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
+    """The largest value in [low, high] at which a rising function is at most 0, within `tolerance`, from below.
+
+    The function is at most 0 at `low` and above 0 at `high`, and so it is where this returns. False positions, and the weight of an
+    end that stays is halved (Illinois): some 8 evaluations of a smooth function, where halving intervals takes 40.
+    """
+    below, above, side = excess(low), excess(high), 0
+    for _ in range(200):
+        if high - low <= tolerance:
+            break
+        at = low - below * (high - low) / (above - below) if above > below else (low + high) / 2
+        at = min(max(at, low + 0.4 * tolerance), high - 0.4 * tolerance)
+        there = excess(at)
+        if there <= 0:
+            low, below, above, side = at, there, above / 2 if side == -1 else above, -1
+        else:
+            high, above, below, side = at, there, below / 2 if side == 1 else below, 1
+    return low
+
+
 # ------------------------------------------------------------------------------------------------ Gaussian
 
 
@@ -207,9 +227,13 @@ def renyi_delta(curve: Curve, epsilon: float, orders: Curve = ORDERS) -> float:
 
     .. math:: \delta = \inf_\alpha \frac{e^{(\alpha-1)(D_\alpha-\epsilon)}}{\alpha-1}\Bigl(1-\frac1\alpha\Bigr)^\alpha
     """
+    return math.exp(min(0.0, renyi_log_delta(curve, epsilon, orders)))
+
+
+def renyi_log_delta(curve: Curve, epsilon: float, orders: Curve = ORDERS) -> float:
+    """The logarithm of `renyi_delta`, also above 0."""
     a = orders
-    logs = (a - 1) * (curve - epsilon) + a * np.log1p(-1 / a) - np.log(a - 1)
-    return float(np.exp(min(0.0, float(np.min(logs)))))
+    return float(np.min((a - 1) * (curve - epsilon) + a * np.log1p(-1 / a) - np.log(a - 1)))
 
 
 def renyi_epsilon(curve: Curve, delta: float, orders: Curve = ORDERS) -> float:
