@@ -6,6 +6,6 @@ processes, and keeps each result as soon as it is there, so that a run that was 
 
 from .results import Results
 from .runner import run_study
-from .study import Cell, Claim, Study
+from .study import Cell, Claim, Scale, ScaledStudy, Study
 
-__all__ = ["Cell", "Claim", "Results", "Study", "run_study"]
+__all__ = ["Cell", "Claim", "Results", "Scale", "ScaledStudy", "Study", "run_study"]

@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 from ..privacy import DataError
-from .study import Study
+from .study import ScaledStudy
 
 #: Where the studies of the papers stand, one module each with an object `STUDY`.
 PACKAGE = Path("benchmarks", "papers")
 
 
-def studies() -> dict[str, Study]:
+def studies() -> dict[str, ScaledStudy]:
     """Studies by name; none outside a source tree."""
     root = next((base for base in (Path.cwd(), Path(__file__).resolve().parents[3]) if (base / PACKAGE).is_dir()), None)
     if root is None:
@@ -23,7 +23,7 @@ def studies() -> dict[str, Study]:
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
     package = importlib.import_module(".".join(PACKAGE.parts))
-    found = {}
+    found: dict[str, ScaledStudy] = {}
     for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         study = getattr(importlib.import_module(module.name), "STUDY", None)
         if study is not None:
@@ -31,7 +31,7 @@ def studies() -> dict[str, Study]:
     return found
 
 
-def find(name: str) -> Study:
+def find(name: str) -> ScaledStudy:
     """A study by its name."""
     known = studies()
     if name in known:

@@ -43,7 +43,7 @@ def run_study(
     Results
         Those of all cells of the study. Results of other cells in the journal are left out.
     """
-    kept = Journal(Path(journal), study.name)
+    kept = Journal(Path(journal), getattr(study, "runs", study.name))
     done = kept.read()
     cells = list(study.cells())
     left = [cell for cell in cells if cell not in done]
@@ -53,7 +53,7 @@ def run_study(
         done[cell] = errors
         if tell is not None:
             tell(before + number, len(cells))
-    return Results(study.name, {cell: done[cell] for cell in cells})
+    return Results(study.name, {cell: done[cell] for cell in cells}, scale=getattr(study, "scale", "full"))
 
 
 def _each(

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, Self
+
+if TYPE_CHECKING:
+    from .results import Results
+
+Scale = Literal["quick", "full"]
+#: End of the name of a method that is run at several grid points; of these the best is shown.
+GRID = ", best of grid"
+#: Stands in the name of a metric between what is measured and where on a curve: "objective @ 10".
+ON_CURVE = " @ "
 
 
 @dataclass(frozen=True, order=True)
@@ -21,7 +31,7 @@ class Cell:
         Budget; infinity for a method without noise.
     seed : int
     at : float
-        Where on another axis the run stands (a pass, a number of rows, a grid point); 0 where there is none.
+        Where on another axis the run stands (a number of rows, a grid point); 0 where there is none.
     """
 
     data: str
@@ -33,17 +43,56 @@ class Cell:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement that a study decides: `better` has the smaller error than `worse` on this data at this epsilon."""
+    """A statement that a study decides: `better` has the smaller error than `worse` on this data at this epsilon.
+
+    Parameters
+    ----------
+    better, worse : str
+        Names of two methods; one and the same where other data or another epsilon is the rival.
+    data, epsilon, metric
+        Where they are compared.
+    at : float or None
+        Place on the other axis. None: for each method the grid point with the smallest mean error, as papers choose it.
+    worse_data, worse_epsilon, worse_at
+        Where `worse` stands, if elsewhere.
+    on_par : float or None
+        The statement is that errors differ by less than this part of the error of the method `unit`.
+    unit : str
+        Method that errors are measured by in statements of the kind "on par".
+    """
 
     better: str
     worse: str
     data: str
     epsilon: float
     metric: str
-    at: float = 0.0
+    at: float | None = 0.0
+    worse_data: str | None = None
+    worse_epsilon: float | None = None
+    worse_at: float | None = None
+    on_par: float | None = None
+    unit: str = "zero"
+
+    @property
+    def sides(self) -> tuple[tuple[str, str, float, float | None], tuple[str, str, float, float | None]]:
+        """Data, method, epsilon and place of both."""
+        worse = (
+            self.data if self.worse_data is None else self.worse_data,
+            self.worse,
+            self.epsilon if self.worse_epsilon is None else self.worse_epsilon,
+            self.at if self.worse_at is None else self.worse_at,
+        )
+        return (self.data, self.better, self.epsilon, self.at), worse
 
     def __str__(self) -> str:
-        return f"{self.better} better than {self.worse} ({self.data}, epsilon {self.epsilon:g}, {self.metric})"
+        here, there = self.sides
+        word = "better than" if self.on_par is None else "on par with"
+        places = [
+            f"{data}, epsilon {epsilon:g}{f', at {at:g}' if at else ''}" for data, _, epsilon, at in (here, there)
+        ]
+        if here[0] == there[0] and here[2:] == there[2:]:
+            return f"{self.better} {word} {self.worse} ({places[0]}, {self.metric})"
+        return f"{self.better} ({places[0]}) {word} {self.worse} ({places[1]}), {self.metric}"
 
 
 class Study(Protocol):
@@ -69,4 +118,26 @@ class Study(Protocol):
 
     def claims(self) -> Sequence[Claim]:
         """What the results decide."""
+        ...
+
+
+class ScaledStudy(Study, Protocol):
+    """A study of the source tree, which can be run in part. The runs of the quick scale are among those of the full one."""
+
+    @property
+    def runs(self) -> str:
+        """Name of the journal. Studies that look at the same runs in other ways share it."""
+        ...
+
+    @property
+    def scale(self) -> Scale:
+        """How much of it `cells` lists."""
+        ...
+
+    def at_scale(self, scale: Scale) -> Self:
+        """The same study at another scale."""
+        ...
+
+    def draw(self, results: Results, path: Path) -> None:
+        """Draw its figure as SVG."""
         ...

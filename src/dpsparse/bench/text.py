@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from .results import Results
-from .study import Claim
+from .study import GRID, ON_CURVE, Claim
+
+
+def shown(results: Results) -> list[str]:
+    """Metrics that are one number for each run; points of curves are left out."""
+    return [name for name in dict.fromkeys(row["metric"] for row in results.rows()) if ON_CURVE not in name]
 
 
 def table(results: Results, metric: str) -> Iterator[str]:
-    """One metric: a line for each method, a column for each epsilon; means with standard errors."""
-    rows = [row for row in results.rows() if row["metric"] == metric]
+    """One metric: a line for each method, a column for each epsilon; means with standard errors, grids at their best point."""
+    rows = [row for row in results.rows() if row["metric"] == metric and _kept(results, row)]
     for data in dict.fromkeys(row["data"] for row in rows):
         here = [row for row in rows if row["data"] == data]
         epsilons = sorted({row["epsilon"] for row in here})
-        methods = list(dict.fromkeys(row["method"] for row in here))
-        width = max(len(name) for name in [*methods, data])
+        lines: dict[str, dict[float, str]] = {}
+        for row in here:
+            name = row["method"] + (f", at {row['at']:g}" if row["at"] and not row["method"].endswith(GRID) else "")
+            lines.setdefault(name, {})[row["epsilon"]] = f"{row['mean']:8.4f} ± {row['standard_error']:5.4f}"
+        width = max(len(name) for name in [*lines, data])
         yield f"{data:{width}s}  " + "  ".join(f"{'epsilon ' + format(e, 'g'):>16s}" for e in epsilons) + f"   {metric}"
-        for method in methods:
-            cells = {row["epsilon"]: row for row in here if row["method"] == method}
-            said = [
-                f"{cells[e]['mean']:8.4f} ± {cells[e]['standard_error']:5.4f}" if e in cells else "" for e in epsilons
-            ]
-            yield f"{method:{width}s}  " + "  ".join(f"{text:>16s}" for text in said)
+        for name, cells in lines.items():
+            yield f"{name:{width}s}  " + "  ".join(f"{cells.get(e, ''):>16s}" for e in epsilons)
+
+
+def _kept(results: Results, row: dict[str, Any]) -> bool:
+    """Whether a row is no grid point, or the best one."""
+    if not row["method"].endswith(GRID):
+        return True
+    return bool(row["at"] == results.best_at(row["data"], row["method"], row["epsilon"], row["metric"]))
 
 
 def verdicts(results: Results, claims: Sequence[Claim]) -> Iterator[str]:

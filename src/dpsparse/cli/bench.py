@@ -14,12 +14,20 @@ from .output import as_json as print_json
 from .output import check_file, check_folder, progress, telling, writing
 
 if TYPE_CHECKING:
-    from ..bench import Results, Study
+    from ..bench import Results, Scale, Study
 
 
 @click.command()
 @click.argument("name", required=False)
 @click.option("--list", "listed", is_flag=True, help="List the studies of the source tree.")
+@click.option(
+    "--scale",
+    type=click.Choice(["quick", "full"]),
+    default="full",
+    show_default=True,
+    help="With NAME: few seeds and budgets, or all. What the quick scale ran is not run again by the full one.",
+)
+@click.option("--plot", type=click.Path(path_type=Path), help="With NAME: draw the study's figure to this SVG file.")
 @click.option("--recipe", "methods", multiple=True, help="With --data: a recipe, or a Python file that registers some.")
 @click.option("--data", type=click.Path(path_type=Path), help="Public data to compare on, as dpsparse fit reads it.")
 @click.option("--target", help="Column of the target; svmlight and npz files hold their own.")
@@ -40,6 +48,8 @@ if TYPE_CHECKING:
 def bench(
     name: str | None,
     listed: bool,
+    scale: Scale,
+    plot: Path | None,
     methods: tuple[str, ...],
     data: Path | None,
     target: str | None,
@@ -64,7 +74,7 @@ def bench(
     \b
     Examples:
       dpsparse bench --list
-      dpsparse bench 000-figure-1
+      dpsparse bench 000-figure-1 --scale quick --plot figure.svg
       dpsparse bench --recipe mine.py --recipe dp_ight --recipe auto --data mine.npz \\
           --task regression --feature-bound 1 --target-bound 2 --sparsity 5
     """
@@ -83,9 +93,13 @@ def bench(
         return
     if (name is None) == (data is None):
         raise Refusal("give the name of a study, or --recipe and --data. dpsparse bench --list shows the studies.")
+    if plot is not None and name is None:
+        raise Refusal("--plot draws the figure of a study NAME; results on data of one's own have none.")
     prepare: list[Path] = []
+    study: Study
     if name is not None:
-        study = find(name)
+        known = find(name).at_scale(scale)
+        study, runs = known, known.runs
     else:
         assert data is not None
         settings: dict[str, object] = {
@@ -97,13 +111,19 @@ def bench(
         if target_bound is not None:
             settings["target_bound"] = target_bound
         study, prepare = _own(data, target, task, methods, epsilons or (0.5, 1.0, 2.0, 4.0), seeds, settings)
+        runs = study.name
     out.mkdir(exist_ok=True)
     check_folder(out)
-    journal, table = out / f"{study.name}.jsonl", out / f"{study.name}.parquet"
+    journal, table = out / f"{runs}.jsonl", out / f"{study.name}.parquet"
     check_file(table)
+    if plot is not None:
+        check_file(plot, "--plot")
     results = _run(study, journal, processes or os.cpu_count() or 1, prepare, quiet)
     with writing(table):
         results.write(table)
+    if plot is not None and name is not None:
+        with writing(plot, "--plot"):
+            known.draw(results, plot)
     _print(study, results, table, as_json)
 
 
@@ -152,15 +172,15 @@ def _run(study: Study, journal: Path, processes: int, prepare: list[Path], quiet
 
 
 def _print(study: Study, results: Results, table: Path, as_json: bool) -> None:
+    from ..bench.text import shown, verdicts
     from ..bench.text import table as lines
-    from ..bench.text import verdicts
 
     if as_json:
         decided = {str(claim): results.verdict(claim) for claim in study.claims()}
         print_json({"study": study.name, "private": False, "rows": list(results.rows()), "verdicts": decided})
         return
     click.echo(f"{study.title}. Data and noise are seeded: NOT private.")
-    for metric in dict.fromkeys(row["metric"] for row in results.rows()):
+    for metric in shown(results):
         click.echo("")
         for line in lines(results, metric):
             click.echo(line)

@@ -1,1 +1,19 @@
 """Loaders and simulators. Not trusted: nothing here is private."""
+
+from .files import Dataset, data_folder
+from .public import chest_xray, covertype, e2006, mnist, of_gcd, rcv1, sample
+from .splits import folds, halves
+
+__all__ = [
+    "Dataset",
+    "chest_xray",
+    "covertype",
+    "data_folder",
+    "e2006",
+    "folds",
+    "halves",
+    "mnist",
+    "of_gcd",
+    "rcv1",
+    "sample",
+]

@@ -1,0 +1,78 @@
+"""``python -m benchmarks.papers``: run all studies, or say how long they take; then results and pages are written.
+
+python -m benchmarks.papers --scale quick             # the short set
+python -m benchmarks.papers                           # everything; goes on where it was stopped
+python -m benchmarks.papers --only 000-figure-1 --estimate
+python -m benchmarks.papers --pages                   # pages and figures from the results that are kept
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from dpsparse.bench import ScaledStudy, run_study
+from dpsparse.bench.find import studies
+from dpsparse.bench.results import Journal
+
+from . import pages
+
+
+def minutes(study: ScaledStudy, folder: Path) -> tuple[float, int, int]:
+    """CPU minutes of the runs that are left, how many these are, and how many of them have no like to judge by.
+
+    A run takes what runs of its method on its data took on average; where there is none, what runs of its method took anywhere in the study.
+    """
+    done = Journal(folder / f"{study.runs}.jsonl", study.runs).read()
+    here: dict[tuple[str, str], list[float]] = defaultdict(list)
+    anywhere: dict[str, list[float]] = defaultdict(list)
+    for cell, errors in done.items():
+        here[cell.data, cell.method].append(errors.get("seconds", 0.0))
+        anywhere[cell.method].append(errors.get("seconds", 0.0))
+    total, unknown = 0.0, 0
+    left = [cell for cell in study.cells() if cell not in done]
+    draws = getattr(study, "draws", lambda cell: 1)
+    for cell in left:
+        known = here.get((cell.data, cell.method)) or anywhere.get(cell.method)
+        unknown += not known
+        total += float(np.mean(known)) * draws(cell) if known else 0.0
+    return total / 60, len(left), unknown
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scale", choices=("quick", "full"), default="full")
+    parser.add_argument("--only", nargs="+", metavar="STUDY")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--out", type=Path, default=Path("out/papers"), help="folder of the journals")
+    parser.add_argument("--estimate", action="store_true", help="print CPU minutes of what is left, and stop")
+    parser.add_argument("--pages", action="store_true", help="make pages and figures of the kept results, and stop")
+    options = parser.parse_args()
+    known = studies()
+    chosen = [known[name].at_scale(options.scale) for name in options.only or known]
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.estimate:
+        for study in chosen:
+            took, left, unknown = minutes(study, options.out)
+            print(
+                f"{study.name:14s} {took:7.1f} CPU minutes for {left} runs; {unknown} of them unlike any that was run"
+            )
+        return 0
+    if not options.pages:
+        for study in chosen:
+            start = time.perf_counter()
+            results = run_study(study, options.out / f"{study.runs}.jsonl", processes=options.processes)
+            pages.keep(study, results)
+            print(f"{study.name:14s} {len(results.errors)} runs, {time.perf_counter() - start:.0f} s", flush=True)
+    pages.write(known)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""000, Table 3: test error on RCV1."""
+
+from dpsparse.bench.study import GRID
+
+from .methods import EXACT, PRINTED
+from .study import PaperStudy, Part
+
+OURS = (f"IGHT{EXACT}", "DP-IGHT", "Frank-Wolfe", "Two stage", "DP-IGHT dense", "auto", "dual averaging, dense model")
+GRIDS = (f"DP-IGHT dense{GRID}", f"Two stage{GRID}", f"DP-IGHT{PRINTED}{GRID}")
+EPSILONS = (2.0, 4.0, 6.0, 8.0, 10.0)
+
+STUDY = PaperStudy(
+    name="000-table-3",
+    title="DP-IGHT, Frank-Wolfe and two stages on text in two classes, s = 500",
+    paper="000",
+    where="Table 3",
+    parts=(
+        Part(
+            sets=("news20 (for RCV1)", "RCV1 sample"),
+            methods=(*OURS, *GRIDS),
+            epsilons=EPSILONS,
+            seeds=10,
+            quick_epsilons=(4.0,),
+            quick_points=6,
+        ),
+        Part(sets=("RCV1",), methods=OURS, epsilons=EPSILONS, seeds=10, quick=0),
+    ),
+    metric="test error",
+    delta=0.01,
+    pairs=(
+        ("DP-IGHT", "Frank-Wolfe"),
+        ("DP-IGHT", "Two stage"),
+        ("DP-IGHT dense", "Frank-Wolfe"),
+        ("DP-IGHT dense", "Two stage"),
+        (f"DP-IGHT dense{GRID}", f"Two stage{GRID}"),
+    ),
+    notes=(
+        "RCV1 is read if rcv1_train.binary.bz2 and rcv1_test.binary.bz2 are in the data folder. Without it, 20 Newsgroups in two classes "
+        "(15,935 rows, 62,061 features) stands in, beside 1,500 real rows of RCV1.",
+    ),
+)

@@ -1,0 +1,27 @@
+"""002, Figure 1: gap to the optimum by passes over the data, eight problems."""
+
+from pathlib import Path
+
+from dpsparse.bench import Results
+from dpsparse.bench.study import GRID
+
+from .gcd import DEFAULTS, GRIDS, SMOOTH, SPARSE, GCDStudy, parts
+from .methods import PRINTED
+
+
+class Curves(GCDStudy):
+    """Drawn by passes."""
+
+    def draw(self, results: Results, path: Path) -> None:
+        """One panel for each problem."""
+        from dpsparse.plots import objective_curves, save
+
+        save(objective_curves(results, "gap", methods=DEFAULTS[1:], x="passes"), path)
+
+
+STUDY = Curves(
+    name="002-figure-1",
+    title="DP-GCD, DP-CD and DP-SGD on eight problems, gap to the optimum by passes",
+    where="Figure 1",
+    parts=parts((*SMOOTH, *SPARSE), (*DEFAULTS, *GRIDS, f"DP-GCD{PRINTED}{GRID}")),
+)

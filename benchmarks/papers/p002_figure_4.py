@@ -1,0 +1,29 @@
+"""002, Figure 4: gap to the optimum by run time, eight problems."""
+
+from pathlib import Path
+
+from dpsparse.bench import Results
+
+from .gcd import DEFAULTS, NOTES, SMOOTH, SPARSE, GCDStudy, parts
+
+
+class Times(GCDStudy):
+    """Drawn by seconds."""
+
+    def draw(self, results: Results, path: Path) -> None:
+        """One panel for each problem."""
+        from dpsparse.plots import objective_curves, save
+
+        save(objective_curves(results, "gap", methods=DEFAULTS[1:], x="seconds"), path)
+
+
+STUDY = Times(
+    name="002-figure-4",
+    title="DP-GCD, DP-CD and DP-SGD on eight problems, gap to the optimum by run time",
+    where="Figure 4",
+    parts=parts((*SMOOTH, *SPARSE), DEFAULTS),
+    notes=(
+        *NOTES,
+        "Seconds are wall-clock time of one thread on the machine that the results name, and depend on what else ran there.",
+    ),
+)

@@ -1,0 +1,30 @@
+"""002, Table 3: coordinates rightly and wrongly nonzero, and the gap, on the four problems with an l1 penalty."""
+
+from collections.abc import Iterator
+
+from dpsparse.bench import Results
+from dpsparse.bench.study import GRID
+
+from .gcd import DEFAULTS, GRIDS, SPARSE, GCDStudy, counts, parts
+from .methods import PRINTED
+
+PRINTED_GCD = f"DP-GCD{PRINTED}{GRID}"
+
+
+class Counts(GCDStudy):
+    """Right and wrong coordinates beside the gap."""
+
+    def extra(self, results: Results) -> Iterator[str]:
+        """The paper's table."""
+        yield "| problem | method | right / wrong | gap |"
+        yield "|---|---|---|---|"
+        for data in SPARSE:
+            yield from counts(results, data, (*DEFAULTS[1:], *GRIDS, PRINTED_GCD))
+
+
+STUDY = Counts(
+    name="002-table-3",
+    title="Right and wrong coordinates of DP-GCD, DP-CD and DP-SGD",
+    where="Table 3",
+    parts=parts(SPARSE, (*DEFAULTS, *GRIDS, PRINTED_GCD)),
+)

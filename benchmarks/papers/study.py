@@ -1,0 +1,159 @@
+"""What all studies of the papers share: which cells there are, how one is run, and which of a paper's orderings are tested."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from dpsparse.bench import Cell, Claim, Results, Scale
+
+from .cases import case_of, present
+from .methods import METHODS, Ask
+from .scores import scores
+
+#: Draws of the noise for each synthetic dataset at most; their mean is one run, so that standard errors count datasets.
+NOISES = 3
+#: Seeds at which every point of a grid is run.
+GRID_SEEDS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Sets of data on which the same methods are run at the same budgets.
+
+    Parameters
+    ----------
+    sets, methods : tuple of str
+        Names in `cases.CASES` and `methods.METHODS`.
+    epsilons : tuple of float
+    seeds : int
+        Runs of a method. Points of a grid are run at the first few.
+    noises : int
+        Draws of the noise within one run.
+    quick : int
+        Seeds of the quick scale; 0 leaves the part out.
+    quick_epsilons, quick_sets, quick_points
+        What of it the quick scale runs: all, where empty. Of a grid every so many points.
+    """
+
+    sets: tuple[str, ...]
+    methods: tuple[str, ...]
+    epsilons: tuple[float, ...]
+    seeds: int = 10
+    noises: int = 1
+    quick: int = 2
+    quick_epsilons: tuple[float, ...] = ()
+    quick_sets: tuple[str, ...] = ()
+    quick_points: int = 3
+
+    def cells(self, scale: Scale) -> list[Cell]:
+        """Seeds outside, so that a run that was stopped has all methods on the first of them."""
+        quick = scale == "quick"
+        sets = (self.quick_sets or self.sets) if quick else self.sets
+        epsilons = (self.quick_epsilons or self.epsilons) if quick else self.epsilons
+        seeds, grid_seeds = (min(self.quick, self.seeds), 1) if quick else (self.seeds, min(self.seeds, GRID_SEEDS))
+        found = []
+        for seed in range(seeds):
+            for data in filter(present, sets):
+                for name in self.methods:
+                    method = METHODS[name]
+                    if method.grid and seed >= grid_seeds:
+                        continue
+                    places = range(1, method.grid + 1, self.quick_points if quick else 1) if method.grid else (0,)
+                    budgets = epsilons if method.noise else (math.inf,)
+                    found += [Cell(data, name, e, seed, float(at)) for e in budgets for at in places]
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperStudy:
+    """One figure or table.
+
+    Parameters
+    ----------
+    name, title : str
+        Name on the command line, and what is compared.
+    paper, where : str
+        Number of the paper, and what is reproduced.
+    parts : tuple of Part
+    metric : str
+        What the paper shows; smaller is better.
+    delta : float or None
+        None: 1/n^2.
+    pairs : tuple of (better, worse)
+        The paper's orderings, tested at every epsilon on every set that has both methods.
+    notes : tuple of str
+        What differs from the paper and what was cut, in sentences.
+    shared : str or None
+        Name of the journal, where several studies look at the same runs.
+    keep_path : bool
+        Whether curves are measured along the path.
+    """
+
+    name: str
+    title: str
+    paper: str
+    where: str
+    parts: tuple[Part, ...]
+    metric: str
+    delta: float | None
+    pairs: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    shared: str | None = None
+    keep_path: bool = False
+    scale: Scale = "full"
+
+    @property
+    def runs(self) -> str:
+        """Journal."""
+        return self.shared or self.name
+
+    def at_scale(self, scale: Scale) -> Self:
+        """The same study at another scale."""
+        return replace(self, scale=scale)
+
+    def cells(self) -> Sequence[Cell]:
+        """All runs of the scale."""
+        return list(dict.fromkeys(cell for part in self.parts for cell in part.cells(self.scale)))
+
+    def run(self, cell: Cell) -> dict[str, float]:
+        """Fit on the data of the seed, as often as there are draws of the noise, and average."""
+        case, method = case_of(cell.data, cell.seed), METHODS[cell.method]
+        delta = 1 / case.rows**2 if self.delta is None else self.delta
+        part = next(part for part in self.parts if cell.data in part.sets and cell.method in part.methods)
+        found = []
+        for draw in range(part.noises if method.noise and not method.grid else 1):
+            ask = Ask(
+                cell.epsilon, delta, cell.seed * NOISES + draw, round(cell.at), self.keep_path and not method.grid
+            )
+            start = time.process_time()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model = method.fit(case, ask)
+            found.append({**scores(case, model), "seconds": time.process_time() - start})
+        return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+
+    def claims(self) -> Sequence[Claim]:
+        """The paper's orderings."""
+        return [
+            Claim(better, worse, data, epsilon, self.metric, at=None)
+            for part in self.parts
+            for data in part.sets
+            for better, worse in self.pairs
+            if {better, worse} <= set(part.methods)
+            for epsilon in part.epsilons
+        ]
+
+    def draw(self, results: Results, path: Path) -> None:
+        """Errors against epsilon, one panel for each set."""
+        from dpsparse.plots import errors_by_epsilon, save
+
+        methods = list(dict.fromkeys(m for part in self.parts for m in part.methods if m != "zero"))
+        save(errors_by_epsilon(results, self.metric, methods=methods), path)
