@@ -256,12 +256,16 @@ def _refuse(plan: Plan, unit: Costs, budget: Budget) -> None:
             "in the local model whoever collects the reports sees who reports, so only records are protected and not "
             "taking part. Use adjacency='replace-one'."
         )
-    scale, accountant = _scale(unit, budget)
-    for part in RETREATS:
-        priced = PricedPlan(plan=plan, budget=budget, rho_scale=scale * SAFETY * (1 - part), accountant=accountant)
-        if _holds(priced):
-            return priced
-    raise BudgetError("pricing failed to certify the plan within its budget; nothing was read. Please report this.")
+    if budget.delta == 0 and not unit.all_pure:
+        raise BudgetError(NOT_PURE)
+    if unit.sampled and (not unit.gaussian or unit.branches):
+        raise BudgetError(NOT_GAUSSIAN)
+    if budget.epsilon is None and unit.sampled:
+        raise BudgetError(
+            "a plan that samples rows is priced in (epsilon, delta) only; give epsilon and delta instead of rho or mu."
+        )
+    if budget.epsilon is not None and budget.delta and unit.mixed:
+        _refuse_offsets(unit, budget.epsilon, "epsilon")
 
 
 def _price_parts(plan: Plan, budget: Budget) -> PricedPlan:
@@ -284,19 +288,6 @@ def _price_parts(plan: Plan, budget: Budget) -> PricedPlan:
             "pricing failed to certify the parts of a plan within its budget; nothing was read. Please report this."
         )
     return priced
-
-
-def _scale(unit: Costs, budget: Budget) -> tuple[float, str]:
-    if budget.delta == 0 and not unit.all_pure:
-        raise BudgetError(NOT_PURE)
-    if unit.sampled and (not unit.gaussian or unit.branches):
-        raise BudgetError(NOT_GAUSSIAN)
-    if budget.epsilon is None and unit.sampled:
-        raise BudgetError(
-            "a plan that samples rows is priced in (epsilon, delta) only; give epsilon and delta instead of rho or mu."
-        )
-    if budget.epsilon is not None and budget.delta and unit.mixed:
-        _refuse_offsets(unit, budget.epsilon, "epsilon")
 
 
 def _scale(unit: Costs, budget: Budget) -> tuple[float, str]:
