@@ -266,6 +266,15 @@ def test_scores_and_audits_are_shown(tmp_path):
     assert f"{card['r2'].value:.4g}" in page
 
 
+def test_intervals_are_shown_with_what_stands_clear_of_noise():
+    model = fitted(intervals="split")
+    page = check_page(report_of(model).html())
+    assert "Stands clear of noise" in page
+    for row in model.intervals_:
+        assert f"{row.low:.4g} to {row.high:.4g}" in page
+    assert "No intervals were asked for" in report_of(fitted()).html()
+
+
 def test_every_light_has_its_words():
     statement = fitted().statement_
     assert decide(statement).light is Light.WAIT

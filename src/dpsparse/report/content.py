@@ -108,6 +108,7 @@ def report_of(
         "model": summary(inner),
         "effects": in_units(inner) if keeps_dictionary(inner) else (),
         "coefficients": _coefficients(inner),
+        "intervals": vars(inner).get("intervals_"),
         "left_out": max(0, len(inner.support_) - LISTED),
         "asks": _asks(statement),
         "digest": digest,

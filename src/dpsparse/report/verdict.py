@@ -16,6 +16,7 @@ class Light(StrEnum):
     NO = "no"
     WAIT = "wait"
     YES = "yes"
+    OPEN = "open"  # not looked at, and not needed
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def decide(
     checks.append(payment or _unpaid(statement))
     checks.append(_audit(audit))
     checks += [] if outlook is None else [outlook]
-    worst = next((light for light in Light if any(check.light is light for check in checks)), Light.YES)
+    worst = next((light for light in (Light.NO, Light.WAIT) if any(check.light is light for check in checks)), Light.YES)
     return Verdict(worst, HEADLINES[worst], tuple(checks))
 
 
@@ -113,7 +114,7 @@ def _unpaid(statement: Statement) -> Check:
 def _audit(audit: Mapping[str, Any] | None) -> Check:
     if audit is None:
         said = "No audit was given. The promise rests on proofs and on the tests of the software; an audit would attack this recipe."
-        return Check("Audit", Light.YES, said, "none")
+        return Check("Audit", Light.OPEN, said, "none")
     verdict = str(audit.get("verdict", "unknown"))
     if audit.get("violated") or verdict == "violated":
         return Check("Audit", Light.NO, "An attack did better than the promise allows.", "audit")
