@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from dpsparse import Ledger, SparseClassifier, SparseRegressor, recipes
+from dpsparse import (
+    Ledger,
+    PrivateScaler,
+    PrivateSearch,
+    SparseClassifier,
+    SparseRegressor,
+    make_private_pipeline,
+    private_score,
+    recipes,
+)
 from dpsparse.data.draws import Draw
 from dpsparse.data.source import Source
 from dpsparse.facts import Clip, Facts
@@ -16,7 +25,7 @@ from dpsparse.hosts.message import Message
 from dpsparse.hosts.partial import Partial, add_up, value_of
 from dpsparse.losses import Squared
 from dpsparse.oracle import Count, Gradient
-from dpsparse.privacy import DataError
+from dpsparse.privacy import DataError, MissingValueError
 from loopback import Loopback, spread
 
 N, D = 60, 8
@@ -296,3 +305,75 @@ def test_held_parts_answer_one_question_at_a_time(monkeypatch):
     monkeypatch.setattr(held, "part", watch)
     one.answer(Message(Count(), Squared(), None))
     assert seen == [True]
+
+
+# ------------------------------------------------------------------------------------------------ steps, searches, scores
+
+FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+
+
+@FORMS
+def test_a_private_scaler_and_a_pipeline_give_what_they_give_in_memory(form):
+    X, y = data()
+    scaler = PrivateScaler(epsilon=2.0, feature_bound=1.0, random_state=3)
+    expected = scaler.fit(form(X)).scale_
+    rows = spread(form(X), y)
+    assert scaler.fit(rows).scale_.tobytes() == expected.tobytes()
+    assert rows.engine.closed == 1
+    pipeline = make_private_pipeline(
+        PrivateScaler(feature_bound=1.0, random_state=3),
+        SparseClassifier(classes=(0, 1), recipe="dp_ight", random_state=4),
+        epsilon=3.0,
+    )
+    here = pipeline.fit(form(X), y)[-1].coef_.tobytes(), pipeline.statement_.to_json()
+    there = pipeline.fit(spread(form(X), y))[-1].coef_.tobytes(), pipeline.statement_.to_json()
+    assert there == here
+
+
+@pytest.mark.parametrize("holdout", [None, 0.4])
+def test_a_private_search_gives_what_it_gives_in_memory(holdout):
+    X, y = data()
+    model = SparseClassifier(feature_bound=1.0, classes=(0, 1), recipe="dp_ight")
+    search = PrivateSearch(
+        model, {"recipe__clip": [0.1, 1.0]}, epsilon=6.0, mean_runs=4, holdout=holdout, random_state=6
+    )
+    here = search.fit(X, y).best_estimator_.coef_.tobytes(), search.statement_.to_json(), search.best_score_
+    rows = spread(X, y)
+    there = search.fit(rows, None).best_estimator_.coef_.tobytes(), search.statement_.to_json(), search.best_score_
+    assert there == here
+    assert rows.engine.closed >= 1
+
+
+@FORMS
+def test_a_private_score_and_predictions_are_those_of_rows_in_memory(form):
+    X, y = data()
+    model = SparseClassifier(epsilon=5.0, feature_bound=1.0, classes=(0, 1), recipe="dp_ight", random_state=0).fit(X, y)
+    metrics = ("accuracy", "log_loss", "auc")
+    here = private_score(model, form(X), y, metrics, epsilon=3.0, random_state=2)
+    rows = spread(form(X), y)
+    there = private_score(model, rows, None, metrics, epsilon=3.0, random_state=2)
+    assert str(there) == str(here)
+    assert rows.engine.closed == 1
+    np.testing.assert_allclose(model.decision_function(rows), model.decision_function(X), rtol=1e-12, atol=1e-12)
+    with pytest.raises(ValueError, match="not scored by group"):
+        private_score(model, rows, None, group=np.zeros(N), groups=[0, 1])
+
+
+def test_missing_cells_are_refused_or_empty_as_in_memory():
+    X, y = data()
+    X[40, 2] = np.nan
+    model = SparseClassifier(epsilon=5.0, feature_bound=1.0, classes=(0, 1), recipe="dp_ight", random_state=0)
+    with pytest.raises(MissingValueError, match="holds NaN"):
+        model.fit(spread(X, y))
+    model.set_params(on_missing="empty")
+    assert model.fit(spread(X, y)).coef_.tobytes() == model.fit(X, y).coef_.tobytes()
+
+
+def test_many_classes_and_texts_as_labels_come_from_the_parts():
+    X, y = data()
+    names = np.array(["low", "mid", "high"])[y + (X[:, 2] > 0)]
+    model = SparseClassifier(epsilon=5.0, feature_bound=1.0, recipe="dp_ight", random_state=0)
+    here = model.fit(X, names).coef_.tobytes(), model.statement_.to_json()
+    there = model.fit(spread(X, names)).coef_.tobytes(), model.statement_.to_json()
+    assert there == here
+    assert model.classes_.tolist() == ["high", "low", "mid"]

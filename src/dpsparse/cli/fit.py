@@ -10,7 +10,7 @@ import click
 from .declared import apply, dictionary_option, encode, encode_aside, keep
 from .describe import describe
 from .exits import NotWritten, Refusal
-from .inputs import kind_of, need_target, open_files, read, stays_in_files
+from .inputs import kind_of, need_target, on_cluster, open_files, read, stays_in_files
 from .options import Names, json_option, make_estimator, model_options
 from .output import as_json as print_json
 from .output import check_file, check_model_file, progress, writing
@@ -48,6 +48,10 @@ if TYPE_CHECKING:
     "--memory-limit",
     help="How much memory the fit may take, such as 2GB: rows that do not fit stay on the disk. Default: rows are in memory.",
 )
+@click.option(
+    "--cluster",
+    help="Where rows are read and stay: tcp://host:8786 or local:4 of Dask; spark://host:7077, spark:local[4], or spark inside spark-submit.",
+)
 @click.option("--seed", type=int, help="For tests only: a fit with a seed is NOT private.")
 @click.option(
     "--out",
@@ -65,6 +69,7 @@ def fit(
     zero_based: bool,
     columns: list[str] | None,
     path_file: Path | None,
+    cluster: str | None,
     seed: int | None,
     out: Path,
     as_json: bool,
@@ -85,6 +90,8 @@ def fit(
       dpsparse fit patients.csv --dictionary patients.yaml --epsilon 2
       dpsparse fit 'visits/*.parquet' --target readmitted --task classification \\
           --row-norm 1 --memory-limit 2GB
+      dpsparse fit 'visits/*.parquet' --target readmitted --task classification \\
+          --row-norm 1 --cluster tcp://scheduler:8786
     """
     check_model_file(out, _inputs(data, dictionary_file, options["ledger"], options["dataset"]))
     dictionary = apply(dictionary_file, options)
@@ -106,7 +113,14 @@ def fit(
         declared = options["classes"] is not None and dictionary is None
         if declared:
             model.set_params(classes=_declared(options["classes"]))
-        if dictionary is None and stays_in_files(data, options["memory_limit"], target):
+        if cluster is not None:
+            if dictionary is not None:
+                raise Refusal("files are encoded before they go to a cluster. Leave --dictionary or --cluster out.")
+            need_target(data, target)
+            form = {"n_features": n_features, "columns": columns, "zero_based": zero_based}
+            with on_cluster(data, cluster, visible, target=target, **form) as spread:
+                run(model, spread, None, None, visible)
+        elif dictionary is None and stays_in_files(data, options["memory_limit"], target):
             if columns is not None:
                 raise Refusal("all columns of rows that stay in files are read. Leave --columns or --memory-limit out.")
             need_target(data, target)

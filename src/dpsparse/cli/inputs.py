@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +12,7 @@ from .exits import Refusal
 from .output import telling, waiting
 
 if TYPE_CHECKING:
+    from ..hosts import ClusterRows
     from ..readers import FileRows
     from ..readers.table import Table
 
@@ -43,6 +46,18 @@ def stays_in_files(path: Path, memory_limit: str | None, target: str | None = No
 
     several = has_magic(str(path)) and not path.exists()
     return memory_limit is not None or several or path.suffix.lower() in (BLOCKS, ".npy")
+
+
+@contextmanager
+def on_cluster(path: Path, address: str, visible: bool, **options: Any) -> Iterator[ClusterRows]:
+    """Rows in files, as workers of a cluster read them; they are let go at the end."""
+    from ..hosts.clusters import cluster_of
+    from ..readers.cluster import open_cluster
+
+    with cluster_of(address) as cluster:
+        with waiting(f"reading {path} on the cluster", visible):
+            rows = open_cluster(str(path), cluster=cluster, **options)
+        yield rows
 
 
 def open_files(path: Path, visible: bool, **options: Any) -> FileRows:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -50,6 +52,27 @@ def whole_and_rest(margins: Vector, unit: float, widest: float) -> Vector:
     held = np.clip(margins, -widest, widest)
     whole = np.trunc(held / unit) * unit
     return np.column_stack([whole, (held - whole) * (widest / unit)])
+
+
+@dataclass(frozen=True, eq=False)
+class MarginTable:
+    """The table of margins behind public models, as `whole_and_rest` gives it: a function of each row alone. All of it is public.
+
+    Parameters
+    ----------
+    coef : array of shape (models, n_features)
+    intercept : array of shape (models,)
+    unit, widest : float
+    """
+
+    coef: Vector
+    intercept: Vector
+    unit: float
+    widest: float
+
+    def __call__(self, source: Source) -> Source:
+        """Of some rows, where they are."""
+        return Source(whole_and_rest(row_margins(source, self.coef, self.intercept), self.unit, self.widest))
 
 
 def _dense(x: Vector, coef: Vector) -> Vector:

@@ -7,6 +7,7 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from ..facts import Vector
 from .stored import StoredRows
 
 
@@ -22,6 +23,10 @@ class SpreadRows(StoredRows, Protocol):
     @property
     def missing(self) -> bool:
         """Whether any cell is no finite number; nothing but a refusal for comfort rests on it."""
+        ...
+
+    def margins(self, coef: Vector, intercept: Vector) -> Vector:
+        """Margins of each row under some public models, made where the rows are: **private**."""
         ...
 
     def take(self, which: NDArray[np.intp]) -> Self:

@@ -44,8 +44,9 @@ def open_files(X: Any, y: Any, request: FitRequest) -> tuple[Any, Any]:
         if isinstance(X, os.PathLike) or names_files(X):  # any other text is a cell that went astray, and is not quoted
             X, y = open_rows(X, y if isinstance(y, str) else None), None if isinstance(y, str) else y
     X, y = open_clusters(X, y)
-    if y is None and isinstance(X, StoredRows):
-        y = X.targets(_meant(request))
+    stored = X.spread if isinstance(X, Source) else X
+    if y is None and isinstance(stored, StoredRows):
+        y = stored.targets(meant(request))
     return X, y
 
 
@@ -62,7 +63,7 @@ def open_clusters(X: Any, y: Any = None) -> tuple[Any, Any]:
     return clusters.open_rows(X, y)
 
 
-def _meant(request: FitRequest) -> str:
+def meant(request: FitRequest) -> str:
     """What the targets of files are."""
     if request.classes is None:
         return "labels" if request.classifies else "numbers"
@@ -81,6 +82,7 @@ def read_source(estimator: BaseEstimator, X: Any, *, reset: bool, adjacency: Adj
     adjacency : Adjacency or None
         Under add-remove there may be no rows at all, since their number is private.
     """
+    X, _ = open_clusters(X)
     source = Source.of(X)
     if isinstance(X, StoredRows) and source.names is not None:
         _read_names(estimator, source, reset=reset)

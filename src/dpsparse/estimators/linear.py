@@ -147,12 +147,18 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (rows, n_features), or files
-            Files are a path, a pattern such as ``"rows/*.parquet"``, or what `dpsparse.readers.open_rows` gives.
+        X : array, sparse matrix or data frame of shape (rows, n_features), files, or rows on a cluster
+            Files are a path, a pattern such as ``"rows/*.parquet"``, or what `dpsparse.readers.open_rows` gives. Rows on a cluster are a Dask
+            array or frame, a Spark frame, or what `dpsparse.readers.open_cluster` gives.
         y : array of shape (rows,), or str
-            With a path, the name of the target's column. None: files hold it.
+            With a path or a frame of a cluster, the name of the target's column. None: files hold it.
+            ``fit(frame, target="name")`` is the same.
         """
+        target = unsupported.pop("target", None)
         refuse_fit_arguments(unsupported)
+        if target is not None and y is not None:
+            raise TypeError("the target was given twice, as y and as target. Leave one of them out.")
+        y = target if y is None else y
         request, source, targets = self.read_rows(X, y)
         del X, y
         return self.fit_source(request, source, targets)
@@ -217,6 +223,8 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
         source = read_source(self, X, reset=False)
         refuse_missing(source, np.zeros(0), AT_PREDICTION)
         coef = np.atleast_2d(self.coef_).T
+        if source.spread is not None:
+            return source.spread.margins(coef.T, np.atleast_1d(self.intercept_))
         rows = (x for x, _ in source.blocks(np.zeros(0))) if isinstance(X, StoredRows) else (source.plain(),)
         return np.concatenate([np.asarray(x @ coef + self.intercept_) for x in rows])
 

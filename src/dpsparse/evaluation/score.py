@@ -5,22 +5,23 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from .. import checks
 from ..accounting import PlanBill, price
-from ..data import refuse_missing
+from ..data import Source, refuse_missing
 from ..data.lattice import Lattice
-from ..data.margins import row_margins, whole_and_rest
+from ..data.margins import MarginTable
 from ..data.missing import CHOICES
 from ..data.source import code_classes, silence
-from ..estimators.door import read_vector
+from ..estimators.door import meant, open_clusters, read_vector
 from ..facts import Facts, Target
 from ..fits import Seed, check_noise, public_rows, read_targets, stated_budget, warn_if_seeded
 from ..fits.statement import charged_to, complete, draft_score
-from ..hosts import MemoryHost
+from ..hosts import ClusterRows, host_of
 from ..ledger import Ledger, check_ledger, paying
 from ..losses import mean_of
 from ..mechanisms import Randomness
@@ -143,8 +144,13 @@ def private_score(
     relation = Adjacency.named(adjacency)
     check_ledger(ledger, dataset, label, run_id)
     checks.fraction(confidence, "confidence")
+    X, y = open_clusters(X, y)
+    if group is not None and isinstance(X, ClusterRows):
+        raise ValueError("rows on a cluster are not scored by group yet. Score each group's rows, or leave group=None.")
     codes, X = _group(X, group, groups, model)
     scored = read_model(model, X, relation)
+    if y is None and isinstance(X, ClusterRows):
+        y = X.targets(meant(scored.request))
     del X
     found, chosen = scored.source.shape[0], _metrics(metrics, scored)
     rows = public_rows(n_rows, relation, found)
@@ -167,15 +173,15 @@ def private_score(
     bill = PlanBill.of(priced)
     name = "private score" if label is None else label
     with paying(ledger, dataset, bill, label=name, run_id=run_id, delta=at) as payment, silence():
-        margins = row_margins(scored.source, scored.coef, scored.intercept)
-        table = whole_and_rest(margins, Lattice(facts).unit, float(np.max(facts.upper)))
-        table = table if codes is None else np.column_stack([table, codes])
-        oracle = make_oracle(MemoryHost(table, targets, facts), scored.loss, priced, randomness, payment)
-        del margins, table, targets, scored
-        asker = Asker(oracle, design)
-        by_class = any(metric.name == "balanced_accuracy" for metric in chosen)
-        people = asker.counts(design.cells(by_class=by_class), PEOPLE)
-        told = [metric.run(asker, people) for metric in chosen]
+        view = MarginTable(scored.coef, scored.intercept, Lattice(facts).unit, float(np.max(facts.upper)))
+        table = _table(scored.source, view, codes, facts)
+        with closing(host_of(table, targets, facts)) as host:
+            oracle = make_oracle(host, scored.loss, priced, randomness, payment)
+            del table, targets, scored
+            asker = Asker(oracle, design)
+            by_class = any(metric.name == "balanced_accuracy" for metric in chosen)
+            people = asker.counts(design.cells(by_class=by_class), PEOPLE)
+            told = [metric.run(asker, people) for metric in chosen]
     return ScoreCard(
         scores=tuple(score for part in told for score in part.scores),
         curve=tuple(point for part in told for point in part.curve),
@@ -195,6 +201,14 @@ def plan_scores(metrics: Sequence[Metric], noise: Noise, shares: Mapping[str, fl
         share = checks.positive(given.get(metric.name, 1.0), f"the share of {metric.name!r}")
         asks += [Ask(**{**vars(ask), "share": ask.share * share}) for ask in metric.asks(noise)]
     return Plan(asks=tuple(asks))
+
+
+def _table(source: Source, view: MarginTable, codes: np.ndarray | None, facts: Facts) -> Source:
+    """Margins of all rows, made where rows are, and the number of each row's group."""
+    if isinstance(source.spread, ClusterRows):
+        return Source(source.spread.behind(view, facts.n_features, sparse=False))
+    margins = view(source)
+    return margins if codes is None else Source(np.column_stack([margins.plain(), codes]))
 
 
 def _metrics(names: Sequence[str] | str | None, scored: Scored) -> list[Metric]:

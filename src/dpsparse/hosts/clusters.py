@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from types import ModuleType
 
 from ..privacy.errors import DataError
@@ -24,6 +25,17 @@ def engine_of(thing: object) -> ModuleType | None:
     from . import dask, spark
 
     return {"dask": dask, "spark": spark}[name]
+
+
+def cluster_of(address: str) -> AbstractContextManager[object]:
+    """A client or session at an address: ``tcp://...``, ``tls://...`` or ``local:4`` of Dask; ``spark://...``, ``spark:local[4]`` or ``spark`` of Spark."""
+    if address.startswith("spark"):
+        from . import spark
+
+        return spark.cluster_of(address)
+    from . import dask
+
+    return dask.cluster_of(address)
 
 
 def open_rows(X: object, y: object = None, cluster: object = None, wrap: Wrap | None = None) -> tuple[object, object]:

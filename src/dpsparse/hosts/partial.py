@@ -12,7 +12,7 @@ same one; otherwise its record could have been counted elsewhere before, and the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,9 @@ from .base import WORD, Total
 
 #: A sum is sent as places and values where at most this part of it is not zero: a place takes 4 bytes and a value up to 8.
 SPARSE_BELOW = 0.5
+
+#: Sums up to this are added in 64 bits: no partial sum of theirs is larger.
+SHORT = (1 << 63) - 1
 
 OVERLAP = "parts of the rows came back in sums that cannot be told apart. Nothing was released for this question; run the fit again."
 CHANGED = (
@@ -50,25 +53,32 @@ class Partial:
 
     parts: Mapping[int, bytes]
     size: int
-    words: tuple[NDArray[np.generic], ...]
+    words: tuple[NDArray[np.signedinteger], ...]
     places: NDArray[np.int32] | None
 
     @classmethod
     def of_part(cls, number: int, seal: bytes, sums: Iterable[Integers]) -> Partial:
         """What the rows of one part add, which may be some shards."""
+        first, *others = sums
+        if not others:
+            return cls.of_words({number: seal}, first)
         total = Total(0)
-        for integers in sums:
+        for integers in (first, *others):
             total.add(integers)
-        return cls._sent({number: seal}, total)
+        return cls.of_total({number: seal}, total)
 
     @classmethod
-    def _sent(cls, parts: Mapping[int, bytes], total: Total) -> Partial:
-        """A sum in few bytes."""
+    def of_total(cls, parts: Mapping[int, bytes], total: Total) -> Partial:
+        """An exact sum of any size."""
         high, low = total.words
         limit = 1 << (63 - WORD)
         short = bool(np.all((high >= -limit) & (high < limit)))
-        words: tuple[Integers, ...] = (np.asarray((high << WORD) + low),) if short else (high, low)
-        used = words[0] != 0 if short else (high != 0) | (low != 0)
+        return cls.of_words(parts, *((np.asarray((high << WORD) + low),) if short else (high, low)))
+
+    @classmethod
+    def of_words(cls, parts: Mapping[int, bytes], *words: Integers) -> Partial:
+        """A sum of 64 bits, or its two words, in few bytes."""
+        used = words[0] != 0 if len(words) == 1 else (words[0] != 0) | (words[1] != 0)
         places = None
         if np.count_nonzero(used) <= SPARSE_BELOW * used.size:
             places = np.flatnonzero(used).astype(np.int32)
@@ -89,6 +99,12 @@ class Partial:
             total.add_words(words[0], words[1])
 
     @property
+    def bound(self) -> int:
+        """No number of the sum is larger than this; more than 64 bits hold, where they do not hold the sum."""
+        [word, *more] = self.words
+        return 1 << 64 if more else max(int(word.max(initial=0)), -int(word.min(initial=0)))
+
+    @property
     def sent_bytes(self) -> int:
         """How much a message of this sum takes, about."""
         return sum(word.nbytes for word in self.words) + (0 if self.places is None else self.places.nbytes)
@@ -100,7 +116,7 @@ class Partial:
 def add_up(partials: Iterable[Partial]) -> Partial:
     """The sum over all parts of some partial sums, each part once."""
     held: dict[int, bytes] = {}
-    total = Total(0)
+    taken = list[Partial]()
     for partial in sorted(partials, key=lambda one: -len(one.parts)):
         known = [number for number in partial.parts if number in held]
         if any(held[number] != partial.parts[number] for number in known):
@@ -109,8 +125,25 @@ def add_up(partials: Iterable[Partial]) -> Partial:
             raise DataError(OVERLAP)
         if not known:
             held.update(partial.parts)
-            partial.add_to(total)
-    return Partial._sent(held, total)
+            taken.append(partial)
+    if sum(partial.bound for partial in taken) <= SHORT:
+        return Partial.of_words(held, _short_sum(taken))
+    total = Total(0)
+    for partial in taken:
+        partial.add_to(total)
+    return Partial.of_total(held, total)
+
+
+def _short_sum(partials: Sequence[Partial]) -> Integers:
+    """The sum of sums that 64 bits hold together."""
+    total = np.zeros(partials[0].size, dtype=np.int64)
+    for partial in partials:
+        [word] = partial.words
+        if partial.places is None:
+            total += word
+        else:
+            total[partial.places] += word  # each place once
+    return total
 
 
 def value_of(partial: Partial, seals: Mapping[int, bytes], largest: int) -> Integers:

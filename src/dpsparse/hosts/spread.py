@@ -108,8 +108,8 @@ class ClusterRows:
     gather : Gather
     steps : sequence of Step
         What becomes of rows before they are built.
-    width : int or None
-        Columns after `steps`; None: as they are read.
+    form : (int, bool) or None
+        Columns after `steps`, and whether rows are sparse then; None: as they are read.
     chosen : sequence of arrays or None
         Which rows of each part there are; None: all.
     dpsparse_bounds : ColumnBounds or None
@@ -120,7 +120,7 @@ class ClusterRows:
     surveyed: Sequence[Surveyed]
     gather: Gather = gather_arrays
     steps: tuple[Step, ...] = ()
-    width: int | None = None
+    form: tuple[int, bool] | None = None
     chosen: Sequence[NDArray[np.intp]] | None = None
     names: tuple[str, ...] | None = None
     dpsparse_bounds: ColumnBounds | None = field(default=None)
@@ -148,18 +148,18 @@ class ClusterRows:
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
-        return sum(self.counts), self.surveyed[0].n_features if self.width is None else self.width
+        return sum(self.counts), self.surveyed[0].n_features if self.form is None else self.form[0]
 
     @property
     def sparse(self) -> bool:
         """Whether rows come sparse."""
-        return self.width is None and self.surveyed[0].sparse
+        return self.surveyed[0].sparse if self.form is None else self.form[1]
 
     @property
     def entries(self) -> int:
         """How many numbers are stored, about."""
-        if self.width is not None:
-            return self.shape[0] * self.width
+        if self.form is not None and not self.form[1]:
+            return self.shape[0] * self.form[0]
         every = sum(part.rows for part in self.surveyed)
         return sum(part.entries for part in self.surveyed) * self.shape[0] // max(every, 1)
 
@@ -200,9 +200,10 @@ class ClusterRows:
             own = [before[now] for before, now in zip(self.chosen, own, strict=True)]
         return replace(self, chosen=own)
 
-    def behind(self, step: Step, width: int, names: tuple[str, ...] | None = None) -> ClusterRows:
-        """Rows behind a public function of each row alone, which gives dense rows of `width` columns."""
-        return replace(self, steps=(*self.steps, step), width=width, names=names, dpsparse_bounds=None)
+    def behind(self, step: Step, n_features: int, *, sparse: bool, names: tuple[str, ...] | None = None) -> ClusterRows:
+        """Rows behind a public function of each row alone, which gives so many columns."""
+        form = (n_features, sparse)
+        return replace(self, steps=(*self.steps, step), form=form, names=names, dpsparse_bounds=None)
 
     def margins(self, coef: Vector, intercept: Vector) -> Vector:
         """Margins of each row under some public models, made where the rows are: **private**."""

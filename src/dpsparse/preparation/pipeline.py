@@ -20,6 +20,7 @@ from ..data import Source
 from ..data.declared import Bounded
 from ..data.source import silence
 from ..estimators.display import Stated
+from ..estimators.door import open_clusters
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
 from ..fits import Matrix, Prepared, Shape, models_of, prepare, public_rows, refuse_doubtful, rehearse, stated_budget
@@ -260,6 +261,7 @@ class PrivatePipeline(Stated, Pipeline):  # type: ignore[misc]
         """Fit all steps on private rows. The whole is checked and priced before the first question is asked."""
         refuse_fit_arguments(unsupported)
         self.priced_steps()
+        X, y = open_clusters(X, y)
         n_rows = self._public_rows(X)
         start, bounds = 0, None
         for name, step in self.steps:  # steps that ask nothing, up to the first that does

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -11,8 +12,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .. import checks
+from ..data import Source
 from ..facts import Vector
 from ..fits import Matrix, Seed, public_rows
+from ..hosts import ClusterRows
 from ..ledger import Ledger
 from ..oracle import Squares
 from ..privacy import Adjacency, Budget
@@ -143,16 +146,41 @@ class PrivateScaler(PricedStep):
         typical = slack * math.sqrt(max(1.0, float(mean_square.sum())))
         return Bounds(before.lower / scale, before.upper / scale, min(sure, typical))
 
-    def transform(self, X: object) -> Matrix:
-        """Clip the columns to the declared bounds, and divide them by their scales."""
+    def transform(self, X: object) -> Matrix | ClusterRows:
+        """Clip the columns to the declared bounds, and divide them by their scales. Rows on a cluster stay there."""
         check_is_fitted(self, "scale_")
-        rows = self._again(X).plain()
-        every = np.ones(self.scale_.size)
-        lower, upper = self._before.lower * every, self._before.upper * every
+        source, every = self._again(X), np.ones(self.scale_.size)
+        scaled = Scaled(self._before.lower * every, self._before.upper * every, self.scale_)
+        if isinstance(source.spread, ClusterRows):
+            return source.spread.behind(scaled, every.size, sparse=source.sparse, names=source.names)
+        return scaled.rows(source)
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """Rows within bounds, divided by scales: a function of each row alone. All of it is public.
+
+    Parameters
+    ----------
+    lower, upper : arrays of shape (n_features,)
+    scale : array of shape (n_features,)
+    """
+
+    lower: Vector
+    upper: Vector
+    scale: Vector
+
+    def __call__(self, source: Source) -> Source:
+        """Of a part of the rows, where it is."""
+        return Source(self.rows(source))
+
+    def rows(self, source: Source) -> Matrix:
+        """The rows, scaled."""
+        rows = source.plain()
         if not sp.issparse(rows):
-            scaled = np.clip(rows, lower, upper, dtype=float, casting="unsafe")
-            scaled /= self.scale_
+            scaled = np.clip(rows, self.lower, self.upper, dtype=float, casting="unsafe")
+            scaled /= self.scale
             return scaled
         columns = rows.indices
-        scaled = np.clip(rows.data.astype(float), lower[columns], upper[columns]) / self.scale_[columns]
+        scaled = np.clip(rows.data.astype(float), self.lower[columns], self.upper[columns]) / self.scale[columns]
         return sp.csr_matrix((scaled, columns.copy(), rows.indptr.copy()), shape=rows.shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,7 +53,9 @@ class Data:
         """Check shapes and types, and refuse missing values if that was asked for, as a fit does; messages name no row."""
         request, source, targets = probe.read_rows(X, y)
         shape = request.shape(*source.shape, sparse=source.sparse, models=targets.models)
-        return cls(probe, request, source, targets, shape, carried_bounds(X))
+        return cls(
+            probe, request, source, targets, shape, carried_bounds(X if source.spread is None else source.spread)
+        )
 
     def facts(self, n_rows: int) -> Facts:
         """What is public about so many of the rows, as it was declared."""
@@ -107,16 +110,17 @@ def best_run(
     )
     source, targets = data.X.take(fitting), data.targets.take(fitting)
     best: Run | None = None
-    for parameters, model in candidates:
-        if classes is not None:
-            model.set_params(classes=classes)
-        if not randomness.secure:
-            model.set_params(random_state=int(randomness.generator().integers(2**31)))
-        named = data.named(model)
-        named.fit_source(named.with_bounds(named.request(), data.carried), source, targets)
-        score, answers = validation.score(model, model.request(), randomness)
-        if best is None or score > best.score:
-            best = Run(parameters, model, score, (*model.statement_.asks, *records(answers)))
+    with closing(validation):
+        for parameters, model in candidates:
+            if classes is not None:
+                model.set_params(classes=classes)
+            if not randomness.secure:
+                model.set_params(random_state=int(randomness.generator().integers(2**31)))
+            named = data.named(model)
+            named.fit_source(named.with_bounds(named.request(), data.carried), source, targets)
+            score, answers = validation.score(model, model.request(), randomness)
+            if best is None or score > best.score:
+                best = Run(parameters, model, score, (*model.statement_.asks, *records(answers)))
     return best
 
 

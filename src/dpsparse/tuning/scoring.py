@@ -9,10 +9,11 @@ import numpy as np
 
 from .. import checks
 from ..accounting import PricedPlan, price
+from ..data import Source
 from ..estimators.linear import SparseLinear
 from ..facts import Facts, Vector
 from ..fits import FitRequest, Rows
-from ..hosts import MemoryHost
+from ..hosts import host_of
 from ..losses import joint_of, mean_of
 from ..mechanisms import Randomness
 from ..oracles import make_oracle
@@ -96,9 +97,13 @@ class Validation:
     """
 
     def __init__(self, X: Rows, y: Vector, facts: Facts, scoring: Scoring, priced: PricedPlan) -> None:
-        self._host = MemoryHost(X, y, facts.with_(shift=0.0, means=None, intercept=1.0, start=None))
+        self._host = host_of(Source.of(X), y, facts.with_(shift=0.0, means=None, intercept=1.0, start=None))
         self._scoring = scoring
         self._priced = priced
+
+    def close(self) -> None:
+        """Let workers of a cluster forget the rows."""
+        self._host.close()
 
     def score(self, model: SparseLinear, request: FitRequest, randomness: Randomness) -> tuple[float, list[Answer]]:
         """A noisy score of a fitted model, and the answers it took."""

@@ -1,0 +1,292 @@
+"""Rows on Dask: the same bytes on any number of workers, after a kill, from arrays, frames and files."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from dpsparse import Ledger, SparseClassifier, SparseRegressor, recipes
+from dpsparse.data.source import Source
+from dpsparse.facts import Clip, Facts
+from dpsparse.hosts import ClusterHost, MemoryHost
+from dpsparse.hosts.dask import DaskHolding, open_collection
+from dpsparse.losses import Squared
+from dpsparse.oracle import Count, Gradient
+from dpsparse.privacy import DataError
+from dpsparse.readers.cluster import open_cluster
+from dpsparse.tables import Column, Dictionary, TableEncoder
+
+pytest.importorskip("distributed", reason="rows on Dask need the extra 'dask'")
+import dask.array as da
+import dask.dataframe as dd
+from distributed import Client, LocalCluster
+
+N, D = 60, 8
+FACTS = Facts(n_rows=N, n_features=D, lower=-1.0, upper=1.0, row_norm=1.4, target_bound=3.0, intercept=0.5)
+GATHERING = {"dpsl_kt", "two_stage"}
+LOCAL = {"label_ldp_iht", "label_ldp_lasso", "ldp_iht", "ldp_moment"}
+CENTRAL = sorted(n for n, cls in recipes.REGISTRY.items() if cls.private and n not in LOCAL | GATHERING)
+pytestmark = pytest.mark.filterwarnings("ignore")  # warnings of the engine's own surroundings
+
+
+def data(n=N, seed=11):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (n, D)).astype(float)
+    return X, ((X[:, 0] - X[:, 1] + 0.5 * rng.standard_normal(n)) > 0).astype(int)
+
+
+def fitted(name, X, y, task="classification"):
+    options = {
+        "epsilon": 200.0 if name == "tables" else 3.0,
+        "delta": 1e-5,
+        "sparsity": 3,
+        "feature_bound": (0.0, 1.0),
+        "recipe": name,
+        "accept": recipes.get(name).needs,
+        "random_state": 5,
+    }
+    kind = SparseClassifier(classes=(0, 1), **options)
+    model = (kind if task == "classification" else SparseRegressor(target_bound=1.0, **options)).fit(X, y)
+    return np.r_[model.coef_.ravel(), np.ravel(model.intercept_)].tobytes(), model.statement_.to_json()
+
+
+def chunked(X, rows, form=np.asarray):
+    return da.from_array(X, chunks=(rows, -1)).map_blocks(form, dtype=float)
+
+
+@pytest.fixture(scope="module")
+def threads():
+    """A cluster of threads in this process."""
+    with Client(processes=False, n_workers=2, threads_per_worker=2, dashboard_address=None) as client:
+        yield client
+
+
+# ------------------------------------------------------------------------------------------------ in this process
+
+
+def test_a_dask_array_gives_the_model_and_statement_of_rows_in_memory(threads):
+    X, y = data()
+    expected = fitted("select_polish", sp.csr_matrix(X), y)
+    assert fitted("select_polish", chunked(X, 17, sp.csr_matrix), da.from_array(y, chunks=20)) == expected
+    assert fitted("select_polish", chunked(X, 60, sp.csr_matrix), y) == expected
+
+
+def test_a_dask_frame_names_its_target_and_keeps_names(threads):
+    X, y = data()
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(D)]).assign(event=y)
+    model = SparseClassifier(epsilon=3.0, feature_bound=(0, 1), classes=(0, 1), recipe="select_polish", random_state=1)
+    expected = model.fit(frame.drop(columns="event"), y).coef_.tobytes()
+    assert model.fit(dd.from_pandas(frame, npartitions=3), target="event").coef_.tobytes() == expected
+    assert model.feature_names_in_.tolist() == [f"c{j}" for j in range(D)]
+    cut = dd.from_pandas(frame, npartitions=3)
+    assert model.fit(cut.drop(columns="event"), cut["event"]).coef_.tobytes() == expected
+    with pytest.raises(DataError, match="different parts"):
+        model.fit(cut.drop(columns="event"), dd.from_pandas(frame["event"], npartitions=2))
+
+
+def test_a_table_is_encoded_where_it_is(threads):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(0, 100, 50), "sex": rng.choice(["f", "m"], 50)})
+    frame["event"] = np.where(frame["age"] > 50, "yes", "no")
+    codebook = Dictionary(
+        [
+            Column(name="age", kind="number", bounds=(0, 100)),
+            Column(name="sex", kind="category", categories=["f", "m"]),
+            Column(name="event", role="target", kind="category", categories=["no", "yes"]),
+        ]
+    )
+    encoder = TableEncoder(codebook)
+    model = SparseClassifier(epsilon=3.0, classes=("no", "yes"), recipe="select_polish", random_state=1)
+    expected = model.fit(encoder.fit_transform(frame), frame["event"].to_numpy()).coef_.tobytes()
+    rows = open_cluster(dd.from_pandas(frame, npartitions=3), dictionary=codebook)
+    assert model.fit(rows).coef_.tobytes() == expected
+    assert model.feature_names_in_.tolist() == encoder.get_feature_names_out().tolist()
+
+
+def test_what_others_say_about_a_part_is_not_passed_on(threads):
+    X, _ = data()
+
+    def fail(block):
+        raise ValueError("could not convert string to float: 'secret 41'")
+
+    with pytest.raises(DataError, match="could not be read on the cluster") as caught:
+        open_collection(da.from_array(X, chunks=(20, -1)).map_blocks(fail, dtype=float, meta=np.zeros((0, 0))))
+    assert "secret" not in repr(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def held(client):
+    """Built parts that workers have."""
+    return [key for keys in client.has_what().values() for key in keys if str(key).startswith("Held")]
+
+
+def test_workers_forget_parts_when_a_host_is_closed(threads):
+    X, y = data()
+    host = ClusterHost(Source(open_collection(chunked(X, 20))), y, FACTS)
+    assert len(held(threads)) == 3
+    host.close()
+    for _ in range(100):
+        if not held(threads):
+            break
+        time.sleep(0.05)
+    assert held(threads) == []
+    with pytest.raises(ValueError, match="closed"):
+        host.total(Count(), Squared(), None)
+
+
+def test_without_a_client_it_is_said_what_to_do(monkeypatch):
+    import distributed
+
+    def none():
+        raise ValueError("No clients found")
+
+    monkeypatch.setattr(distributed, "get_client", none)
+    with pytest.raises(DataError, match=r"make a dask\.distributed\.Client first"):
+        SparseClassifier(feature_bound=1.0).fit(da.zeros((4, 2)), np.zeros(4))
+
+
+# ------------------------------------------------------------------------------------------------ with processes
+
+
+def cluster_of(workers):
+    return LocalCluster(
+        n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+    )
+
+
+@pytest.fixture(scope="module", params=[1, 2, 4])
+def workers(request):
+    """A cluster of processes on this machine."""
+    with cluster_of(request.param) as cluster, Client(cluster) as client:
+        yield client
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(
+    ("form", "task"), [(np.asarray, "regression"), (sp.csr_matrix, "classification")], ids=["dense", "sparse"]
+)
+@pytest.mark.parametrize("name", CENTRAL)
+def test_any_number_of_workers_gives_the_model_and_statement_of_rows_in_memory(workers, name, form, task):
+    X, y = data()
+    assert fitted(name, chunked(X, 17, form), y, task) == fitted(name, form(X), y, task)
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("name", ["dual_averaging", "dp_sgd_ht"])
+def test_a_worker_killed_in_the_middle_of_a_fit_does_not_change_a_byte(monkeypatch, name):
+    X, y = data(4000)
+    expected = fitted(name, X, y)
+    ordinary, asked = DaskHolding._result, []
+    with cluster_of(2) as cluster, Client(cluster):
+
+        def killing(self, roots, tasks=()):
+            asked.append(len(roots))
+            if len(asked) == 8:  # the question is on its way
+                os.kill(next(iter(cluster.workers.values())).process.process.pid, signal.SIGKILL)
+            return ordinary(self, roots, tasks)
+
+        monkeypatch.setattr(DaskHolding, "_result", killing)
+        found = fitted(name, chunked(X, 500), y)
+    assert len(asked) > 9
+    assert found == expected
+
+
+@pytest.mark.cluster
+def test_a_worker_killed_between_two_questions_is_replaced():
+    X, y = data(4000)
+    facts = FACTS.with_(n_rows=4000)
+    w = np.random.default_rng(1).normal(0, 1, D + 1)
+    question = Gradient(w, Clip(0.5))
+    expected = MemoryHost(X, y, facts).total(question, Squared(), None).tolist()
+    with cluster_of(2) as cluster, Client(cluster):
+        host = ClusterHost(Source(open_collection(chunked(X, 500))), y, facts)
+        assert host.total(question, Squared(), None).tolist() == expected
+        for worker in list(cluster.workers.values())[:1]:
+            os.kill(worker.process.process.pid, signal.SIGKILL)
+        assert host.total(question, Squared(), None).tolist() == expected
+        host.close()
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("kind", ["parquet", "csv", "dpsrows", "npz"])
+def test_the_command_line_fits_files_on_a_cluster(tmp_path, kind):
+    from dpsparse.readers import convert
+
+    X, y = data(300)
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(D)]).assign(event=y)
+    for part in range(3):
+        piece, file = frame[part * 100 : part * 100 + 100], tmp_path / f"rows{part}"
+        if kind == "csv":
+            piece.to_csv(f"{file}.csv", index=False)
+        elif kind == "npz":
+            np.savez(f"{file}.npz", X=piece.to_numpy()[:, :D], y=piece["event"].to_numpy())
+        else:
+            piece.to_parquet(f"{file}.parquet", index=False)
+    named = ["--target", "event"] if kind in ("csv", "parquet") else []
+    if kind == "dpsrows":
+        convert(str(tmp_path / "rows*.parquet"), tmp_path / "all.dpsrows", target="event")
+    found = []
+    for name, extra in (("here", []), ("there", ["--cluster", "local:2"])):
+        out = tmp_path / f"{name}.json"
+        subprocess.run(
+            [
+                *(sys.executable, "-m", "dpsparse", "fit", str(tmp_path / f"*.{kind}"), *named),
+                *("--task", "classification", "--classes", "0,1", "--feature-bound", "0,1"),
+                *("--recipe", "select_polish", "--sparsity", "3", "--seed", "3", "--out", str(out), *extra),
+            ],
+            check=True,
+            capture_output=True,
+        )
+        found.append(out.read_bytes())
+    assert found[0] == found[1]
+
+
+@pytest.mark.cluster
+def test_a_lost_driver_leaves_the_ledger_charged(tmp_path):
+    address = f"sqlite:///{tmp_path / 'budget.db'}"
+    ledger = Ledger(address)
+    ledger.create("trial", epsilon=2.0, delta=1e-5)
+    program = f"""
+import os, numpy as np
+from dpsparse import SparseClassifier
+from dpsparse.hosts.spread import ClusterHost
+from dpsparse.hosts.dask import cluster_of
+import dask.array as da
+
+def main():
+    ordinary, count = ClusterHost.total, [0]
+    def total(self, *question):
+        count[0] += 1
+        if count[0] == 3:
+            os.kill(os.getpid(), 9)
+        return ordinary(self, *question)
+    ClusterHost.total = total
+    X = da.from_array(np.ones((100, 3)), chunks=(50, 3))
+    model = SparseClassifier(epsilon=1.0, delta=1e-6, feature_bound=1.0, classes=(0, 1), recipe="dp_ight",
+                             ledger="{address}", dataset="trial", run_id="nightly")
+    with cluster_of("local:1"):
+        model.fit(X, np.arange(100) % 2)
+
+if __name__ == "__main__":
+    main()
+"""
+    script = tmp_path / "fit.py"
+    script.write_text(program)
+    run = subprocess.run([sys.executable, str(script)], capture_output=True, check=False)
+    assert run.returncode == -signal.SIGKILL
+    assert ledger.spent("trial").epsilon == pytest.approx(1.0, rel=1e-6)
+    [entry] = ledger.entries("trial")
+    assert entry.run_id == "nightly"
+
+
+@pytest.mark.cluster
+def test_nothing_listens_beyond_this_machine():
+    with cluster_of(1) as cluster, Client(cluster) as client:
+        addresses = [cluster.scheduler_address, *client.scheduler_info(n_workers=-1)["workers"]]
+    assert all("//127.0.0.1:" in address for address in addresses)
