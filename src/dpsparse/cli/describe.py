@@ -45,6 +45,7 @@ def summary(model: SparseLinear) -> dict[str, Any]:
         "intercept": _scalar(np.asarray(model.intercept_).ravel().tolist()),
         "selected": selected,
         "statement": model.statement_.to_dict(),
+        **({"intervals": [row._asdict() for row in model.intervals_]} if has_intervals(model) else {}),
         **({"in_units": [vars(effect) for effect in in_units(model)]} if keeps_dictionary(model) else {}),
     }
 
@@ -73,6 +74,11 @@ def keeps_dictionary(model: SparseLinear) -> bool:
     return "dictionary_" in vars(model)
 
 
+def has_intervals(model: SparseLinear) -> bool:
+    """Whether a model was fitted with intervals."""
+    return "intervals_" in vars(model)
+
+
 def in_units(model: SparseLinear) -> tuple[Effect, ...]:
     """Coefficients of a model in the units of its dictionary; those that are zero are left out."""
     import numpy as np
@@ -87,6 +93,8 @@ def in_units(model: SparseLinear) -> tuple[Effect, ...]:
 def describe(model: SparseLinear) -> str:
     """The statement, caveats first, the selected features, and their coefficients in the units of the table where they are known."""
     parts = [brief(model.statement_), describe_features(model)]
+    if has_intervals(model):
+        parts.append(model.intervals_.summary())
     if keeps_dictionary(model):
         parts += ["In the units of the table:", *(f"  {effect}" for effect in in_units(model))]
     return "\n".join(parts)
