@@ -38,7 +38,8 @@ def added(question: ScoreMoments, x: np.ndarray, y: float, *, classes: bool = Fa
 
 
 def stated(question: ScoreMoments, relation: Adjacency, *, classes: bool = False) -> float:
-    host = MemoryHost(np.zeros((1, 2)), np.zeros(1), facts(classes=classes))
+    d = question.model.support.size
+    host = MemoryHost(np.zeros((1, d)), np.zeros(1), facts(classes=classes, d=d))
     return measure(question, host.lattice).reach.l2(relation)
 
 
@@ -202,3 +203,13 @@ def test_classes_have_no_other_clip_than_one():
     host = MemoryHost(np.zeros((1, 2)), np.zeros(1), facts(classes=True))
     with pytest.raises(PrivacyError, match="clip is 1"):
         measure(moments(gram=0.4, meat=0.1, residual=0.5), host.lattice)
+
+
+@pytest.mark.parametrize("cosine", [1.0, 0.5])
+def test_classes_that_are_wrong_both_ways_stay_within_the_distance(cosine):
+    model = Centred(np.arange(3), np.zeros(3), np.array([0.0, 0.0, 500.0]), 0.0)
+    question = moments(gram=0.8, meat=0.2, model=model)
+    one, two = (np.r_[x, tilt] for x, tilt in zip(rows_at(cosine), (-0.05, 0.05), strict=True))
+    distance = np.linalg.norm(added(question, one, 1.0, classes=True) - added(question, two, 0.0, classes=True))
+    assert distance <= stated(question, Adjacency.REPLACE_ONE, classes=True)
+    assert distance > (1.99 if cosine == 1 else 1.7)  # both residuals are 1, and their curvature is none

@@ -39,9 +39,11 @@ def describe_features(model: SparseLinear) -> str:
 
 def describe(model: SparseLinear) -> str:
     """The statement, caveats first, the selected features, and their coefficients in the units of the table where they are known."""
-    from ..estimators.summary import in_units, keeps_dictionary
+    from ..estimators.summary import has_intervals, in_units, keeps_dictionary
 
     parts = [brief(model.statement_), describe_features(model)]
+    if has_intervals(model):
+        parts.append(model.intervals_.summary())
     if keeps_dictionary(model):
         parts += ["In the units of the table:", *(f"  {effect}" for effect in in_units(model))]
     return "\n".join(parts)

@@ -106,6 +106,16 @@ _MODEL = (
         help="Share of the budget, such as 0.02, for a priced count of what was clipped; the statement tells it.",
     ),
     click.option(
+        "--intervals",
+        is_flag=True,
+        help="Confidence intervals of the selected coefficients: half of the rows select, the others tell how sure the coefficients are.",
+    ),
+    click.option(
+        "--interval-target",
+        type=click.Choice(["mean", "robust"]),
+        help="Regression, with --intervals: robust is narrower, for another parameter where errors are skewed. Default: mean.",
+    ),
+    click.option(
         "--noise",
         type=click.Choice(["lattice", "exact"]),
         default="lattice",
@@ -140,6 +150,8 @@ def make_estimator(
     start: Path | None,
     classes: list[str] | None,
     no_intercept: bool,
+    intervals: bool = False,
+    interval_target: str | None = None,
     n_features: int = 1,
     **others: Any,
 ) -> SparseLinear:
@@ -155,6 +167,8 @@ def make_estimator(
         )
     if task == "classification" and (target_bound is not None or target_center is not None):
         raise Refusal("--target-bound and --target-center belong to --task regression. Leave them out.")
+    if interval_target is not None and (task == "classification" or not intervals):
+        raise Refusal("--interval-target belongs to --task regression with --intervals. Leave it out.")
     if task == "regression" and classes is not None:
         raise Refusal("--classes belongs to --task classification. Leave it out.")
 
@@ -175,10 +189,16 @@ def make_estimator(
         "loss": read_loss(loss),
         "start": public_vector(start),
         "fit_intercept": not no_intercept,
+        "intervals": "split" if intervals else None,
         **others,
     }
     if task == "classification":
         classifier: SparseLinear = SparseClassifier(classes=classes, **shared)
         return classifier
-    regressor: SparseLinear = SparseRegressor(target_bound=target_bound, target_center=target_center or 0.0, **shared)
+    regressor: SparseLinear = SparseRegressor(
+        target_bound=target_bound,
+        target_center=target_center or 0.0,
+        interval_target=interval_target or "mean",
+        **shared,
+    )
     return regressor

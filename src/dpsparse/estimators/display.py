@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Stated:
-    """Shows the statement of a fitted estimator under its diagram, and reports about it; not for direct use."""
+    """Shows the statement of a fitted estimator and its intervals, under its diagram, and reports about it; not for direct use."""
 
     @property
     def report_(self) -> Report:
@@ -26,6 +26,8 @@ class Stated:
     def _repr_html_(self) -> str:
         stated = vars(self).get("statement_")
         said = "" if stated is None else stated._repr_html_()
+        if "intervals_" in vars(self):
+            said += vars(self)["intervals_"]._repr_html_()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # about sections of our docstrings that it does not know
             return f"{estimator_html_repr(self)}{said}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import norm
 
 from .. import checks
@@ -119,9 +120,11 @@ class Intervals(Sequence[Interval]):
             return np.asarray(2 * norm.sf(np.abs(self.estimate / self.standard_error)))
 
     @property
-    def rejected(self) -> np.ndarray:
+    def rejected(self) -> NDArray[np.bool_]:
         """Features called nonzero with at most 10 % false ones expected among them (Benjamini and Hochberg)."""
-        return np.r_[step_up(self.p[: len(self.columns)], FALSE_DISCOVERIES), [False] * (len(self) - len(self.columns))].astype(bool)  # fmt: skip
+        found = np.zeros(len(self), dtype=bool)
+        found[: len(self.columns)] = step_up(self.p[: len(self.columns)], FALSE_DISCOVERIES)
+        return found
 
     @property
     def half_width(self) -> Vector:
@@ -160,9 +163,16 @@ class Intervals(Sequence[Interval]):
         return tuple(self)[place]
 
     def __iter__(self) -> Iterator[Interval]:
-        columns = (self.estimate, self.standard_error, self.estimate - self.half_width, self.estimate + self.half_width)
-        numbers = zip(self.features, *(c.tolist() for c in (*columns, self.p, self.rejected)), strict=True)
-        return (Interval(*row, self.flag) for row in numbers)
+        numbers = (
+            self.estimate,
+            self.standard_error,
+            self.estimate - self.half_width,
+            self.estimate + self.half_width,
+            self.p,
+        )
+        told = zip(self.features, *(column.tolist() for column in numbers), self.rejected.tolist(), strict=True)
+        for feature, estimate, error, low, high, p, rejected in told:
+            yield Interval(feature, estimate, error, low, high, p, rejected, self.flag)
 
     def to_frame(self) -> pd.DataFrame:
         """A pandas data frame with a row for each coefficient."""
@@ -200,7 +210,7 @@ class Intervals(Sequence[Interval]):
         return cls(**given)
 
 
-def step_up(p: Vector, rate: float) -> np.ndarray:
+def step_up(p: Vector, rate: float) -> NDArray[np.bool_]:
     """Which of some p-values Benjamini and Hochberg's procedure rejects at a rate of false discoveries.
 
     Examples

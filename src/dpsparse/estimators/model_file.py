@@ -18,6 +18,7 @@ from ..privacy import Budget, DataError, Statement
 from ..privacy.errors import ModelEditedError
 from ..regular_files import open_regular, parse_json, read_bytes, write_whole
 from ..tables import Dictionary
+from .intervals import Intervals, finite
 from .linear import SparseLinear
 from .model_schema import SchemaError, check, digest
 from .unknown_recipe import UnknownRecipe
@@ -74,9 +75,18 @@ def model_content(model: SparseLinear) -> dict[str, Json]:
         "statement": model.statement_.to_dict(),
         "dictionary": plain(model.dictionary_.to_dict()) if "dictionary_" in vars(model) else None,
         "multinomial": vars(model).get("multinomial_"),
+        "intervals": _intervals(model),
     }
     content["digest"] = digest(content)
     return content
+
+
+def _intervals(model: SparseLinear) -> Json:
+    if "intervals_" not in vars(model):
+        return None
+    if not finite(model.intervals_):
+        raise DataError("the model has intervals that are not finite, and a model file holds finite numbers only.")
+    return model.intervals_.to_dict()
 
 
 def check_replaceable(path: FilePath) -> None:
@@ -196,6 +206,11 @@ def model_of(content: Mapping[str, Any]) -> SparseLinear:
         model.classes_ = np.asarray(content["classes"])
         model.multinomial_ = bool(content.get("multinomial"))
     model.statement_ = Statement.from_dict(content["statement"])
+    if content.get("intervals") is not None:
+        model.intervals_ = Intervals.from_dict(content["intervals"])
+        model.covariance_ = model.intervals_.covariance
+        if not all(0 <= j < model.n_features_in_ for j in model.intervals_.columns):
+            raise ValueError
     if content.get("dictionary") is not None:
         model.dictionary_ = Dictionary.from_dict(content["dictionary"]).require()
         if model.dictionary_.output_bounds().lower.size != model.n_features_in_:

@@ -31,7 +31,7 @@ NAMES = (
     "statement",
 )
 #: Names that a file may lack: those that came later.
-LATER = ("digest", "dictionary", "multinomial")
+LATER = ("digest", "dictionary", "multinomial", "intervals")
 
 
 #: Whether a part of a file may be what it is.
@@ -56,6 +56,7 @@ def check(content: Any) -> None:
     _need(_optional(_text)(content.get("digest")), "digest")
     _need(_optional(_mapping)(content.get("dictionary")), "dictionary")
     _need(_optional(_truth)(content.get("multinomial")), "multinomial")
+    _need(_optional(_are_intervals)(content.get("intervals")), "intervals")
     _need(_depth(content) <= LARGEST_DEPTH, "the depth of its parts")
     _need(isinstance(content["params"], dict), "params")
     d, names = content["n_features_in"], content["feature_names_in"]
@@ -167,6 +168,36 @@ ASK: dict[str, Test] = {
     "draws": _count,
     "cost": _optional(_number),
 }
+
+
+def _numbers(value: object) -> bool:
+    return isinstance(value, list) and all(map(_number, value))
+
+
+#: Tests of the fields of intervals.
+INTERVALS: dict[str, Test] = {
+    "features": lambda v: isinstance(v, list) and all(_text(name) or _count(name) for name in v),
+    "estimate": _numbers,
+    "covariance": lambda v: isinstance(v, list) and all(map(_numbers, v)),
+    "flag": lambda v: v in ("good", "wide", "too many"),
+    "target": lambda v: v in ("mean", "robust"),
+    "clip": lambda v: _number(v) and v >= 0,
+    "kept": lambda v: _number(v) and 0 <= v <= 1,
+    "n_rows": _count,
+    "classes": _truth,
+    "columns": lambda v: isinstance(v, list) and all(map(_count, v)),
+    "asked": _optional(_count),
+    "level": lambda v: _number(v) and 0 < v < 1,
+    "critical": _optional(lambda v: _number(v) and v > 0),
+}
+
+
+def _are_intervals(value: object) -> bool:
+    if not (isinstance(value, dict) and value.keys() == INTERVALS.keys()):
+        return False
+    size = len(value["features"]) if isinstance(value["features"], list) else -1
+    fits = all(test(value[name]) for name, test in INTERVALS.items())
+    return fits and len(value["estimate"]) == size and [len(row) for row in value["covariance"]] == [size] * size
 
 
 def _is_ask(value: object) -> bool:

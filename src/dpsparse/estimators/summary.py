@@ -33,6 +33,7 @@ def summary(model: SparseLinear) -> dict[str, Any]:
         "intercept": _scalar(np.asarray(model.intercept_).ravel().tolist()),
         "selected": selected,
         "statement": model.statement_.to_dict(),
+        **({"intervals": [row._asdict() for row in model.intervals_]} if has_intervals(model) else {}),
         **({"in_units": [vars(effect) for effect in in_units(model)]} if keeps_dictionary(model) else {}),
     }
 
@@ -44,6 +45,11 @@ def _scalar(values: list[float]) -> float | list[float]:
 def keeps_dictionary(model: SparseLinear) -> bool:
     """Whether a model knows the units of the table that it was fitted on."""
     return "dictionary_" in vars(model)
+
+
+def has_intervals(model: SparseLinear) -> bool:
+    """Whether a model was fitted with intervals."""
+    return "intervals_" in vars(model)
 
 
 def in_units(model: SparseLinear) -> tuple[Effect, ...]:

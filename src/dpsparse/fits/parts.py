@@ -9,6 +9,7 @@ import numpy as np
 from ..accounting import price
 from ..facts import Vector
 from ..losses import Logistic, Squared
+from ..oracle import Indices
 from ..privacy import Adjacency, AssumptionError, Budget, Coins, Noise, Plan, PoissonRows
 from ..recipes import Auto, SelectPolish, shipped
 from ..solvers.intervals import Pilot, SplitIntervals, most_coefficients
@@ -69,7 +70,7 @@ class Inferred:
         The sparsity that was asked for, where fewer coefficients could be told from noise.
     """
 
-    support: Vector
+    support: Indices
     estimate: Vector
     covariance: Vector
     intercept: bool
