@@ -197,6 +197,11 @@ class Server:
         return tuple(self._answered)
 
     @property
+    def state(self) -> str | PathLike[str] | None:
+        """The file of this server's state, if there is one."""
+        return self._state
+
+    @property
     def invited(self) -> tuple[str, ...]:
         """The sites to ask in this round. With `site_privacy` and a rate below 1: **secret**."""
         return tuple(self.protocol.sites[i] for i in self._invited)
