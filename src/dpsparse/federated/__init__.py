@@ -9,9 +9,10 @@ from .grid import Grid
 from .messages import MessageError, Report, Task
 from .protocol import Protocol
 from .rounds import InProcess, RoundFile
-from .server import Server, SitePrivacy
+from .server import Server
 from .shared import Holding, fit_shared
 from .site import Site
+from .site_privacy import SitePrivacy
 
 __all__ = [
     "Certificate",

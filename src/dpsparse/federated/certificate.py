@@ -14,6 +14,7 @@ from ..fits.statement import complete, draft_step
 from ..privacy import Answer, Statement
 from ..privacy.versions import versions
 from ..regular_files import parse_json
+from .agreed import Agreed
 from .messages import MessageError
 from .protocol import NOTHING, ROWS, SITES, Protocol
 
@@ -105,7 +106,7 @@ class Certificate:
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
             raise MessageError(f"this is not the certificate of a site, version {VERSION}.") from None
 
-    def check(self, protocol: Protocol) -> None:
+    def check(self, protocol: Agreed) -> None:
         """Refuse a certificate of another run or site, or whose bill does not cover the protocol."""
         if self.run != protocol.identity.hex() or self.site not in protocol.sites:
             raise MessageError("the certificate belongs to another run, or to a site that the protocol does not name.")
@@ -115,7 +116,7 @@ class Certificate:
             )
         if isinstance(self.bill, PlanBill):
             turns = {ask.name: ask.times for ask in self.bill.plan.asks}
-            if turns != {"gradient": protocol.rounds * protocol.local_steps * protocol.models}:
+            if turns != {"gradient": protocol.turns}:
                 raise MessageError("the bill of the certificate does not cover all rounds of the protocol.")
 
 

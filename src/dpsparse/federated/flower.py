@@ -77,7 +77,6 @@ def client_app(join: Join) -> ClientApp:
                 known[place] = join(protocol, context)
             return known[place]
 
-    @app.query()
     def enrol(message: Message, context: Context) -> Message:
         """Tell what this site promises."""
 
@@ -89,7 +88,6 @@ def client_app(join: Join) -> ClientApp:
 
         return _reply(message, answer)
 
-    @app.train()
     def train(message: Message, context: Context) -> Message:
         """Answer a round."""
 
@@ -101,6 +99,8 @@ def client_app(join: Join) -> ClientApp:
 
         return _reply(message, answer)
 
+    app.query()(enrol)
+    app.train()(train)
     return app
 
 
@@ -148,11 +148,11 @@ def server_app(
 
     app = ServerApp()
 
-    @app.main()
     def main(grid: Grid, context: Context) -> None:
         server = make(context)
         done(run_rounds(server, grid, timeout=timeout, wait=wait), server)
 
+    app.main()(main)
     return app
 
 

@@ -179,6 +179,11 @@ class Protocol:
         return self.unit == ROWS
 
     @property
+    def turns(self) -> int:
+        """Noisy answers of a site in all rounds together."""
+        return self.rounds * self.local_steps * self.models
+
+    @property
     def size(self) -> int:
         """Numbers in a task or a report."""
         return self.models * self.site_facts(1).dimension
