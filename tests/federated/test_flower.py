@@ -138,6 +138,11 @@ def test_a_site_that_cannot_answer_says_nothing_about_why():
     assert seen == [{"refused": "the site could not answer."}]
 
 
+def test_an_app_can_be_sent_to_other_processes():
+    pickle = pytest.importorskip("cloudpickle")
+    assert pickle.loads(pickle.dumps(client_app(max)))
+
+
 @pytest.mark.slow
 def test_the_hospitals_run_on_the_simulation_engine(tmp_path):
     ran = subprocess.run(

@@ -1,7 +1,7 @@
 """Data that may not move: sites with rows and ledgers of their own, and a server that has neither.
 
 The core knows no engine: messages are bytes, and how they travel is left to the caller. `Grid` carries them within one process,
-``dpsparse.federated.flower`` by Flower (extra ``flower``), and ``dpsparse.federated.neural`` trains networks of PyTorch (extra ``torch``).
+``dpsparse.federated.flower`` by Flower (extra ``flower``). ``dpsparse.neural`` has the same for networks of PyTorch (extra ``torch``).
 """
 
 from .certificate import Certificate, Federation

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..estimators.linear import SparseLinear
@@ -33,6 +34,10 @@ RECORD = "dpsparse"
 ATTEMPTS = 3
 #: Seconds between looks for nodes.
 PAUSE = 0.5
+
+#: Sites of this process, by run and node. An app itself holds none: the simulation engine sends it to other processes.
+_SITES: dict[tuple[bytes, int], Site] = {}
+_MAKING = threading.Lock()
 
 #: Makes the site of a node from what the server published.
 Join = Callable[[Protocol, "Context"], Site]
@@ -63,45 +68,47 @@ def client_app(join: Join) -> ClientApp:
         The site of this node: rows, name, epsilon, ledger, memory. It is called before the first answer in a process.
     """
     require_flower()
-    from flwr.app import ConfigRecord
     from flwr.clientapp import ClientApp
 
-    app, lock = ClientApp(), threading.Lock()
-    known: dict[tuple[bytes, int], Site] = {}
-
-    def site_of(text: str, context: Context) -> Site:
-        protocol = Protocol.from_json(text)
-        with lock:
-            place = (protocol.identity, int(context.node_id))
-            if place not in known:
-                known[place] = join(protocol, context)
-            return known[place]
-
-    def enrol(message: Message, context: Context) -> Message:
-        """Tell what this site promises."""
-
-        def answer() -> dict[str, Any]:
-            text = str(message.content[RECORD]["protocol"])
-            said = site_of(text, context).certificate()
-            context.state[RECORD] = ConfigRecord({"protocol": text})
-            return {"certificate": said}
-
-        return _reply(message, answer)
-
-    def train(message: Message, context: Context) -> Message:
-        """Answer a round."""
-
-        def answer() -> dict[str, Any]:
-            if RECORD not in context.state:
-                raise MessageError("this node was asked for a report before it was asked for its certificate.")
-            site = site_of(str(context.state[RECORD]["protocol"]), context)
-            return {"report": site.answer(bytes(message.content[RECORD]["task"]))}
-
-        return _reply(message, answer)
-
-    app.query()(enrol)
-    app.train()(train)
+    app = ClientApp()
+    app.query()(partial(_tell, join))
+    app.train()(partial(_answer, join))
     return app
+
+
+def _tell(join: Join, message: Message, context: Context) -> Message:
+    """What this site promises."""
+    from flwr.app import ConfigRecord
+
+    def answer() -> dict[str, Any]:
+        text = str(message.content[RECORD]["protocol"])
+        said = _site(join, text, context).certificate()
+        context.state[RECORD] = ConfigRecord({"protocol": text})
+        return {"certificate": said}
+
+    return _reply(message, answer)
+
+
+def _answer(join: Join, message: Message, context: Context) -> Message:
+    """The report of a round."""
+
+    def answer() -> dict[str, Any]:
+        if RECORD not in context.state:
+            raise MessageError("this node was asked for a report before it was asked for its certificate.")
+        site = _site(join, str(context.state[RECORD]["protocol"]), context)
+        return {"report": site.answer(bytes(message.content[RECORD]["task"]))}
+
+    return _reply(message, answer)
+
+
+def _site(join: Join, text: str, context: Context) -> Site:
+    """The site of a node, made once in a process."""
+    protocol = Protocol.from_json(text)
+    place = (protocol.identity, int(context.node_id))
+    with _MAKING:
+        if place not in _SITES:
+            _SITES[place] = join(protocol, context)
+        return _SITES[place]
 
 
 def _reply(message: Message, answer: Callable[[], dict[str, Any]]) -> Message:

@@ -22,8 +22,8 @@ from ..oracles.terms import PricedTerms
 from ..privacy import PrivacyError, Statement
 from ..solvers.federated import FedHT
 from .book import Book
-from .certificate import Federation, state_federation, state_sites
-from .protocol import LARGEST_BOUND, NOTHING, ROWS, SITES, Protocol
+from .certificate import NOTHING, ROWS, SITES, Federation, state_federation, state_sites
+from .protocol import LARGEST_BOUND, Protocol
 from .saved import Saved
 from .site import honest_radius
 from .site_privacy import SitePrivacy
@@ -228,16 +228,12 @@ class Server:
 
     def statement(self) -> Statement:
         """What is promised to the people of all sites."""
+        about = self.protocol.about
         if self._changes is None:
-            return state_federation(self.federation, self.protocol)
-        return state_sites(
-            self.protocol,
-            self._changes.priced,
-            self._delta,
-            self._changes.receipt,
-            self._prepared.loss.name,
-            secure=self._randomness.secure,
-        )
+            return state_federation(self.federation, about)
+        drawn = [self._changes.receipt] * self.protocol.rounds
+        sites, secure = len(self.protocol.sites), self._randomness.secure
+        return state_sites(about, sites, self._changes.priced, self._delta, drawn, secure=secure)
 
     def model(self) -> SparseLinear:
         """The fitted estimator, with its statement, once all rounds are closed."""

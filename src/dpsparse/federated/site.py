@@ -136,8 +136,9 @@ class Site:
     @property
     def statement(self) -> Statement:
         """What this site promises to the people in its rows, if all rounds are asked for; public."""
+        secure = self._randomness.secure
         return site_statement(
-            self.protocol, self._facts, self._priced, self._delta, self._answers(), self._randomness.secure
+            self.protocol.about, self._facts.n_rows, self._priced, self._delta, self._answers(), secure=secure
         )
 
     def _answers(self) -> list[Answer]:
