@@ -74,7 +74,7 @@ def test_rows_add_up_to_the_same_integers_in_any_company_order_and_chunk():
     ],
 )
 def test_networks_whose_rows_mix_or_that_draw_at_random_are_refused(module):
-    with pytest.raises(PrivacyError, match="single rows cannot|by itself"):
+    with pytest.raises(PrivacyError, match=r"single rows cannot|by itself"):
         SparseNetwork(module, epsilon=1.0, sparsity=3, steps=1, step_size=0.1, classes=3).fit(*images(30))
 
 

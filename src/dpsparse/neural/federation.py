@@ -33,7 +33,7 @@ from ..mechanisms import Randomness
 from ..ops import hard_threshold
 from ..privacy import Adjacency, Budget, Plan, PrivacyError, Statement
 from ..regular_files import parse_json
-from .gradients import RowGradients
+from .gradients import LARGEST_CLIP, SMALLEST_CLIP, RowGradients
 from .network import SparseNetwork, state_network
 from .oracle import NetworkOracle, gradients_plan, receipt, walk
 from .targets import LOSSES, example_target, private_rows
@@ -105,6 +105,7 @@ class NetworkProtocol:
             NONCE.fullmatch(self.nonce) is not None
             and all(type(v) is int and 1 <= v <= 10**9 for v in (self.rounds, self.local_steps, self.sparsity))
             and all(0 < v <= UNBOUNDED for v in numbers)
+            and SMALLEST_CLIP <= self.clip <= LARGEST_CLIP
             and len(self.sites) == len(self.weights) == len(set(self.sites)) > 0
             and math.isclose(math.fsum(self.weights), 1.0, rel_tol=1e-9)
             and 0 < self.rate <= 1
@@ -297,7 +298,7 @@ class NetworkServer:
             local_steps=checks.whole(local_steps, "local_steps"),
             step_size=checks.positive(step_size, "step_size"),
             sparsity=checks.whole(sparsity, "sparsity"),
-            clip=checks.positive(clip, "clip"),
+            clip=checks.positive(clip, "clip", least=SMALLEST_CLIP, most=LARGEST_CLIP),
             rate=float(rate),
             radius=UNBOUNDED
             if not private

@@ -4,8 +4,9 @@ Guarantee
 ---------
 The gradient :math:`g_i` of one row, over all D parameters, is scaled to norm at most C and truncated towards zero to whole multiples of :math:`C/2^{20}`:
 :math:`q_i = \mathrm{trunc}(g_i\,f_i\,2^{20}/C)`, :math:`f_i = \min(1, C(1-10^{-6})/\|g_i\|)`. The norm is computed in float64, right to a part of
-:math:`D\,2^{-53}`, for which :math:`10^{-6}` leaves room up to :math:`D = 10^9`; truncation only shrinks: :math:`\|q_i\| \le 2^{20}`. Where a gradient is not finite the
-row adds nothing. Whole numbers below :math:`2^{53}` add up exactly, in any order.
+:math:`D\,2^{-53}`; factor and product are floats of 24 bits and wrong by at most :math:`2^{-23}` together. For all of that :math:`10^{-6}` leaves room up to
+:math:`D = 10^9`, and truncation only shrinks: :math:`\|q_i\| \le 2^{20}`. Where a gradient is not finite the
+row adds nothing. Chunks of whole numbers are added in float64, which is exact in any order, and then as 64-bit integers.
 
 *Rows by themselves.* :math:`q_i` must not depend on who else is computed beside row i, to the last bit. Rows are therefore computed in chunks of one fixed size,
 filled with zeros, and `rehearse` tries on made-up rows whether each place of a chunk gives the same bits in any company. Where it does not, every row is
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -29,10 +31,14 @@ from ..privacy import PrivacyError
 UNITS = 2.0**20
 #: Room for the rounding of norms.
 SLACK = 1e-6
+#: Clips beyond these would leave the range of 32-bit floats.
+SMALLEST_CLIP, LARGEST_CLIP = 1e-20, 1e20
 #: Rows that are computed at once.
 CHUNK = 64
 
 Integers = NDArray[np.int64]
+#: Networks that were rehearsed, and how many rows at once each of them may compute.
+_TRIED: WeakKeyDictionary[torch.nn.Module, dict[tuple[Any, ...], int]] = WeakKeyDictionary()
 #: Loss of outputs (1, ...) and targets (1,): a number.
 Criterion = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -96,7 +102,7 @@ class RowGradients:
         """Sum of the clipped gradients of the rows that take part, in units of ``clip / UNITS``: **private**."""
         total = np.zeros(self.dimension, dtype=np.int64)
         for rows in self._rows(w, X, y, taking):
-            total += self.whole(rows, clip).sum(dim=0).numpy().astype(np.int64)
+            total += self.whole(rows, clip).sum(dim=0, dtype=torch.float64).numpy().astype(np.int64)
         return total
 
     def exact(self, w: Vector, X: torch.Tensor, y: torch.Tensor, taking: NDArray[np.bool_]) -> Vector:
@@ -123,13 +129,13 @@ class RowGradients:
 
     @staticmethod
     def whole(rows: torch.Tensor, clip: float) -> torch.Tensor:
-        """Gradients within the clip, in whole units, as float64."""
-        wide = rows.to(torch.float64)
-        norm = torch.linalg.vector_norm(wide, dim=1)
+        """Gradients within the clip, in whole units, as floats."""
+        norm = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
         known = torch.isfinite(norm)
-        factor = torch.where(known, torch.clamp(clip * (1 - SLACK) / norm.clamp_min(1e-300), max=1.0), 0.0)
-        held = torch.where(known[:, None], wide, 0.0) * (factor * (UNITS / clip))[:, None]
-        return torch.trunc(held)
+        if not bool(known.all()):
+            rows = torch.where(known[:, None], rows, 0.0)
+        factor = torch.clamp((1 - SLACK) * UNITS / norm.clamp_min(1e-300), max=UNITS / clip)
+        return torch.trunc(rows * torch.where(known, factor, 0.0).to(rows.dtype)[:, None])
 
     # ---------------------------------------------------------------------------------------------- rehearsal
 
@@ -143,9 +149,20 @@ class RowGradients:
         target : tensor of shape (1, ...)
             A target that the loss takes.
         """
+        tried = _TRIED.setdefault(self._module, {})
+        place = (shape, str(target.dtype), id(self._criterion), self._chunk)
+        if place in tried:  # sites of one process may share a network
+            self._chunk = tried[place]
+            return
         w = self.start()
         if not self._apart(w, shape, target) and self._chunk > 1:
             self._chunk = 1
+            self._require_apart(w, shape, target)
+        elif self._chunk == 1:
+            self._require_apart(w, shape, target)
+        tried[place] = self._chunk
+
+    def _require_apart(self, w: Vector, shape: tuple[int, ...], target: torch.Tensor) -> None:
         if not self._apart(w, shape, target):
             raise PrivacyError(
                 "the network does not treat every row by itself: its gradients changed with the company of a row, or from one time to the "
@@ -174,7 +191,7 @@ class RowGradients:
             if not torch.equal(self._in_order(w, company, y, torch.arange(count))[kept], known[kept]):
                 return False
             alone = count // 3
-            return torch.equal(self.whole(self.chunk(w, X[[alone]], y[[alone]]), 1.0)[0], known[alone])
+            return bool(torch.equal(self.whole(self.chunk(w, X[[alone]], y[[alone]]), 1.0)[0], known[alone]))
         except RuntimeError as error:
             raise PrivacyError(
                 f"the gradients of single rows cannot be computed for this network ({type(error).__name__})."

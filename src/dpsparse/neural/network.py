@@ -20,7 +20,7 @@ from ..ledger import Ledger, paying
 from ..mechanisms import Randomness
 from ..privacy import Adjacency, Answer, Budget, Statement
 from .files import read_network, write_network
-from .gradients import RowGradients
+from .gradients import LARGEST_CLIP, SMALLEST_CLIP, RowGradients
 from .oracle import NetworkOracle, gradients_plan, walk
 from .targets import LOSSES, example_target, private_rows
 
@@ -94,7 +94,7 @@ class SparseNetwork:
         self.sparsity = checks.whole(sparsity, "sparsity")
         self.steps = checks.whole(steps, "steps")
         self.step_size = checks.positive(step_size, "step_size")
-        self.clip = checks.positive(clip, "clip")
+        self.clip = checks.positive(clip, "clip", least=SMALLEST_CLIP, most=LARGEST_CLIP)
         self.batch_size = checks.positive(batch_size, "batch_size")
         self.loss = checks.one_of(loss, "loss", LOSSES)
         self.classes = checks.whole(classes, "classes", least=2) if loss == "cross_entropy" else None
@@ -167,7 +167,7 @@ class SparseNetwork:
         """Outputs of the network."""
         features = torch.from_numpy(np.ascontiguousarray(np.asarray(X), dtype=np.float32))
         parts = [self._gradients.outputs(self.w_, part) for part in torch.split(features, 1000)]
-        return torch.cat(parts).numpy()
+        return np.asarray(torch.cat(parts).numpy())
 
     def predict(self, X: Any) -> np.ndarray:
         """Classes, or numbers."""

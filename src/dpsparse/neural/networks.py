@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 
-class PaperCNN(nn.Module):
+class PaperCNN(nn.Module):  # type: ignore[misc]
     """Two convolutions of 5 x 5 with 6 and 16 channels, each followed by ReLU and 2 x 2 max-pooling, and linear layers 256-120-84-10: 44,426 weights.
 
     Takes images of shape (1, 28, 28) and gives log-probabilities of ten classes.
