@@ -2,11 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+# Flower and PyTorch have an environment of their own: Flower asks for older versions of a few packages.
+ENGINES := .venvs/engines
+ENGINES_READY := $(ENGINES)/.ready
 
 # Seed of `make test-order`; the tests print it.
 ORDER ?= $(shell date +%s)
 
-.PHONY: demo test test-slow test-order test-versions audit laws lint docs bench setup clean mutants
+.PHONY: demo test test-engines test-flower test-torch test-slow test-order test-versions audit laws lint docs bench setup clean mutants
 
 demo: $(READY)
 	$(BIN)/dpsparse demo --out out
@@ -16,6 +19,14 @@ test: $(READY)
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n auto -m slow
+
+test-torch: $(ENGINES_READY)
+	$(ENGINES)/bin/python -m pytest tests/neural -m "not slow"
+
+test-flower: $(ENGINES_READY)
+	FLWR_TELEMETRY_ENABLED=0 $(ENGINES)/bin/python -m pytest tests/federated
+
+test-engines: test-torch test-flower
 
 test-order: $(READY)
 	$(BIN)/python -m pytest -n auto -m "not slow" --order $(ORDER)
@@ -52,6 +63,11 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install -q -c constraints.txt -e ".[dev]"
 	@touch $(READY)
+
+$(ENGINES_READY): pyproject.toml constraints-engines.txt
+	$(PYTHON) -m venv $(ENGINES)
+	$(ENGINES)/bin/pip install -q -c constraints-engines.txt -e ".[dev,flower,torch]" "flwr[simulation]"
+	@touch $(ENGINES_READY)
 
 clean:
 	rm -rf .venv .venvs out docs/_build

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,13 @@ import pytest
 import dpsparse
 
 SOURCE = Path(dpsparse.__file__).parent
-ROOMS = sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))
+#: Rooms that need an engine of an extra.
+ENGINES = {"neural": "torch"}
+ROOMS = sorted(
+    path.parent.name
+    for path in SOURCE.glob("*/__init__.py")
+    if find_spec(ENGINES.get(path.parent.name, "dpsparse")) is not None
+)
 
 
 @pytest.mark.parametrize("room", ROOMS)

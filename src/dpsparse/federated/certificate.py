@@ -9,18 +9,20 @@ from dataclasses import dataclass, replace
 
 from ..accounting import Bill, PlanBill, PricedPlan, SumBill
 from ..accounting.costs.base import restored, stored
-from ..facts import Facts
 from ..fits.statement import complete, draft_step
 from ..privacy import Answer, Statement
 from ..privacy.versions import versions
 from ..regular_files import parse_json
+from .agreed import Agreed
 from .messages import MessageError
-from .protocol import NOTHING, ROWS, SITES, Protocol
 
 FORMAT = "dpsparse-site"
 VERSION = 1
 #: Certificates beyond are not read.
 LARGEST_BYTES = 2**20
+
+#: What one unit of privacy is.
+ROWS, SITES, NOTHING = "one row of one site", "one whole site", "nothing"
 
 SEPARATE = "the promise of a site holds whatever the server and the other sites do, also together"
 ONE_SITE = "a person's rows are at one site; for a person at several sites their costs add up (Federation.person_at)"
@@ -28,19 +30,29 @@ TRUSTED = "TRUSTS THE SERVER: it sees what each site changed, without noise, and
 SECRET_COINS = "which sites were asked in a round is known to the server alone"
 
 
+@dataclass(frozen=True)
+class About:
+    """What the statements of a run are about: public words and numbers."""
+
+    recipe: str
+    loss: str
+    adjacency: str
+    unit: str
+
+
 def site_statement(
-    protocol: Protocol, facts: Facts, priced: PricedPlan | None, delta: float, answers: Iterable[Answer], secure: bool
+    about: About, n_rows: int, priced: PricedPlan | None, delta: float, answers: Iterable[Answer], *, secure: bool
 ) -> Statement:
     """The statement of one site: its own promise, or that it makes none."""
     if priced is None:
-        return _none(protocol, facts.n_rows)
-    draft = draft_step(priced, delta, protocol.recipe, facts.n_rows, "empty", secure=secure)
-    said = replace(draft, loss=facts.loss, unit=ROWS, assumptions=(*draft.assumptions, SEPARATE))
+        return no_promise(about, n_rows)
+    draft = draft_step(priced, delta, about.recipe, n_rows, "empty", secure=secure)
+    said = replace(draft, loss=about.loss, unit=ROWS, assumptions=(*draft.assumptions, SEPARATE))
     return complete(said, answers)
 
 
-def _none(protocol: Protocol, n_rows: int) -> Statement:
-    """A statement of models that were sent without noise."""
+def no_promise(about: About, n_rows: int) -> Statement:
+    """A statement of models that were sent or kept without noise."""
     return Statement(
         private=False,
         priced=False,
@@ -48,14 +60,14 @@ def _none(protocol: Protocol, n_rows: int) -> Statement:
         delta=1.0,
         rho=math.inf,
         mu=math.inf,
-        adjacency=protocol.adjacency,
-        unit=protocol.unit,
-        recipe=protocol.recipe,
-        loss=protocol.site_loss().name,
+        adjacency=about.adjacency,
+        unit=about.unit,
+        recipe=about.recipe,
+        loss=about.loss,
         n_rows=n_rows,
         asks=(),
         accountant="none",
-        caveats=("no privacy: models were sent without noise, and must not be released",),
+        caveats=("no privacy: this model was made without noise, and must not be released",),
         versions=versions(),
     )
 
@@ -105,7 +117,7 @@ class Certificate:
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
             raise MessageError(f"this is not the certificate of a site, version {VERSION}.") from None
 
-    def check(self, protocol: Protocol) -> None:
+    def check(self, protocol: Agreed) -> None:
         """Refuse a certificate of another run or site, or whose bill does not cover the protocol."""
         if self.run != protocol.identity.hex() or self.site not in protocol.sites:
             raise MessageError("the certificate belongs to another run, or to a site that the protocol does not name.")
@@ -115,7 +127,7 @@ class Certificate:
             )
         if isinstance(self.bill, PlanBill):
             turns = {ask.name: ask.times for ask in self.bill.plan.asks}
-            if turns != {"gradient": protocol.rounds * protocol.local_steps * protocol.models}:
+            if turns != {"gradient": protocol.turns}:
                 raise MessageError("the bill of the certificate does not cover all rounds of the protocol.")
 
 
@@ -175,12 +187,12 @@ class Federation:
         return "\n".join([*self.lines(), f"Each: {SEPARATE}.", f"Assumes: {ONE_SITE}."])
 
 
-def state_federation(federation: Federation, protocol: Protocol) -> Statement:
+def state_federation(federation: Federation, about: About) -> Statement:
     """One statement for a model of many sites: the weakest of their promises holds for every person whose rows are at one site."""
     found = [c.statement for c in federation.certificates.values()]
     rows = sum(s.n_rows for s in found)
-    if not found or not protocol.private:
-        return _none(protocol, max(rows, 1))
+    if not found or any(c.bill is None for c in federation.certificates.values()):
+        return no_promise(about, max(rows, 1))
     worst = max(found, key=lambda s: s.epsilon)
     caveats = dict.fromkeys(caveat for s in found for caveat in s.caveats)
     return replace(
@@ -199,20 +211,16 @@ def state_federation(federation: Federation, protocol: Protocol) -> Statement:
 
 
 def state_sites(
-    protocol: Protocol, priced: PricedPlan, delta: float, answer: Answer, loss: str, *, secure: bool
+    about: About, sites: int, priced: PricedPlan, delta: float, answers: Sequence[Answer], *, secure: bool
 ) -> Statement:
     """The statement of a server that protects whole sites."""
-    sites = len(protocol.sites)
-    draft = draft_step(priced, delta, protocol.recipe, sites, "empty", secure=secure)
-    coins = (SECRET_COINS,) if answer.rate < 1 else ()
+    draft = draft_step(priced, delta, about.recipe, sites, "empty", secure=secure)
+    coins = (SECRET_COINS,) if any(a.rate < 1 for a in answers) else ()
     said = replace(
         draft,
-        loss=loss,
+        loss=about.loss,
         unit=f"{SITES}, however many rows it has",
         caveats=(TRUSTED, *draft.caveats),
         assumptions=(*draft.assumptions, *coins),
     )
-    return complete(said, [answer] * protocol.rounds)
-
-
-__all__ = ["NOTHING", "Certificate", "Federation", "site_statement", "state_federation", "state_sites"]
+    return complete(said, answers)

@@ -3,12 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+from typing import Protocol as Interface
 
-from ..estimators.linear import SparseLinear
 from ..privacy import PrivacyError
 from .messages import MessageError
-from .server import Server
-from .site import Site
+
+Model_co = TypeVar("Model_co", covariant=True)
+
+
+class Serving(Interface[Model_co]):
+    """A server, as a grid knows it."""
+
+    @property
+    def round(self) -> int:
+        """The round that is open."""
+        ...
+
+    @property
+    def finished(self) -> bool:
+        """Whether all rounds are closed."""
+        ...
+
+    @property
+    def invited(self) -> tuple[str, ...]:
+        """The sites to ask."""
+        ...
+
+    def enrol(self, certificate: str) -> None:
+        """Take a certificate."""
+        ...
+
+    def task(self) -> bytes:
+        """What to send."""
+        ...
+
+    def receive(self, message: bytes) -> None:
+        """Take a report."""
+        ...
+
+    def close(self) -> None:
+        """End the round."""
+        ...
+
+    def model(self) -> Model_co:
+        """What was learned."""
+        ...
+
+
+class Answering(Interface):
+    """A site, as a grid knows it."""
+
+    name: str
+
+    def certificate(self) -> str:
+        """What it promises."""
+        ...
+
+    def answer(self, task: bytes) -> bytes:
+        """Its report."""
+        ...
+
 
 #: What the wire does to a report on its way: the same bytes, others, or None for a report that is lost. Takes the name of the site and the round.
 Wire = Callable[[str, int, bytes], bytes | None]
@@ -19,7 +74,7 @@ def perfect(_: str, __: int, report: bytes) -> bytes | None:
     return report
 
 
-class Grid:
+class Grid(Generic[Model_co]):
     """Carries tasks and reports between a server and sites of this process.
 
     Parameters
@@ -36,7 +91,7 @@ class Grid:
         Reports that the server refused, and why.
     """
 
-    def __init__(self, server: Server, sites: Iterable[Site], wire: Wire = perfect) -> None:
+    def __init__(self, server: Serving[Model_co], sites: Iterable[Answering], wire: Wire = perfect) -> None:
         self.server = server
         self.sites = {site.name: site for site in sites}
         self.wire = wire
@@ -58,7 +113,7 @@ class Grid:
                 self.refused.append((name, turn, str(error)))
         self.server.close()
 
-    def run(self) -> SparseLinear:
+    def run(self) -> Model_co:
         """All rounds that are left, and the model."""
         while not self.server.finished:
             self.step()

@@ -24,6 +24,7 @@ from ..regular_files import parse_json
 from ..solvers.federated import FedHT
 from ..solvers.sgd import SGD
 from ..solvers.steps import Pace
+from .certificate import NOTHING, ROWS, SITES, About
 
 FORMAT = "dpsparse-federated"
 VERSION = 1
@@ -34,8 +35,6 @@ LARGEST_BOUND = 1e100
 LARGEST_ROUNDS, LARGEST_STEPS, LARGEST_SITES, LARGEST_MODELS = 10**6, 10**6, 10**5, 10**4
 #: The facts that sites need; how many rows a site has is its own.
 SHOWN = ("n_features", "lower", "upper", "row_norm", "shift", "intercept", "target_bound", "scale", "sparsity")
-#: What one unit of privacy is.
-ROWS, SITES, NOTHING = "one row of one site", "one whole site", "nothing"
 
 #: A class label.
 Label = bool | int | float | str
@@ -179,9 +178,19 @@ class Protocol:
         return self.unit == ROWS
 
     @property
+    def turns(self) -> int:
+        """Noisy answers of a site in all rounds together."""
+        return self.rounds * self.local_steps * self.models
+
+    @property
     def size(self) -> int:
         """Numbers in a task or a report."""
         return self.models * self.site_facts(1).dimension
+
+    @property
+    def about(self) -> About:
+        """For statements."""
+        return About(self.recipe, self.site_loss().name, self.adjacency, self.unit)
 
     def site_facts(self, n_rows: int) -> Facts:
         """The bounds as the trusted rooms take them, for a site with this public number of rows."""

@@ -15,14 +15,17 @@ import numpy as np
 from ..facts import Vector
 from ..privacy import DataError, PrivacyError
 from ..regular_files import open_regular, parse_json, read_bytes, write_whole
+from .agreed import Agreed
 from .certificate import Certificate
-from .messages import LARGEST_NUMBER
-from .protocol import Protocol
+from .messages import LARGEST_NUMBER, MessageError
 
 FORMAT = "dpsparse-federated-server"
 VERSION = 1
 #: Files beyond are not read.
 LARGEST_BYTES = 2**30
+_DAMAGED = (
+    "{path} is not a saved server of sites, or was edited or damaged after it was saved. Resume from the original."
+)
 STARTS = re.compile(rb'\{"content": \{"format": "dpsparse-federated-server"')
 
 
@@ -32,7 +35,8 @@ class Saved:
 
     Attributes
     ----------
-    protocol : Protocol
+    protocol : str
+        Its text.
     round : int
         The round that is open; as many as there are when all are closed.
     w : array
@@ -46,7 +50,7 @@ class Saved:
     certificates : tuple of Certificate
     """
 
-    protocol: Protocol
+    protocol: str
     round: int
     w: Vector
     changes: dict[int, Vector]
@@ -59,7 +63,7 @@ class Saved:
         content = {
             "format": FORMAT,
             "version": VERSION,
-            "protocol": self.protocol.to_json(),
+            "protocol": self.protocol,
             "round": self.round,
             "w": self.w.tolist(),
             "changes": {str(k): v.tolist() for k, v in self.changes.items()},
@@ -86,7 +90,7 @@ class Saved:
             if content["format"] != FORMAT or content["version"] != VERSION or outer["digest"] != _digest(content):
                 raise ValueError
             found = cls(
-                protocol=Protocol.from_json(content["protocol"]),
+                protocol=content["protocol"],
                 round=content["round"],
                 w=np.array(content["w"], dtype=float),
                 changes={int(k): np.array(v, dtype=float) for k, v in content["changes"].items()},
@@ -94,33 +98,41 @@ class Saved:
                 answered=tuple(content["answered"]),
                 certificates=tuple(Certificate.from_json(c) for c in content["certificates"]),
             )
-            found.check()
+            if type(found.protocol) is not str or type(found.round) is not int:
+                raise ValueError
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, PrivacyError):
-            raise DataError(
-                f"{path} is not a saved server of sites, or was edited or damaged after it was saved. Resume from the original."
-            ) from None
+            raise DataError(_DAMAGED.format(path=path)) from None
         return found
 
-    def check(self) -> None:
-        """Refuse what does not agree with itself or with the protocol."""
-        protocol, size, sites = self.protocol, self.protocol.size, len(self.protocol.sites)
-        radius = protocol.radius
+    @property
+    def nonce(self) -> str:
+        """Which run was saved."""
+        try:
+            return str(parse_json(self.protocol)["nonce"])
+        except (ValueError, TypeError, KeyError):
+            return ""
+
+    def check(self, protocol: Agreed, path: str | PathLike[str]) -> None:
+        """Refuse, with `DataError`, what does not agree with itself or with the protocol."""
+        size, sites = protocol.size, len(protocol.sites)
         holds = (
-            type(self.round) is int
-            and 0 <= self.round <= protocol.rounds
+            0 <= self.round <= protocol.rounds
             and len(self.answered) == self.round
             and all(type(k) is int and 0 <= k <= sites for k in self.answered)
             and self.w.shape == (size,)
             and bool(np.all(np.abs(self.w) <= LARGEST_NUMBER))
-            and all(v.shape == (size,) and np.linalg.norm(v) <= radius for v in self.changes.values())
+            and all(v.shape == (size,) and np.linalg.norm(v) <= protocol.radius for v in self.changes.values())
             and all(type(k) is int and 0 <= k < sites for k in self.invited)
             and set(self.changes) <= set(self.invited)
             and not (self.changes and self.round == protocol.rounds)
         )
+        try:
+            for certificate in self.certificates:
+                certificate.check(protocol)
+        except MessageError:
+            holds = False
         if not holds:
-            raise ValueError
-        for certificate in self.certificates:
-            certificate.check(protocol)
+            raise DataError(_DAMAGED.format(path=path))
 
 
 def _digest(content: dict[str, Any]) -> str:

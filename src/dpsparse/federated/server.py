@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from os import PathLike
 from typing import NoReturn
 
@@ -13,56 +11,22 @@ import numpy as np
 from sklearn.base import clone
 
 from .. import checks
-from ..accounting import PricedPlan, price
 from ..data.lattice import Lattice
 from ..estimators.linear import SparseLinear
 from ..facts import Vector
-from ..fits import FitRequest, Fitted, Prepared, Seed, Shape, coefficients_of, default_delta, models_of, prepare
+from ..fits import FitRequest, Fitted, Prepared, Seed, Shape, coefficients_of, models_of, prepare
 from ..mechanisms import Randomness
 from ..oracle import Gradient
-from ..oracles.changes import SiteChanges, changes_plan
+from ..oracles.changes import SiteChanges
 from ..oracles.terms import PricedTerms
-from ..privacy import Budget, DataError, PrivacyError, Statement
+from ..privacy import PrivacyError, Statement
 from ..solvers.federated import FedHT
-from .certificate import Certificate, Federation, state_federation, state_sites
-from .messages import MessageError, Report, Task
-from .protocol import LARGEST_BOUND, NOTHING, ROWS, SITES, Protocol
+from .book import Book
+from .certificate import NOTHING, ROWS, SITES, Federation, state_federation, state_sites
+from .protocol import LARGEST_BOUND, Protocol
 from .saved import Saved
 from .site import honest_radius
-
-
-@dataclass(frozen=True, kw_only=True)
-class SitePrivacy:
-    """Privacy of whole sites, by noise that a **trusted server** adds to the average.
-
-    Parameters
-    ----------
-    epsilon : float
-    delta : float or None
-        None: min(1e-6, 1/(10 N)) for N sites.
-    clip : float
-        Norm within which one site changes the model in a round.
-    rate : float
-        With which probability a site takes part in a round, by coins that the server keeps secret; 1: always.
-    adjacency : {"replace-one", "add-remove"}
-        Of sites.
-    """
-
-    epsilon: float
-    delta: float | None = None
-    clip: float
-    rate: float = 1.0
-    adjacency: str = "replace-one"
-
-    def __post_init__(self) -> None:
-        checks.positive(self.clip, "clip")
-        if self.rate != 1.0:
-            checks.fraction(self.rate, "rate")
-
-    def price(self, rounds: int, sites: int) -> tuple[PricedPlan, float]:
-        """The price of all rounds, and the delta at which it is stated."""
-        delta = default_delta(sites) if self.delta is None else self.delta
-        return price(changes_plan(rounds, self.rate), Budget.approx(self.epsilon, delta, self.adjacency)), delta
+from .site_privacy import SitePrivacy
 
 
 class Server:
@@ -134,15 +98,14 @@ class Server:
         random_state: Seed = None,
         nonce: str | None = None,
     ) -> None:
-        self._lock = threading.RLock()
         self._estimator: SparseLinear = clone(estimator)
         if self._estimator.ledger is not None or self._estimator.dataset is not None:
             raise ValueError("a server holds no dataset to charge; every site keeps its own ledger. Leave ledger=None.")
         names = _site_names(sites)
         request = self._estimator.request()
         self._prepared = _prepare(request, n_rows, n_features, sparse)
-        self._loop = self._prepared.solver
-        assert isinstance(self._loop, FedHT)
+        assert isinstance(self._prepared.solver, FedHT)
+        self._loop: FedHT = self._prepared.solver
         private = self._prepared.priced is not None
         if site_privacy is not None and private:
             raise PrivacyError(
@@ -159,145 +122,82 @@ class Server:
         if site_privacy is not None:
             priced, self._delta = site_privacy.price(self._loop.rounds, len(names))
             self._changes = SiteChanges(priced, site_privacy.clip, len(names))
-        self._least = checks.whole(least_sites, "least_sites")
-        if self._least > len(names):
+        least = checks.whole(least_sites, "least_sites")
+        if least > len(names):
             raise ValueError(f"least_sites must be at most the number of sites, {len(names)}, got {least_sites!r}.")
-        self._state = state
-        self._certificates: dict[str, Certificate] = {}
-        self._w = np.concatenate([self._prepared.facts.first()] * self._prepared.models)
-        self._round = 0
-        self._answered: list[int] = []
-        self._open_round()
+        start = np.concatenate([self._prepared.facts.first()] * self._prepared.models)
+        least = 0 if self._changes is not None else least  # who answers there is nobody's business
+        self._book = Book(self.protocol, start, self._step, self._invite, least, state)
 
-    def _open_round(self) -> None:
+    def _invite(self) -> Sequence[int]:
         everybody = range(len(self.protocol.sites))
-        self._invited = list(everybody) if self._changes is None else self._changes.invite(self._randomness)
-        self._reports: dict[int, Vector] = {}
+        return everybody if self._changes is None else self._changes.invite(self._randomness)
+
+    def _step(self, w: Vector, turn: int, came: dict[int, Vector]) -> Vector:
+        """Average with public weights, or with noise, and threshold, model by model."""
+        if self._changes is not None:
+            moved = [(1.0, self._changes.average(turn, list(came.values()), w.size, self._randomness))]
+        else:
+            moved = [(self.protocol.weights[i], change) for i, change in came.items()]
+        models, free = self._prepared.models, self._prepared.facts.free
+        parts = [(weight, change.reshape(models, -1)) for weight, change in moved]
+        each = enumerate(w.reshape(models, -1))
+        return np.concatenate([self._loop.average(one, [(p, c[k]) for p, c in parts], free) for k, one in each])
 
     # ---------------------------------------------------------------------------------------------- rounds
 
     @property
     def round(self) -> int:
         """The round that is open; as many as there are when all are closed."""
-        return self._round
+        return self._book.round
 
     @property
     def count(self) -> int:
         """Reports taken in this round."""
-        return len(self._reports)
+        return len(self._book.reports)
 
     @property
     def finished(self) -> bool:
         """Whether all rounds are closed."""
-        return self._round >= self.protocol.rounds
+        return self._book.finished
 
     @property
     def answered(self) -> tuple[int, ...]:
         """How many sites answered each closed round."""
-        return tuple(self._answered)
+        return tuple(self._book.answered)
 
     @property
     def invited(self) -> tuple[str, ...]:
         """The sites to ask in this round. With `site_privacy` and a rate below 1: **secret**."""
-        return tuple(self.protocol.sites[i] for i in self._invited)
+        return tuple(self.protocol.sites[i] for i in self._book.invited)
+
+    @property
+    def state(self) -> str | PathLike[str] | None:
+        """The file of this server's state, if there is one."""
+        return self._book.state
 
     def enrol(self, certificate: str) -> None:
         """Take a site's certificate: before its first report. The same one may come again; another one is refused."""
-        given = Certificate.from_json(certificate)
-        given.check(self.protocol)
-        with self._lock:
-            known = self._certificates.get(given.site)
-            if known is not None and known.to_json() != given.to_json():
-                raise MessageError("this site has given another certificate already.")
-            self._certificates[given.site] = given
+        self._book.enrol(certificate)
 
     def task(self) -> bytes:
         """What to send to the sites of this round."""
-        with self._lock:
-            self._require_open()
-            return Task(self.protocol.identity, self._round, self._w).to_bytes()
+        return self._book.task()
 
     def receive(self, message: bytes) -> None:
         """Take a report, or refuse it."""
-        report = Report.from_bytes(message)
-        with self._lock:
-            self._require_open()
-            if report.run != self.protocol.identity:
-                raise MessageError("the report belongs to another run or another protocol.")
-            if report.round != self._round:
-                raise MessageError(f"the report is of round {report.round}, and round {self._round} is open.")
-            if report.site not in self._invited:
-                raise MessageError("the report is of a site that was not asked in this round.")
-            if self.protocol.sites[report.site] not in self._certificates:
-                raise MessageError(
-                    "the report is of a site that has not said what it promises; enrol its certificate first."
-                )
-            if report.change.size != self._w.size:
-                raise MessageError(f"a report of this protocol holds {self._w.size} numbers, got {report.change.size}.")
-            if not np.linalg.norm(report.change) <= self.protocol.radius:
-                raise MessageError("no honest site changes the model so much: the report is beyond the radius.")
-            if report.site in self._reports:
-                raise MessageError("a report of this site was taken in this round already.")
-            self._reports[report.site] = report.change
+        self._book.receive(message)
 
     def close(self) -> None:
         """End the round with the reports that came, and go on."""
-        with self._lock:
-            self._require_open()
-            wanted = 0 if self._changes is not None else self._least
-            if len(self._reports) < wanted:
-                raise MessageError(
-                    f"{len(self._reports)} sites have answered, and {wanted} are needed to close a round. It stays open."
-                )
-            numbers = sorted(self._reports)
-            self._answered.append(len(numbers))
-            changes = [self._reports[i] for i in numbers]
-            turn, self._round = self._round, self._round + 1
-            self._open_round()
-            if self._changes is not None:
-                self._save()
-                mean = self._changes.average(turn, changes, self._w.size, self._randomness)
-                moved = [(1.0, mean)]
-            else:
-                moved = [(self.protocol.weights[i], change) for i, change in zip(numbers, changes, strict=True)]
-            self._w = self._averaged(moved)
-            self._save()
-
-    def _averaged(self, moved: list[tuple[float, Vector]]) -> Vector:
-        """The server's step, model by model."""
-        assert isinstance(self._loop, FedHT)
-        models, free = self._prepared.models, self._prepared.facts.free
-        each = self._w.reshape(models, -1)
-        parts = [(weight, change.reshape(models, -1)) for weight, change in moved]
-        return np.concatenate(
-            [self._loop.average(w, [(weight, c[k]) for weight, c in parts], free) for k, w in enumerate(each)]
-        )
-
-    def _require_open(self) -> None:
-        if self.finished:
-            raise MessageError("all rounds are closed; ask for the model.")
-
-    # ---------------------------------------------------------------------------------------------- saving
-
-    def _save(self) -> None:
-        if self._state is not None:
-            self.save(self._state)
+        self._book.close()
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to a JSON file (no pickle, no row); `resume` goes on from it.
 
         Reports that were taken after the last save are not in it: sites send them again, as the same bytes, when they are asked again.
         """
-        with self._lock:
-            Saved(
-                self.protocol,
-                self._round,
-                self._w,
-                dict(self._reports),
-                tuple(self._invited),
-                tuple(self._answered),
-                tuple(self._certificates.values()),
-            ).write(path)
+        self._book.save(path)
 
     @classmethod
     def resume(cls, path: str | PathLike[str], estimator: SparseLinear, **arguments: object) -> Server:
@@ -315,13 +215,8 @@ class Server:
             If the file is not a saved server of these settings, was edited, or contradicts itself.
         """
         saved = Saved.read(path)
-        server = cls(estimator, **arguments, nonce=saved.protocol.nonce)  # type: ignore[arg-type]
-        if server.protocol.identity != saved.protocol.identity:
-            raise DataError(f"{path} was saved by a server with other settings. Give the same ones.")
-        server._round, server._w = saved.round, saved.w
-        server._reports, server._invited = dict(saved.changes), list(saved.invited)
-        server._answered = list(saved.answered)
-        server._certificates = {c.site: c for c in saved.certificates}
+        server = cls(estimator, **arguments, nonce=saved.nonce or None)  # type: ignore[arg-type]
+        server._book.load(saved, path)
         return server
 
     # ---------------------------------------------------------------------------------------------- the model
@@ -329,34 +224,28 @@ class Server:
     @property
     def federation(self) -> Federation:
         """What each site promises, and what it means together."""
-        return Federation(dict(self._certificates))
+        return self._book.federation
 
     def statement(self) -> Statement:
         """What is promised to the people of all sites."""
+        about = self.protocol.about
         if self._changes is None:
-            return state_federation(self.federation, self.protocol)
-        return state_sites(
-            self.protocol,
-            self._changes.priced,
-            self._delta,
-            self._changes.receipt,
-            self._prepared.loss.name,
-            secure=self._randomness.secure,
-        )
+            return state_federation(self.federation, about)
+        drawn = [self._changes.receipt] * self.protocol.rounds
+        sites, secure = len(self.protocol.sites), self._randomness.secure
+        return state_sites(about, sites, self._changes.priced, self._delta, drawn, secure=secure)
 
     def model(self) -> SparseLinear:
         """The fitted estimator, with its statement, once all rounds are closed."""
-        with self._lock:
-            if not self.finished:
-                raise MessageError(f"round {self._round} of {self.protocol.rounds} is open; close it first.")
-            made: SparseLinear = clone(self._estimator)
-            made.n_features_in_ = self._prepared.facts.n_features
-            return made.keep(Fitted(self._found(), self.statement()), self._prepared.request.classes)
+        self._book.require_finished()
+        made: SparseLinear = clone(self._estimator)
+        made.n_features_in_ = self._prepared.facts.n_features
+        return made.keep(Fitted(self._found(), self.statement()), self._prepared.request.classes)
 
     def _found(self) -> tuple[tuple[Vector, float], ...]:
         lattice = Lattice(self._prepared.facts, exact=not self.protocol.private)
         scale = self._prepared.facts.scale
-        each = self._w.reshape(self._prepared.models, -1)
+        each = self._book.w.reshape(self._prepared.models, -1)
         return tuple(coefficients_of(w, lattice.applied_shift, lattice.applied_intercept, scale) for w in each)
 
     def __reduce__(self) -> NoReturn:
@@ -365,7 +254,7 @@ class Server:
         )
 
     def __repr__(self) -> str:
-        return f"Server(round {self._round} of {self.protocol.rounds}, {self.count} reports)"
+        return f"Server(round {self.round} of {self.protocol.rounds}, {self.count} reports)"
 
 
 # ------------------------------------------------------------------------------------------------ arguments

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -21,14 +20,12 @@ from ..fits.request import Seed
 from ..hosts import MemoryHost
 from ..ledger import Ledger
 from ..mechanisms import Randomness
-from ..ops import project_ball
 from ..oracle import Gradient
 from ..oracles import make_oracle
 from ..oracles.terms import PricedTerms
-from ..privacy import Adjacency, Answer, Budget, DataError, LedgerError, Plan, PrivacyError, Statement
-from ..privacy.errors import RunRepeatedError
+from ..privacy import Adjacency, Answer, Budget, DataError, Plan, PrivacyError, Statement
 from .certificate import Certificate, site_statement
-from .messages import MessageError, Report, Task, digest
+from .desk import Desk, Purse
 from .protocol import Protocol
 from .rounds import rounds_of
 
@@ -113,16 +110,10 @@ class Site:
         self._priced = self._price(epsilon)
         if self._priced is not None:
             warn_if_seeded(self._randomness, "site")
-        if dataset is not None and self._priced is None:
-            raise LedgerError("reports without noise have no price: they must not touch data that a ledger guards.")
-        self._dataset = dataset
-        self._ledger = None if dataset is None else Ledger.of(ledger)
-        if self._ledger is None and ledger is not None:
-            raise LedgerError("ledger and dataset belong together: give both, or neither.")
-        self._run = f"{self.protocol.identity.hex()}-{self._number}"
-        self._rounds = rounds_of(memory, self._run)
-        self._lock = threading.Lock()
-        self._started = False
+        run = f"{self.protocol.identity.hex()}-{self._number}"
+        bill = None if self._priced is None else PlanBill.of(self._priced)
+        purse = Purse.of(ledger, dataset, bill, self.protocol.recipe, run, self._delta)
+        self._desk = Desk(self.protocol, self._number, rounds_of(memory, run), purse, self._walk)
         with silence():
             self._hosts = self._host_rows(source, y)
 
@@ -145,8 +136,9 @@ class Site:
     @property
     def statement(self) -> Statement:
         """What this site promises to the people in its rows, if all rounds are asked for; public."""
+        secure = self._randomness.secure
         return site_statement(
-            self.protocol, self._facts, self._priced, self._delta, self._answers(), self._randomness.secure
+            self.protocol.about, self._facts.n_rows, self._priced, self._delta, self._answers(), secure=secure
         )
 
     def _answers(self) -> list[Answer]:
@@ -194,45 +186,14 @@ class Site:
         PrivacyError
             If this round was answered to another task, or the ledger refuses.
         """
-        asked = Task.from_bytes(task)
-        if asked.run != self.protocol.identity:
-            raise MessageError("the task belongs to another run or another protocol.")
-        if asked.round >= self.protocol.rounds or asked.w.size != self.protocol.size:
-            raise MessageError("the task does not fit its protocol: another round or another number of coefficients.")
-        mark = digest(bytes(task))
-        with self._lock:
-            self._pay()
-            kept = self._rounds.claim(asked.round, mark)
-            if kept is not None:
-                return kept
-            with silence():
-                change = self._walk(asked.w.reshape(self.protocol.models, -1))
-            report = Report(self.protocol.identity, asked.round, self._number, change).to_bytes()
-            self._rounds.keep(asked.round, report)
-            return report
+        return self._desk.answer(task)
 
-    def _pay(self) -> None:
-        """Reserve and start the whole price in the ledger, once for a run: durable before the first report."""
-        if self._started or self._ledger is None or self._dataset is None:
-            return
-        assert self._priced is not None
-        try:
-            reservation = self._ledger.reserve(
-                self._dataset,
-                PlanBill.of(self._priced),
-                label=self.protocol.recipe,
-                run_id=self._run,
-                delta=self._delta,
-            )
-            self._rounds.note_paid()
-            reservation.start()
-        except RunRepeatedError:
-            if not self._rounds.paid():  # what was answered is not known
-                raise
-        self._started = True
+    def _walk(self, w: Vector) -> Vector:
+        """What this site changes in a round: noisy, so it may be sent."""
+        with silence():
+            return self._changes(w.reshape(self.protocol.models, -1))
 
-    def _walk(self, models: Vector) -> Vector:
-        """What this site changes in a round, within the radius; noisy, so it may be sent."""
+    def _changes(self, models: Vector) -> Vector:
         plan = self._round_plan if self._priced is None else replace(self._priced, plan=self._round_plan)
         changes = []
         for w, host in zip(models, self._hosts, strict=True):
@@ -240,8 +201,7 @@ class Site:
             changes.append(self._loop.local.run_from(w.copy(), oracle) - w)
             if oracle.unused:
                 raise PrivacyError("the local steps left priced asks unused.")
-        change = np.nan_to_num(np.concatenate(changes), posinf=0.0, neginf=0.0)
-        return project_ball(change, self.protocol.radius * (1 - 1e-9))
+        return np.concatenate(changes)
 
     def __repr__(self) -> str:
         return f"Site({self.name!r})"

@@ -1,0 +1,1 @@
+"""Five hospitals, one sparse model, no row that moves."""

@@ -1,0 +1,53 @@
+"""What every protocol of sites says, whatever is trained."""
+
+from __future__ import annotations
+
+from typing import Protocol as Interface
+
+
+class Agreed(Interface):
+    """What a server and its sites agree on, as far as rounds and messages need it."""
+
+    @property
+    def identity(self) -> bytes:
+        """16 bytes that no other run has."""
+        ...
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """Names, in the order of their numbers."""
+        ...
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """Public part of each site in the average; together 1."""
+        ...
+
+    @property
+    def rounds(self) -> int:
+        """How often models are exchanged."""
+        ...
+
+    @property
+    def radius(self) -> float:
+        """Norm within which a site changes the model in a round."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Numbers in a task or a report."""
+        ...
+
+    @property
+    def turns(self) -> int:
+        """Noisy answers of a site in all rounds together."""
+        ...
+
+    @property
+    def private(self) -> bool:
+        """Whether sites add noise themselves."""
+        ...
+
+    def to_json(self) -> str:
+        """As text, the same for the same protocol."""
+        ...

@@ -1,0 +1,172 @@
+"""The book of a server: the model, the round that is open, what came in, and what sites promised. It knows no row and no recipe."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from os import PathLike
+
+import numpy as np
+
+from ..facts import Vector
+from ..privacy import DataError
+from .agreed import Agreed
+from .certificate import Certificate, Federation
+from .messages import MessageError, Report, Task
+from .saved import Saved
+
+#: The server's step: a model, the round, and what sites changed, by their numbers.
+Step = Callable[[Vector, int, dict[int, Vector]], Vector]
+
+
+class Book:
+    """Rounds of a run, as a server keeps them.
+
+    Guarantee
+    ---------
+    A message that is malformed, damaged, not finite, beyond the radius, of another run, protocol or round, of a site that has not said
+    what it promises or was not asked, or the second of a site in a round, is refused with `MessageError` and changes nothing. A round that
+    is closed is noted in `state` before the step is made, so that no step, and no noise in it, is made twice for one round: after a crash in between the
+    round counts as closed, and the model is that of the round before.
+
+    Parameters
+    ----------
+    protocol : Agreed
+    w : array
+        The public start.
+    step : Step
+    invite : function
+        The numbers of the sites that take part in a round.
+    least : int
+        With how many reports a round may be closed.
+    state : path or None
+    """
+
+    def __init__(
+        self,
+        protocol: Agreed,
+        w: Vector,
+        step: Step,
+        invite: Callable[[], Sequence[int]],
+        least: int,
+        state: str | PathLike[str] | None,
+    ) -> None:
+        self.lock = threading.RLock()
+        self.protocol = protocol
+        self.w = w
+        self.round = 0
+        self.answered: list[int] = []
+        self.certificates: dict[str, Certificate] = {}
+        self.state = state
+        self._step = step
+        self._invite = invite
+        self._least = least
+        self._open()
+
+    def _open(self) -> None:
+        self.invited = list(self._invite())
+        self.reports: dict[int, Vector] = {}
+
+    @property
+    def finished(self) -> bool:
+        """Whether all rounds are closed."""
+        return self.round >= self.protocol.rounds
+
+    @property
+    def federation(self) -> Federation:
+        """What sites promise."""
+        return Federation(dict(self.certificates))
+
+    def require_open(self) -> None:
+        """Refuse what is asked after the last round."""
+        if self.finished:
+            raise MessageError("all rounds are closed; ask for the model.")
+
+    def require_finished(self) -> None:
+        """Refuse what is asked before."""
+        if not self.finished:
+            raise MessageError(f"round {self.round} of {self.protocol.rounds} is open; close it first.")
+
+    def enrol(self, certificate: str) -> None:
+        """Take a site's certificate; the same one may come again."""
+        given = Certificate.from_json(certificate)
+        given.check(self.protocol)
+        with self.lock:
+            known = self.certificates.get(given.site)
+            if known is not None and known.to_json() != given.to_json():
+                raise MessageError("this site has given another certificate already.")
+            self.certificates[given.site] = given
+
+    def task(self) -> bytes:
+        """What to send to the sites of this round."""
+        with self.lock:
+            self.require_open()
+            return Task(self.protocol.identity, self.round, self.w).to_bytes()
+
+    def receive(self, message: bytes) -> None:
+        """Take a report, or refuse it."""
+        report = Report.from_bytes(message)
+        with self.lock:
+            self.require_open()
+            if report.run != self.protocol.identity:
+                raise MessageError("the report belongs to another run or another protocol.")
+            if report.round != self.round:
+                raise MessageError(f"the report is of round {report.round}, and round {self.round} is open.")
+            if report.site not in self.invited:
+                raise MessageError("the report is of a site that was not asked in this round.")
+            if self.protocol.sites[report.site] not in self.certificates:
+                raise MessageError(
+                    "the report is of a site that has not said what it promises; enrol its certificate first."
+                )
+            if report.change.size != self.w.size:
+                raise MessageError(f"a report of this protocol holds {self.w.size} numbers, got {report.change.size}.")
+            if not np.linalg.norm(report.change) <= self.protocol.radius:
+                raise MessageError("no honest site changes the model so much: the report is beyond the radius.")
+            if report.site in self.reports:
+                raise MessageError("a report of this site was taken in this round already.")
+            self.reports[report.site] = report.change
+
+    def close(self) -> None:
+        """End the round with the reports that came, and go on."""
+        with self.lock:
+            self.require_open()
+            if len(self.reports) < self._least:
+                raise MessageError(
+                    f"{len(self.reports)} sites have answered, and {self._least} are needed to close a round. It stays open."
+                )
+            turn, came = self.round, dict(sorted(self.reports.items()))
+            self.answered.append(len(came))
+            self.round += 1
+            self._open()
+            self._save()
+            self.w = self._step(self.w, turn, came)
+            self._save()
+
+    # ---------------------------------------------------------------------------------------------- saving
+
+    def _save(self) -> None:
+        if self.state is not None:
+            self.save(self.state)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to a JSON file."""
+        with self.lock:
+            Saved(
+                self.protocol.to_json(),
+                self.round,
+                self.w,
+                dict(self.reports),
+                tuple(self.invited),
+                tuple(self.answered),
+                tuple(self.certificates.values()),
+            ).write(path)
+
+    def load(self, saved: Saved, path: str | PathLike[str]) -> None:
+        """Go on where another book of the same settings was saved."""
+        if saved.protocol != self.protocol.to_json():
+            raise DataError(f"{path} was saved by a server with other settings. Give the same ones.")
+        saved.check(self.protocol, path)
+        self.round, self.w = saved.round, saved.w
+        self.reports, self.invited = dict(saved.changes), list(saved.invited)
+        self.answered = list(saved.answered)
+        self.certificates = {c.site: c for c in saved.certificates}

@@ -1,0 +1,216 @@
+r"""Clipped gradients of a network, row by row, as exact integer sums.
+
+Guarantee
+---------
+The gradient :math:`g_i` of one row, over all D parameters, is scaled to norm at most C and truncated towards zero to whole multiples of :math:`C/2^{20}`:
+:math:`q_i = \mathrm{trunc}(g_i\,f_i\,2^{20}/C)`, :math:`f_i = \min(1, C(1-10^{-6})/\|g_i\|)`. The norm is computed in float64, right to a part of
+:math:`D\,2^{-53}`; factor and product are floats of 24 bits and wrong by at most :math:`2^{-23}` together. For all of that :math:`10^{-6}` leaves room up to
+:math:`D = 10^9`, and truncation only shrinks: :math:`\|q_i\| \le 2^{20}`. Where a gradient is not finite the
+row adds nothing. Chunks of whole numbers are added in float64, which is exact in any order, and then as 64-bit integers.
+
+*Rows by themselves.* :math:`q_i` must not depend on who else is computed beside row i, to the last bit. Rows are therefore computed in chunks of one fixed size,
+filled with zeros, and `rehearse` tries on made-up rows whether each place of a chunk gives the same bits in any company. Where it does not, every row is
+computed alone. Networks whose rows mix (batch normalisation) or that draw at random (dropout) are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.func import functional_call, grad, vmap
+
+from ..facts import Vector
+from ..privacy import PrivacyError
+
+#: Units of the lattice in the clip of one row.
+UNITS = 2.0**20
+#: Room for the rounding of norms.
+SLACK = 1e-6
+#: Clips beyond these would leave the range of 32-bit floats.
+SMALLEST_CLIP, LARGEST_CLIP = 1e-20, 1e20
+#: Rows that are computed at once.
+CHUNK = 64
+
+Integers = NDArray[np.int64]
+#: Networks that were rehearsed, and how many rows at once each of them may compute.
+_TRIED: WeakKeyDictionary[torch.nn.Module, dict[tuple[Any, ...], int]] = WeakKeyDictionary()
+#: Loss of outputs (1, ...) and targets (1,): a number.
+Criterion = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+class RowGradients:
+    """Gradients of a network at any parameters, one for each row.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        The network; its parameters are the public start, its buffers stay as they are.
+    criterion : function of outputs and targets
+    chunk : int
+        Rows at once.
+    """
+
+    def __init__(self, module: torch.nn.Module, criterion: Criterion, chunk: int = CHUNK) -> None:
+        self._module = module
+        self._shapes = {name: tuple(p.shape) for name, p in module.named_parameters()}
+        if not self._shapes:
+            raise ValueError("the network has no parameters.")
+        self._sizes = [int(np.prod(shape, dtype=np.int64)) for shape in self._shapes.values()]
+        self._buffers = {name: b.detach().clone() for name, b in module.named_buffers()}
+        self._criterion = criterion
+        self._chunk = chunk
+        self._each = vmap(grad(self._loss), in_dims=(None, 0, 0))
+
+    @property
+    def dimension(self) -> int:
+        """Number of parameters."""
+        return sum(self._sizes)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of the parameters, in their order."""
+        return dict(self._shapes)
+
+    def start(self) -> Vector:
+        """The parameters that the network came with, as one vector."""
+        parts = [p.detach().reshape(-1).to(torch.float64).numpy() for _, p in self._module.named_parameters()]
+        return np.concatenate(parts)
+
+    def parameters(self, w: Vector) -> dict[str, torch.Tensor]:
+        """A vector as the parameters of the network."""
+        whole = torch.from_numpy(np.ascontiguousarray(w, dtype=np.float32))
+        parts = torch.split(whole, self._sizes)
+        return {name: part.reshape(shape) for (name, shape), part in zip(self._shapes.items(), parts, strict=True)}
+
+    def outputs(self, w: Vector, X: torch.Tensor) -> torch.Tensor:
+        """Outputs of the network for some rows; for public rows, and for what was released."""
+        with torch.no_grad():
+            return functional_call(self._module, (self.parameters(w), self._buffers), (X,))
+
+    def _loss(self, parameters: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        output = functional_call(self._module, (parameters, self._buffers), (x.unsqueeze(0),))
+        return self._criterion(output, y.unsqueeze(0))
+
+    # ---------------------------------------------------------------------------------------------- sums
+
+    def total(self, w: Vector, X: torch.Tensor, y: torch.Tensor, taking: NDArray[np.bool_], clip: float) -> Integers:
+        """Sum of the clipped gradients of the rows that take part, in units of ``clip / UNITS``: **private**."""
+        total = np.zeros(self.dimension, dtype=np.int64)
+        for rows in self._rows(w, X, y, taking):
+            total += self.whole(rows, clip).sum(dim=0, dtype=torch.float64).numpy().astype(np.int64)
+        return total
+
+    def exact(self, w: Vector, X: torch.Tensor, y: torch.Tensor, taking: NDArray[np.bool_]) -> Vector:
+        """Sum of the gradients, neither clipped nor protected: for baselines."""
+        total = np.zeros(self.dimension)
+        for rows in self._rows(w, X, y, taking):
+            total += torch.nan_to_num(rows.to(torch.float64)).sum(dim=0).numpy()
+        return total
+
+    def _rows(self, w: Vector, X: torch.Tensor, y: torch.Tensor, taking: NDArray[np.bool_]) -> Iterator[torch.Tensor]:
+        """Gradients of the rows that take part, one chunk after the other; zero where a chunk was filled up."""
+        chosen = torch.from_numpy(np.flatnonzero(taking))
+        for first in range(0, len(chosen), self._chunk):
+            place = chosen[first : first + self._chunk]
+            yield self.chunk(w, X[place], y[place])
+
+    def chunk(self, w: Vector, X: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Gradients of up to a chunk of rows, shape (rows, dimension)."""
+        count, missing = len(X), self._chunk - len(X)
+        filled = torch.cat([X, torch.zeros((missing, *X.shape[1:]), dtype=X.dtype)]) if missing else X
+        targets = torch.cat([y, torch.zeros((missing, *y.shape[1:]), dtype=y.dtype)]) if missing else y
+        found = self._each(self.parameters(w), filled, targets)
+        return torch.cat([g.reshape(self._chunk, -1) for g in found.values()], dim=1)[:count]
+
+    @staticmethod
+    def whole(rows: torch.Tensor, clip: float) -> torch.Tensor:
+        """Gradients within the clip, in whole units, as floats."""
+        norm = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
+        known = torch.isfinite(norm)
+        if not bool(known.all()):
+            rows = torch.where(known[:, None], rows, 0.0)
+        factor = torch.clamp((1 - SLACK) * UNITS / norm.clamp_min(1e-300), max=UNITS / clip)
+        return torch.trunc(rows * torch.where(known, factor, 0.0).to(rows.dtype)[:, None])
+
+    # ---------------------------------------------------------------------------------------------- rehearsal
+
+    def rehearse(self, shape: tuple[int, ...], target: torch.Tensor) -> None:
+        """Try on made-up rows that each row is computed by itself; go over to single rows where chunks differ.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Of one row.
+        target : tensor of shape (1, ...)
+            A target that the loss takes.
+        """
+        tried = _TRIED.setdefault(self._module, {})
+        place = (shape, str(target.dtype), id(self._criterion), self._chunk)
+        if place in tried:  # sites of one process may share a network
+            self._chunk = tried[place]
+            return
+        w = self.start()
+        if not self._apart(w, shape, target) and self._chunk > 1:
+            self._chunk = 1
+            self._require_apart(w, shape, target)
+        elif self._chunk == 1:
+            self._require_apart(w, shape, target)
+        tried[place] = self._chunk
+
+    def _require_apart(self, w: Vector, shape: tuple[int, ...], target: torch.Tensor) -> None:
+        if not self._apart(w, shape, target):
+            raise PrivacyError(
+                "the network does not treat every row by itself: its gradients changed with the company of a row, or from one time to the "
+                "next. Batch normalisation and dropout cannot be trained here."
+            )
+
+    @property
+    def rows_at_once(self) -> int:
+        """How many rows are computed at once."""
+        return self._chunk
+
+    def _apart(self, w: Vector, shape: tuple[int, ...], target: torch.Tensor) -> bool:
+        generator = torch.Generator().manual_seed(0)
+        count = max(self._chunk, 3)
+        X = torch.rand((count, *shape), generator=generator) * 2 - 1
+        loud = X * 1e3
+        y = target.expand(count, *target.shape[1:]).clone()
+        try:
+            known = self._in_order(w, X, y, torch.arange(count))
+            order = torch.randperm(count, generator=generator)
+            if not torch.equal(self._in_order(w, X, y, order), known):
+                return False
+            kept = [0, count // 2, count - 1]
+            company = loud.clone()
+            company[kept] = X[kept]
+            if not torch.equal(self._in_order(w, company, y, torch.arange(count))[kept], known[kept]):
+                return False
+            alone = count // 3
+            return bool(torch.equal(self.whole(self.chunk(w, X[[alone]], y[[alone]]), 1.0)[0], known[alone]))
+        except RuntimeError as error:
+            raise PrivacyError(
+                f"the gradients of single rows cannot be computed for this network ({type(error).__name__})."
+            ) from None
+
+    def _in_order(self, w: Vector, X: torch.Tensor, y: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
+        """Whole gradients of rows that were computed in some order, put back."""
+        parts = [
+            self.whole(self.chunk(w, X[place], y[place]), 1.0)
+            for place in (order[i : i + self._chunk] for i in range(0, len(order), self._chunk))
+        ]
+        found = torch.cat(parts)
+        back = torch.empty_like(found)
+        back[order] = found
+        return back
+
+
+def to_vector(tensors: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> Vector:
+    """Parameters by name as one vector; refuses others than were expected."""
+    if set(tensors) != set(shapes) or any(tuple(tensors[n].shape) != s for n, s in shapes.items()):
+        raise ValueError("the parameters are those of another network.")
+    return np.concatenate([np.asarray(tensors[n], dtype=np.float64).ravel() for n in shapes])

@@ -1,0 +1,169 @@
+"""Flower as the carrier: its apps on a grid within this process, and its simulation engine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpsparse.federated import Grid, MessageError
+from dpsparse.federated.flower import RECORD, client_app, run_rounds
+from truth.sites import NAMES, TRUTH, join, serve
+
+flwr = pytest.importorskip("flwr", reason="extra flower")
+EXAMPLE = Path(__file__).parents[2] / "examples" / "hospitals"
+
+
+class LoopbackGrid:
+    """Calls a ClientApp directly, once for each message; `fault` may lose or change a reply."""
+
+    def __init__(self, app, count, fault=lambda node, reply: reply):
+        from flwr.app import Context, RecordDict
+        from flwr.supercore.task_identity import TaskIdentity
+
+        TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = 1, 0, 0
+        self.identity = TaskIdentity
+        self.app, self.fault = app, fault
+        self.contexts = {
+            node: Context(
+                run_id=1, node_id=node, node_config={"partition-id": node - 1}, state=RecordDict(), run_config={}
+            )
+            for node in range(1, count + 1)
+        }
+
+    def get_node_ids(self):
+        return list(self.contexts)
+
+    def send_and_receive(self, messages, *, timeout=None):
+        found = []
+        for message in messages:
+            node = message.metadata.dst_node_id
+            self.identity.node_id = node
+            reply = self.fault(node, self.app(message, self.contexts[node]))
+            if reply is not None:
+                found.append(reply)
+        self.identity.node_id = 0
+        return found
+
+
+def app(server_names, **options):
+    def make(protocol, context):
+        name = server_names[int(context.node_config["partition-id"])]
+
+        class Fake:
+            pass
+
+        fake = Fake()
+        fake.protocol = protocol
+        return join(fake, name, **options)
+
+    return client_app(make)
+
+
+def test_a_federation_over_flower_is_that_of_the_grid_of_this_process():
+    server, twin = serve(), None
+    known = serve(nonce=server.protocol.nonce)
+    twin = Grid(known, [join(known, name) for name in NAMES[:3]]).run()
+    found = run_rounds(server, LoopbackGrid(app(NAMES), 3), wait=0.0)
+    assert np.array_equal(found.coef_, twin.coef_)
+    assert found.statement_ == twin.statement_
+
+
+def test_a_node_that_fails_or_sends_garbage_is_left_out_of_its_round():
+    server = serve()
+
+    def fault(node, reply):
+        if "report" not in reply.content[RECORD]:
+            return reply
+        if node == 1:
+            return None
+        if node == 2:
+            reply.content[RECORD]["report"] = b"garbage"
+        return reply
+
+    model = run_rounds(server, LoopbackGrid(app(NAMES), 3, fault), wait=0.0)
+    assert server.answered == (1, 1, 1)
+    assert model.coef_.shape == TRUTH.shape
+
+
+def test_a_round_that_may_not_be_closed_is_asked_again_and_then_refused():
+    server, lost = serve(least_sites=3), []
+
+    def once(node, reply):
+        if node == 2 and "report" in reply.content[RECORD] and not lost:
+            lost.append(node)
+            return None
+        return reply
+
+    run_rounds(server, LoopbackGrid(app(NAMES), 3, once), wait=0.0)
+    assert server.answered == (3, 3, 3)
+    never = serve(least_sites=3)
+    with pytest.raises(MessageError, match="2 sites have answered"):
+        run_rounds(never, LoopbackGrid(app(NAMES), 2), wait=0.0)
+
+
+def test_a_node_cannot_speak_for_another_site():
+    server = serve(["a", "b"])
+    kept = {}
+
+    def fault(node, reply):
+        report = reply.content[RECORD].get("report")
+        if report is not None:
+            kept[node] = report
+            if node == 2:
+                reply.content[RECORD]["report"] = kept[1]
+        return reply
+
+    run_rounds(server, LoopbackGrid(app(NAMES), 2, fault), wait=0.0)
+    assert server.answered == (1, 1, 1)
+
+
+def test_a_site_that_cannot_answer_says_nothing_about_why():
+    def broken(protocol, context):
+        raise ValueError("row 17 has norm 4.2")
+
+    server = serve(["a"])
+    seen = []
+
+    def fault(node, reply):
+        seen.append(dict(reply.content[RECORD]))
+        return reply
+
+    with pytest.raises(MessageError, match="0 sites have answered"):
+        run_rounds(server, LoopbackGrid(client_app(broken), 1, fault), wait=0.0)
+    assert seen == [{"refused": "the site could not answer."}]
+
+
+def test_an_app_can_be_sent_to_other_processes():
+    pickle = pytest.importorskip("cloudpickle")
+    assert pickle.loads(pickle.dumps(client_app(max)))
+
+
+@pytest.mark.slow
+def test_the_hospitals_run_on_the_simulation_engine(tmp_path):
+    ran = subprocess.run(
+        [sys.executable, "-c", SIMULATED],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{EXAMPLE}:{os.environ.get('PYTHONPATH', '')}",
+            "FLWR_TELEMETRY_ENABLED": "0",
+        },
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert "features found: [2, 7, 11]" in ran.stdout, ran.stderr[-2000:]
+    assert (tmp_path / "out/hospitals/model.json").exists()
+
+
+SIMULATED = """
+from hospitals import client, server
+from flwr.simulation import run_simulation
+run_simulation(server.app, client.app, num_supernodes=5)
+"""
