@@ -33,15 +33,14 @@ def minutes(study: ScaledStudy, folder: Path) -> tuple[float, int, int]:
     here: dict[tuple[str, str], list[float]] = defaultdict(list)
     anywhere: dict[str, list[float]] = defaultdict(list)
     for cell, errors in done.items():
-        here[cell.data, cell.method].append(errors.get("seconds", 0.0))
-        anywhere[cell.method].append(errors.get("seconds", 0.0))
+        here[cell.data, cell.method].append(errors.get("cost", 0.0))
+        anywhere[cell.method].append(errors.get("cost", 0.0))
     total, unknown = 0.0, 0
     left = [cell for cell in study.cells() if cell not in done]
-    draws = getattr(study, "draws", lambda cell: 1)
     for cell in left:
         known = here.get((cell.data, cell.method)) or anywhere.get(cell.method)
         unknown += not known
-        total += float(np.mean(known)) * draws(cell) if known else 0.0
+        total += float(np.mean(known)) if known else 0.0
     return total / 60, len(left), unknown
 
 
@@ -51,12 +50,16 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", metavar="STUDY")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path, default=Path("out/papers"), help="folder of the journals")
+    parser.add_argument(
+        "--keep", type=Path, help="folder for results; no pages. Default: benchmarks/results, and pages"
+    )
     parser.add_argument("--estimate", action="store_true", help="print CPU minutes of what is left, and stop")
     parser.add_argument("--pages", action="store_true", help="make pages and figures of the kept results, and stop")
     options = parser.parse_args()
     known = studies()
     chosen = [known[name].at_scale(options.scale) for name in options.only or known]
-    options.out.mkdir(parents=True, exist_ok=True)
+    for folder in (options.out, options.keep or pages.RESULTS):
+        folder.mkdir(parents=True, exist_ok=True)
     if options.estimate:
         for study in chosen:
             took, left, unknown = minutes(study, options.out)
@@ -68,9 +71,10 @@ def main() -> int:
         for study in chosen:
             start = time.perf_counter()
             results = run_study(study, options.out / f"{study.runs}.jsonl", processes=options.processes)
-            pages.keep(study, results)
+            results.write((options.keep or pages.RESULTS) / f"{study.name}.parquet")
             print(f"{study.name:14s} {len(results.errors)} runs, {time.perf_counter() - start:.0f} s", flush=True)
-    pages.write(known)
+    if options.keep is None:
+        pages.write(known)
     return 0
 
 
