@@ -44,6 +44,21 @@ def minutes(study: ScaledStudy, folder: Path) -> tuple[float, int, int]:
     return total / 60, len(left), unknown
 
 
+class Progress:
+    """A line to standard error every twentieth of a study, with the time that is left."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.start, self.first, self.told = name, time.perf_counter(), -1, -1
+
+    def __call__(self, done: int, of: int) -> None:
+        """Told how many runs are there."""
+        self.first = done - 1 if self.first < 0 else self.first
+        if 20 * done // of > self.told:
+            self.told = 20 * done // of
+            left = (time.perf_counter() - self.start) / (done - self.first) * (of - done)
+            print(f"{self.name}: {done} of {of} runs, about {left / 60:.0f} min left", file=sys.stderr, flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scale", choices=("quick", "full"), default="full")
@@ -70,7 +85,9 @@ def main() -> int:
     if not options.pages:
         for study in chosen:
             start = time.perf_counter()
-            results = run_study(study, options.out / f"{study.runs}.jsonl", processes=options.processes)
+            results = run_study(
+                study, options.out / f"{study.runs}.jsonl", processes=options.processes, tell=Progress(study.name)
+            )
             results.write((options.keep or pages.RESULTS) / f"{study.name}.parquet")
             print(f"{study.name:14s} {len(results.errors)} runs, {time.perf_counter() - start:.0f} s", flush=True)
     if options.keep is None:
