@@ -17,6 +17,11 @@ class Objective(PaperStudy):
 
     keep_path: bool = True
 
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """By passes, and by thresholding operations."""
+        return ("", "-thresholds")
+
     def draw(self, results: Results, path: Path) -> None:
         """Panels for both budgets."""
         from dpsparse.plots import objective_curves, save

@@ -117,8 +117,9 @@ def section(study: PaperStudy, results: Results) -> Iterator[str]:
     yield ""
     yield from verdicts(study, results)
     yield ""
-    yield f"![{study.where}]({study.name}.svg)"
-    yield ""
+    for end in study.figures:
+        yield f"![{study.where}]({study.name}{end}.svg)"
+        yield ""
     yield from (f"- {note}" for note in study.notes)
     facts = ", ".join(f"{key} {value}" for key, value in sorted(results.machine.items()))
     yield f"- Runs: {len(results.errors)}. Made with {facts}."

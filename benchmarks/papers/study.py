@@ -156,9 +156,17 @@ class PaperStudy:
             for epsilon in part.epsilons
         ]
 
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """Ends of the names of the files that `draw` writes."""
+        return ("", "-support") if self.metric == "relative error" else ("",)
+
     def draw(self, results: Results, path: Path) -> None:
-        """Errors against epsilon, one panel for each set."""
-        from dpsparse.plots import errors_by_epsilon, save
+        """Errors against epsilon, one panel for each set; precision and recall where there is a truth."""
+        from dpsparse.plots import errors_by_epsilon, save, support_recovery
 
         methods = list(dict.fromkeys(m for part in self.parts for m in part.methods if m != "zero"))
         save(errors_by_epsilon(results, self.metric, methods=methods), path)
+        if "-support" in self.figures:
+            limited = [name for name in methods if "dense model" not in name]
+            save(support_recovery(results, methods=limited), path.with_name(f"{path.stem}-support{path.suffix}"))

@@ -62,7 +62,9 @@ def test_a_study_names_known_data_and_methods_and_its_quick_scale_is_a_part_of_i
             assert (claim.data, claim.unit, math.inf) in run
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    "name", [name if method.grid else pytest.param(name, marks=pytest.mark.slow) for name, method in METHODS.items()]
+)
 def test_every_method_fits(name):
     """With a generous budget no method is far worse than a model of zeros, whatever its grid point."""
     method = METHODS[name]
@@ -108,6 +110,7 @@ def test_a_study_runs_draws_and_makes_its_section(tmp_path, monkeypatch):
     assert results.scale == "quick"
     study.draw(results, tmp_path / "figure.svg")
     assert "DP-IGHT" in (tmp_path / "figure.svg").read_text()
+    assert "recall" in (tmp_path / "figure-support.svg").read_text()
     text = "\n".join(pages.section(study, results))
     assert "dpsparse bench 000-figure-1 --scale quick" in text
     assert "**Quick run**" in text
@@ -126,7 +129,7 @@ def test_pages_are_made_of_the_committed_results():
 def test_figures_of_the_pages_are_there():
     for name in STUDIES:
         if pages.kept(name) is not None:
-            assert (pages.DOCS / f"{name}.svg").is_file()
+            assert all((pages.DOCS / f"{name}{end}.svg").is_file() for end in STUDIES[name].figures)
 
 
 def test_a_case_that_is_missing_is_left_out(monkeypatch, tmp_path):
