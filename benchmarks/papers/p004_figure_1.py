@@ -38,7 +38,12 @@ STUDY = Objective(
     where="Figure 1 (a) to (d)",
     parts=(
         Part(
-            sets=("news20 all rows (for RCV1)",), methods=METHODS, epsilons=(4.0, 6.0), seeds=10, quick_epsilons=(4.0,)
+            sets=("news20 all rows (for RCV1)", "RCV1 all rows"),
+            methods=METHODS,
+            epsilons=(4.0, 6.0),
+            seeds=10,
+            quick_epsilons=(4.0,),
+            quick_sets=("news20 all rows (for RCV1)",),
         ),
     ),
     metric="objective",

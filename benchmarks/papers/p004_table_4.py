@@ -29,6 +29,7 @@ STUDY = PaperStudy(
             quick_epsilons=(6.0,),
             quick_points=3,
         ),
+        Part(sets=("RCV1 folds",), methods=OURS, epsilons=EPSILONS, seeds=10, quick=0),
     ),
     metric="log-loss",
     delta=1e-5,
