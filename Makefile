@@ -9,7 +9,7 @@ ENGINES_READY := $(ENGINES)/.ready
 # Seed of `make test-order`; the tests print it.
 ORDER ?= $(shell date +%s)
 
-.PHONY: demo test test-engines test-flower test-torch test-slow test-order test-versions audit laws lint docs bench setup clean mutants
+.PHONY: demo test test-engines test-flower test-torch test-slow test-order test-versions audit laws lint docs bench papers setup clean mutants
 
 demo: $(READY)
 	$(BIN)/dpsparse demo --out out
@@ -54,8 +54,13 @@ docs: $(READY)
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
+# The short set: the quick scale of every study of the papers, into out/bench. Real data: DPSPARSE_DATA.
 bench: $(READY)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.papers --scale quick --out out/bench --keep out/bench
+
+# Everything, about two hours on two cores; goes on where it was stopped. Then results, pages and figures are written.
+papers: $(READY)
+	$(BIN)/python -m benchmarks.papers --scale full --out out/papers
 
 setup: $(READY)
 

@@ -33,16 +33,30 @@ def minutes(study: ScaledStudy, folder: Path) -> tuple[float, int, int]:
     here: dict[tuple[str, str], list[float]] = defaultdict(list)
     anywhere: dict[str, list[float]] = defaultdict(list)
     for cell, errors in done.items():
-        here[cell.data, cell.method].append(errors.get("seconds", 0.0))
-        anywhere[cell.method].append(errors.get("seconds", 0.0))
+        here[cell.data, cell.method].append(errors.get("cost", 0.0))
+        anywhere[cell.method].append(errors.get("cost", 0.0))
     total, unknown = 0.0, 0
     left = [cell for cell in study.cells() if cell not in done]
-    draws = getattr(study, "draws", lambda cell: 1)
     for cell in left:
         known = here.get((cell.data, cell.method)) or anywhere.get(cell.method)
         unknown += not known
-        total += float(np.mean(known)) * draws(cell) if known else 0.0
+        total += float(np.mean(known)) if known else 0.0
     return total / 60, len(left), unknown
+
+
+class Progress:
+    """A line to standard error every twentieth of a study, with the time that is left."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.start, self.first, self.told = name, time.perf_counter(), -1, -1
+
+    def __call__(self, done: int, of: int) -> None:
+        """Told how many runs are there."""
+        self.first = done - 1 if self.first < 0 else self.first
+        if 20 * done // of > self.told:
+            self.told = 20 * done // of
+            left = (time.perf_counter() - self.start) / (done - self.first) * (of - done)
+            print(f"{self.name}: {done} of {of} runs, about {left / 60:.0f} min left", file=sys.stderr, flush=True)
 
 
 def main() -> int:
@@ -51,12 +65,16 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", metavar="STUDY")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path, default=Path("out/papers"), help="folder of the journals")
+    parser.add_argument(
+        "--keep", type=Path, help="folder for results; no pages. Default: benchmarks/results, and pages"
+    )
     parser.add_argument("--estimate", action="store_true", help="print CPU minutes of what is left, and stop")
     parser.add_argument("--pages", action="store_true", help="make pages and figures of the kept results, and stop")
     options = parser.parse_args()
     known = studies()
     chosen = [known[name].at_scale(options.scale) for name in options.only or known]
-    options.out.mkdir(parents=True, exist_ok=True)
+    for folder in (options.out, options.keep or pages.RESULTS):
+        folder.mkdir(parents=True, exist_ok=True)
     if options.estimate:
         for study in chosen:
             took, left, unknown = minutes(study, options.out)
@@ -67,10 +85,13 @@ def main() -> int:
     if not options.pages:
         for study in chosen:
             start = time.perf_counter()
-            results = run_study(study, options.out / f"{study.runs}.jsonl", processes=options.processes)
-            pages.keep(study, results)
+            results = run_study(
+                study, options.out / f"{study.runs}.jsonl", processes=options.processes, tell=Progress(study.name)
+            )
+            results.write((options.keep or pages.RESULTS) / f"{study.name}.parquet")
             print(f"{study.name:14s} {len(results.errors)} runs, {time.perf_counter() - start:.0f} s", flush=True)
-    pages.write(known)
+    if options.keep is None:
+        pages.write(known)
     return 0
 
 

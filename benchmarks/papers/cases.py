@@ -296,6 +296,20 @@ def _ratings() -> tuple[Any, np.ndarray, str, dict[str, Any]]:
     return X[:3308], y[:3308], "regression", {"row_norm": 1.0, "target_bound": 4.5}
 
 
+@lru_cache(maxsize=1)
+def _reports() -> tuple[Any, np.ndarray, str, dict[str, Any]]:
+    """The smaller file of E2006-tfidf, as in paper 004; log volatility about -3.5."""
+    found = e2006()
+    assert found.y_test is not None
+    return unit_rows(found.X_test, log=False), found.y_test + 3.5, "regression", {"row_norm": 1.0, "target_bound": 3.5}
+
+
+@lru_cache(maxsize=1)
+def _rcv1_whole() -> tuple[Any, np.ndarray, str, dict[str, Any]]:
+    found = rcv1()
+    return found.X, (found.y > 0).astype(int), "classification", {"row_norm": 1.0}
+
+
 #: Name: (file it needs, or none; how it is made from a seed). Names that say "for" are stand-ins.
 CASES: dict[str, tuple[str | None, Callable[[int], Case]]] = {
     **{name: (None, _synthetic(name)) for name in SYNTHETIC},
@@ -313,6 +327,9 @@ CASES: dict[str, tuple[str | None, Callable[[int], Case]]] = {
     "E2006 halves": ("E2006.train.bz2", _e2006(2000, 25000, True)),
     "RCV1": ("rcv1_train.binary.bz2", _rcv1(500, False)),
     "RCV1 halves": ("rcv1_train.binary.bz2", _rcv1(500, True)),
+    "E2006 folds": ("E2006.train.bz2", _folds(_reports, 200, 0.0)),
+    "RCV1 folds": ("rcv1_train.binary.bz2", _folds(_rcv1_whole, 1000, 1e-5)),
+    "RCV1 all rows": ("rcv1_train.binary.bz2", _all_rows(_rcv1_whole, 1000)),
     "log1": (None, _problem("log1")),
     "log2": (None, _problem("log2")),
     "square": (None, _problem("square")),

@@ -10,7 +10,7 @@ from dpsparse.bench import Claim, Results
 from dpsparse.bench.results import mean_and_error
 from dpsparse.bench.study import GRID
 
-from .methods import PRINTED
+from .methods import EXACT, PRINTED
 from .study import PaperStudy, Part
 
 SMOOTH = ("log1", "log2", "madelon-l2", "meltingpoint (for mtp)")
@@ -18,8 +18,9 @@ SPARSE = ("square", "california", "dorothea", "madelon-l1")
 #: Where the paper finds DP-GCD no better than its rivals.
 ON_PAR = ("california", "meltingpoint (for mtp)")
 RIVALS = ("DP-CD", "DP-SGD")
-DEFAULTS = ("zero", "DP-GCD", *RIVALS)
-GRIDS = tuple(name + GRID for name in ("DP-GCD", *RIVALS))
+LINES = ("DP-GCD", *RIVALS)
+DEFAULTS = ("zero", f"GCD{EXACT}", *LINES, "auto")
+GRIDS = tuple(name + GRID for name in LINES)
 RULES = ("DP-GCD gs-s", "DP-GCD gs-r", "DP-GCD gs-q")
 
 NOTES = (

@@ -190,6 +190,7 @@ METHODS: dict[str, Method] = {
     "zero": Method(_zero, noise=False),
     f"IGHT{EXACT}": ours(recipes.IGHT(restart=True), noise=False),
     f"SCSG-HT{EXACT}": ours("scsg_ht", noise=False),
+    f"GCD{EXACT}": ours("gcd", noise=False),
     "auto": ours("auto"),
     "DP-SGD, dense model": ours("dp_sgd", limited=False),
     "dual averaging, dense model": ours("dual_averaging", limited=False),

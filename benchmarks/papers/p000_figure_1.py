@@ -27,7 +27,7 @@ STUDY = PaperStudy(
             epsilons=EPSILONS,
             seeds=20,
             noises=3,
-            quick_epsilons=(2.0, 10.0),
+            quick_epsilons=(4.0,),
         ),
         Part(sets=("000-lin-ii", "000-log-ii"), methods=OURS, epsilons=(2.0, 6.0, 10.0), seeds=5, quick=0),
     ),

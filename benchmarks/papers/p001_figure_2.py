@@ -21,7 +21,7 @@ STUDY = PaperStudy(
             epsilons=LINEAR,
             seeds=20,
             noises=3,
-            quick_epsilons=(0.8, 5.0),
+            quick_epsilons=(2.5,),
         ),
         Part(
             sets=("001-log-i",),
@@ -29,7 +29,7 @@ STUDY = PaperStudy(
             epsilons=LOGISTIC,
             seeds=20,
             noises=3,
-            quick_epsilons=(2.0, 10.0),
+            quick_epsilons=(6.0,),
         ),
         Part(sets=("001-lin-ii",), methods=OURS, epsilons=(0.8, 2.5, 5.0), seeds=4, quick=0),
         Part(sets=("001-log-ii",), methods=OURS, epsilons=(2.0, 6.0, 10.0), seeds=4, quick=0),

@@ -5,7 +5,7 @@ from pathlib import Path
 from dpsparse.bench import Results
 from dpsparse.bench.study import GRID
 
-from .gcd import DEFAULTS, GRIDS, SMOOTH, SPARSE, GCDStudy, parts
+from .gcd import DEFAULTS, GRIDS, LINES, SMOOTH, SPARSE, GCDStudy, parts
 from .methods import PRINTED
 
 
@@ -16,7 +16,7 @@ class Curves(GCDStudy):
         """One panel for each problem."""
         from dpsparse.plots import objective_curves, save
 
-        save(objective_curves(results, "gap", methods=DEFAULTS[1:], x="passes"), path)
+        save(objective_curves(results, "gap", methods=LINES, x="passes"), path)
 
 
 STUDY = Curves(

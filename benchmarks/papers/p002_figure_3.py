@@ -5,7 +5,7 @@ from pathlib import Path
 
 from dpsparse.bench import Claim, Results
 
-from .gcd import DEFAULTS, NOTES, RULES, SPARSE, GCDStudy, parts
+from .gcd import DEFAULTS, NOTES, RIVALS, RULES, SPARSE, GCDStudy, parts
 
 
 class Rules(GCDStudy):
@@ -23,7 +23,7 @@ class Rules(GCDStudy):
         """One panel for each problem."""
         from dpsparse.plots import objective_curves, save
 
-        save(objective_curves(results, "gap", methods=(*RULES, *DEFAULTS[2:]), x="passes"), path)
+        save(objective_curves(results, "gap", methods=(*RULES, *RIVALS), x="passes"), path)
 
 
 STUDY = Rules(

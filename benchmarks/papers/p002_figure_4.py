@@ -4,7 +4,7 @@ from pathlib import Path
 
 from dpsparse.bench import Results
 
-from .gcd import DEFAULTS, NOTES, SMOOTH, SPARSE, GCDStudy, parts
+from .gcd import DEFAULTS, LINES, NOTES, SMOOTH, SPARSE, GCDStudy, parts
 
 
 class Times(GCDStudy):
@@ -14,7 +14,7 @@ class Times(GCDStudy):
         """One panel for each problem."""
         from dpsparse.plots import objective_curves, save
 
-        save(objective_curves(results, "gap", methods=DEFAULTS[1:], x="seconds"), path)
+        save(objective_curves(results, "gap", methods=LINES, x="seconds"), path)
 
 
 STUDY = Times(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dpsparse.bench import Results
 from dpsparse.bench.study import GRID
 
-from .gcd import DEFAULTS, GRIDS, SPARSE, GCDStudy, counts, parts
+from .gcd import DEFAULTS, GRIDS, LINES, SPARSE, GCDStudy, counts, parts
 from .methods import PRINTED
 
 PRINTED_GCD = f"DP-GCD{PRINTED}{GRID}"
@@ -19,7 +19,7 @@ class Counts(GCDStudy):
         yield "| problem | method | right / wrong | gap |"
         yield "|---|---|---|---|"
         for data in SPARSE:
-            yield from counts(results, data, (*DEFAULTS[1:], *GRIDS, PRINTED_GCD))
+            yield from counts(results, data, (*LINES, "auto", *GRIDS, PRINTED_GCD))
 
 
 STUDY = Counts(

@@ -38,6 +38,11 @@ class People(PaperStudy):
             Claim(METHOD, METHOD, named(PEOPLE[-1], 200, 5), 1.0, self.metric, worse_data=named(PEOPLE[-1], 200, 20)),
         ]
 
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """One file."""
+        return ("",)
+
     def draw(self, results: Results, path: Path) -> None:
         """Three panels: p, s and epsilon."""
         by_rows(results, METHOD, self.metric, path)

@@ -11,7 +11,7 @@ from .curves import by_rows
 from .study import PaperStudy, Part
 
 ROWS, METHOD = (5_000, 20_000, 80_000), f"DP-IHT{GRID}"
-METHODS = ("zero", "DP-IHT", METHOD, "auto")
+METHODS = ("zero", "DP-IHT", METHOD, "auto", "DP-SGD, dense model")
 PLACES = ((18, 10), (36, 10), (54, 5), (54, 20))
 
 

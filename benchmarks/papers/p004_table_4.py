@@ -6,7 +6,7 @@ from .methods import EXACT, PRINTED
 from .study import PaperStudy, Part
 
 EPSILONS = (2.0, 4.0, 6.0, 8.0, 10.0)
-OURS = ("zero", f"SCSG-HT{EXACT}", "DP-GD-HT", "DP-SGD-HT", "DP-SCSG-HT", "auto")
+OURS = ("zero", f"SCSG-HT{EXACT}", "DP-GD-HT", "DP-SGD-HT", "DP-SCSG-HT", "auto", "dual averaging, dense model")
 GRIDS = (
     f"DP-GD-HT{GRID}",
     f"DP-SGD-HT{GRID}",
@@ -29,6 +29,7 @@ STUDY = PaperStudy(
             quick_epsilons=(6.0,),
             quick_points=3,
         ),
+        Part(sets=("RCV1 folds",), methods=OURS, epsilons=EPSILONS, seeds=10, quick=0),
     ),
     metric="log-loss",
     delta=1e-5,

@@ -1,21 +1,235 @@
-"""Pages of docs/papers, made of the results in benchmarks/results and of nothing else."""
+"""Pages of docs/papers, made of the results in benchmarks/results and of nothing else.
+
+python -m benchmarks.papers --pages
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from dpsparse.bench import Results, ScaledStudy
+from dpsparse.bench import Claim, Results
+from dpsparse.bench.results import mean_and_error
+from dpsparse.bench.study import GRID
+
+from .figures import FIGURES
+from .rates import rates
+from .study import PaperStudy
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS, DOCS = ROOT / "benchmarks" / "results", ROOT / "docs" / "papers"
 
+#: Number: what the paper is, and its figures and tables with results, in its order.
+PAPERS = {
+    "000": ("DP-IGHT", "Wang and Gu, IJCAI 2019", ("000-figure-1", "000-table-2", "000-table-3")),
+    "001": ("DPSL-KT", "Wang and Gu, AAAI 2020", ("001-figure-2", "001-table-2", "001-table-3")),
+    "002": (
+        "DP-GCD",
+        "Mangold, Bellet, Salmon and Tommasi, AISTATS 2023",
+        ("002-figure-1", "002-figure-2", "002-table-3", "002-table-4", "002-figure-3", "002-figure-4"),
+    ),
+    "003": ("LDP-IHT", "Wang and Xu, ICML 2019", ("003-figure-1", "003-figure-2")),
+    "004": (
+        "DP-SGD-HT and DP-SCSG-HT",
+        "Liang, Tong, Ding, Pan and Bi, 2022",
+        ("004-table-3", "004-table-4", "004-table-5", "004-figure-1", "004-figure-2", "004-figure-3"),
+    ),
+}
+HEAD = (
+    "<!-- Made by python -m benchmarks.papers --pages from benchmarks/results. Do not edit. -->",
+    "",
+)
 
-def keep(study: ScaledStudy, results: Results) -> None:
-    """Write results where pages look for them."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    results.write(RESULTS / f"{study.name}.parquet")
+
+def kept(name: str) -> Results | None:
+    """Results of a study, if there are any."""
+    path = RESULTS / f"{name}.parquet"
+    return Results.read(path) if path.is_file() else None
 
 
-def write(known: Mapping[str, ScaledStudy]) -> None:
+def write(known: Mapping[str, PaperStudy]) -> None:
     """Write all pages and figures."""
+    DOCS.mkdir(parents=True, exist_ok=True)
+    for name, text in pages(known).items():
+        (DOCS / name).write_text(text, encoding="utf-8")
+    for name, study in known.items():
+        results = kept(name)
+        if results is not None:
+            study.draw(results, DOCS / f"{name}.svg")
+
+
+def pages(known: Mapping[str, PaperStudy]) -> dict[str, str]:
+    """Text of every page by file name."""
+    found = {f"{number}.md": "\n".join(page(number, known)) + "\n" for number in PAPERS}
+    found["index.md"] = "\n".join(index(known)) + "\n"
+    found["rates.md"] = "\n".join([*HEAD, *rates()]) + "\n"
+    return found
+
+
+def page(number: str, known: Mapping[str, PaperStudy]) -> Iterator[str]:
+    """One paper."""
+    title, authors, names = PAPERS[number]
+    yield from HEAD
+    yield f"# Paper {number}: {title}"
+    yield ""
+    yield (
+        f"{authors}. Every figure and table with results, run again: our honest noise for all methods under one accounting (replace-one), "
+        "public defaults and the best point of the paper's grid on the very metric that is shown (as in the paper; it flatters), the printed "
+        "noise where we have it (**NOT PRIVATE**: [](../papers.md)), `auto`, a dense private model and no privacy. Data, splits and noise "
+        "are seeded. Numbers are means ± one standard error."
+    )
+    for name in names:
+        yield ""
+        results = kept(name)
+        if name not in known or results is None:
+            yield f"## {name}"
+            yield ""
+            yield "Not run yet: there are no results in `benchmarks/results`."
+            continue
+        yield from section(known[name].at_scale("quick" if results.scale == "quick" else "full"), results)
+
+
+def section(study: PaperStudy, results: Results) -> Iterator[str]:
+    """One figure or table."""
+    option = " --scale quick" if results.scale == "quick" else ""
+    yield f"## {study.where}"
+    yield ""
+    yield f"{study.title}. Delta {'1/n²' if study.delta is None else format(study.delta, 'g')}."
+    yield ""
+    yield "```sh"
+    yield f"dpsparse bench {study.name}{option}     # every number of this section"
+    yield "```"
+    if results.scale == "quick":
+        yield ""
+        yield "**Quick run**: a few seeds, budgets and grid points, to show that it runs to the end. It decides little."
+    for data in dict.fromkeys(cell.data for cell in _ordered(study, results)):
+        yield ""
+        yield from table(study, results, data)
+    if study.name in FIGURES:
+        yield ""
+        yield from printed(study.name)
+    extra = getattr(study, "extra", None)
+    if extra is not None:
+        yield ""
+        yield from extra(results)
+    yield ""
+    yield from verdicts(study, results)
+    yield ""
+    for end in study.figures:
+        yield f"![{study.where}]({study.name}{end}.svg)"
+        yield ""
+    yield from (f"- {note}" for note in study.notes)
+    facts = ", ".join(f"{key} {value}" for key, value in sorted(results.machine.items()))
+    yield f"- Runs: {len(results.errors)}. Made with {facts}."
+
+
+def _ordered(study: PaperStudy, results: Results) -> list:
+    order = {name: k for k, name in enumerate(dict.fromkeys(d for part in study.parts for d in part.sets))}
+    return sorted(results.errors, key=lambda cell: (order.get(cell.data, len(order)), cell))
+
+
+def number(mean: float, error: float) -> str:
+    """A mean with its standard error, to three digits."""
+    if not math.isfinite(mean):
+        return "not finite"
+    if not math.isfinite(error):
+        return f"{mean:.3g}"
+    return f"{mean:.3g} ± {error:.1g}"
+
+
+def table(study: PaperStudy, results: Results, data: str) -> Iterator[str]:
+    """One dataset: methods against budgets."""
+    here = [cell for cell in results.errors if cell.data == data]
+    epsilons = sorted({cell.epsilon for cell in here} - {math.inf})
+    order = list(dict.fromkeys(m for part in study.parts for m in part.methods))
+    exact = any(cell.epsilon == math.inf for cell in here)
+    columns = ([math.inf] if exact else []) + epsilons
+    heads = ["no noise" if e == math.inf else f"ε = {e:g}" for e in columns]
+    yield f"| {data}: {study.metric} | {' | '.join(heads)} | seeds |"
+    yield "|---" * (len(heads) + 2) + "|"
+    for method in [name for name in order if any(cell.method == name for cell in here)]:
+        cells, seeds = [], 0
+        for epsilon in columns:
+            values = results.values(data, method, epsilon, study.metric, None if method.endswith(GRID) else 0.0)
+            cells.append(number(*mean_and_error(values.values())) if values else "")
+            seeds = max(seeds, len(values))
+        yield f"| {method} | {' | '.join(cells)} | {seeds} |"
+
+
+def printed(name: str) -> Iterator[str]:
+    """What the paper prints."""
+    found = FIGURES[name]
+    columns = sorted({e for row in found.values.values() for e in row}, key=lambda e: (e != math.inf, e))
+    heads = ["no noise" if e == math.inf else f"ε = {e:g}" for e in columns]
+    yield f"| as the paper prints it: {found.data} | {' | '.join(heads)} |"
+    yield "|---" * (len(heads) + 1) + "|"
+    for method, row in found.values.items():
+        yield f"| {method} | {' | '.join(format(row[e], 'g') if e in row else '' for e in columns)} |"
+    yield ""
+    yield f"From {found.where}."
+
+
+def decided(study: PaperStudy, results: Results) -> list[tuple[Claim, str, str]]:
+    """Claims with runs, what was found, and the verdict."""
+    found = []
+    for claim in study.claims():
+        gap, error, pairs = results.gap(claim)
+        if pairs:
+            found.append((claim, f"{number(gap, error)}, {pairs} pairs", results.verdict(claim)))
+    return found
+
+
+def verdicts(study: PaperStudy, results: Results) -> Iterator[str]:
+    """The paper's orderings one by one, and a line that sums them up."""
+    found = decided(study, results)
+    if not found:
+        yield "The paper's figure has no ordering that these runs could decide."
+        return
+    count = Counter(verdict for _, _, verdict in found)
+    against = [str(claim) for claim, _, verdict in found if verdict == "does not hold"]
+    yield (
+        f"**Verdict**: of {len(found)} orderings of the paper {count['holds']} hold, {count['does not hold']} do not hold and {count['undecided']} are "
+        "undecided, on paired seeds and with two standard errors."
+        + (f" What does not hold: {'; '.join(against)}." if against else " None is refuted.")
+    )
+    yield ""
+    yield "| the paper's ordering | rival less it | verdict |"
+    yield "|---|---|---|"
+    for claim, text, verdict in found:
+        yield f"| {claim} | {text} | {verdict} |"
+
+
+def index(known: Mapping[str, PaperStudy]) -> Iterator[str]:
+    """All studies with their verdicts in numbers."""
+    yield from HEAD
+    yield "# The papers' figures and tables, run again"
+    yield ""
+    yield (
+        "One page for each paper, made from results that are kept in `benchmarks/results` (Parquet, with seeds, versions and facts of the machine). "
+        "`make papers` runs everything and goes on where it was stopped; `make bench` runs the quick scale. What is wrong with the papers' own noise stands in "
+        "[](../papers.md); their rates, with corrected constants, in [](rates.md)."
+    )
+    yield ""
+    yield "| study | what | scale | runs | holds | does not hold | undecided |"
+    yield "|---|---|---|---|---|---|---|"
+    for number_, (_, _, names) in PAPERS.items():
+        for name in names:
+            results = kept(name)
+            if name not in known or results is None:
+                yield f"| [{name}]({number_}.md) | | not run yet | | | | |"
+                continue
+            count = Counter(verdict for *_, verdict in decided(known[name], results))
+            yield (
+                f"| [{name}]({number_}.md) | {known[name].title} | {results.scale} | {len(results.errors)} | {count['holds']} | "
+                f"{count['does not hold']} | {count['undecided']} |"
+            )
+    yield ""
+    yield "```{toctree}"
+    yield ":maxdepth: 1"
+    yield ":hidden:"
+    yield ""
+    yield from PAPERS
+    yield "rates"
+    yield "```"

@@ -124,7 +124,11 @@ class PaperStudy:
         return list(dict.fromkeys(cell for part in self.parts for cell in part.cells(self.scale)))
 
     def run(self, cell: Cell) -> dict[str, float]:
-        """Fit on the data of the seed, as often as there are draws of the noise, and average."""
+        """Fit on the data of the seed, as often as there are draws of the noise, and average.
+
+        `seconds` is the time of one fit, `cost` that of the whole run with its data and scores: both of the processor.
+        """
+        begin = time.process_time()
         case, method = case_of(cell.data, cell.seed), METHODS[cell.method]
         delta = 1 / case.rows**2 if self.delta is None else self.delta
         part = next(part for part in self.parts if cell.data in part.sets and cell.method in part.methods)
@@ -138,7 +142,8 @@ class PaperStudy:
                 warnings.simplefilter("ignore")
                 model = method.fit(case, ask)
             found.append({**scores(case, model), "seconds": time.process_time() - start})
-        return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+        mean = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+        return mean | {"cost": time.process_time() - begin}
 
     def claims(self) -> Sequence[Claim]:
         """The paper's orderings."""
@@ -151,9 +156,17 @@ class PaperStudy:
             for epsilon in part.epsilons
         ]
 
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """Ends of the names of the files that `draw` writes."""
+        return ("", "-support") if self.metric == "relative error" else ("",)
+
     def draw(self, results: Results, path: Path) -> None:
-        """Errors against epsilon, one panel for each set."""
-        from dpsparse.plots import errors_by_epsilon, save
+        """Errors against epsilon, one panel for each set; precision and recall where there is a truth."""
+        from dpsparse.plots import errors_by_epsilon, save, support_recovery
 
         methods = list(dict.fromkeys(m for part in self.parts for m in part.methods if m != "zero"))
         save(errors_by_epsilon(results, self.metric, methods=methods), path)
+        if "-support" in self.figures:
+            limited = [name for name in methods if "dense model" not in name]
+            save(support_recovery(results, methods=limited), path.with_name(f"{path.stem}-support{path.suffix}"))

@@ -113,6 +113,54 @@ def test_results_come_back_from_parquet(tmp_path):
     assert row["standard_error"] == pytest.approx(1 / math.sqrt(3))
 
 
+def test_a_grid_stands_at_the_point_with_the_smallest_mean():
+    assert Results("toy", {}).best_at("d", "a", 1.0, "error") == 0.0
+    found = Results(
+        "toy", {Cell("d", "a", 1.0, s, at): {"error": e + s} for s in (0, 1) for at, e in ((1.0, 3.0), (2.0, 2.0))}
+    )
+    assert found.best_at("d", "a", 1.0, "error") == 2.0
+    assert found.values("d", "a", 1.0, "error", None) == {0: 2.0, 1: 3.0}
+    broken = Results("toy", {**found.errors, Cell("d", "a", 1.0, 0, 3.0): {"error": math.nan}})
+    assert broken.best_at("d", "a", 1.0, "error") == 2.0  # a point that failed is not the best
+
+
+def test_claims_may_compare_places_and_say_on_par():
+    near = {
+        Cell(data, "a", 1.0, seed): {"error": 1.0 + 0.001 * seed + (0.02 if data == "e" else 0.0)}
+        for data in "de"
+        for seed in range(4)
+    }
+    unit = {Cell("d", "zero", math.inf, seed): {"error": 1.0} for seed in range(4)}
+    found = Results("toy", {**near, **unit})
+    assert found.verdict(Claim("a", "a", "d", 1.0, "error", worse_data="e")) == "holds"
+    assert found.verdict(Claim("a", "a", "e", 1.0, "error", worse_data="d")) == "does not hold"
+    assert found.verdict(Claim("a", "a", "d", 1.0, "error", worse_data="e", on_par=0.05)) == "holds"
+    assert found.verdict(Claim("a", "a", "d", 1.0, "error", worse_data="e", on_par=0.01)) == "does not hold"
+    assert Results("toy", near).verdict(Claim("a", "a", "d", 1.0, "error", worse_data="e", on_par=0.05)) == "undecided"
+    assert str(Claim("a", "b", "d", 1.0, "error", on_par=0.1)) == "a on par with b (d, epsilon 1, error)"
+    assert "(e, epsilon 2)" in str(Claim("a", "b", "d", 1.0, "error", worse_data="e", worse_epsilon=2.0))
+
+
+def test_the_text_shows_grids_at_their_best_and_no_points_of_curves():
+    from dpsparse.bench.text import shown, table
+
+    found = Results(
+        "toy",
+        {
+            Cell("d", "a, best of grid", 1.0, s, at): {"error": at, "error @ 1": 0.0}
+            for s in (0, 1)
+            for at in (1.0, 2.0)
+        },
+    )
+    assert shown(found) == ["error"]
+    assert [line.split("  ")[0].strip() for line in table(found, "error")] == ["d", "a, best of grid"]
+
+
+def test_studies_of_the_source_tree_are_listed():
+    done = CliRunner().invoke(main, ["bench", "--list", "--json"], catch_exceptions=False)
+    assert "000-figure-1" in json.loads(done.stdout)["studies"]
+
+
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     monkeypatch.setattr(registry, "REGISTRY", dict(registry.REGISTRY))
@@ -170,6 +218,11 @@ def test_processes_give_what_one_process_gives(files):
     [
         ([], "give the name of a study"),
         (["no-such-study"], "bench"),
+        (["000-figre-1"], "Did you mean '000-figure-1'?"),
+        (
+            ["--data", "mine.npz", "--recipe", "dp_ight", *COMMAND, "--plot", "f.svg"],
+            "--plot draws the figure of a study",
+        ),
         (["--data", "mine.npz", *COMMAND], "Missing option '--recipe'"),
         (["--data", "gone.npz", "--recipe", "dp_ight", *COMMAND], "no file gone.npz"),
         (["--data", "mine.npz", "--recipe", "dp_igth", *COMMAND], "Did you mean"),

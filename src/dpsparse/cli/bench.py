@@ -98,8 +98,8 @@ def bench(
     prepare: list[Path] = []
     study: Study
     if name is not None:
-        known = find(name).at_scale(scale)
-        study, runs = known, known.runs
+        named = find(name).at_scale(scale)
+        study, runs = named, named.runs
     else:
         assert data is not None
         settings: dict[str, object] = {
@@ -123,7 +123,7 @@ def bench(
         results.write(table)
     if plot is not None and name is not None:
         with writing(plot, "--plot"):
-            known.draw(results, plot)
+            named.draw(results, plot)
     _print(study, results, table, as_json)
 
 

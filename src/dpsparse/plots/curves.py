@@ -111,6 +111,7 @@ def histograms(values: Mapping[str, Vector], alphas: Mapping[str, float]) -> Fig
     plt = pyplot()
     across = min(4, len(values))
     down = -(-len(values) // across)
+    drawn: Figure
     drawn, frames = plt.subplots(down, across, figsize=(2.9 * across, 2.5 * down), squeeze=False, layout="constrained")
     flat = [frame for row in frames for frame in row]
     for frame, (name, found) in zip(flat, values.items(), strict=False):

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..privacy import DataError
 
@@ -54,11 +54,12 @@ def figure(panels: Sequence[Panel]) -> Figure:
     plt = pyplot()
     across = min(ACROSS, len(panels))
     down = -(-len(panels) // across)
+    drawn: Figure
     drawn, frames = plt.subplots(
         down, across, figsize=(SIZE[0] * across, SIZE[1] * down + 0.6), squeeze=False, layout="constrained"
     )
     labels = list(dict.fromkeys(line.label for panel in panels for line in panel.lines))
-    look = {
+    look: dict[str, dict[str, Any]] = {
         label: {"color": COLOURS[k % len(COLOURS)], "linestyle": STYLES[k // len(COLOURS) % len(STYLES)]}
         for k, label in enumerate(labels)
     }
@@ -74,7 +75,7 @@ def figure(panels: Sequence[Panel]) -> Figure:
     return drawn
 
 
-def _draw(frame: Axes, panel: Panel, look: dict[str, dict[str, str]]) -> None:
+def _draw(frame: Axes, panel: Panel, look: dict[str, dict[str, Any]]) -> None:
     for line in panel.lines:
         if line.level:
             frame.axhline(line.y[0], label=line.label, linewidth=1.2, **look[line.label])
@@ -113,7 +114,7 @@ def save(drawn: Figure, path: str | os.PathLike[str]) -> None:
     Path(path).write_text(text, encoding="utf-8")
 
 
-def pyplot():  # type: ignore[no-untyped-def]  # a module
+def pyplot() -> Any:  # a module, which has no type of its own
     """The drawing library, without a window."""
     try:
         import matplotlib as mpl

@@ -1,0 +1,140 @@
+"""The studies of the papers: complete, consistent, and their pages made of the committed results."""
+
+import math
+
+import numpy as np
+import pytest
+from benchmarks.papers import __main__ as program
+from benchmarks.papers import cases, pages
+from benchmarks.papers.cases import CASES, Case
+from benchmarks.papers.figures import FIGURES
+from benchmarks.papers.methods import EXACT, METHODS, PRINTED, Ask, estimate
+from benchmarks.papers.scores import scores
+
+from dpsparse import recipes
+from dpsparse.bench import Results, run_study
+from dpsparse.bench.find import studies
+from dpsparse.bench.study import GRID
+
+STUDIES = studies()
+
+
+def small(task="regression", **more):
+    """Made-up rows that every method can fit in no time."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 12))
+    truth = np.zeros(12)
+    truth[:2] = (1.0, -0.5)
+    y = X @ truth + 0.1 * rng.standard_normal(300)
+    bounds = {"row_norm": 2.5, "feature_bound": 1.0}
+    if task == "classification":
+        y = (y > 0).astype(int)
+    else:
+        bounds["target_bound"] = 2.0
+    return Case(X, y, task, bounds, 2, truth, test=(X[:50], y[:50]), **more)
+
+
+def test_every_figure_and_table_with_results_has_a_study():
+    listed = {name for _, _, names in pages.PAPERS.values() for name in names}
+    assert listed - STUDIES.keys() <= {"004-figure-3"}
+    assert STUDIES.keys() <= listed
+    assert FIGURES.keys() <= STUDIES.keys()
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_study_names_known_data_and_methods_and_its_quick_scale_is_a_part_of_it(name, monkeypatch):
+    monkeypatch.setattr("benchmarks.papers.study.present", lambda data: True)
+    study = STUDIES[name]
+    for part in study.parts:
+        assert set(part.sets) <= CASES.keys()
+        assert set(part.methods) <= METHODS.keys()
+        assert set(part.quick_epsilons) <= set(part.epsilons)
+        assert set(part.quick_sets) <= set(part.sets)
+    quick, full = study.at_scale("quick").cells(), study.cells()
+    assert quick
+    assert set(quick) <= set(full)
+    assert len(set(full)) == len(full)
+    run = {(cell.data, cell.method, cell.epsilon) for cell in full}
+    for claim in study.claims():
+        for data, method, epsilon, _ in claim.sides:
+            assert (data, method, epsilon) in run
+        if claim.on_par is not None:
+            assert (claim.data, claim.unit, math.inf) in run
+
+
+@pytest.mark.parametrize(
+    "name", [name if method.grid else pytest.param(name, marks=pytest.mark.slow) for name, method in METHODS.items()]
+)
+def test_every_method_fits(name):
+    """With a generous budget no method is far worse than a model of zeros, whatever its grid point."""
+    method = METHODS[name]
+    point = method.grid if "DPSL" in name else 1 if "LDP" in name or method.grid < 3 else 3
+    ask = Ask(50.0 if method.noise else math.inf, 0.01, 1, point if method.grid else 0)
+    model = method.fit(small(), ask)
+    assert model.coef.shape == (12,)
+    assert np.isfinite(model.coef).all()
+    found = scores(small(), model)["relative error"]
+    assert found == pytest.approx(1.0) if name == "zero" else found < 1.3
+
+
+def test_noise_decides_which_methods_are_called_private():
+    for name, method in METHODS.items():
+        assert method.noise == (not name.endswith(EXACT) and name != "zero")
+        assert (method.grid > 0) == name.endswith(GRID)
+        assert "NOT PRIVATE" in PRINTED
+
+
+def test_scores_are_what_they_are_called():
+    case = small(least=0.5, optimum=np.array([1.0, 0.0, *[0.0] * 10]), relative=False)
+    model = METHODS["zero"].fit(case, Ask(math.inf, 0.01, 0))
+    found = scores(case, model)
+    assert found["relative error"] == 1.0
+    assert found["MSE/2"] == pytest.approx(np.mean(case.test[1] ** 2) / 2)
+    assert found["gap"] == pytest.approx(np.mean(case.y**2) / 2 - 0.5)
+    assert (found["right"], found["wrong"], found["recall"]) == (0.0, 0.0, 0.0)
+    told = estimate(case, Ask(50.0, 0.01, 0, keep_path=True), recipes.DPGCD(steps=5))
+    curve = scores(case, told)
+    assert curve["gap by passes @ 100"] == pytest.approx(curve["gap"])
+    assert curve["gap by passes @ 0.1"] == pytest.approx(found["gap"])  # before the first pass, all is zero
+
+
+def test_a_study_runs_draws_and_makes_its_section(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.papers.study.case_of", lambda data, seed: small())
+    study = STUDIES["000-figure-1"].at_scale("quick")
+    part = study.parts[0]
+    wanted = ("DP-IGHT dense", "Two stage", f"IGHT{EXACT}")
+    few = [cell for cell in part.cells("quick") if cell.method in wanted and cell.data == "000-lin-i"]
+    few = [cell for cell in few if cell.epsilon > 2]
+    monkeypatch.setattr(type(study), "cells", lambda self: few)
+    results = run_study(study, tmp_path / f"{study.runs}.jsonl")
+    assert results.scale == "quick"
+    study.draw(results, tmp_path / "figure.svg")
+    assert "DP-IGHT" in (tmp_path / "figure.svg").read_text()
+    assert "recall" in (tmp_path / "figure-support.svg").read_text()
+    text = "\n".join(pages.section(study, results))
+    assert "dpsparse bench 000-figure-1 --scale quick" in text
+    assert "**Quick run**" in text
+    assert "**Verdict**" in text
+    results.write(tmp_path / "kept.parquet")
+    assert Results.read(tmp_path / "kept.parquet") == results
+    assert program.minutes(study, tmp_path)[1] == 0
+
+
+def test_pages_are_made_of_the_committed_results():
+    """``python -m benchmarks.papers --pages`` changes nothing."""
+    for name, text in pages.pages(STUDIES).items():
+        assert (pages.DOCS / name).read_text(encoding="utf-8") == text, name
+
+
+def test_figures_of_the_pages_are_there():
+    for name in STUDIES:
+        if pages.kept(name) is not None:
+            assert all((pages.DOCS / f"{name}{end}.svg").is_file() for end in STUDIES[name].figures)
+
+
+def test_a_case_that_is_missing_is_left_out(monkeypatch, tmp_path):
+    monkeypatch.setattr(cases, "data_folder", lambda: tmp_path)
+    assert not cases.present("RCV1")
+    assert cases.present("000-lin-i")
+    names = {cell.data for cell in STUDIES["000-table-3"].cells()}
+    assert names == set()
