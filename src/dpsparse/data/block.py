@@ -44,7 +44,7 @@ class Block:
         """Whether zeros are left out."""
         return bool(sp.issparse(self.x))
 
-    def rows(self, which: Indices) -> Block:
+    def rows(self, which: Indices | slice) -> Block:
         """Some of the rows, as a block of their own."""
         return Block(
             self.x[which], self.y[which], self.alive[which], self.squares[which], self.largest[which], whole=False

@@ -111,9 +111,9 @@ class SpilledBlock(Block):
         """Whether zeros are left out."""
         return self._sparse
 
-    def rows(self, which: Indices) -> Block:
+    def rows(self, which: Indices | slice) -> Block:
         """Some of the rows, which are read when they are asked for."""
-        return SpilledRows(self._scratch, self, which)
+        return SpilledRows(self._scratch, self, np.arange(self.count)[which])
 
 
 class SpilledRows(Block):
@@ -167,7 +167,7 @@ class SpilledRows(Block):
         """Whether zeros are left out."""
         return self._block.sparse
 
-    def rows(self, which: Indices) -> Block:
+    def rows(self, which: Indices | slice) -> Block:
         """Some of these rows."""
         return SpilledRows(self._scratch, self._block, self._which[which])
 

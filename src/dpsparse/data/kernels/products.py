@@ -42,6 +42,11 @@ def _for(lattice: Lattice, entries: int) -> Kernels:
     return cast("Kernels", plain) if lattice.exact else kernels(entries)
 
 
+def kernels_of(lattice: Lattice, x: Any) -> Kernels:
+    """Who multiplies an array of rows on this lattice, or made from it."""
+    return _for(lattice, entries_of(x))
+
+
 def sum_type(lattice: Lattice) -> Any:
     """Type of sums: 64-bit integers on the lattice, floats beside it."""
     return float if lattice.exact else np.int64
