@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from dpsparse.data import block as block_module
 from dpsparse.data.block import sanitise
-from dpsparse.data.kernels import choice, plain, products
+from dpsparse.data.kernels import available, choice, plain, products
 from dpsparse.data.kernels import interface as interface_module
 from dpsparse.data.lattice import BLOCK_ROWS, Lattice
 from dpsparse.facts import Facts
@@ -206,8 +207,11 @@ def block_of(sparse: bool, shifted: bool, n: int = 300, d: int = 9):
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("shifted", [False, True], ids=["plain", "shifted"])
+@pytest.mark.parametrize("narrow", [False, True], ids=["floats", "narrow"])
 @pytest.mark.usefixtures("_fresh")
-def test_blocks_answer_with_the_same_bytes_by_either_path(sparse, shifted, monkeypatch):
+def test_blocks_answer_with_the_same_bytes_by_either_path(sparse, shifted, narrow, monkeypatch):
+    if narrow:
+        monkeypatch.setattr(block_module, "narrow_pays", lambda entries: True)
     found: dict[str, list[bytes]] = {}
     for name in ("plain", "compiled"):
         monkeypatch.setenv("DPSPARSE_KERNELS", name)
@@ -237,15 +241,18 @@ def test_blocks_answer_with_the_same_bytes_by_either_path(sparse, shifted, monke
     assert found["plain"] == found["compiled"]
 
 
-def test_sparse_rows_are_stored_in_two_bytes_and_short_indices():
+def test_sparse_rows_are_stored_in_two_bytes_and_short_indices_where_that_pays(monkeypatch):
+    assert block_of(sparse=True, shifted=False)[0].x.data.dtype == float
+    monkeypatch.setattr(available, "NARROW", 0)
     block, lattice = block_of(sparse=True, shifted=False)
     assert (block.x.data.dtype, block.x.indices.dtype, block.x.indptr.dtype) == (np.int16, np.int32, np.int32)
     assert float(np.abs(block.x.data.astype(float)).max()) <= lattice.stored_bound <= 32767
 
 
-def test_sparse_rows_far_from_zero_have_wider_entries():
+def test_sparse_rows_far_from_zero_have_wider_entries(monkeypatch):
     """Bounds of [0, 2^15] with the shift at their end: unshifted entries need more bits than shifted ones."""
     facts = Facts(n_rows=4, n_features=1, lower=0.0, upper=1.0, shift=1.0 - 2.0**-14, row_norm=1.0, sparse=True)
+    monkeypatch.setattr(available, "NARROW", 0)
     lattice = Lattice(facts)
     x = sp.csr_matrix(np.array([[1.0], [0.5], [0.0], [0.25]]))
     block = sanitise(x, np.zeros(4), lattice)
@@ -273,7 +280,7 @@ def test_plain_kernels_can_be_asked_for(monkeypatch):
 
 @pytest.mark.usefixtures("_fresh")
 def test_without_numba_everything_is_plain(monkeypatch):
-    monkeypatch.setattr(choice.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(choice, "installed", lambda: False)
     monkeypatch.setenv("DPSPARSE_KERNELS", "auto")
     assert choice.kernels(choice.START_UP) is plain
     choice.forget()

@@ -19,7 +19,7 @@ from .gradient import contributions
 from .minimum import MINIMA, MinimumRule
 from .reach import RELEASE_UNITS, Measure, Reach
 from .scores import rounding, scores_of, spread
-from .table import CHOICES, SUMS, ChoiceRule, SumRule, measure, part, sum_rule
+from .table import CHOICES, SUMS, ChoiceRule, Measures, SumRule, measure, part, sum_rule
 from .votes import VOTE_RANGE, exact_votes, votes
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "VOTE_RANGE",
     "ChoiceRule",
     "Measure",
+    "Measures",
     "MinimumRule",
     "Reach",
     "SumRule",

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.block import Block
+from ..data.kernels import products
 from ..data.shard import Shard
 from ..data.slopes import slopes
 from ..facts import Vector
@@ -27,6 +28,8 @@ from .reach import Indices, each_once
 SLACK = 1.0 - 2.0**-36
 #: Step of the difference quotient that stands in for a second derivative.
 STEP = 1e-4
+#: Entries that are written out at once, and the fewest rows.
+PIECE_ENTRIES, LEAST_ROWS = 2**18, 512
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,9 +45,7 @@ class Seen:
 
 def away(support: Indices, centre: Vector, shard: Shard) -> Iterator[tuple[Vector, Vector, Block]]:
     """Centred rows on a support and their norms, block by block; zero for absent records."""
-    if centre.shape != support.shape or not np.all(np.isfinite(centre)):
-        raise PrivacyError("a centre must hold one finite number for each feature of the support.")
-    each_once(support, shard.facts.n_features, "features")
+    _check(support, centre, shard)
     for x, block in zip(shard.columns(support), shard.blocks, strict=True):
         centred, alive = np.empty_like(x, order="F"), block.alive
         squares = np.zeros(alive.size)
@@ -52,6 +53,29 @@ def away(support: Indices, centre: Vector, shard: Shard) -> Iterator[tuple[Vecto
             centred[:, i] = (x[:, i] - centre_i) * alive
             squares += centred[:, i] ** 2
         yield centred, np.sqrt(squares), block
+
+
+def away_by_pieces(support: Indices, centre: Vector, shard: Shard) -> Iterator[tuple[Vector, Vector]]:
+    """The same of as many rows at a time as a cache holds, for wide supports that are asked for once: without their blocks."""
+    _check(support, centre, shard)
+    lattice = shard.lattice
+    count = max(LEAST_ROWS, PIECE_ENTRIES // max(support.size, 1))
+    for block in shard.blocks:
+        for start in range(0, block.y.size, count):
+            piece = block.rows(slice(start, start + count))
+            x = products.shifted_columns(piece, lattice, support)
+            centred = np.empty(x.shape, order="F")
+            squares = np.zeros(piece.alive.size)
+            for i, centre_i in enumerate(centre):
+                centred[:, i] = (x[:, i] * lattice.unit * piece.alive - centre_i) * piece.alive
+                squares += centred[:, i] ** 2
+            yield centred, np.sqrt(squares)
+
+
+def _check(support: Indices, centre: Vector, shard: Shard) -> None:
+    if centre.shape != support.shape or not np.all(np.isfinite(centre)):
+        raise PrivacyError("a centre must hold one finite number for each feature of the support.")
+    each_once(support, shard.facts.n_features, "features")
 
 
 def seen(model: Centred, shard: Shard, loss: Loss) -> Iterator[Seen]:

@@ -77,11 +77,11 @@ def _energies(question: BucketEnergies, shard: Shard) -> Iterator[Vector]:
     """Energies of the rows of each block in real units, one bucket after the other; zero for absent records."""
     lattice = shard.lattice
     used = np.unique(question.buckets)
+    weights = np.zeros((lattice.facts.dimension, used.size))
+    weights[: lattice.facts.n_features] = question.buckets[:, None] == used
     for block in shard.blocks:
         found = np.zeros((question.count, block.y.size))
-        for bucket in used:
-            weights = np.r_[(question.buckets == bucket).astype(float), np.zeros(lattice.facts.free)]
-            found[bucket] = products.weighted_squares(block, lattice, weights) * lattice.unit**2 * block.alive
+        found[used] = (products.weighted_squares(block, lattice, weights) * lattice.unit**2).T * block.alive
         yield found
 
 

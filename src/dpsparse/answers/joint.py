@@ -98,4 +98,9 @@ def _norms(slope: Vector) -> Vector:
     return np.asarray(largest * np.sqrt(squares))
 
 
-SUMS[JointGradient] = SumRule(joint_measure, joint_part, joint_exact)
+SUMS[JointGradient] = SumRule(
+    joint_measure,
+    joint_part,
+    joint_exact,
+    read=lambda asked: (asked.norm, asked.weights, asked.support, asked.w.shape),
+)

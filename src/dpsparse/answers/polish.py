@@ -38,7 +38,7 @@ from ..facts import Vector
 from ..losses import Loss
 from ..oracle import CentredGradient, ColumnMeans, Curvature, Gram, ResidualMean
 from ..privacy.errors import PrivacyError
-from .centred import SLACK, away, curvature, held, seen
+from .centred import SLACK, away, away_by_pieces, curvature, held, seen
 from .reach import RELEASE_UNITS, Integers, Measure, Reach, each_once, positive
 from .table import SUMS, Asked, SumRule
 
@@ -46,6 +46,8 @@ from .table import SUMS, Asked, SumRule
 UNITS = 2.0**30
 #: Steps of the lattice of rows in a Gram matrix per bound on their norm, or fewer for very many rows.
 GRAM_UNITS = 2.0**18
+#: Supports of more columns are not kept between questions: loops ask about fewer.
+KEPT_COLUMNS = 128
 
 Contributions = Callable[[Asked, Shard, Loss], Iterator[Vector]]
 
@@ -61,7 +63,9 @@ def simple_rule(reach: Callable[[Asked, Lattice], Reach], contributions: Contrib
         found = measure(question, shard.lattice)
         total = np.zeros(found.reach.entry.size, dtype=np.int64)
         for added in contributions(question, shard, loss):
-            whole = np.clip(np.trunc(added / found.unit), -found.record, found.record)
+            whole = added / found.unit
+            np.trunc(whole, out=whole)
+            np.clip(whole, -found.record, found.record, out=whole)
             total += whole.sum(axis=0).astype(np.int64)
         return total
 
@@ -107,8 +111,11 @@ def _means_centre(question: ColumnMeans) -> Vector:
 def entries(question: ColumnMeans, shard: Shard, loss: Loss) -> Iterator[Vector]:
     """Rows on the support, within their norm."""
     norm = means_reach(question, shard.lattice).norm
-    for x, lengths, _ in away(question.support, _means_centre(question), shard):
-        yield x * (norm * SLACK / np.maximum(lengths, norm * SLACK))[:, None]
+    wide = question.support.size > KEPT_COLUMNS
+    rows = away_by_pieces if wide else away
+    for x, lengths, *_ in rows(question.support, _means_centre(question), shard):
+        x *= (norm * SLACK / np.maximum(lengths, norm * SLACK))[:, None]
+        yield x
 
 
 # ------------------------------------------------------------------------------------------------ gradients and curvature

@@ -36,10 +36,17 @@ class Reach:
 
     def l2(self, relation: Adjacency) -> float:
         """l2 sensitivity of the sum."""
-        per_entry = float(np.linalg.norm(self.linf(relation)))
         if relation is Adjacency.REPLACE_ONE:
-            return min(2 * self.norm if self.pair_norm is None else self.pair_norm, per_entry)
-        return min(self.norm, per_entry)
+            return min(2 * self.norm if self.pair_norm is None else self.pair_norm, self._pair_entries)
+        return min(self.norm, self._entries)
+
+    @cached_property
+    def _entries(self) -> float:
+        return float(np.linalg.norm(self.entry))
+
+    @cached_property
+    def _pair_entries(self) -> float:
+        return float(np.linalg.norm(self.linf(Adjacency.REPLACE_ONE)))
 
     def l1(self, relation: Adjacency) -> float:
         """l1 sensitivity of the sum."""
@@ -76,6 +83,24 @@ class Measure:
     def step(self) -> Any:
         """Value of one step of the released lattice: a number, or one for each coordinate."""
         return self.unit * self.coarse
+
+    @cached_property
+    def step_norm(self) -> float:
+        """l2 norm of the steps of all coordinates."""
+        return float(np.linalg.norm(self.step * np.ones(self.reach.entry.size)))
+
+    def coarser(self, total: Integers) -> Integers:
+        r"""The sum in steps of the released lattice, rounded to the nearest: :math:`\lfloor (q + \lfloor k/2\rfloor)/k\rfloor` for q units.
+
+        Exact: floats divide whole numbers below :math:`2^{53}` to the right floor. For with
+        :math:`q = ak + r`, :math:`0 \le r < k`, the quotient is at most :math:`a + 1 - 1/k`, and could be rounded to :math:`a+1` only if
+        :math:`|q/k|\,2^{-53} \ge 1/k`. Larger sums are divided as integers; either way the number is the same.
+        """
+        moved = total + np.asarray(self.coarse) // 2
+        if max(int(moved.max(initial=0)), -int(moved.min(initial=0))) < 2**53:
+            found = moved / self.coarse
+            return np.asarray(np.floor(found, out=found), dtype=np.int64)
+        return np.asarray(moved // self.coarse, dtype=np.int64)
 
     def checked(self, lattice: Lattice) -> Measure:
         """The measure, if its sum fits 64-bit integers; refuses any other."""

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..data.draws import Draw
 from ..data.lattice import Lattice
 from ..data.shard import Shard
@@ -36,12 +38,15 @@ class SumRule:
         The sum without lattice, clip and noise, in real units, for the exact oracle.
     sampled : bool
         Whether it may be asked of a sample: bounds on pairs of records are not what sampling is priced with.
+    read : (question) -> tuple, optional
+        All that `measure` reads of a question: where loops ask the same again at another iterate, it is not measured again.
     """
 
     measure: Callable[[Asked, Lattice], Measure]
     part: Callable[[Asked, Shard, Loss, Draw | None], Integers]
     exact: Callable[[Asked, Sequence[Shard], Loss, Draw | None], Vector]
     sampled: bool = False
+    read: Callable[[Asked], tuple[Any, ...]] | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,42 @@ CHOICES: dict[type, ChoiceRule] = {}
 def measure(question: Asked, lattice: Lattice) -> Measure:
     """How a sum is counted; refuses a sum that would not fit 64-bit integers."""
     return sum_rule(question).measure(question, lattice).checked(lattice)
+
+
+class Measures:
+    """Measures of the questions of one fit; the last one is kept.
+
+    Guarantee
+    ---------
+    What comes back is what `measure` gives for this question: it is kept with copies of all that it was made from, and they are compared
+    entry by entry.
+
+    Parameters
+    ----------
+    measure : (question) -> Measure
+        For the lattice of the fit.
+    """
+
+    def __init__(self, measure: Callable[[Asked], Measure]) -> None:
+        self._measure = measure
+        self._last: tuple[type, tuple[Any, ...], Measure] | None = None
+
+    def of(self, question: Asked) -> Measure:
+        """How a sum is counted."""
+        read = sum_rule(question).read
+        if read is None:
+            return self._measure(question)
+        parts = read(question)
+        if self._last is not None and self._last[0] is type(question) and all(map(_same, self._last[1], parts)):
+            return self._last[2]
+        found = self._measure(question)
+        self._last = type(question), tuple(np.copy(v) if isinstance(v, np.ndarray) else v for v in parts), found
+        return found
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two parts of a question are alike: numbers, arrays or None."""
+    return a is b or (a is not None and b is not None and np.array_equal(a, b))
 
 
 def part(question: Asked, shard: Shard, loss: Loss, draw: Draw | None) -> Integers:

@@ -87,15 +87,21 @@ def weighted_part(question: WeightedGradient, shard: Shard, loss: Loss, draw: Dr
     unit = sum_unit(norm, weights, lattice)
     step = unit / lattice.unit
     total = np.zeros(weights.size, dtype=np.int64)
-    squares = shard.weighted_squares(weights, question.support)
-    for block, margin, square in zip(shard.blocks, shard.margins(question.w), squares, strict=True):
-        with np.errstate(divide="ignore", over="ignore"):
-            room = norm / (unit * np.sqrt(square)) * (1 - 2.0**-40)
-            # S for rows whose true norm is zero, which is rounded up to almost nothing: larger factors are not summed exactly
-            cap = np.where(square > 0, np.floor(np.minimum(room, lattice.record_units)), 0.0)
-            factor = np.clip(np.trunc(slopes(loss, margin, block) / step), -cap, cap)
-        products.scatter(block, lattice, factor, total, question.support)
+    caps = shard.caps(weights, question.support, norm, lambda square: _caps(square, norm, unit, lattice))
+    for block, margin, cap in zip(shard.blocks, shard.margins(question.w), caps, strict=True):
+        factor = slopes(loss, margin, block)
+        with np.errstate(over="ignore"):
+            factor /= step
+        np.trunc(factor, out=factor)
+        products.scatter(block, lattice, np.clip(factor, -cap, cap, out=factor), total, question.support)
     return total
+
+
+def _caps(square: Vector, norm: float, unit: float, lattice: Lattice) -> Vector:
+    """Largest factor of each row; at most S, for rows, too, whose true norm is zero, which is rounded up to almost nothing."""
+    with np.errstate(divide="ignore", over="ignore"):
+        room = norm / (unit * np.sqrt(square)) * (1 - 2.0**-40)
+    return np.where(square > 0, np.floor(np.minimum(room, lattice.record_units)), 0.0)
 
 
 def weighted_exact(question: WeightedGradient, shards: Sequence[Shard], loss: Loss, draw: Draw | None) -> Vector:
@@ -184,7 +190,9 @@ def _sizes(question: RowSize, shard: Shard) -> list[Vector]:
     ]
 
 
-SUMS[WeightedGradient] = SumRule(weighted_measure, weighted_part, weighted_exact)
+SUMS[WeightedGradient] = SumRule(
+    weighted_measure, weighted_part, weighted_exact, read=lambda asked: (asked.norm, asked.weights, asked.support)
+)
 SUMS[Squares] = SumRule(squares_measure, squares_part, squares_exact)
 SUMS[AbsoluteMeans] = SumRule(absolute_measure, absolute_part, absolute_exact)
 SUMS[RowSize] = SumRule(size_measure, size_part, size_exact)

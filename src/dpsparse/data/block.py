@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..facts import Vector
 from .clipping import clipped_parts
+from .kernels.available import narrow_pays
 from .lattice import Lattice
 
 Matrix = Any  # a numpy array or a CSR matrix
@@ -43,7 +44,7 @@ class Block:
         """Whether zeros are left out."""
         return bool(sp.issparse(self.x))
 
-    def rows(self, which: Indices) -> Block:
+    def rows(self, which: Indices | slice) -> Block:
         """Some of the rows, as a block of their own."""
         return Block(
             self.x[which], self.y[which], self.alive[which], self.squares[which], self.largest[which], whole=False
@@ -128,8 +129,9 @@ def _sparse_rows(x: Any, lattice: Lattice) -> tuple[Matrix, Mask]:
 
 
 def _narrow(x: Any, lattice: Lattice) -> Any:
-    """Sparse rows in the type that holds their whole numbers, with 32-bit indices."""
-    parts = x.data.astype(lattice.stored_sparse), x.indices.astype(np.int32, copy=False), x.indptr.astype(np.int32)
+    """Sparse rows with 32-bit indices, and in the narrowest type that holds their whole numbers where that pays."""
+    kind = lattice.stored_sparse if narrow_pays(x.data.size) else np.dtype(np.float64)
+    parts = x.data.astype(kind, copy=False), x.indices.astype(np.int32, copy=False), x.indptr.astype(np.int32)
     found = sp.csr_matrix(parts, shape=x.shape)
     found.has_sorted_indices = found.has_canonical_format = True  # not looked for again
     return found

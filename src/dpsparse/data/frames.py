@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from ..facts import Frame, Vector
 from ..privacy.errors import PrivacyError
 from .block import Block
 from .kernels import products
+from .kernels.available import narrow_pays
 from .kernels.interface import Sums
 from .lattice import Iterate, Lattice, rounded
 
@@ -39,8 +41,10 @@ PRODUCT_BITS = 52
 SQUARE_BITS = 50
 #: Entries stay within this power of two.
 ENTRY_BITS = 24
-#: Up to this many entries are kept as 64-bit floats, which products need; more of them as 32-bit floats, which hold them too.
+#: Up to this many entries are kept as 64-bit floats for plain kernels; more of them as 32-bit floats, which hold them too.
 WIDE_ENTRIES = 2**24
+#: Entries that are mapped at once.
+PIECE_ENTRIES = 2**18
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,23 +149,44 @@ class FramedBlock:
         """Products with coefficients plus the offset, in real units."""
         iterate = self.on.rounded(w)
         head, last = iterate.whole[: self.z.shape[1]], iterate.whole[self.z.shape[1] :]
+        rows = slice(0, self.z.shape[0])
+        found = np.empty(self.z.shape[0])
         with np.errstate(all="ignore"):  # a wild iterate must not tell anything through a warning
-            found = self.z.astype(float, copy=False) @ head + self.on.height * float(last.sum())
+            products.kernels_of(self.on.lattice, self.z).forward(self.z, head, found, rows)
+            found += self.on.height * float(last.sum())
             return found * (iterate.scale * self.on.unit) + (offset if iterate.known else np.nan)
 
     def scatter(self, factor: Vector) -> Sums:
         """Sum of factor times row, in units."""
-        kind = float if self.on.lattice.exact else np.int64
-        head = factor @ self.z.astype(float, copy=False)
-        last = [self.on.height * float(factor.sum())] * self.on.frame.free
-        return np.asarray(np.r_[head, last].astype(kind))
+        kind, rows = products.sum_type(self.on.lattice), slice(0, self.z.shape[0])
+        total: Sums = np.zeros(self.on.frame.size, dtype=kind)
+        kernels = products.kernels_of(self.on.lattice, self.z)
+        kernels.scatter(self.z, factor, total[: self.z.shape[1]], rows, 2.0**ENTRY_BITS)
+        total[self.z.shape[1] :] += kind(self.on.height * float(factor.sum()))
+        return total
 
 
 def framed(block: Block, on: FrameLattice) -> FramedBlock:
-    """The rows of a block in the coordinates of a frame."""
-    away = products.shifted_columns(block, on.lattice, on.frame.support).astype(float) - on.centre
-    away *= block.alive[:, None]
-    mapped = away if on.matrix is None else away @ on.matrix
-    z = mapped if on.lattice.exact else np.rint(mapped / on.coarse)
-    squares = (np.einsum("ij,ij->i", z, z) + on.height**2) * block.alive
-    return FramedBlock(z if z.size <= WIDE_ENTRIES else z.astype(np.float32), squares, on, block)
+    """The rows of a block in the coordinates of a frame, some at a time."""
+    n, support = block.y.size, on.frame.support
+    size = support.size if on.matrix is None else on.matrix.shape[1]
+    z, squares = np.empty((n, size), dtype=_stored(n * size, on)), np.empty(n)
+    count = max(1, PIECE_ENTRIES // max(support.size, size, 1))
+    for start in range(0, n, count):
+        piece, rows = block.rows(slice(start, start + count)), slice(start, min(start + count, n))
+        away = products.shifted_columns(piece, on.lattice, support) - on.centre
+        away *= piece.alive[:, None]
+        mapped = away if on.matrix is None else away @ on.matrix
+        if not on.lattice.exact:
+            mapped /= on.coarse
+            np.rint(mapped, out=mapped)
+        z[rows] = mapped
+        squares[rows] = (np.einsum("ij,ij->i", mapped, mapped) + on.height**2) * piece.alive
+    return FramedBlock(z, squares, on, block)
+
+
+def _stored(entries: int, on: FrameLattice) -> type[np.floating[Any]]:
+    """32-bit floats where compiled kernels read them as they are or there are very many; entries are whole and within 2^24."""
+    if on.lattice.exact:
+        return np.float64
+    return np.float32 if entries > WIDE_ENTRIES or narrow_pays(entries) else np.float64

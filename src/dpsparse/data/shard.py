@@ -11,7 +11,7 @@ part that a row is in, its place there, or on what was computed before. A shard 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NoReturn, Self
@@ -33,8 +33,8 @@ from .source import Source
 MENDS = 4096
 #: Frames whose rows are kept: those asked for last.
 FRAMES = 2
-#: Vectors with a number for each row that a part keeps between questions: margins, factors, squares.
-VECTORS_KEPT = 3
+#: Vectors with a number for each row that a part keeps between questions: margins, factors, squares, caps.
+VECTORS_KEPT = 4
 #: Coordinates are few if this many times their number are no more than all.
 FEW = 8
 
@@ -78,6 +78,7 @@ class Shard:
         self._factors: Factors | None = None
         self._margins: tuple[Iterate, list[Vector], int] | None = None
         self._squares: tuple[Vector, list[Vector]] | None = None
+        self._caps: tuple[list[Vector], float, list[Vector]] | None = None
         self._columns: tuple[Indices, list[Vector]] | None = None
         self._frames: list[tuple[Frame, list[FramedBlock]]] = []
 
@@ -151,11 +152,13 @@ class Shard:
         mends, found = 0, None
         alike = memory is not None and memory[0].whole.shape == iterate.whole.shape
         if memory is not None and alike and memory[0].scale == iterate.scale:
-            changed = _used(iterate.whole != memory[0].whole)
-            few = changed.size * FEW <= w.shape[0] and (not self.lattice.exact or memory[2] < MENDS)
-            if changed.size == 0:
+            differs = iterate.whole != memory[0].whole
+            count = np.count_nonzero(differs)
+            few = count * FEW <= w.shape[0] and (not self.lattice.exact or memory[2] < MENDS)
+            if count == 0:
                 mends, found = memory[2], memory[1]
             elif few:
+                changed = _used(differs)
                 step = iterate.whole[changed] - memory[0].whole[changed]
                 mends = memory[2] + 1
                 found = [
@@ -179,8 +182,8 @@ class Shard:
         return [(b, self.margin(b, w)) for b in self.drawn(draw)]
 
     def _product(self, block: Block, iterate: Iterate) -> Vector:
-        nonzero = _used(iterate.whole) if block.whole else None
-        if nonzero is not None and nonzero.size * FEW <= iterate.whole.shape[0]:
+        if block.whole and np.count_nonzero(iterate.whole) * FEW <= iterate.whole.shape[0]:
+            nonzero = _used(iterate.whole)
             return products.forward_columns(block, self.lattice, nonzero, iterate.whole[nonzero])
         return products.forward(block, self.lattice, iterate.whole)
 
@@ -229,6 +232,17 @@ class Shard:
             memory = (full.copy(), [products.weighted_squares(b, self.lattice, full) for b in self.blocks])
             self._squares = memory if self._affords() else None
         return memory[1]
+
+    def caps(
+        self, weights: Vector, support: Indices | None, norm: float, cap: Callable[[Vector], Vector]
+    ) -> list[Vector]:
+        """What `cap` makes of the weighted squares, for a norm that says all else of it; kept as long as they are."""
+        squares = self.weighted_squares(weights, support)
+        memory = self._caps
+        if memory is None or memory[0] is not squares or memory[1] != norm:
+            memory = (squares, norm, [cap(square) for square in squares])
+            self._caps = memory if self._squares is not None else None
+        return memory[2]
 
     def __repr__(self) -> str:
         return f"Shard({self.facts.n_features} features)"

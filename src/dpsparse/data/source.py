@@ -104,9 +104,12 @@ class Source:
 
     def plain(self) -> Raw:
         """All rows as an array or a CSR matrix of numbers: as they came where they are one, and not copied then."""
-        kept = self._kept
-        untouched = self._scale is None and self._stored is None and (self.sparse or _plain_array(kept))
-        return kept if untouched else self.rows(0, self.shape[0])
+        return self._kept if self.untouched else self.rows(0, self.shape[0])
+
+    @property
+    def untouched(self) -> bool:
+        """Whether rows are an array or a CSR matrix of numbers as they came."""
+        return self._scale is None and self._stored is None and (self.sparse or _plain_array(self._kept))
 
     def take(self, which: Any) -> Source:
         """Some of the rows, by a slice or by their numbers; all of them are not copied."""
@@ -365,5 +368,10 @@ def has_missing(source: Source, targets: Vector) -> bool:
             return True
         if source.spread is not None:
             return source.spread.missing
+        if source.untouched and source.plain().dtype.itemsize <= 8:  # longer floats may become infinite
+            kept = source.plain()
+            if not sp.issparse(kept):
+                return any(not np.all(np.isfinite(kept[i : i + 2**10])) for i in range(0, kept.shape[0], 2**10))
+            return not np.all(np.isfinite(kept.data))
         blocks = () if source.whole else source.blocks(np.zeros(0))
         return any(not np.all(np.isfinite(x.data if sp.issparse(x) else x)) for x, _ in blocks)

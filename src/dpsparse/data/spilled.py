@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from ..facts import Vector
 from .block import Block, Indices, Matrix
+from .kernels.available import narrow_pays
 from .narrow import narrow
 from .scratch import Scratch, Space
 
@@ -64,6 +65,8 @@ class SpilledBlock(Block):
     def load(self, space: Space) -> Matrix:
         """Read the rows, as they were before they were written, into arrays from `space`."""
         values = self._scratch.get(self._values, space(self._values.size, self._values.kind))
+        if self._sparse and not narrow_pays(values.size):
+            values = values.astype(float)
         if self._indices is None or self._counts is None:
             return values.reshape(self._shape)
         ends = np.zeros(self._shape[0] + 1, dtype=np.int32)
@@ -108,9 +111,9 @@ class SpilledBlock(Block):
         """Whether zeros are left out."""
         return self._sparse
 
-    def rows(self, which: Indices) -> Block:
+    def rows(self, which: Indices | slice) -> Block:
         """Some of the rows, which are read when they are asked for."""
-        return SpilledRows(self._scratch, self, which)
+        return SpilledRows(self._scratch, self, np.arange(self.count)[which])
 
 
 class SpilledRows(Block):
@@ -164,7 +167,7 @@ class SpilledRows(Block):
         """Whether zeros are left out."""
         return self._block.sparse
 
-    def rows(self, which: Indices) -> Block:
+    def rows(self, which: Indices | slice) -> Block:
         """Some of these rows."""
         return SpilledRows(self._scratch, self._block, self._which[which])
 

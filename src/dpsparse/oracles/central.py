@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..accounting.pricing import PricedPlan
-from ..answers import CHOICES, MINIMA, SUMS, VOTE_RANGE, Measure, measure, rounding, scores_of, spread, votes
+from ..answers import CHOICES, MINIMA, SUMS, VOTE_RANGE, Measure, Measures, measure, rounding, scores_of, spread, votes
 from ..data.draws import Draw
 from ..data.shard import Shard
 from ..facts import Vector
@@ -48,11 +48,14 @@ from ..statistics import (
     split,
     tilted_side,
 )
+from ..threads import aside, thread_count
 from .base import ChargedOracle, check_answerable, check_kind, check_plan, sample_rate, share_of_columns, share_of_rows
 from .terms import PricedTerms
 from .till import Payment, Watcher
 
 Computation = Callable[[], Told]
+#: Numbers of an answer from which on its noise is drawn in another thread: below, starting it takes as long.
+DRAWN_ASIDE = 2**14
 
 
 class CentralOracle(ChargedOracle):
@@ -86,6 +89,7 @@ class CentralOracle(ChargedOracle):
         self._loss = guard(loss)
         self._randomness = randomness
         self._terms: PricedTerms | None = None
+        self._measures = Measures(lambda question: measure(question, host.lattice))
         self._told: tuple[Question, str, int, float] | None = None
         self._ways: dict[type, Callable[..., Computation]] = {
             Select: self._selection,
@@ -133,25 +137,45 @@ class CentralOracle(ChargedOracle):
         """A noisy sum, divided by what is public."""
         if ask.noise not in (Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN, Noise.LAPLACE):
             raise PrivacyError(f"{str(ask.noise)!r} noise cannot protect a vector.")
-        return partial(self._release, question, ask, turn, measure(question, self._host.lattice))
+        return partial(self._release, question, ask, turn, self._measures.of(question))
 
     def _release(self, question: Sum, ask: Ask, turn: int, measured: Measure) -> Vector:
         """Round to the released lattice, add the priced noise, divide by what is public."""
-        total = self._total(question, ask)
-        coarse = np.asarray((total + measured.coarse // 2) // measured.coarse, dtype=np.int64)
         cost = self.priced.cost(ask.name, turn)
         sensitivity = self.terms.sensitivity(measured, ask)
         scale = sensitivity / cost.strength
-        noisy = self._add(ask.noise, coarse, scale / measured.step)
+        noisy = self._noisy(question, ask, measured, scale / measured.step)
         self._told = (question, ask.name, turn, self.terms.deviation_of(scale, ask, turn))
         self.till.receipt(Answer(ask.name, ask.noise, 1, cost.sampling_rate, sensitivity, scale))
-        return np.asarray(noisy * (measured.step / self.terms.divisor(ask.name, turn)))
+        noisy *= measured.step / self.terms.divisor(ask.name, turn)
+        return noisy
+
+    def _noisy(self, question: Sum, ask: Ask, measured: Measure, scale: float | Vector) -> Vector:
+        """A rounded sum with noise, in steps; where there is much Gaussian noise, it is drawn while the sum is made.
+
+        The noise of a sum of zeros is noise alone, and whole: added to the sum it is what noise on the sum would have been, to the bit, for the
+        generator is taken at the same place: after the key of a sample.
+        """
+        draw = self._draw(ask)
+        size = measured.reach.entry.size
+        if ask.noise is not Noise.GAUSSIAN or size < DRAWN_ASIDE or thread_count() < 2:
+            return self._add(ask.noise, measured.coarser(self._host.total(question, self._loss, draw)), scale)
+        noise = aside(lambda: lattice_gaussian(np.zeros(size, dtype=np.int64), scale, self._randomness))
+        try:
+            total = self._host.total(question, self._loss, draw)
+        finally:
+            noisy = noise.result()
+        noisy += measured.coarser(total)
+        return noisy
+
+    def _draw(self, ask: Ask) -> Draw | None:
+        """Which rows answer, if not all."""
+        rate = sample_rate(ask)
+        return None if rate is None else Draw(rate, self._randomness.key())
 
     def _total(self, question: Sum | Choice, ask: Ask) -> NDArray[np.int64]:
         """The exact integers of all rows, or of a sample."""
-        rate = sample_rate(ask)
-        draw = None if rate is None else Draw(rate, self._randomness.key())
-        return self._host.total(question, self._loss, draw)
+        return self._host.total(question, self._loss, self._draw(ask))
 
     def _add(self, noise: Noise, total: NDArray[np.int64], scale: float | Vector) -> Vector:
         if noise is Noise.LAPLACE:

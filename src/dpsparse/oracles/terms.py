@@ -64,11 +64,11 @@ class PricedTerms:
     def sensitivity(self, measured: Measure, ask: Ask) -> float:
         """How far neighbours move a rounded sum, in the norm that its noise is made for."""
         relation = self.priced.budget.relation
-        steps = measured.step * np.ones(measured.reach.entry.size)
         if ask.noise is Noise.LAPLACE:
+            steps = measured.step * np.ones(measured.reach.entry.size)
             return measured.reach.l1(relation) + float(steps.sum())
         records = 1 if sample_rate(ask) is None else relation.kappa
-        return measured.reach.l2(relation) + records * float(np.linalg.norm(steps))
+        return measured.reach.l2(relation) + records * measured.step_norm
 
     def deviation(self, question: Question, ask: str, turn: int) -> float:
         """Standard deviation of the noise in every number of the answer to a sum."""

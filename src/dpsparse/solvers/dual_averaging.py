@@ -44,6 +44,7 @@ from ..privacy.plan import Ask, Noise, Plan
 from .column_weights import Weighting, sized_weights, told_columns
 from .evidence import Evidence
 from .steps import DOUBT, Pace
+from .walked import Walked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,60 +190,70 @@ class DualAveraging:
         Returns the iterate, and the sizes of the path's sums without any threshold, over a multiple of their noise.
         """
         facts = oracle.facts
-        everywhere = None if support.size == facts.dimension else support
+        whole = support.size == facts.dimension
+        at, everywhere = (slice(None), None) if whole else (support, support)
         kind = JointGradient if facts.target.joint else WeightedGradient
         classes = facts.target.n_classes if facts.target.joint else 1
-        w, first = start.copy(), start[support]
-        U, v = np.zeros_like(first), np.zeros_like(first)
+        w, first = start.copy(), start[at].copy()
+        U, v, room = np.zeros_like(first), np.zeros_like(first), np.empty_like(first)
         kept = np.ones(support.size, dtype=bool)
-        variance, walked = np.zeros(support.size), np.zeros(support.size)
+        sums = Walked.start(weights)
         stride = None if self.pace is None else self.pace.start(loop.steps)
         before: tuple[Vector, Vector] | None = None
-        for turn, step in enumerate(loop.sizes):
-            if evidence is not None:
-                self._follow(evidence, turn, float(np.sum(loop.sizes[:turn])) / loop.length, weights)
+        sizes = loop.sizes
+        for turn, step in enumerate(sizes):
+            if evidence is not None and self._follow(
+                evidence, turn, float(np.sum(sizes[:turn])) / loop.length, weights
+            ):
+                sums = sums.go_on(weights)
             question = kind(w, weights.copy(), loop.clip, everywhere)
             told = np.asarray(oracle.answer(question, ask)).reshape(first.shape)
-            g = told / _column(weights, first)
             deviation = oracle.deviation(question, ask, turn)
             if stride is not None:
-                here = w[support] / _column(weights, first)
+                here = w[at] / _column(weights, first)
                 if before is not None:
                     stride.see(told - before[1], here - before[0], DOUBT * math.sqrt(2) * deviation)
                 before, step = (here, told), stride.take(step)
+            g = np.multiply(told, _column(sums.inverse, first), out=room)
             if classes > 1:
                 g -= (g @ np.full(classes, 1 / classes))[:, None]
             if evidence is not None:
                 head = slice(0, facts.n_features)
                 slope = float(g[-1]) / facts.intercept if facts.free and classes == 1 else 0.0
-                evidence.add(step, g[head], deviation / weights[head], slope)
+                evidence.add(step, g[head], deviation * sums.inverse[head], slope)
             v *= loop.momentum
-            v += (1 - loop.momentum) * g
-            U -= _column(step * weights**2, U) * v
-            walked += step * weights**2
-            variance += (step * deviation * weights) ** 2
+            g *= 1 - loop.momentum
+            v += g
+            sums.add(step, step * deviation)
+            U -= np.multiply(v, _column(sums.squares * step, U), out=room)
             if self.lazy:
                 assert self.sparsity is not None
                 if turn <= self.settled * loop.steps:
                     kept = hard_threshold(_sizes(first + U) / weights, self.sparsity, facts.free) != 0
                 moved = np.where(_column(kept, U), first + U, 0.0)
-            else:
-                by = loop.threshold * np.sqrt(variance * (1.0 if classes == 1 else (classes - 1) / classes))
+            elif loop.threshold:
+                by = loop.threshold * np.sqrt(sums.variance * (1.0 if classes == 1 else (classes - 1) / classes))
                 by[by.size - facts.free :] = 0.0
-                moved = first + soft_threshold(U, _column(by, U))
-            w[support] = proximal_step(moved, _column(walked, U), facts.penalty, facts.free)
+                moved = soft_threshold(U, _column(by, U))
+                moved += first
+            else:
+                moved = first + U
+            if facts.penalty.active:
+                moved = proximal_step(moved, _column(sums.walked, U), facts.penalty, facts.free)
+            w[at] = moved
             if path is not None:
                 path.add(w, oracle, thresholds=turn + 1)
-        return w, _sizes(first + U) / np.sqrt(walked)
+        return w, _sizes(first + U) / np.sqrt(sums.walked)
 
-    def _follow(self, evidence: Evidence, turn: int, spent: float, weights: Vector) -> None:
-        """Change the weights of the features to those that the evidence speaks for, where it is time to look."""
+    def _follow(self, evidence: Evidence, turn: int, spent: float, weights: Vector) -> bool:
+        """Change the weights of the features to those that the evidence speaks for, where it is time to look; tells whether they changed."""
         assert self.weighting is not None
         if turn % self.weighting.every or spent <= self.weighting.after:
-            return
+            return False
         found = evidence.weights()
         if found is not None:
             weights[: found.size] = self.column_weight * found
+        return found is not None
 
 
 def _column(values: Vector, like: Vector) -> Vector:

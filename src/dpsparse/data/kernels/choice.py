@@ -1,19 +1,17 @@
 """Which kernels do the work: compiled ones, once it pays to load them.
 
-``DPSPARSE_KERNELS`` may be ``plain`` (numpy and scipy only), ``compiled`` (numba at once) or ``auto``: compiled ones if numba is installed and this
-process has seen as much work as loading them takes, so that loading at most doubles the time of any work. No answer depends on it.
+By default that is when this process has seen as much work as loading them takes, so that loading at most doubles the time of any work.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import os
 from typing import cast
 
 import numpy as np
 
 from ...privacy.errors import DataError
 from . import plain
+from .available import installed, wanted
 from .interface import Kernels
 
 #: Products of entries after which compiled kernels are loaded: about as long as loading them takes.
@@ -31,11 +29,11 @@ def kernels(entries: int) -> Kernels:
     """The kernels for a product with so many entries."""
     if _Seen.loaded is not None:
         return _Seen.loaded
-    wanted = os.environ.get("DPSPARSE_KERNELS", "auto")
-    if wanted == "plain":
+    kind = wanted()
+    if kind == "plain":
         return cast("Kernels", plain)
     _Seen.entries += entries
-    return load() if wanted == "compiled" or _Seen.entries >= START_UP else cast("Kernels", plain)
+    return load() if kind == "compiled" or _Seen.entries >= START_UP else cast("Kernels", plain)
 
 
 def load() -> Kernels:
@@ -52,8 +50,8 @@ def forget() -> None:
 
 def _compiled() -> Kernels | None:
     """Compiled kernels, if they can be made here and know how to add."""
-    if importlib.util.find_spec("numba") is None:
-        if os.environ.get("DPSPARSE_KERNELS") == "compiled":
+    if not installed():
+        if wanted() == "compiled":
             raise DataError("DPSPARSE_KERNELS=compiled needs numba: pip install 'dpsparse[fast]'.")
         return None
     try:

@@ -42,6 +42,11 @@ def _for(lattice: Lattice, entries: int) -> Kernels:
     return cast("Kernels", plain) if lattice.exact else kernels(entries)
 
 
+def kernels_of(lattice: Lattice, x: Any) -> Kernels:
+    """Who multiplies an array of rows on this lattice, or made from it."""
+    return _for(lattice, entries_of(x))
+
+
 def sum_type(lattice: Lattice) -> Any:
     """Type of sums: 64-bit integers on the lattice, floats beside it."""
     return float if lattice.exact else np.int64
@@ -252,7 +257,7 @@ def _column_sums(block: Block, lattice: Lattice, function: Any) -> Sums:
 
 
 def weighted_squares(block: Block, lattice: Lattice, weights: Vector) -> Vector:
-    r"""Squared norm of each row, column j times ``weights[j]``, in units and rounded up.
+    r"""Squared norm of each row, column j times ``weights[j]``, in units and rounded up; one for each column of a matrix of weights.
 
     The sum is :math:`B + \sum_j a_j^2 (X_{ij}^2 - s_j^2)` with :math:`B = \sum_j a_j^2 s_j^2` for the shift s, added up from the first
     column to the last: absent entries of sparse rows are :math:`-s_j` and add nothing, so that dense and sparse rows give the same
@@ -263,20 +268,29 @@ def weighted_squares(block: Block, lattice: Lattice, weights: Vector) -> Vector:
     squared = weights[:d] ** 2
     rounding = (d + 8) * 2.0**-52
     if block.sparse:
-        data = block.x.data.astype(float, copy=False)
-        terms = data**2
+        terms = block.x.data.astype(float)
         if lattice.shifted:
-            terms = terms - 2 * data * lattice.shift[block.x.indices]
+            terms = terms**2 - 2 * terms * lattice.shift[block.x.indices]
+        else:
+            np.square(terms, out=terms)
         rows = sp.csr_matrix((terms, block.x.indices, block.x.indptr), shape=block.x.shape)
         total = np.asarray(rows @ squared)
     else:
-        total = _ordered_sums(block.x, squared, lattice.shift**2 if lattice.shifted else None)
+        less = lattice.shift**2 if lattice.shifted else None
+        total = np.empty((block.y.size, *squared.shape[1:]))
+        for k in np.ndindex(squared.shape[1:]):
+            total[(slice(None), *k)] = _ordered_sums(block.x, squared[(slice(None), *k)], less)
     if lattice.shifted:
-        base = float(np.cumsum(squared * lattice.shift**2)[-1])
+        base = np.cumsum(squared * _like(lattice.shift**2, squared), axis=0)[-1]
         total = np.maximum(total + base, 0.0) + 32 * rounding * base
     if lattice.facts.free:
         total = total + (lattice.height * weights[-1]) ** 2
     return np.asarray(total * (1 + rounding))
+
+
+def _like(values: Vector, other: Vector) -> Vector:
+    """Values of coordinates, as a column where there are several vectors of them."""
+    return values.reshape(-1, *[1] * (other.ndim - 1))
 
 
 def _ordered_sums(x: Any, squared: Vector, less: Vector | None) -> Vector:

@@ -60,17 +60,19 @@ def averaging(
     steps: int | None,
     momentum: float,
     least_steps: int = 100,
+    most_steps: int = 400,
     spread: float = 1.0,
 ) -> Averaging:
     r"""The loop whose noise on the margin of a row of length 1 is `margin_noise`, with enough steps to be stable.
 
     Rows of length 1 give a curvature of at most :math:`\beta_0`, and momentum :math:`\beta` is stable for steps below
     :math:`2(1+\beta)/((1-\beta)\beta_0)`. Real rows spread over many directions, so that twice this is allowed to a first
-    step; where the budget would buy a longer path than 400 such steps, the path is shortened to that. `spread` multiplies the
-    step that counts as stable: with many classes the curvature is spread over their margins too.
+    step; where the budget would buy a longer path than `most_steps` such steps, the path is shortened to that. `spread` multiplies the
+    step that counts as stable: with many classes the curvature is spread over their margins too, and that of two classes of documents
+    over very many columns.
     """
     length = noise_length(facts, budget, share, clip, margin_noise)
     stable = STABLE * spread
-    steps = steps or min(400, max(least_steps, math.ceil(length * facts.curvature / stable)))
+    steps = steps or min(most_steps, max(least_steps, math.ceil(length * facts.curvature / stable)))
     length = min(length, 2 * stable * steps / facts.curvature)
     return Averaging(steps=steps, length=length, clip=clip, share=share, momentum=momentum)
