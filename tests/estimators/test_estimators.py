@@ -193,7 +193,6 @@ def test_budgets_in_other_languages():
 
 
 def test_exact_noise_is_priced_by_zcdp_and_needs_more_noise():
-    pytest.importorskip("opendp")
     X, y = regression()
     recipe = recipes.DPIGHT(mechanism="dense", steps=2, clip=1.0)
     lattice, exact = (

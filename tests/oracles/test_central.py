@@ -526,7 +526,6 @@ def test_with_a_huge_budget_answers_approach_the_clipped_mean(noise):
 
 
 def test_the_discrete_gaussian_is_drawn_at_the_priced_scale():
-    pytest.importorskip("opendp")
     given = table("dense", n=30)
     oracle = oracle_of(given, asks_for(Noise.DISCRETE_GAUSSIAN), budget=Budget.zcdp(0.125))
     with caught() as seen:
@@ -537,7 +536,6 @@ def test_the_discrete_gaussian_is_drawn_at_the_priced_scale():
 
 def test_exact_noise_takes_sums_of_many_rows():
     """Ten thousand rows that pull the same way: the sum has 34 bits in steps of the released lattice."""
-    pytest.importorskip("opendp")
     facts = Facts(n_rows=10_000, n_features=1, target=Target(bound=1.0))
     given = Table(np.ones((10_000, 1)), -np.ones(10_000), facts)
     oracle = oracle_of(given, asks_for(Noise.DISCRETE_GAUSSIAN), budget=Budget.zcdp(1.0))

@@ -333,7 +333,6 @@ def test_a_slice_is_not_fitted_past_the_ledger():
 
 
 def test_exact_scales_are_priced_in_a_language_that_covers_them():
-    pytest.importorskip("opendp")
     scaler = PrivateScaler(feature_bound=1.0, noise="exact")
     assert not pipeline(scaler).plan(3000, 5).bill.gaussian
     with pytest.raises(BudgetError, match="not proven for the exact discrete Gaussian"):

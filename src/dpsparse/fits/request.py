@@ -19,7 +19,6 @@ from ..data.missing import CHOICES
 from ..facts import Facts, Penalty, Vector
 from ..ledger import Ledger, check_ledger
 from ..losses import Logistic, Loss, Squared, proven, target_of
-from ..mechanisms.exact import require_opendp
 from ..privacy import Adjacency, AssumptionError, Budget, BudgetError, PrivacyError
 
 #: Kinds of penalty, and kinds of noise, by the names that users give.
@@ -108,15 +107,13 @@ def stated_budget(
 
 
 def check_noise(noise: object, random_state: Seed) -> str:
-    """One of the kinds of noise; refuses a seed, and a missing library, where noise is exact."""
+    """One of the kinds of noise; refuses a seed where noise is exact."""
     if not isinstance(noise, str) or noise not in NOISES:
         raise checks.refusal("noise", "'lattice' or 'exact'", noise)
-    if noise == "exact":
-        if random_state is not None:
-            raise ValueError(
-                "noise='exact' draws from the operating system and cannot be seeded; leave random_state=None."
-            )
-        require_opendp()
+    if noise == "exact" and random_state is not None:
+        raise ValueError(
+            "noise='exact' takes its keys from the operating system and cannot be seeded; leave random_state=None."
+        )
     return noise
 
 

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from .randomness import Randomness
 
+#: Numbers at a time, so that they stay near the processor.
+CHUNK = 2**16
+
 
 def lattice_gaussian(
     total: NDArray[np.int64], scale: float | NDArray[np.float64], randomness: Randomness
@@ -40,11 +43,15 @@ def lattice_gaussian(
     (:math:`\sigma \approx 2^{20}` times the noise multiplier) this stays below 1e-6 of epsilon for a million coordinates.
     """
     _check(total, scale)
-    noise = randomness.generator().standard_normal(total.shape)
-    noise *= scale
-    np.rint(noise, out=noise)
-    noise += total
-    return noise
+    generator, noise, exact = randomness.generator(), np.empty(total.size), total.ravel()
+    scales = np.broadcast_to(scale, total.shape).ravel() if np.ndim(scale) else scale
+    for start in range(0, total.size, CHUNK):
+        part = slice(start, start + CHUNK)
+        some = generator.standard_normal(out=noise[part])
+        some *= scales[part] if isinstance(scales, np.ndarray) else scales
+        np.rint(some, out=some)
+        some += exact[part]
+    return noise.reshape(total.shape)
 
 
 def gaussian_tilt(size: int, scale: float, randomness: Randomness) -> NDArray[np.float64]:

@@ -181,7 +181,7 @@ class CentralOracle(ChargedOracle):
         if noise is Noise.LAPLACE:
             return lattice_laplace(total, scale, self._randomness)
         if noise is Noise.DISCRETE_GAUSSIAN:
-            return discrete_gaussian(total, scale)
+            return discrete_gaussian(total, scale, self._randomness)
         return lattice_gaussian(total, scale, self._randomness)
 
     # ---------------------------------------------------------------------------------------------- selections
