@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -82,7 +83,7 @@ def session():
 
 def spread(session, X, y, parts):
     edges = [X.shape[0] * k // parts for k in range(parts + 1)]
-    chunks = [Chunk(X[a:b], y[a:b]) for a, b in zip(edges, edges[1:], strict=False)]
+    chunks = [Chunk(X[a:b], y[a:b]) for a, b in pairwise(edges)]
     return open_parts(chunks, gather_arrays, session)
 
 
