@@ -5,20 +5,25 @@ READY := .venv/.ready
 # Flower and PyTorch have an environment of their own: Flower asks for older versions of a few packages.
 ENGINES := .venvs/engines
 ENGINES_READY := $(ENGINES)/.ready
+SPARK := .venv/.spark
 
 # Seed of `make test-order`; the tests print it.
 ORDER ?= $(shell date +%s)
 
-.PHONY: demo test test-engines test-flower test-torch test-slow test-order test-versions audit laws lint docs bench papers setup clean mutants
+.PHONY: demo test test-engines test-flower test-torch test-slow test-order test-versions audit laws lint docs bench papers setup clean mutants test-cluster bench-scale
 
 demo: $(READY)
 	$(BIN)/dpsparse demo --out out
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n auto -m "not slow and not cluster"
 
 test-slow: $(READY)
-	$(BIN)/python -m pytest -n auto -m slow
+	$(BIN)/python -m pytest -n auto -m "slow and not cluster"
+
+# Workers in processes of their own: Dask, and Spark where Java is installed (Debian: default-jre-headless).
+test-cluster: $(SPARK)
+	$(BIN)/python -m pytest tests/cluster
 
 test-torch: $(ENGINES_READY)
 	$(ENGINES)/bin/python -m pytest tests/neural -m "not slow"
@@ -29,7 +34,7 @@ test-flower: $(ENGINES_READY)
 test-engines: test-torch test-flower
 
 test-order: $(READY)
-	$(BIN)/python -m pytest -n auto -m "not slow" --order $(ORDER)
+	$(BIN)/python -m pytest -n auto -m "not slow and not cluster" --order $(ORDER)
 
 test-versions:
 	$(PYTHON) tests/versions.py
@@ -38,7 +43,7 @@ audit: $(READY)
 	$(BIN)/python -m pytest -n auto tests/attacks tests/audit
 
 laws: $(READY)
-	$(BIN)/python -m pytest -n auto tests/laws -m "not slow"
+	$(BIN)/python -m pytest -n auto tests/laws -m "not slow and not cluster"
 
 mutants: $(READY)
 	cd tests && ../$(BIN)/python -m mutants.run
@@ -62,6 +67,13 @@ bench: $(READY)
 papers: $(READY)
 	$(BIN)/python -m benchmarks.papers --scale full --out out/papers
 
+# What a question costs on a cluster beside its work, rates, and a simulation for a cluster that is not here.
+bench-scale: $(SPARK)
+	$(BIN)/python -m benchmarks.scale_cluster --engine dask
+	@if command -v java > /dev/null; then $(BIN)/python -m benchmarks.scale_cluster --engine spark --count 10 --recipes select_polish; \
+	else echo "Spark is left out: Java is not installed"; fi
+	$(BIN)/python -m benchmarks.simulate_cluster
+
 setup: $(READY)
 
 $(READY): pyproject.toml constraints.txt
@@ -73,6 +85,11 @@ $(ENGINES_READY): pyproject.toml constraints-engines.txt
 	$(PYTHON) -m venv $(ENGINES)
 	$(ENGINES)/bin/pip install -q -c constraints-engines.txt -e ".[dev,flower,torch]" "flwr[simulation]"
 	@touch $(ENGINES_READY)
+
+$(SPARK): $(READY)
+	@if command -v java > /dev/null; then $(BIN)/pip install -q -c constraints.txt -e ".[spark]"; \
+	else echo "Spark is left out: Java is not installed"; fi
+	@touch $(SPARK)
 
 clean:
 	rm -rf .venv .venvs out docs/_build

@@ -19,6 +19,7 @@ from dpsparse.hosts.dask import DaskHolding, open_collection
 from dpsparse.losses import Squared
 from dpsparse.oracle import Count, Gradient
 from dpsparse.privacy import DataError
+from dpsparse.readers import convert, open_rows
 from dpsparse.readers.cluster import open_cluster
 from dpsparse.tables import Column, Dictionary, TableEncoder
 
@@ -151,6 +152,42 @@ def test_without_a_client_it_is_said_what_to_do(monkeypatch):
         SparseClassifier(feature_bound=1.0).fit(da.zeros((4, 2)), np.zeros(4))
 
 
+def write(folder, kind):
+    """Rows in three files of a kind, or in one of blocks; gives their pattern and the name of the target."""
+    X, y = data(300)
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(D)]).assign(event=y)
+    for part in range(3):
+        piece, file = frame[part * 100 : part * 100 + 100], folder / f"rows{part}"
+        if kind == "csv":
+            piece.to_csv(f"{file}.csv", index=False)
+        elif kind == "npz":
+            np.savez(f"{file}.npz", X=np.ascontiguousarray(piece.to_numpy()[:, :D]), y=piece["event"].to_numpy())
+        else:
+            piece.to_parquet(f"{file}.parquet", index=False)
+    if kind == "dpsrows":
+        convert(str(folder / "rows*.parquet"), folder / "all.dpsrows", target="event")
+    return str(folder / f"*.{kind}"), "event" if kind in ("csv", "parquet") else None
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "dpsrows", "npz"])
+def test_files_that_workers_read_give_the_model_of_files_that_are_read_here(threads, monkeypatch, tmp_path, kind):
+    monkeypatch.setattr("dpsparse.readers.block_writer.BLOCK_ENTRIES", 50 * D)
+    pattern, target = write(tmp_path, kind)
+    model = SparseClassifier(epsilon=3.0, feature_bound=(0, 1), recipe="select_polish", sparsity=3, random_state=1)
+    here = model.fit(open_rows(pattern, target)).coef_.tobytes(), model.statement_.to_json()
+    rows = open_cluster(pattern, target)
+    assert len(rows.surveyed) >= 3
+    assert (model.fit(rows).coef_.tobytes(), model.statement_.to_json()) == here
+
+
+def test_a_damaged_file_is_named_and_not_quoted(threads, tmp_path):
+    pattern, _ = write(tmp_path, "csv")
+    (tmp_path / "rows1.csv").write_text("c0,c1\nsecret 41,2,3\n")
+    with pytest.raises(DataError, match=r"rows1\.csv") as caught:
+        open_cluster(pattern, "event")
+    assert "secret" not in str(caught.value)
+
+
 # ------------------------------------------------------------------------------------------------ with processes
 
 
@@ -214,31 +251,16 @@ def test_a_worker_killed_between_two_questions_is_replaced():
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("kind", ["parquet", "csv", "dpsrows", "npz"])
-def test_the_command_line_fits_files_on_a_cluster(tmp_path, kind):
-    from dpsparse.readers import convert
-
-    X, y = data(300)
-    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(D)]).assign(event=y)
-    for part in range(3):
-        piece, file = frame[part * 100 : part * 100 + 100], tmp_path / f"rows{part}"
-        if kind == "csv":
-            piece.to_csv(f"{file}.csv", index=False)
-        elif kind == "npz":
-            np.savez(f"{file}.npz", X=piece.to_numpy()[:, :D], y=piece["event"].to_numpy())
-        else:
-            piece.to_parquet(f"{file}.parquet", index=False)
-    named = ["--target", "event"] if kind in ("csv", "parquet") else []
-    if kind == "dpsrows":
-        convert(str(tmp_path / "rows*.parquet"), tmp_path / "all.dpsrows", target="event")
+def test_the_command_line_fits_files_on_a_cluster(tmp_path):
+    pattern, _ = write(tmp_path, "dpsrows")
     found = []
     for name, extra in (("here", []), ("there", ["--cluster", "local:2"])):
         out = tmp_path / f"{name}.json"
         subprocess.run(
             [
-                *(sys.executable, "-m", "dpsparse", "fit", str(tmp_path / f"*.{kind}"), *named),
-                *("--task", "classification", "--classes", "0,1", "--feature-bound", "0,1"),
-                *("--recipe", "select_polish", "--sparsity", "3", "--seed", "3", "--out", str(out), *extra),
+                *(sys.executable, "-m", "dpsparse", "fit", pattern, "--task", "classification", "--classes", "0,1"),
+                *("--feature-bound", "0,1", "--recipe", "select_polish", "--sparsity", "3", "--seed", "3"),
+                *("--out", str(out), *extra),
             ],
             check=True,
             capture_output=True,
@@ -251,7 +273,7 @@ def test_the_command_line_fits_files_on_a_cluster(tmp_path, kind):
 def test_a_lost_driver_leaves_the_ledger_charged(tmp_path):
     address = f"sqlite:///{tmp_path / 'budget.db'}"
     ledger = Ledger(address)
-    ledger.create("trial", epsilon=2.0, delta=1e-5)
+    ledger.create("trial", epsilon=2.0, delta=1e-6)
     program = f"""
 import os, numpy as np
 from dpsparse import SparseClassifier
@@ -278,7 +300,8 @@ if __name__ == "__main__":
 """
     script = tmp_path / "fit.py"
     script.write_text(program)
-    run = subprocess.run([sys.executable, str(script)], capture_output=True, check=False)
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}  # workers outlive their driver for a while
+    run = subprocess.run([sys.executable, str(script)], check=False, **quiet)
     assert run.returncode == -signal.SIGKILL
     assert ledger.spent("trial").epsilon == pytest.approx(1.0, rel=1e-6)
     [entry] = ledger.entries("trial")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import (
     of_accounting,
     of_audit,
+    of_clusters,
     of_disk,
     of_door,
     of_inference,
@@ -27,6 +28,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_oracles.MUTANTS,
     *of_rows.MUTANTS,
     *of_disk.MUTANTS,
+    *of_clusters.MUTANTS,
     *of_door.MUTANTS,
     *of_inference.MUTANTS,
     *of_statistics.MUTANTS,

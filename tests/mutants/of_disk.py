@@ -63,8 +63,8 @@ MUTANTS = (
         "hosts/test_disk.py",
         (
             "statistics are asked of a disk",
-            "if not prepared.recipe.private or needs_all_rows(prepared.plan):",
-            "if not prepared.recipe.private:",
+            'if not prepared.recipe.private or needs_all_rows(prepared.plan):\n        raise DataError(\n            f"recipe {prepared.recipe.name!r} needs all rows in one place, and they do',
+            'if not prepared.recipe.private:\n        raise DataError(\n            f"recipe {prepared.recipe.name!r} needs all rows in one place, and they do',
         ),
     ),
     *changed(

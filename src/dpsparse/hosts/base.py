@@ -76,6 +76,11 @@ class Total:
         self._words = (high, low) if self._words is None else (self._words[0] + high, self._words[1] + low)
 
     @property
+    def only(self) -> Integers | None:
+        """The sum, where it is that of one part, as it came; None otherwise."""
+        return self._only if self._words is None else None
+
+    @property
     def words(self) -> tuple[Integers, Integers]:
         """High and low word of the exact sum, not clamped; the low one is within its bits."""
         if self._words is None:

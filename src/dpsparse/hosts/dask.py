@@ -10,6 +10,7 @@ goes, its futures go, and workers forget the rows.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -87,7 +88,7 @@ def cluster_of(address: str) -> Iterator[Client]:
         host="127.0.0.1",
         dashboard_address=None,
     )
-    with cluster, Client(cluster) as client:
+    with cluster, Client(cluster, direct_to_workers=True) as client:
         yield client
 
 
@@ -237,24 +238,30 @@ class DaskHolding:
 
     def _result(self, roots: Sequence[Future], tasks: Sequence[Future] = ()) -> list[Any] | None:
         """What tasks return; None where one cannot be run any more, since its worker is gone."""
-        from distributed import CancelledError, wait
+        from distributed import CancelledError
+        from distributed.scheduler import KilledWorker
 
         try:
-            while True:
-                try:
-                    wait(roots, timeout=LOOK)
-                    break
-                except TimeoutError:
-                    if any(worker not in _workers(self._client) for worker, _ in self._lanes):
-                        return None
-            if any(root.status != "finished" for root in roots):
-                return None
-            return list(self._client.gather(list(roots)))
-        except CancelledError:
+            return self._client.sync(_gathered, self._client, roots, {worker for worker, _ in self._lanes})  # type: ignore[no-any-return]
+        except (CancelledError, KilledWorker):
             return None
         finally:
             for task in tasks:
                 task.release()
+
+
+async def _gathered(client: Client, roots: Sequence[Future], needed: set[str]) -> list[Any] | None:
+    """Results of tasks, in one round trip; None once a worker that they need is gone. Runs in the client's loop."""
+    waiting = asyncio.ensure_future(client.gather(list(roots), asynchronous=True))
+    try:
+        while True:
+            done, _ = await asyncio.wait({waiting}, timeout=LOOK)
+            if done:
+                return list(waiting.result())
+            if not needed <= (await client.nthreads()).keys():
+                return None
+    finally:
+        waiting.cancel()
 
 
 def _reports(lane: Sequence[Held]) -> list[Report]:
@@ -263,8 +270,7 @@ def _reports(lane: Sequence[Held]) -> list[Report]:
 
 def _workers(client: Client) -> dict[str, int]:
     """Addresses of workers, and how many threads they have."""
-    found = client.scheduler_info(n_workers=-1)["workers"]
-    return {address: int(worker["nthreads"]) for address, worker in found.items()}
+    return dict(client.nthreads())
 
 
 # ------------------------------------------------------------------------------------------------ the door

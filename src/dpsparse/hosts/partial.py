@@ -59,17 +59,16 @@ class Partial:
     @classmethod
     def of_part(cls, number: int, seal: bytes, sums: Iterable[Integers]) -> Partial:
         """What the rows of one part add, which may be some shards."""
-        first, *others = sums
-        if not others:
-            return cls.of_words({number: seal}, first)
         total = Total(0)
-        for integers in (first, *others):
+        for integers in sums:
             total.add(integers)
         return cls.of_total({number: seal}, total)
 
     @classmethod
     def of_total(cls, parts: Mapping[int, bytes], total: Total) -> Partial:
         """An exact sum of any size."""
+        if total.only is not None:
+            return cls.of_words(parts, total.only)
         high, low = total.words
         limit = 1 << (63 - WORD)
         short = bool(np.all((high >= -limit) & (high < limit)))

@@ -1,0 +1,73 @@
+"""Rows on a cluster: parts that are counted twice, lost or changed, numbers of rows that are wrong, messages that tell."""
+
+from .mutant import changed
+
+HERE = "hosts/test_cluster.py"
+
+MUTANTS = (
+    *changed(
+        "hosts/partial.py",
+        HERE,
+        (
+            "a copy of a part is added",
+            "        if not known:\n            held.update",
+            "        if True:\n            held.update",
+        ),
+        ("sums that overlap are added", "if known and len(known) < len(partial.parts):", "if False:"),
+        ("a part of a sum may be lacking", "if partial.parts.keys() != seals.keys():", "if False:"),
+        (
+            "a part that changed is believed at the end",
+            "if any(seals[number] != seal for number, seal in partial.parts.items()):",
+            "if False:",
+        ),
+        (
+            "a part that changed is believed beside itself",
+            "if any(held[number] != partial.parts[number] for number in known):",
+            "if False:",
+        ),
+        ("sums beyond 64 bits are added in 64 bits", "SHORT = (1 << 63) - 1", "SHORT = (1 << 70) - 1"),
+        ("the high word is not sent", "if short else (high, low)))", "if True else (high, low)))"),
+    ),
+    *changed(
+        "hosts/message.py",
+        HERE,
+        (
+            "the sign of zero is lost",
+            "bits = np.ascontiguousarray(value).view(np.int64).ravel()",
+            "bits = value.ravel()",
+        ),
+    ),
+    *changed(
+        "hosts/held.py",
+        HERE,
+        ("a part is not locked while it answers", "        with self._lock:\n", "        if True:\n"),
+        ("all parts begin with the first row", "own.first_row + start)", "start)"),
+        ("a failure is told in its own words", "return Refused(said)", "raise"),
+        ("a seal does not look at rows", "        for block in shard.blocks:\n", "        for block in ():\n"),
+        (
+            "a part of another shape is built",
+            "if source.shape != (targets.size, lattice.facts.n_features):",
+            "if False:",
+        ),
+        ("all rows are taken for some of them", "if own.chosen is not None:", "if False:"),
+    ),
+    *changed(
+        "hosts/spread.py",
+        HERE,
+        (
+            "a limit is not looked at before anything is paid",
+            "    if limit is not None:\n        Room(",
+            "    if False:\n        Room(",
+        ),
+        ("parts of different forms are taken together", "if len(forms) > 1:", "if False:"),
+    ),
+    *changed(
+        "fits/place.py",
+        HERE,
+        (
+            "statistics are asked of a cluster",
+            'if not prepared.recipe.private or needs_all_rows(prepared.plan):\n        raise DataError(\n            f"recipe {prepared.recipe.name!r} needs all rows in one place, and they stand',
+            'if not prepared.recipe.private:\n        raise DataError(\n            f"recipe {prepared.recipe.name!r} needs all rows in one place, and they stand',
+        ),
+    ),
+)
