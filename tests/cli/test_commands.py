@@ -569,3 +569,20 @@ def test_an_output_never_replaces_an_input_or_anything_but_a_model(folder, tmp_p
     options = [*NUMBERS, "--ledger", f"sqlite:///{book}", "--dataset", "d"]
     assert "is read by this command" in refused(4, "fit", data, *options, "--out", book)
     assert list(dpsparse.Ledger(f"sqlite:///{book}").entries("d")) == []
+
+
+def test_intervals_are_printed_saved_and_shown(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (2000, 6))
+    np.savez(tmp_path / "rows.npz", X=X, y=X[:, 0] - X[:, 2] + 0.2 * rng.standard_normal(2000))
+    common = [tmp_path / "rows.npz", "--task", "regression", "--epsilon", "4", "--sparsity", "2", "--feature-bound", "1"]
+    common += ["--target-bound", "3", "--out", tmp_path / "model.json"]
+    done = run("fit", *common, "--intervals", "--interval-target", "robust", "--seed", "1")
+    assert done.exit_code == 0, done.output
+    assert "given the other selected features" in done.output
+    assert "P>|z|" in done.output
+    shown = json.loads(run("show", tmp_path / "model.json", "--json").stdout)
+    assert {row["feature"] for row in shown["intervals"]} == {0, 2, "(intercept)"}
+    planned = run("plan", "--n-rows", "2000", "--n-features", "6", *common[1:-2], "--intervals")
+    assert "half-width about" in planned.output
+    assert "--intervals" in refused(2, "fit", *common, "--interval-target", "robust")

@@ -174,6 +174,10 @@ class Intervals(Sequence[Interval]):
         for feature, estimate, error, low, high, p, rejected in told:
             yield Interval(feature, estimate, error, low, high, p, rejected, self.flag)
 
+    def records(self) -> list[dict[str, Json]]:
+        """A dictionary for each coefficient, by the names of `Interval`."""
+        return [row._asdict() for row in self]
+
     def to_frame(self) -> pd.DataFrame:
         """A pandas data frame with a row for each coefficient."""
         import pandas as pd

@@ -33,7 +33,7 @@ def summary(model: SparseLinear) -> dict[str, Any]:
         "intercept": _scalar(np.asarray(model.intercept_).ravel().tolist()),
         "selected": selected,
         "statement": model.statement_.to_dict(),
-        **({"intervals": [row._asdict() for row in model.intervals_]} if has_intervals(model) else {}),
+        **({"intervals": model.intervals_.records()} if has_intervals(model) else {}),
         **({"in_units": [vars(effect) for effect in in_units(model)]} if keeps_dictionary(model) else {}),
     }
 

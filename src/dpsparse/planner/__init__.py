@@ -1,6 +1,7 @@
 """What a fit would take, and what to expect of it, before any data is touched."""
 
 from .assumed import Assumed
+from .intervals import IntervalForecast, forecast
 from .outlook import Band, ExpectedError, Outlook
 from .plotting import plot_error
 from .reach import smallest_coefficient
@@ -10,8 +11,10 @@ __all__ = [
     "Assumed",
     "Band",
     "ExpectedError",
+    "IntervalForecast",
     "Outlook",
     "PlanSummary",
+    "forecast",
     "plot_error",
     "smallest_coefficient",
     "summarise",

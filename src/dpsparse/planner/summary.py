@@ -18,6 +18,7 @@ from ..privacy.plan import Plan
 from ..privacy.words import page
 from . import local
 from .assumed import Assumed
+from .intervals import IntervalForecast, forecast
 from .outlook import ExpectedError, Outlook
 from .plotting import plot_error
 from .reach import smallest_coefficient
@@ -56,6 +57,8 @@ class PlanSummary:
         useful, borderline, hopeless, or unknown; and a sentence about it.
     warnings : tuple of str
         What a user should know before spending.
+    intervals : IntervalForecast or None
+        How wide intervals will be, where they were asked for.
     outlook : Outlook or None
         The formulas behind `error`, for other numbers of rows and budgets.
     """
@@ -78,23 +81,27 @@ class PlanSummary:
     verdict: str = "unknown"
     why: str = ""
     warnings: tuple[str, ...] = ()
+    intervals: IntervalForecast | None = None
     outlook: Outlook | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(cls, prepared: Prepared, outlook: Outlook | None = None) -> PlanSummary:
         """Summarise what an estimator prepared, and what to expect of it."""
         error = None if outlook is None else outlook.error()
-        smallest = None
+        smallest = intervals = None
+        model = prepared if prepared.inference is None else prepared.inference.first
         if outlook is not None and error is not None:
             left = error.excess.typical
             scale = outlook.assumed.scale(prepared.facts)
-            smallest = smallest_coefficient(prepared, scale=scale, signal=error.signal, left=min(left, 1.0))
+            smallest = smallest_coefficient(model, scale=scale, signal=error.signal, left=min(left, 1.0))
+            intervals = forecast(prepared, scale=scale, signal=error.signal)
         verdict, why = ("unknown", "A baseline without privacy.") if outlook is None else outlook.verdict()
         priced: PricedPlan | None = prepared.priced
-        plan = prepared.plan
-        asks = _asks(plan, priced, "")
-        for name, branch in plan.branches:
-            asks += _asks(branch, None if priced is None else replace(priced, plan=branch), name)
+        asks: list[dict[str, Json]] = []
+        for plan in prepared.plan.parts or (prepared.plan,):
+            asks += _asks(plan, None if priced is None else replace(priced, plan=plan), "")
+            for name, branch in plan.branches:
+                asks += _asks(branch, None if priced is None else replace(priced, plan=branch), name)
         return cls(
             recipe=prepared.recipe.name,
             n_rows=prepared.facts.n_rows,
@@ -114,6 +121,7 @@ class PlanSummary:
             verdict=verdict,
             why=why,
             warnings=(*_weak(prepared), *local.warnings(prepared)),
+            intervals=intervals,
             outlook=outlook,
         )
 
@@ -148,6 +156,7 @@ class PlanSummary:
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "outlook"}
         return plain | {
             "error": None if self.error is None else self.error.to_dict(),
+            "intervals": None if self.intervals is None else self.intervals.to_dict(),
             "warnings": list(self.warnings),
             "rows_needed": self.rows_needed(),
             "epsilon_needed": self.epsilon_needed(),
@@ -212,7 +221,7 @@ class PlanSummary:
             f"  assumes that the best linear model removes {self.error.signal:.0%} of a constant predictor's error (signal=)",
             f"verdict: {self.verdict}. {self.why}",
         ]
-        return lines
+        return lines if self.intervals is None else [*lines, *self.intervals.lines()]
 
 
 def summarise(request: FitRequest, n_rows: int, n_features: int, assumed: Assumed) -> PlanSummary:
@@ -230,9 +239,11 @@ def summarise(request: FitRequest, n_rows: int, n_features: int, assumed: Assume
     prepared = prepare(request, shape)
     if prepared.priced is None:
         return PlanSummary.of(prepared)
+    if prepared.inference is not None:  # one part of the rows makes the model
+        shape = replace(shape, n_rows=prepared.inference.first.facts.n_rows)
     outlook = Outlook(
         facts=in_half_widths(request.facts(shape)),
-        recipe=request.recipe,
+        recipe=request.recipe if prepared.inference is None else prepared.recipe,
         budget=request.budget_for(shape.n_rows)[0],
         delta=prepared.delta,
         models=shape.models,

@@ -30,6 +30,8 @@ MIDDLE, FILL = 0.8, 1.25
 ROOM = 1.2
 #: Clip of residuals over their quantile: of a robust target; least and most for the mean, and the factor of its rule.
 ROBUST, LEAST, MOST, FACTOR = 1.5, 2.5, 5.0, 0.23
+#: A pilot of numbers whose predictions would spread beyond the bound of targets is noise, and is held there; so is one of classes beyond these log-odds.
+LARGEST_MARGIN = 3.0
 #: Weights of the first and second step of classes.
 STEPS = (0.25, 0.75)
 #: Most coefficients: (c n_B mu)^(2/3). Beyond `GOOD_CAP` they are expected to be wide.
@@ -167,17 +169,19 @@ class SplitIntervals:
             means = oracle.answer(ColumnMeans(support, ROOM * length), _ask("centre"))
             centre = np.clip(means, -facts.feature_bound, facts.feature_bound)
             longest += float(np.linalg.norm(centre))
+        limit = LARGEST_MARGIN if self.classes else facts.target_bound
         offset = float(w[-1]) * facts.intercept + float(centre @ own) if self.intercept else 0.0
+        offset = min(max(offset, -limit), limit)
+        length = self._length(oracle, Centred(support, centre, own, offset), longest, "norms")
+        scale = self._scale(oracle, Centred(support, centre, own, offset), length)
+        own = own * min(1.0, limit / max(float(np.linalg.norm(own * scale)), 1e-300))
         model = Centred(support, centre, own, offset)
-        length = self._length(oracle, model, longest, "norms")
-        scale = self._scale(oracle, model, length)
         theta = np.concatenate([[offset] * self.intercept, own * scale])
         residual, kept = (1.0, 1.0) if self.classes else self._residuals(oracle, model, theta.size)
         return Pilot(support, centre, scale, theta, residual, math.sqrt(FILL * theta.size), kept)
 
     def _length(self, oracle: Oracle, model: Centred, longest: float, ask: str) -> float:
-        grid = np.geomspace(SHORTEST * longest, longest, POINTS)
-        return float(grid[int(oracle.answer(Quantile("rows", model, MIDDLE, grid), _ask(ask))[0])])
+        return _quantile(oracle, "rows", model, np.geomspace(SHORTEST * longest, longest, POINTS), ask)
 
     def _scale(self, oracle: Oracle, model: Centred, length: float) -> Vector:
         """Sizes of columns: of one size together, told apart as far as they differ by more than noise."""
@@ -197,8 +201,7 @@ class SplitIntervals:
     def _residuals(self, oracle: Oracle, model: Centred, size: int) -> tuple[float, float]:
         """The clip of residuals, and the part of them within it."""
         high = min(oracle.facts.target_bound, oracle.facts.slope_bound)
-        grid = np.geomspace(SMALLEST * high, high, POINTS)
-        typical = float(grid[int(oracle.answer(Quantile("slopes", model, MIDDLE, grid), _ask("clip"))[0])])
+        typical = _quantile(oracle, "slopes", model, np.geomspace(SMALLEST * high, high, POINTS), "clip")
         residual = self.clip(size) * typical
         kept = float(oracle.answer(Within(model, residual), _ask("kept"))[0])
         return residual, min(max(kept, 0.5), 1.0)
@@ -219,6 +222,12 @@ class SplitIntervals:
         noise = oracle.deviation(question, MOMENTS, turn)
         told = np.asarray(oracle.answer(question, MOMENTS))
         return Moments.of(told, noise, question, oracle.facts.n_rows, classes=self.classes)
+
+
+def _quantile(oracle: Oracle, of: str, model: Centred, grid: Vector, ask: str) -> float:
+    """A quantile: the middle of the cell that holds it, whose upper end would be too large on average."""
+    cell = int(oracle.answer(Quantile(of, model, MIDDLE, grid), _ask(ask))[0])
+    return math.sqrt(float(grid[max(cell - 1, 0)] * grid[cell]))
 
 
 def _ask(name: str) -> str:
