@@ -155,19 +155,14 @@ class RowGradients:
             self._chunk = tried[place]
             return
         w = self.start()
-        if not self._apart(w, shape, target) and self._chunk > 1:
+        if self._chunk > 1 and not self._apart(w, shape, target):
             self._chunk = 1
-            self._require_apart(w, shape, target)
-        elif self._chunk == 1:
-            self._require_apart(w, shape, target)
-        tried[place] = self._chunk
-
-    def _require_apart(self, w: Vector, shape: tuple[int, ...], target: torch.Tensor) -> None:
-        if not self._apart(w, shape, target):
+        if self._chunk == 1 and not self._apart(w, shape, target):
             raise PrivacyError(
                 "the network does not treat every row by itself: its gradients changed with the company of a row, or from one time to the "
                 "next. Batch normalisation and dropout cannot be trained here."
             )
+        tried[place] = self._chunk
 
     @property
     def rows_at_once(self) -> int:
