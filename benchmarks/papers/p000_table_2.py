@@ -15,7 +15,7 @@ OURS = (
     "auto",
     "dual averaging, dense model",
 )
-GRIDS = (f"DP-IGHT dense{GRID}", f"Two stage{GRID}")
+GRIDS = (f"DP-IGHT dense{GRID}", f"Frank-Wolfe{GRID}", f"Two stage{GRID}")
 
 STUDY = PaperStudy(
     name="000-table-2",
@@ -41,6 +41,7 @@ STUDY = PaperStudy(
         ("DP-IGHT", "Two stage"),
         ("DP-IGHT dense", "Frank-Wolfe"),
         ("DP-IGHT dense", "Two stage"),
+        (f"DP-IGHT dense{GRID}", f"Frank-Wolfe{GRID}"),
         (f"DP-IGHT dense{GRID}", f"Two stage{GRID}"),
     ),
     notes=(

@@ -6,7 +6,7 @@ from .methods import EXACT, PRINTED
 from .study import PaperStudy, Part
 
 OURS = (f"IGHT{EXACT}", "DP-IGHT", "Frank-Wolfe", "Two stage", "DP-IGHT dense", "auto", "dual averaging, dense model")
-GRIDS = (f"DP-IGHT dense{GRID}", f"Two stage{GRID}", f"DP-IGHT{PRINTED}{GRID}")
+GRIDS = (f"DP-IGHT dense{GRID}", f"Frank-Wolfe{GRID}", f"Two stage{GRID}", f"DP-IGHT{PRINTED}{GRID}")
 EPSILONS = (2.0, 4.0, 6.0, 8.0, 10.0)
 
 STUDY = PaperStudy(
@@ -32,6 +32,7 @@ STUDY = PaperStudy(
         ("DP-IGHT", "Two stage"),
         ("DP-IGHT dense", "Frank-Wolfe"),
         ("DP-IGHT dense", "Two stage"),
+        (f"DP-IGHT dense{GRID}", f"Frank-Wolfe{GRID}"),
         (f"DP-IGHT dense{GRID}", f"Two stage{GRID}"),
     ),
     notes=(

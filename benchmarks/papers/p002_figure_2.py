@@ -11,6 +11,7 @@ from dpsparse.bench.study import ON_CURVE
 
 from .cases import case_of
 from .gcd import NOTES, SMOOTH, SPARSE, GCDStudy
+from .methods import EXACT
 from .study import Part
 
 BINS = 30
@@ -53,6 +54,6 @@ STUDY = Histograms(
     name="002-figure-2",
     title="Sizes of the entries of the eight optima",
     where="Figure 2",
-    parts=(Part(sets=(*SMOOTH, *SPARSE), methods=("zero",), epsilons=(), seeds=1, quick=1),),
+    parts=(Part(sets=(*SMOOTH, *SPARSE), methods=(f"optimum{EXACT}",), epsilons=(), seeds=1, quick=1),),
     notes=(*NOTES[1:2], "Without privacy throughout. Alpha is the sixth largest entry: five stand above it."),
 )

@@ -45,7 +45,7 @@ class People(PaperStudy):
 
     def draw(self, results: Results, path: Path) -> None:
         """Three panels: p, s and epsilon."""
-        by_rows(results, METHOD, self.metric, path)
+        by_rows(results, METHOD, self.metric, path, p=200, s=10, epsilon=1.0)
 
 
 STUDY = People(

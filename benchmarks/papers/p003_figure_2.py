@@ -39,7 +39,7 @@ class Forest(PaperStudy):
 
     def draw(self, results: Results, path: Path) -> None:
         """Three panels: p, s and epsilon."""
-        by_rows(results, METHOD, "gap", path)
+        by_rows(results, METHOD, "gap", path, p=54, s=10, epsilon=2.0)
 
 
 STUDY = Forest(

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dpsparse.bench import Claim, Results
 from dpsparse.bench.results import mean_and_error
-from dpsparse.bench.study import GRID
+from dpsparse.bench.study import GRID, ON_CURVE
 
 from .figures import FIGURES
 from .rates import rates
@@ -188,10 +188,10 @@ def verdicts(study: PaperStudy, results: Results) -> Iterator[str]:
         yield "The paper's figure has no ordering that these runs could decide."
         return
     count = Counter(verdict for _, _, verdict in found)
-    against = [str(claim) for claim, _, verdict in found if verdict == "does not hold"]
+    against = together([claim for claim, _, verdict in found if verdict == "does not hold"])
     yield (
         f"**Verdict**: of {len(found)} orderings of the paper {count['holds']} hold, {count['does not hold']} do not hold and {count['undecided']} are "
-        "undecided, on paired seeds and with two standard errors."
+        "undecided, on paired seeds and with two standard errors (for few pairs as many as are as unlikely)."
         + (f" What does not hold: {'; '.join(against)}." if against else " None is refuted.")
     )
     yield ""
@@ -199,6 +199,20 @@ def verdicts(study: PaperStudy, results: Results) -> Iterator[str]:
     yield "|---|---|---|"
     for claim, text, verdict in found:
         yield f"| {claim} | {text} | {verdict} |"
+
+
+def together(claims: Sequence[Claim]) -> list[str]:
+    """Claims in words, those about the same two methods on the same data in one."""
+    groups: dict[str, list[float]] = {}
+    for claim in claims:
+        here, there = claim.sides
+        if here[0] != there[0] or here[2:] != there[2:]:
+            groups[str(claim)] = []
+            continue
+        word = "better than" if claim.on_par is None else "on par with"
+        what = "" if ON_CURVE not in claim.metric else f", {claim.metric}"
+        groups.setdefault(f"{claim.better} {word} {claim.worse} ({claim.data}{what}", []).append(claim.epsilon)
+    return [f"{text}, ε {', '.join(format(e, 'g') for e in at)})" if at else text for text, at in groups.items()]
 
 
 def index(known: Mapping[str, PaperStudy]) -> Iterator[str]:

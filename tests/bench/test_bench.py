@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from dpsparse.bench import Cell, Claim, Results, run_study
 from dpsparse.bench.own import register_file
+from dpsparse.bench.results import allowance
 from dpsparse.cli import main
 from dpsparse.privacy import DataError
 from dpsparse.recipes import registry
@@ -101,6 +102,16 @@ def test_verdicts_are_paired_and_undecided_within_two_standard_errors(tmp_path):
     assert Results("toy", noisy).verdict(claim) == "undecided"
     one = {Cell("d", m, 1.0, 0): {"error": float(m == "b")} for m in "ab"}
     assert Results("toy", one).verdict(claim) == "undecided"
+
+
+def test_few_pairs_must_differ_by_more_standard_errors():
+    assert allowance(10**6) == pytest.approx(2.0, abs=1e-4)
+    assert allowance(2) == pytest.approx(13.97, abs=0.01)
+    errors = {Cell("d", m, 1.0, s): {"error": (1.0 + 0.2 * s) * (m == "b")} for s in (0, 1) for m in "ab"}
+    claim = Claim("a", "b", "d", 1.0, "error")
+    assert Results("toy", errors).verdict(claim) == "undecided"  # 1.1 with a standard error of 0.1, of two pairs
+    more = {Cell("d", m, 1.0, s): {"error": (1.0 + 0.2 * (s % 2)) * (m == "b")} for s in range(8) for m in "ab"}
+    assert Results("toy", more).verdict(claim) == "holds"
 
 
 def test_results_come_back_from_parquet(tmp_path):

@@ -20,7 +20,7 @@ from .study import Cell, Claim
 
 #: Packages whose versions decide about a result.
 PACKAGES = ("dpsparse", "numpy", "scipy", "scikit-learn", "randomgen", "numba")
-#: Differences within so many standard errors decide nothing.
+#: Differences within so many standard errors decide nothing, where there are many pairs; see `allowance`.
 ERRORS = 2.0
 
 
@@ -93,17 +93,18 @@ class Results:
         return *mean_and_error([worse[seed] - better[seed] for seed in seeds]), len(seeds)
 
     def verdict(self, claim: Claim) -> str:
-        """Whether a claim holds on paired seeds: "holds", "does not hold", or "undecided" within two standard errors."""
+        """Whether a claim holds on paired seeds: "holds", "does not hold", or "undecided" within two standard errors (`allowance`)."""
         gap, error, pairs = self.gap(claim)
         if pairs < 2 or not math.isfinite(gap + error):
             return "undecided"
+        within = allowance(pairs) * error
         if claim.on_par is None:
-            return "holds" if gap > ERRORS * error else "does not hold" if gap < -ERRORS * error else "undecided"
+            return "holds" if gap > within else "does not hold" if gap < -within else "undecided"
         units = self.values(claim.data, claim.unit, math.inf, claim.metric)
         line = claim.on_par * mean_and_error(units.values())[0] if units else math.nan
-        if abs(gap) + ERRORS * error < line:
+        if abs(gap) + within < line:
             return "holds"
-        return "does not hold" if abs(gap) - ERRORS * error > line else "undecided"
+        return "does not hold" if abs(gap) - within > line else "undecided"
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write all runs as Parquet, with versions and facts of the machine."""
@@ -139,6 +140,16 @@ class Results:
         }
         study, scale = facts.pop("study"), facts.pop("scale", "full")
         return cls(study, errors, facts, scale)
+
+
+def allowance(pairs: int) -> float:
+    """How many standard errors a difference may be off by chance: 2 for many pairs, and for few as many as are as unlikely.
+
+    That is Student's quantile with `pairs` - 1 degrees of freedom at the level that 2 has for the normal law: 14 for two pairs, 2.9 for five, 2.3 for ten.
+    """
+    from scipy.stats import norm, t
+
+    return float(t.isf(norm.sf(ERRORS), pairs - 1))
 
 
 def mean_and_error(values: Iterable[float]) -> tuple[float, float]:
