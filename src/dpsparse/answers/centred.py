@@ -40,10 +40,15 @@ class Seen:
     block: Block
 
 
+def check_centre(centre: Vector, size: int) -> None:
+    """Refuse a centre that does not hold one finite number for each feature."""
+    if centre.shape != (size,) or not np.all(np.isfinite(centre)):
+        raise PrivacyError("a centre must hold one finite number for each feature of the support.")
+
+
 def away(support: Indices, centre: Vector, shard: Shard) -> Iterator[tuple[Vector, Vector, Block]]:
     """Centred rows on a support and their norms, block by block; zero for absent records."""
-    if centre.shape != support.shape or not np.all(np.isfinite(centre)):
-        raise PrivacyError("a centre must hold one finite number for each feature of the support.")
+    check_centre(centre, support.size)
     each_once(support, shard.facts.n_features, "features")
     for x, block in zip(shard.columns(support), shard.blocks, strict=True):
         centred, alive = np.empty_like(x, order="F"), block.alive
