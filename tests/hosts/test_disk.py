@@ -22,6 +22,7 @@ from dpsparse.losses import Squared
 from dpsparse.oracle import (
     AbsoluteMeans,
     Centred,
+    Contrast,
     Correlation,
     Count,
     Gradient,
@@ -282,7 +283,9 @@ def peak(form, limit):
         WeightedGradient(w, np.geomspace(0.1, 3, d + 1), 0.5),
         AbsoluteMeans(),
         Correlation(model, 0.6, 0.3),
+        Contrast(model, 0.6, np.full(d, -0.3), np.full(d, 0.2)),
         TypicalEntry(0.5, np.geomspace(0.02, 1, 12)),
+        TypicalEntry(0.5, np.geomspace(0.02, 1, 12), np.full(d, 0.1)),
     ]
     tracemalloc.start()
     try:

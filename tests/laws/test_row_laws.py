@@ -40,6 +40,7 @@ from dpsparse.oracle import (
     Clipped,
     ColumnMeans,
     ColumnQuantile,
+    Contrast,
     Correlation,
     Count,
     Curvature,
@@ -100,6 +101,7 @@ QUESTIONS: dict[str, Any] = {
     "curvature": Curvature(MODEL, 0.4, 0.8),
     "centred": CentredGradient(MODEL, 0.4),
     "correlation": Correlation(MODEL, 0.6, 0.3),
+    "contrast": Contrast(MODEL, 0.6, np.linspace(-1.2, 0.3, D), np.linspace(-0.8, 1.1, D)),
     "loss": ValidationLoss(W[None], "squared", 0.7),
     "count": Count(),
     "clipped": Clipped(),
@@ -114,6 +116,7 @@ QUESTIONS: dict[str, Any] = {
     "column": ColumnQuantile("column", 4, -1, 0.9, np.linspace(-1, 1, 9)),
     "largest": ColumnQuantile("rows", 0, 1, 0.7, np.geomspace(0.1, 1.0, 7)),
     "typical": TypicalEntry(0.5, np.geomspace(0.02, 1.0, 12)),
+    "typical from a centre": TypicalEntry(0.5, np.geomspace(0.02, 1.0, 12), np.linspace(-0.5, 0.7, D)),
 }
 SUMMED = [name for name, q in QUESTIONS.items() if type(q) in SUMS]
 SAMPLED = [name for name in SUMMED if SUMS[type(QUESTIONS[name])].sampled]

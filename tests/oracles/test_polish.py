@@ -20,6 +20,7 @@ from dpsparse.oracle import (
     Centred,
     CentredGradient,
     ColumnMeans,
+    Contrast,
     Correlation,
     Curvature,
     Gram,
@@ -41,6 +42,9 @@ MODEL = Centred(SUPPORT, np.array([0.2, -0.1, 0.0, 0.4]), np.array([0.7, -1.3, 0
 NOTHING = Centred(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0), 0.0)
 GRID = np.geomspace(0.05, 3.0, 25)
 EDGES = np.geomspace(0.02, 1.0, 26)
+#: Ends of intervals, also beyond the bounds, of all features.
+LOW = np.linspace(-1.2, 0.3, 12)
+HIGH = LOW + np.geomspace(1e-6, 2.0, 12)
 SUMS = {
     "residual": ResidualMean(MODEL, 0.7),
     "residual of nothing": ResidualMean(NOTHING, 0.7),
@@ -52,10 +56,12 @@ SUMS = {
 }
 CHOICES = {
     "select": Select(Correlation(MODEL, 0.6, 0.3), Magnitude(), 1, SUPPORT),
+    "select a contrast": Select(Contrast(MODEL, 0.6, LOW, HIGH), Magnitude(), 1, SUPPORT),
     "select from nothing": Select(Correlation(NOTHING, 0.6, 5.0), Magnitude(), 1),
     **{of: Quantile(of, MODEL, part, GRID) for of, part in (("slopes", 0.4), ("gradients", 0.9), ("rows", 0.6))},
     "targets": Quantile("targets", NOTHING, 0.5, np.linspace(-3, 3, 41)),
     "typical": TypicalEntry(0.5, EDGES),
+    "typical from a centre": TypicalEntry(0.5, EDGES, LOW / 2),
 }
 
 
@@ -121,6 +127,11 @@ WORST = {
         ([0.7, -0.7], -9.0),
         ([0.7, -0.7], 9.0),
     ),
+    "contrast": (
+        Select(Contrast(NOTHING, 0.5, np.array([-0.1, 0.2]), np.array([0.3, 0.4])), Magnitude(1.0, np.array([50.0, 50.0])), 1),
+        ([0.7, -0.7], -9.0),
+        ([0.7, -0.7], 9.0),
+    ),
     "targets": (Quantile("targets", NOTHING, 0.5, np.array([-0.5, 0.5, 1.5])), ([0.0, 0.0], -1.0), ([0.0, 0.0], 1.0)),
     "slopes": (Quantile("slopes", NOTHING, 0.5, np.array([0.25, 0.75, 5.0])), ([0.0, 0.0], 0.1), ([0.0, 0.0], 3.0)),
     "typical": (TypicalEntry(0.5, EDGES), ([0.9, -0.9], 0.0), ([0.1, -0.1], 0.0)),
@@ -164,7 +175,7 @@ def test_control_a_halved_constant_is_caught(name, relation):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", [*SUMS, "select"])
+@pytest.mark.parametrize("name", [*SUMS, "select", "select a contrast"])
 def test_sums_add_up_to_the_last_unit_whoever_else_is_there(kind, name):
     question = SUMS[name] if name in SUMS else CHOICES[name].of
     given = table(kind, n=37, intercept=0.5)

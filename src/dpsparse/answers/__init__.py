@@ -5,6 +5,7 @@ from . import (  # noqa: F401  fill the table
     choices,
     clipped,
     columns,
+    contrast,
     correlation,
     energies,
     framed,

@@ -43,9 +43,16 @@ class Seen:
     block: Block
 
 
+def check_centre(centre: Vector, size: int) -> None:
+    """Refuse a centre that does not hold one finite number for each feature."""
+    if centre.shape != (size,) or not np.all(np.isfinite(centre)):
+        raise PrivacyError("a centre must hold one finite number for each feature of the support.")
+
+
 def away(support: Indices, centre: Vector, shard: Shard) -> Iterator[tuple[Vector, Vector, Block]]:
     """Centred rows on a support and their norms, block by block; zero for absent records."""
-    _check(support, centre, shard)
+    check_centre(centre, support.size)
+    each_once(support, shard.facts.n_features, "features")
     for x, block in zip(shard.columns(support), shard.blocks, strict=True):
         centred, alive = np.empty_like(x, order="F"), block.alive
         squares = np.zeros(alive.size)
@@ -57,7 +64,8 @@ def away(support: Indices, centre: Vector, shard: Shard) -> Iterator[tuple[Vecto
 
 def away_by_pieces(support: Indices, centre: Vector, shard: Shard) -> Iterator[tuple[Vector, Vector]]:
     """The same of as many rows at a time as a cache holds, for wide supports that are asked for once: without their blocks."""
-    _check(support, centre, shard)
+    check_centre(centre, support.size)
+    each_once(support, shard.facts.n_features, "features")
     lattice = shard.lattice
     count = max(LEAST_ROWS, PIECE_ENTRIES // max(support.size, 1))
     for block in shard.blocks:
@@ -70,12 +78,6 @@ def away_by_pieces(support: Indices, centre: Vector, shard: Shard) -> Iterator[t
                 centred[:, i] = (x[:, i] * lattice.unit * piece.alive - centre_i) * piece.alive
                 squares += centred[:, i] ** 2
             yield centred, np.sqrt(squares)
-
-
-def _check(support: Indices, centre: Vector, shard: Shard) -> None:
-    if centre.shape != support.shape or not np.all(np.isfinite(centre)):
-        raise PrivacyError("a centre must hold one finite number for each feature of the support.")
-    each_once(support, shard.facts.n_features, "features")
 
 
 def seen(model: Centred, shard: Shard, loss: Loss) -> Iterator[Seen]:

@@ -24,6 +24,7 @@ from ..losses import Loss
 from ..oracle import Quantile, TypicalEntry
 from ..privacy.adjacency import Adjacency
 from ..privacy.errors import PrivacyError
+from .centred import check_centre
 from .framed import View, view_of
 from .reach import Integers
 from .table import CHOICES, ChoiceRule
@@ -79,8 +80,10 @@ def quantile_spread(question: Quantile, relation: Adjacency) -> float:
 def bin_counts(question: TypicalEntry, shard: Shard, loss: Loss, draw: Draw | None) -> Integers:
     """How many rows have their typical entry in each bin."""
     counts = np.zeros(question.edges.size - 1, dtype=np.int64)
+    if question.centre is not None:
+        check_centre(question.centre, shard.facts.n_features)
     for block in shard.blocks:
-        middle, largest = typical_entries(block, shard.lattice)
+        middle, largest = typical_entries(block, shard.lattice, question.centre)
         size = np.where(largest > 0, largest, question.part * middle)
         bins = np.searchsorted(question.edges[1:-1], size[size > 0], side="right")
         counts += np.bincount(bins, minlength=counts.size)

@@ -20,22 +20,23 @@ WRITTEN_OUT = 2**18
 ONE_SIGNED = 0.9
 
 
-def typical_entries(block: Block, lattice: Lattice) -> tuple[Vector, Vector]:
+def typical_entries(block: Block, lattice: Lattice, centre: Vector | None = None) -> tuple[Vector, Vector]:
     r"""For each row: the median of its absolute nonzero entries, and its largest one if it is one-signed, else 0.
 
     Real units, over at most `TYPICAL_COLUMNS` evenly spaced features. A row is one-signed if
     :math:`|\sum_j x_{ij}| > 0.9\sum_j|x_{ij}|`. Rows without entries, and absent ones, have 0. Sums are of whole numbers, so that
-    dense and sparse rows give the same answer.
+    dense and sparse rows give the same answer. A public centre of all features, rounded to whole units, is subtracted first.
     """
     d = lattice.facts.n_features
     step = max(1, d // TYPICAL_COLUMNS)
     which = np.arange(0, d, step)[:TYPICAL_COLUMNS]
     count = max(1, WRITTEN_OUT // which.size)
-    if (lattice.shifted or not block.sparse) and block.y.size > count:  # rows are written out, so some at a time
+    whole = block.sparse and not lattice.shifted and centre is None
+    if not whole and block.y.size > count:  # rows are written out, so some at a time
         edges = [*range(0, block.y.size, count), block.y.size]
-        parts = [typical_entries(block.rows(np.arange(a, b)), lattice) for a, b in pairwise(edges)]
+        parts = [typical_entries(block.rows(np.arange(a, b)), lattice, centre) for a, b in pairwise(edges)]
         return np.concatenate([middle for middle, _ in parts]), np.concatenate([largest for _, largest in parts])
-    if block.sparse and not lattice.shifted:
+    if whole:
         rows = sp.csr_matrix(products.columns(block, which))
         rows.eliminate_zeros()
         owner = owners(rows)
@@ -49,6 +50,8 @@ def typical_entries(block: Block, lattice: Lattice) -> tuple[Vector, Vector]:
         largest = padded[np.maximum(ends - 1, 0)]
     else:
         away = products.shifted_columns(block, lattice, which)
+        if centre is not None:
+            away = away.astype(float) - (centre if lattice.exact else np.rint(centre / lattice.unit))[which]
         total = away.sum(axis=1)
         ordered = np.sort(np.abs(away).astype(np.float32), axis=1)
         absolute = np.abs(away).sum(axis=1)

@@ -178,6 +178,22 @@ class Correlation:
 
 
 @dataclass(frozen=True, eq=False)
+class Contrast:
+    r"""Mean over rows of slope times :math:`s_j(x_j)`, the slope at `model` clipped to `slope`; features only.
+
+    .. math:: s_j(x) = \frac{2\,\mathrm{clip}(x, l_j, u_j) - l_j - u_j}{u_j - l_j} \in [-1, 1]
+
+    for public intervals, one for each feature. For selections, as `Correlation`, where it is known about where columns lie: every column is as
+    loud as any other, and one of two values is a contrast between them wherever it lies.
+    """
+
+    model: Centred
+    slope: float
+    lower: Vector
+    upper: Vector
+
+
+@dataclass(frozen=True, eq=False)
 class ResidualMean:
     """Mean over rows of the slope at `model`, clipped to `bound`: one number."""
 
@@ -228,7 +244,7 @@ class CentredGradient:
     clip: float
 
 
-Polish = Correlation | ResidualMean | ColumnMeans | Gram | Curvature | CentredGradient | FramedGradient
+Polish = Correlation | Contrast | ResidualMean | ColumnMeans | Gram | Curvature | CentredGradient | FramedGradient
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,7 +287,7 @@ Sum = Gradient | GradientChange | Squares | Weighted | Polish | Tally | CellCoun
 class Select:
     """The `count` candidates with the largest scores of a mean gradient, among those not `excluded`."""
 
-    of: Gradient | Correlation
+    of: Gradient | Correlation | Contrast
     score: Score
     count: int
     excluded: Indices | None = None
@@ -307,11 +323,12 @@ class TypicalEntry:
     """The bin, between neighbours of `edges`, that holds the typical entry of most rows.
 
     The typical entry of a row is `part` of the median of its absolute nonzero entries; or, if nearly all of them have one
-    sign, the largest. Values beyond the edges count in the outermost bins.
+    sign, the largest. Values beyond the edges count in the outermost bins. Entries are measured from a public `centre`, if there is one.
     """
 
     part: float
     edges: Vector
+    centre: Vector | None = None
 
 
 @dataclass(frozen=True, eq=False)

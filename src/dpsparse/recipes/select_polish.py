@@ -10,10 +10,14 @@ import numpy as np
 
 from ..facts import Facts
 from ..privacy.budget import Budget
+from ..solvers.origin import clear
 from ..solvers.polish_schedule import Rule, log_features
 from ..solvers.select_polish import SelectAndPolish
 from .base import PrivateRecipe
 from .rules.fields import positive, whole
+
+#: Share of the means of all columns, where they would be told well.
+MEANS = 0.04
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +141,10 @@ class SelectPolish(PrivateRecipe):
         rule = replace(Rule.of(facts), **{n: v for n, v in changes.items() if v is not None})
         rho = budget.as_rho() * (2 / budget.kappa) ** 2
         sparsity = min(facts.sparsity or default_sparsity(facts, rho, rule), facts.n_features)
-        return SelectAndPolish(sparsity=sparsity, rho=rho, rule=rule, ridge=facts.penalty.l2)
+        asked = not facts.sparse and facts.free > 0 and facts.means is None and not facts.target.joint
+        level = facts.n_rows * math.sqrt(2 * rho)
+        means = MEANS if asked and clear(facts, level, MEANS) else 0.0
+        return SelectAndPolish(sparsity=sparsity, rho=rho, rule=rule, ridge=facts.penalty.l2, means=means)
 
 
 def default_sparsity(facts: Facts, rho: float, rule: Rule) -> int:

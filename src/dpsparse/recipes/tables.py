@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ..facts import Facts
@@ -99,5 +99,6 @@ class Tables(PrivateRecipe):
             stop = dense.order.index(phase.gradient)
             names = dict.fromkeys(dense.order[: stop + 1])
             left = dense.share - sum(dense[name].share for name in names)
-            sparse.append(SelectPolish().solver(facts, Budget.zcdp(left * budget.as_rho(), budget.relation)))
+            runner = SelectPolish().solver(facts, Budget.zcdp(left * budget.as_rho(), budget.relation))
+            sparse.append(replace(runner, told=plain.means > 0, means=0.0))
         return TableDescent(level=level, rule=rule, sparse=tuple(sparse))

@@ -182,14 +182,19 @@ class Schedule:
         """Gradients are clipped at this quantile of their norms."""
         return 0.9 if self.classes else 0.6 + 0.3 * max(0.0, 1 - math.sqrt(20 * self.load))
 
+    @property
+    def each(self) -> float:
+        """Share of one scalar."""
+        asked = len(self.sizes) - self.classes + 2 * sum(self.steps) + len(self.supports) + 2 * self.shares.intercept
+        return 0.9 * self.shares.rule.scalars * self.shares.rest / asked
+
     def plan(self, *, gaussian: Noise, gumbel: Noise) -> Plan:
         """Everything that is asked, in order."""
         rule, rest, count = self.shares.rule, self.shares.rest, sum(self.steps)
         free = self.shares.intercept
         grams = [m for m in self.supports if m >= LEAST_GRAM]
         clips = len(self.sizes) - self.classes
-        stages = len(self.supports)
-        each = 0.9 * rule.scalars * rest / (clips + 2 * count + stages + 2 * free)
+        stages, each = len(self.supports), self.each
         spent = (1 - rule.scalars) * rest
         growth = rule.growth or (8.0 if self.load <= 0.2 else 5.0)
         rise = 1.0 if self.classes else min(4.0, max(1.5, 1.2 / self.load))

@@ -17,17 +17,19 @@ the plan, and all branches cost the same.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..facts import Facts, Vector
+from ..facts import Facts, Frame, Vector
 from ..oracle import (
     Centred,
     CentredGradient,
     ColumnMeans,
+    Contrast,
     Correlation,
     Curvature,
+    Framed,
     Gram,
     Indices,
     Magnitude,
@@ -40,13 +42,21 @@ from ..oracle import (
 )
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Plan
+from . import origin as origins
+from .origin import Origin
 from .polish_schedule import LEAST_GRAM, Rule, Schedule, Shares, entry_edges, select, typical_entry
 from .polish_steps import Preconditioner, gains, shrunken, stein_scale, symmetric
 
 #: Points of the grids for quantiles, and for the median of the targets.
 POINTS, MEDIAN_POINTS = 25, 401
-#: Rows are held at this many times the quantile `MIDDLE` of their lengths, looked for from this part of the longest possible on.
-LENGTH, MIDDLE, SHORTEST = 1.2, 0.7, 0.01
+#: Rows are held at a quantile of their lengths, looked for from this part of the longest possible on. So many records, in units of the noise of
+#: the question, should be beyond it, and this part of all at least and at most; what is found is multiplied so that it is about the same
+#: for rows of like lengths.
+SHORTEST, BEYOND, FEWEST, MOST = 0.01, 8.0, 0.07, 0.3
+#: Before their means are known rows are held at so many times this quantile.
+LENGTH, MIDDLE = 1.2, 0.7
+#: Share of each question for a length of rows before their means.
+MEANS_LENGTH = 0.003
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,6 +73,10 @@ class SelectAndPolish:
         Constants.
     ridge : float
         Weight of an l2 penalty.
+    told : bool
+        Whether the means of all columns will be known from elsewhere when it runs.
+    means : float
+        Share of the means of all columns, which are asked for first; 0: they are not asked.
     selection_noise, noise : Noise
         What protects a choice, and a sum.
     """
@@ -71,6 +85,8 @@ class SelectAndPolish:
     rho: float
     rule: Rule
     ridge: float = 0.0
+    told: bool = False
+    means: float = 0.0
     selection_noise: Noise = Noise.GUMBEL
     noise: Noise = Noise.GAUSSIAN
 
@@ -79,33 +95,56 @@ class SelectAndPolish:
         schedules = {s.name: s for s in (self._schedule(facts, edge) for edge in entry_edges(facts)[1:])}
         share = 0.1 * self.rule.scalars * self._shares(facts).rest
         branches = tuple((n, s.plan(gaussian=self.noise, gumbel=self.selection_noise)) for n, s in schedules.items())
-        return Plan(
-            asks=(Ask(name="scale", question="TypicalEntry", noise=self.selection_noise, share=share),),
-            branches=branches,
-        )
+        scale = Ask(name="scale", question="TypicalEntry", noise=self.selection_noise, share=share)
+        plan = Plan(asks=(scale,), branches=branches)
+        if not self.means:
+            return plan
+        first = origins.asks(self.means, MEANS_LENGTH, self.noise, self.selection_noise)
+        plan = plan.with_share(1 - sum(ask.share for ask in first))
+        return replace(plan, asks=(*first, *plan.asks), order=tuple(ask.name for ask in (*first, *plan.asks)))
 
     def _shares(self, facts: Facts) -> Shares:
-        return Shares(rule=self.rule, intercept=facts.free > 0, means_known=facts.means is not None)
+        return Shares(
+            rule=self.rule, intercept=facts.free > 0, means_known=self.told or self.means > 0 or facts.means is not None
+        )
 
     def _schedule(self, facts: Facts, entry: float) -> Schedule:
         return Schedule.of(self._shares(facts), facts, self.rho, self.sparsity, entry)
 
-    def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
+    def run(self, oracle: Oracle, path: Path | None = None, origin: Origin | None = None) -> Vector:
         """Return the polished coefficients; everything here is post-processing."""
         edges = entry_edges(oracle.facts)
-        entry = float(edges[1 + int(oracle.answer(TypicalEntry(self.rule.entry_part, edges), "scale")[0])])
+        if self.means:
+            origin = Origin.learn(oracle, lambda frame, reach, ask: _row_length(oracle, frame, reach, ask))
+        question = TypicalEntry(self.rule.entry_part, edges, None if origin is None else origin.means)
+        entry = float(edges[1 + int(oracle.answer(question, "scale")[0])])
         schedule = self._schedule(oracle.facts, entry)
         oracle.choose(schedule.name)
-        return _Run(self, oracle, schedule, entry, path).result()
+        return _Run(self, oracle, schedule, entry, path, origin).result()
+
+
+def _row_length(oracle: Oracle, frame: Frame, longest: float, ask: str) -> float:
+    """A typical length of rows in a frame, at most `longest`."""
+    points = np.geomspace(SHORTEST * longest, longest, POINTS)
+    question = Quantile("rows", Framed(frame, np.zeros(frame.size), 0.0), MIDDLE, points)
+    return min(longest, LENGTH * float(points[int(oracle.answer(question, ask)[0])]))
 
 
 class _Run:
     """One run: what is known so far. `offset` is that of centred features; `b` that of the features as shown."""
 
     def __init__(
-        self, solver: SelectAndPolish, oracle: Oracle, schedule: Schedule, entry: float, path: Path | None
+        self,
+        solver: SelectAndPolish,
+        oracle: Oracle,
+        schedule: Schedule,
+        entry: float,
+        path: Path | None,
+        origin: Origin | None,
     ) -> None:
         facts = oracle.facts
+        self.origin = origin
+        self.means = facts.means if origin is None else origin.means
         self.solver, self.oracle, self.schedule, self.entry, self.path = solver, oracle, schedule, entry, path
         self.facts, self.free = facts, facts.free > 0
         self.low, self.high = (0.1, 1.0)
@@ -119,6 +158,7 @@ class _Run:
         self.centre, self.w, self.last = np.zeros(0), np.zeros(0), np.zeros(0)
         self.b = self.residual = self.curvature = self.length = 0.0
         self.stein, self.turn, self.gram_turn = 1.0, 0, 0
+        self.clear = facts.n_rows * math.sqrt(2 * solver.rho * schedule.each)
 
     def result(self) -> Vector:
         """Rounds of selecting and polishing, then shrinkage and a last step of the intercept."""
@@ -187,12 +227,15 @@ class _Run:
                 self._intercept(self.residual)
         elif not self.free:
             self.residual = 0.5  # at zero every slope is one half
-        of = Correlation(self._model(), self.residual, self.entry)
+        of: Correlation | Contrast = Correlation(self._model(), self.residual, self.entry)
+        if self.origin is not None:
+            ends = self.origin.interval(self.entry, self.facts.half_widths)
+            of = Contrast(self._model(), self.residual, *ends)
         question = Select(of, Magnitude(), self.schedule.sizes[r], self.support)
         new = np.asarray(self.oracle.answer(question, select(r)), dtype=np.intp)
         centre = np.zeros(new.size)
-        if self.free and self.facts.means is not None:
-            centre = self.facts.means[new]
+        if self.free and self.means is not None:
+            centre = self.means[new]
         elif self.free:
             centre = self._means(new, r)
         self.support = np.concatenate([self.support, new])
@@ -222,7 +265,9 @@ class _Run:
 
     def _precondition(self) -> Preconditioner:
         m, longest = self.support.size, self._norm
-        self.length = min(LENGTH * self._quantile("rows", MIDDLE, SHORTEST * longest, longest, "norms"), longest)
+        beyond = min(max(BEYOND / self.clear, FEWEST), MOST)
+        found = self._quantile("rows", 1 - beyond, SHORTEST * longest, longest, "norms")
+        self.length = min((0.9 + beyond) * found, longest)
         if m < LEAST_GRAM:
             return Preconditioner.none(m)
         question = Gram(self.support, self.centre, self.length)

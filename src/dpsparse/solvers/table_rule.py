@@ -28,8 +28,6 @@ class TableRule:
     ----------
     means, gram, slope, questions : float
         Shares of column means, of a Gram matrix, of the slope (at least), of all questions (at least).
-    mean_rounds : int
-        How often means are asked, each time from where the last ones were: rows are shorter from there, if means were far.
     least_level : float
         What N times the root of its share should be for one question.
     hopeless, class_hopeless : float
@@ -76,7 +74,6 @@ class TableRule:
     """
 
     means: float = 0.04
-    mean_rounds: int = 2
     gram: float = 0.12
     slope: float = 0.03
     questions: float = 0.06

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..facts import Facts, Vector
 from ..privacy.plan import Ask, Noise, Plan
+from . import origin
 from .table_rule import Middle, TableRule
 
 #: Branches of a plan: go on with all columns, or with few.
@@ -182,7 +183,7 @@ class Schedule:
     @cached_property
     def _count(self) -> int:
         """Questions whose answer is one number of a grid, or the share of a class."""
-        lengths = 1 + self.whitens + self.rule.mean_rounds * (not self.lean and not self.centred)
+        lengths = 1 + self.whitens + origin.TURNS * (not self.lean and not self.centred)
         if self.keep is not None:
             lengths += 1 + (not self.lean)
         return self.free + lengths + (not self.classes) * (len(self.parts) + self.draws_back)
@@ -302,10 +303,7 @@ class Schedule:
         if self.constant:
             return [asks]
         if self.means:
-            turns = self.rule.mean_rounds
-            for turn in range(turns):
-                choice(f"length for means {turn + 1}")
-                total(f"means {turn + 1}", "ColumnMeans", self.means / turns)
+            asks += origin.asks(self.means, self.question, gaussian, gumbel)
         whiten("gram", self.gram)
         if not self.guesses:
             choice("length")

@@ -19,7 +19,6 @@ import numpy as np
 from ..facts import Facts, Frame, Vector
 from ..oracle import (
     Centred,
-    ColumnMeans,
     Framed,
     FramedGradient,
     Gram,
@@ -31,6 +30,7 @@ from ..oracle import (
 )
 from ..privacy.budget import Budget
 from ..privacy.plan import Noise, Plan
+from .origin import Origin
 from .polish_steps import symmetric
 from .select_polish import SelectAndPolish
 from .table_descent import Descent
@@ -79,14 +79,15 @@ class TableDescent:
         start = _start(oracle, schedule)
         if schedule.constant:
             return Descent(oracle, schedule, _nothing(oracle.facts), start, path).full()
-        descent = _all_columns(oracle, schedule, start, path)
+        descent, origin = _all_columns(oracle, schedule, start, path)
         for number, phase in enumerate(schedule.phases[:-1]):
             descent.run(phase)
             if self.sparse:
                 runner = self._runners[number]
-                if not _far(descent.frame) and self._few(descent.evidence(runner.sparsity), schedule, number):
+                spiky = origin is not None and origin.spiky(descent.frame.length, runner.sparsity)
+                if not spiky and self._few(descent.evidence(runner.sparsity), schedule, number):
                     oracle.choose(SPARSE)
-                    return runner.run(oracle, path)
+                    return runner.run(oracle, path, origin)
                 oracle.choose(DENSE)
         if schedule.keep is not None:
             descent = _few_columns(descent, schedule.keep)
@@ -110,11 +111,6 @@ class TableDescent:
         if evidence.many > max(3.0 if several else 2.0, min(evidence.few / 5, 5.0)):
             return False
         return several or evidence.few > 5
-
-
-def _far(frame: Frame) -> bool:
-    """Whether columns lie so far from their midpoints that selections, which measure from there, would see little else."""
-    return float(np.linalg.norm(frame.centre)) > 2 * frame.length
 
 
 # ------------------------------------------------------------------------------------------------ start
@@ -143,25 +139,19 @@ def _start(oracle: Oracle, schedule: Schedule) -> float:
 # ------------------------------------------------------------------------------------------------ frames
 
 
-def _all_columns(oracle: Oracle, schedule: Schedule, start: float, path: Path | None) -> Descent:
-    """A path on all columns, from their means."""
+def _all_columns(oracle: Oracle, schedule: Schedule, start: float, path: Path | None) -> tuple[Descent, Origin | None]:
+    """A path on all columns, from their means; and what was told about those."""
     facts = oracle.facts
     everything = np.arange(facts.n_features)
-    centre, longest = np.zeros(facts.n_features), facts.row_bound
+    centre, origin = np.zeros(facts.n_features), None
     if facts.means is not None and schedule.free:
         centre = facts.means
     elif schedule.means:
-        for turn in range(1, schedule.rule.mean_rounds + 1):
-            frame = Frame(support=everything, centre=centre)
-            reach = longest + float(np.linalg.norm(centre))
-            question = ColumnMeans(
-                everything, _length(oracle, schedule, frame, reach, f"length for means {turn}"), centre
-            )
-            noisy, noise = oracle.answer(question, f"means {turn}"), oracle.deviation(question, f"means {turn}", 0)
-            kept = max(0.0, 1 - facts.n_features * noise**2 / max(float(noisy @ noisy), 1e-300))
-            centre = np.clip(centre + kept * noisy, -facts.half_widths, facts.half_widths)
-    longest += float(np.linalg.norm(centre))
-    return _descent(oracle, schedule, (everything, centre), longest, start, path, ("gram", "length"), schedule.gram)
+        origin = Origin.learn(oracle, lambda frame, reach, ask: _length(oracle, schedule, frame, reach, ask))
+        centre = origin.means
+    longest = facts.row_bound + float(np.linalg.norm(centre))
+    columns, asks = (everything, centre), ("gram", "length")
+    return _descent(oracle, schedule, columns, longest, start, path, asks, schedule.gram), origin
 
 
 def _few_columns(descent: Descent, keep: int) -> Descent:

@@ -1,0 +1,95 @@
+r"""Contrasts of clipped slopes with all features: sums that selections rank where it is known about where columns lie.
+
+Guarantee
+---------
+``Contrast``: a record adds :math:`c\,(2\,\mathrm{clip}(X_j, l_j, u_j) - l_j - u_j)` for whole numbers :math:`l_j < u_j` and
+:math:`|c| \le u`, in units of :math:`R/(u(u_j - l_j))`: the bracket lies within :math:`\pm(u_j - l_j)`, so coordinate j is within R and the norm
+within :math:`R\sqrt d`. Movements are twice these when a record is replaced and once when one is added or removed, and scores follow as in
+`scores`. Ends are rounded to whole units, at least 64 apart, and held within :math:`\pm 2^{17}` units: rows do not reach beyond
+:math:`2^{16}`, so nothing is lost. u is a power of two for which a record stays within ``Lattice.record_units``. A record of which nothing
+counts has slope zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ..data.draws import Draw
+from ..data.kernels.intervals import interval_scatter
+from ..data.lattice import Lattice
+from ..data.shard import Shard
+from ..facts import Vector
+from ..losses import Loss
+from ..oracle import Contrast
+from ..privacy.errors import PrivacyError
+from .centred import seen
+from .reach import Integers, Measure, Reach, positive
+from .table import SUMS, SumRule
+
+#: Ends of intervals are held within this many units.
+FARTHEST = 2.0**17
+#: Intervals are at least this many units wide, so that no coordinate has so coarse a unit that the rounding of scores would count.
+LEAST_WIDTH = 64.0
+#: Units that a factor may have.
+FACTOR_UNITS = 2.0**20
+
+
+def _ends(question: Contrast, lattice: Lattice) -> tuple[Vector, Vector]:
+    """The intervals in whole units of the rows, each at least `LEAST_WIDTH` wide."""
+    lower, upper = question.lower, question.upper
+    fit = lower.shape == upper.shape == (lattice.facts.n_features,)
+    if not fit or not np.all(np.isfinite(lower)) or not np.all(np.isfinite(upper)) or not np.all(lower < upper):
+        raise PrivacyError("a contrast needs one finite interval that is not empty for each feature.")
+    if lattice.exact:
+        return lower, upper
+    low = np.clip(np.rint(lower / lattice.unit), -FARTHEST, FARTHEST - LEAST_WIDTH)
+    return low, np.maximum(np.clip(np.rint(upper / lattice.unit), -FARTHEST, FARTHEST), low + LEAST_WIDTH)
+
+
+def _factor_units(lattice: Lattice, width: float) -> float:
+    """u: how many units factors may have."""
+    if lattice.exact:
+        return 1.0
+    return min(FACTOR_UNITS, math.ldexp(1.0, math.frexp(lattice.record_units / width)[1] - 1))
+
+
+def contrast_measure(question: Contrast, lattice: Lattice) -> Measure:
+    """Every coordinate within the clip of slopes."""
+    low, high = _ends(question, lattice)
+    slope, free = positive(question.slope), lattice.facts.free
+    width = float((high - low).max(initial=1.0))
+    units = _factor_units(lattice, width)
+    reach = Reach(slope * math.sqrt(low.size), np.r_[np.full(low.size, slope), np.zeros(free)])
+    return Measure(reach, slope / units / np.r_[high - low, np.ones(free)], width * units)
+
+
+def contrast_part(question: Contrast, shard: Shard, loss: Loss, draw: Draw | None) -> Integers:
+    """The integers of one shard; the coordinate of the intercept is zero."""
+    low, high = _ends(question, shard.lattice)
+    units = _factor_units(shard.lattice, float((high - low).max(initial=1.0)))
+    total = np.zeros(shard.facts.dimension, dtype=np.int64)
+    for block, slope in zip(shard.blocks, _clipped_slopes(question, shard, loss), strict=True):
+        factor = np.clip(np.trunc(slope / (question.slope / units)), -units, units)
+        total[: low.size] += interval_scatter(block, shard.lattice, factor, low, high)
+    return total
+
+
+def contrast_exact(question: Contrast, shards: Sequence[Shard], loss: Loss, draw: Draw | None) -> Vector:
+    """In floats; the clips, which are part of the question, stay."""
+    total = np.zeros(shards[0].facts.dimension)
+    for shard in shards:
+        low, high = (ends / shard.lattice.unit for ends in (question.lower, question.upper))
+        for block, slope in zip(shard.blocks, _clipped_slopes(question, shard, loss), strict=True):
+            total[: low.size] += interval_scatter(block, shard.lattice, slope, low, high) / (high - low)
+    return total
+
+
+def _clipped_slopes(question: Contrast, shard: Shard, loss: Loss) -> Iterator[Vector]:
+    for view in seen(question.model, shard, loss):
+        yield np.clip(view.slopes, -question.slope, question.slope)
+
+
+SUMS[Contrast] = SumRule(contrast_measure, contrast_part, contrast_exact)
