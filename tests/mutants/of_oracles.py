@@ -40,11 +40,41 @@ MUTANTS = (
         ),
     ),
     *changed(
+        "oracles/central.py",
+        "oracles/test_release.py",
+        (
+            "noise that is drawn aside is thrown away",
+            "        noisy += measured.coarser(total)\n",
+            "        noisy = measured.coarser(total).astype(float)\n",
+        ),
+        (
+            "noise is drawn before the key of a sample",
+            "        draw = self._draw(ask)\n        size = measured.reach.entry.size\n",
+            "        size = measured.reach.entry.size\n        self._randomness.generator()\n        draw = self._draw(ask)\n",
+        ),
+    ),
+    *changed(
+        "answers/reach.py",
+        "oracles/test_release.py",
+        ("large sums are divided as floats", ") < 2**53:", ") < 2**63:"),
+        ("sums are rounded down", "np.asarray(self.coarse) // 2", "np.asarray(self.coarse) * 0"),
+    ),
+    *changed(
+        "answers/table.py",
+        "oracles/test_release.py",
+        (
+            "weights that changed in place are measured by the old ones",
+            "tuple(np.copy(v) if isinstance(v, np.ndarray) else v for v in parts)",
+            "parts",
+        ),
+        ("a measure is kept whatever is asked", "all(map(_same, self._last[1], parts))", "True"),
+    ),
+    *changed(
         "oracles/terms.py",
         CENTRAL,
         (
             "the rounding of sums is not counted",
-            "return measured.reach.l2(relation) + records * float(np.linalg.norm(steps))",
+            "return measured.reach.l2(relation) + records * measured.step_norm",
             "return measured.reach.l2(relation)",
         ),
         (
