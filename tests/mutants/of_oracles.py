@@ -107,8 +107,8 @@ MUTANTS = (
         "attacks/test_sampling_audit.py oracles/test_central.py",
         (
             "sums are divided by the rows that are there",
-            "(measured.step / self.terms.divisor(ask.name, turn))",
-            "(measured.step / (cost.sampling_rate * sum(shard.rows for shard in self._shards)))",
+            "noisy *= measured.step / self.terms.divisor(ask.name, turn)",
+            "noisy *= measured.step / (cost.sampling_rate * sum(shard.rows for shard in self._shards))",
         ),
         (
             "half of a sampled step's rate is taken for its price",
@@ -169,8 +169,8 @@ MUTANTS = (
         CENTRAL,
         (
             "a sum's norm forgets kappa",
-            "return min(2 * self.norm if self.pair_norm is None else self.pair_norm, per_entry)",
-            "return min(self.norm if self.pair_norm is None else self.pair_norm, per_entry)",
+            "return min(2 * self.norm if self.pair_norm is None else self.pair_norm, self._pair_entries)",
+            "return min(self.norm if self.pair_norm is None else self.pair_norm, self._pair_entries)",
         ),
         (
             "a sum's entries forget kappa",
@@ -243,7 +243,7 @@ MUTANTS = (
         ),
         (
             "a mended sum keeps the old rows",
-            "                total -= _contribution(changed, lattice, old[rows], clip, None)\n",
+            "                _contribute(changed, lattice, -old[rows], clip, None, total)  # clips are symmetric\n",
             "",
         ),
         (
@@ -400,15 +400,15 @@ MUTANTS = (
         FRAMED,
         (
             "the constant of a frame does not count in norms",
-            'np.einsum("ij,ij->i", z, z) + on.height**2',
-            'np.einsum("ij,ij->i", z, z)',
+            'np.einsum("ij,ij->i", mapped, mapped) + on.height**2',
+            'np.einsum("ij,ij->i", mapped, mapped)',
         ),
         (
             "products of a frame are not whole numbers",
             "else np.rint(found / self._step)",
             "else found / self._step",
         ),
-        ("framed rows are not whole numbers", "else np.rint(products / on.coarse)", "else products / on.coarse"),
+        ("framed rows are not whole numbers", "            np.rint(mapped, out=mapped)\n", ""),
         (
             "squares of framed rows are beyond what floats hold",
             "SQUARE_BITS = 50",
@@ -468,8 +468,8 @@ MUTANTS = (
         "laws/test_row_laws.py oracles/test_weighted.py",
         (
             "weighted questions are asked of a sample",
-            "SUMS[WeightedGradient] = SumRule(weighted_measure, weighted_part, weighted_exact)",
-            "SUMS[WeightedGradient] = SumRule(weighted_measure, weighted_part, weighted_exact, sampled=True)",
+            "weighted_exact, read=lambda asked:",
+            "weighted_exact, sampled=True, read=lambda asked:",
         ),
     ),
     *changed(
@@ -510,6 +510,6 @@ MUTANTS = (
             "pair_norm=most",
         ),
         ("buckets beyond their number are counted", "buckets.max() < count", "buckets.max() < 2 * count"),
-        ("absent records have energy", "lattice.unit**2 * block.alive", "lattice.unit**2"),
+        ("absent records have energy", "lattice.unit**2).T * block.alive", "lattice.unit**2).T"),
     ),
 )

@@ -14,6 +14,7 @@ from dpsparse.hosts import MemoryHost
 from dpsparse.losses import Logistic
 from dpsparse.oracle import Gradient, WeightedGradient
 from dpsparse.oracles import central
+from dpsparse.privacy.budget import Budget
 from dpsparse.privacy.plan import Ask, Noise, PoissonRows
 
 
@@ -85,7 +86,7 @@ def test_noise_that_is_drawn_aside_is_the_noise_that_would_be_drawn(sampled, mon
         monkeypatch.setenv("DPSPARSE_THREADS", threads)
         monkeypatch.setattr(central, "DRAWN_ASIDE", least)
         ask = Ask(name="ask", noise=Noise.GAUSSIAN, times=3, **({} if rows is None else {"rows": rows}))
-        oracle = oracle_of(host(), Logistic(), ask)
+        oracle = oracle_of(host(), Logistic(), ask, budget=Budget(1.0, 1e-5))
         answers.append([oracle.answer(Gradient(np.zeros(8), Clip(0.5)), "ask").tobytes() for _ in range(3)])
         assert len(set(answers[-1])) == 3
     assert answers[0] == answers[1] == answers[2]
