@@ -173,15 +173,58 @@ MUTANTS = (
         ),
         (
             "entries of correlations are not clipped",
-            "total += factor[piece] @ np.clip(x, -limit, limit)",
-            "total += factor[piece] @ x",
+            "return np.clip(values, least, most)",
+            "return values",
         ),
+    ),
+    *changed(
+        "data/kernels/plain.py",
+        "data/test_kernels.py data/test_rows.py",
         (
             "large factors of shifted rows are not split",
-            "if float(np.abs(factor).max(initial=0.0)) * raw * block.y.size >= 2.0**53:",
-            "if False:",
+            "float(np.abs(factor).max(initial=0.0)) * most >= 2.0**53:",
+            "most < 0:",
         ),
         ("the low word of a factor has half its bits", "LOW_BITS = 18", "LOW_BITS = 9"),
+    ),
+    *changed(
+        "data/kernels/compiled.py",
+        "data/test_kernels.py",
+        ("sums of other threads are lost", "    for total in totals[1:]:\n", "    for total in totals[:0]:\n"),
+        (
+            "threads share the sums of the first",
+            "[acc, *(np.zeros(acc.shape, dtype=np.int64) for _ in cuts[1:])]",
+            "[acc] + [np.zeros(0, dtype=np.int64)] * 0 + [acc] * len(cuts[1:])",
+        ),
+    ),
+    *changed(
+        "data/kernels/loops.py",
+        "data/test_kernels.py",
+        (
+            "sparse sums are floats",
+            "acc[indices[k]] += int64(data[k]) * c\n",
+            "acc[indices[k]] += data[k] * float(c)\n",
+        ),
+        (
+            "dense factors beyond 32 bits are cut",
+            "                acc[j] += x[i, j] * c\n",
+            "                acc[j] += x[i, j] * min(c, 2.0**32)\n",
+        ),
+        (
+            "products of rows leave the last entry out",
+            "for k in range(ends[i], ends[i + 1]):\n            total",
+            "for k in range(ends[i], max(ends[i], ends[i + 1] - 1)):\n            total",
+        ),
+        ("clipped entries have one bound", "min(max(data[k] * c, -limit), limit)", "min(data[k] * c, limit)"),
+    ),
+    *changed(
+        "data/lattice.py",
+        "data/test_kernels.py",
+        (
+            "sparse entries are stored in half of the bytes",
+            "return np.dtype(np.float64) if self.exact else _narrowest(self.stored_bound)",
+            "return np.dtype(np.int8)",
+        ),
     ),
     *changed(
         "data/block.py",

@@ -71,13 +71,13 @@ def away_by_pieces(support: Indices, centre: Vector, shard: Shard) -> Iterator[t
     for block in shard.blocks:
         for start in range(0, block.y.size, count):
             piece = block.rows(slice(start, start + count))
-            x = products.shifted_columns(piece, lattice, support)
-            centred = np.empty(x.shape, order="F")
-            squares = np.zeros(piece.alive.size)
-            for i, centre_i in enumerate(centre):
-                centred[:, i] = (x[:, i] * lattice.unit * piece.alive - centre_i) * piece.alive
-                squares += centred[:, i] ** 2
-            yield centred, np.sqrt(squares)
+            alive = piece.alive[:, None]
+            centred = products.shifted_columns(piece, lattice, support) * lattice.unit
+            centred *= alive
+            centred -= centre
+            centred *= alive
+            squares = np.square(centred)  # summed one column after the other, as above
+            yield centred, np.sqrt(np.cumsum(squares, axis=1, out=squares)[:, -1])
 
 
 def seen(model: Centred, shard: Shard, loss: Loss) -> Iterator[Seen]:

@@ -177,7 +177,7 @@ def framed(block: Block, on: FrameLattice) -> FramedBlock:
         away = products.shifted_columns(piece, on.lattice, support) - on.centre
         away *= piece.alive[:, None]
         mapped = away if on.matrix is None else away @ on.matrix
-        if not on.lattice.exact:
+        if not on.lattice.exact and on.coarse != 1.0:  # whole already
             mapped /= on.coarse
             np.rint(mapped, out=mapped)
         z[rows] = mapped

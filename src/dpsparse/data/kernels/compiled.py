@@ -101,10 +101,13 @@ def _cut(x: Matrix, rows: slice, size: int) -> list[tuple[int, int]]:
     """Ranges of rows for the threads, of about as many entries; one where more threads would not pay."""
     entries = entries_of(x) * (rows.stop - rows.start) // max(x.shape[0], 1)
     count = thread_count() if entries >= max(SHARED_ENTRIES, PER_SUM * size) else 1
+    if count == 1:
+        return [(rows.start, rows.stop)]
     if sp.issparse(x):
         first, last = int(x.indptr[rows.start]), int(x.indptr[rows.stop])
         wanted = [first + (last - first) * k // count for k in range(1, count)]
-        inner = [int(edge) for edge in np.searchsorted(x.indptr[rows.start : rows.stop], wanted) + rows.start]
+        found = np.searchsorted(x.indptr[rows.start : rows.stop], np.array(wanted, dtype=x.indptr.dtype))
+        inner = [int(edge) + rows.start for edge in found]
     else:
         inner = [rows.start + (rows.stop - rows.start) * k // count for k in range(1, count)]
     edges = [rows.start, *inner, rows.stop]

@@ -97,7 +97,8 @@ def _offset(block: Block, lattice: Lattice, which: Indices | slice, head: Vector
 def columns(block: Block, which: Indices) -> Any:
     """Some columns as they are stored, through a copy by columns for sparse rows."""
     if not block.sparse:
-        return block.x[:, which].astype(float, copy=False)
+        every = which.size == block.x.shape[1] and np.array_equal(which, np.arange(which.size))
+        return (block.x if every else block.x[:, which]).astype(float)
     return (block.csc if by_columns(block) else block.x)[:, which]
 
 
