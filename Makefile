@@ -6,7 +6,7 @@ READY := .venv/.ready
 # Seed of `make test-order`; the tests print it.
 ORDER ?= $(shell date +%s)
 
-.PHONY: demo test test-slow test-order test-versions audit laws lint docs bench setup clean mutants
+.PHONY: demo test test-slow test-order test-versions audit laws lint docs bench bench-speed bench-scale setup clean mutants
 
 demo: $(READY)
 	$(BIN)/dpsparse demo --out out
@@ -45,6 +45,22 @@ docs: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+# Speed and memory against goals and peers, which get environments of their own in .venvs; tables and plots go into docs.
+bench-speed: $(READY)
+	$(BIN)/python -m benchmarks.speed.peers .venvs/speed
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.speed --peers .venvs/speed --docs docs
+
+# Rows that do not fit in memory. A smaller one: make bench-scale ROWS=500000 FEATURES=100000 LIMIT=300MB
+ROWS ?= 20000000
+FEATURES ?= 1000000
+NONZEROS ?= 50
+LIMIT ?= 2GB
+SCALED ?= select_polish
+
+bench-scale: $(READY)
+	$(BIN)/python -m benchmarks.out_of_core --parse
+	$(BIN)/python -m benchmarks.out_of_core --rows $(ROWS) --features $(FEATURES) --nonzeros $(NONZEROS) --memory-limit $(LIMIT) --recipes $(SCALED)
 
 setup: $(READY)
 
