@@ -58,7 +58,7 @@ def dense(settings: Settings) -> list[Line]:
         common: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "batch": 512, "epochs": 15, "passes": 15}
         if settings.peers and python_of(settings.peers, "opacus").exists():
             peer = stack.enter_context(Peer(settings.peers, "opacus", file))
-            for rate in (8.0, 32.0):
+            for rate in (2.0, 8.0):
                 name = f"opacus, rate {rate:g}"
                 ways[name] = _with_seeds(peer, told.setdefault(name, []), rate=rate, ghost=True, **common)
         if settings.peers and python_of(settings.peers, "diffprivlib").exists():
