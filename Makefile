@@ -10,7 +10,7 @@ SPARK := .venv/.spark
 # Seed of `make test-order`; the tests print it.
 ORDER ?= $(shell date +%s)
 
-.PHONY: demo test test-engines test-flower test-torch test-slow test-order test-versions audit laws lint docs bench papers setup clean mutants test-cluster bench-scale
+.PHONY: demo test test-engines test-flower test-torch test-slow test-order test-versions audit laws lint docs bench papers setup clean mutants test-cluster bench-scale bench-speed
 
 demo: $(READY)
 	$(BIN)/dpsparse demo --out out
@@ -67,8 +67,21 @@ bench: $(READY)
 papers: $(READY)
 	$(BIN)/python -m benchmarks.papers --scale full --out out/papers
 
-# What a question costs on a cluster beside its work, rates, and a simulation for a cluster that is not here.
+# Speed and memory against goals and peers, which get environments of their own in .venvs; tables and plots go into docs.
+bench-speed: $(READY)
+	$(BIN)/python -m benchmarks.speed.peers .venvs/speed
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.speed --peers .venvs/speed --docs docs
+
+# Rows that do not fit in memory; and what a question costs on a cluster beside its work, rates, and a simulation. A smaller one: make bench-scale ROWS=500000 FEATURES=100000 LIMIT=300MB
+ROWS ?= 20000000
+FEATURES ?= 1000000
+NONZEROS ?= 50
+LIMIT ?= 2GB
+SCALED ?= select_polish
+
 bench-scale: $(SPARK)
+	$(BIN)/python -m benchmarks.out_of_core --parse
+	$(BIN)/python -m benchmarks.out_of_core --rows $(ROWS) --features $(FEATURES) --nonzeros $(NONZEROS) --memory-limit $(LIMIT) --recipes $(SCALED)
 	$(BIN)/python -m benchmarks.scale_cluster --engine dask
 	@if command -v java > /dev/null; then $(BIN)/python -m benchmarks.scale_cluster --engine spark --count 10 --recipes select_polish; \
 	else echo "Spark is left out: Java is not installed"; fi

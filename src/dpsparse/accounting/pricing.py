@@ -150,6 +150,12 @@ class PricedPlan:
         return _remember(_SPENT, key, spent_epsilon(self._costs, delta, self.budget, asked)) if known is None else known
 
 
+def forget() -> None:
+    """Forget what was certified in this process: for those who measure."""
+    _CERTIFIED.clear()
+    _SPENT.clear()
+
+
 def _remember(memory: dict[str, Known], key: str, value: Known) -> Known:
     if len(memory) >= MOST_KNOWN:
         memory.pop(next(iter(memory)))

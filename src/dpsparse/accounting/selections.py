@@ -197,6 +197,11 @@ def _delta(epsilon: float, plan: Stage, points: int) -> float:
     return float(_curve(plan, e, h, points)[here])
 
 
+def forget() -> None:
+    """Forget what was evaluated in this process: for those who measure."""
+    _delta.cache_clear()
+
+
 def stage_curve(plan: Stage, points: int = POINTS) -> tuple[Curve, Curve] | None:
     """Bounds on delta on a grid of epsilons from 0 or just below it to where it meets the rounding margin.
 

@@ -35,6 +35,9 @@ SAMPLE = 2048
 #: Parts of 2**FIRST that are tried.
 PARTS = tuple(2**i for i in range(7))
 
+#: Where, as parts of their number.
+PLACES = np.arange(SAMPLE) * ((math.sqrt(5) - 1) / 2) % 1
+
 Bytes = NDArray[np.uint8]
 
 
@@ -107,9 +110,9 @@ def _candidates(which: NDArray[np.intp], distance: Floats, numbers: Exponentials
 def _level(scores: Floats, count: int, scale: float, law: Law) -> tuple[float, int] | None:
     """A level and a part with which few are candidates and more than `count` are above; None where nothing is saved.
 
-    By a sample of the scores, one in so many. L is where twice as many as asked for, and eight of the sample, are expected to be above it, so that too few are rare.
+    By a sample of the scores, at steps of the golden ratio, so that no period of theirs is that of the sample. L is where twice as many as asked for, and eight of the sample, are expected to be above it, so that too few are rare.
     """
-    sample = scores[:: scores.size // SAMPLE]
+    sample = scores[(PLACES * scores.size).astype(np.intp)]
     many = scores.size / sample.size
     wanted = (2 * count + 8 * many) / many
     if wanted >= sample.size / 8:

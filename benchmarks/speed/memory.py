@@ -1,0 +1,76 @@
+"""Goal 6: peak memory of a fit over what the caller holds, each fit in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .. import settings as data
+from ..out_of_core import rows as sparse_rows
+from .goals import Line, Settings
+from .small import rows
+
+CASES = {
+    "dense 20,000 x 500": lambda: rows(20_000, 500),
+    "imdb": lambda: (data.imdb().X.astype(np.float32), data.imdb().y),
+    "1,000,000 x 100,000 x 50": lambda: sparse_rows(1_000_000, 100_000, 50, 0),
+    "100,000 x 100,000 x 50": lambda: sparse_rows(100_000, 100_000, 50, 0),
+}
+
+
+def size_of(X: Any) -> int:
+    """Bytes of the caller's rows."""
+    return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes
+
+
+def peak() -> int:
+    """Bytes that this process held at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def measure(case: str) -> dict[str, float]:
+    """One fit in this process. A small fit comes first, so that imports are no part of the peak."""
+    from dpsparse import SparseClassifier
+
+    warnings.simplefilter("ignore")
+    model = SparseClassifier(epsilon=2.0, delta=1e-5, row_norm=1.0, classes=(0, 1), random_state=0)
+    model.fit(*rows(500, 200))
+    X, y = CASES[case]()
+    before = peak()
+    model.fit(X, y)
+    return {"data": size_of(X), "extra": peak() - before}
+
+
+def memory(settings: Settings) -> list[Line]:
+    """What a fit takes beside the rows, over what is allowed: one and a half times their bytes and 100 MB."""
+    skipped = {"1,000,000 x 100,000 x 50"} if settings.quick else {"100,000 x 100,000 x 50"}
+    lines = []
+    for case in CASES:
+        if case in skipped or (case == "imdb" and data.data_folder() is None):
+            continue
+        command = [sys.executable, "-m", "benchmarks.speed.memory", case]
+        found = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+        allowed = 1.5 * found["data"] + 100e6
+        note = f"rows {found['data'] / 1e6:.0f} MB, allowed {allowed / 1e6:.0f} MB"
+        lines.append(
+            Line(
+                goal=6,
+                what=f"{case}: memory of a fit",
+                value=found["extra"] / 1e6,
+                unit="MB",
+                most=allowed / 1e6,
+                note=note,
+            )
+        )
+    return lines
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(sys.argv[1])))

@@ -1,0 +1,68 @@
+"""Goal 3: exact integer sums against floats that do the same two products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import settings as data
+from .clock import interleave
+from .goals import Line, Settings
+from .small import rows
+
+
+class Places:
+    """Weights at which gradients are asked for, another one each time: nothing can be known from the last."""
+
+    def __init__(self, size: int) -> None:
+        self._weights, self._turn = 0.1 * np.random.default_rng(1).standard_normal(size), 0
+
+    def next(self) -> np.ndarray:
+        """The next one."""
+        self._turn += 1
+        return self._weights * (1 + 0.01 * self._turn)
+
+
+def gradient(X: Any, y: np.ndarray) -> Callable[[np.ndarray], Any]:
+    """The exact clipped gradient sum of rows in memory."""
+    from dpsparse.facts import Clip, Facts
+    from dpsparse.hosts import MemoryHost
+    from dpsparse.losses import Logistic
+    from dpsparse.oracle import Gradient
+
+    facts = Facts(n_rows=X.shape[0], n_features=X.shape[1], row_norm=1.0, lower=-1.0, upper=1.0, loss="logistic")
+    host = MemoryHost(X, y, facts)
+    return lambda w: host.total(Gradient(w, Clip(1.0)), Logistic(), None)
+
+
+def floats(X: Any, y: np.ndarray) -> Callable[[np.ndarray], Any]:
+    """Two products in floats, with a slope between them."""
+    transposed = X.T
+    return lambda w: transposed @ (1 / (1 + np.exp(-(X @ w))) - y)
+
+
+def sums(settings: Settings) -> list[Line]:
+    """Dense rows against BLAS in float32, sparse rows against scipy in float64, by processor time of one thread."""
+    X, y = rows(20_000, 500)
+    places = Places(500)
+    ways: dict[str, Any] = {}
+    exact, blas = gradient(X, y), floats(X, y.astype(np.float32))
+    ways["dense exact"], ways["dense BLAS float32"] = (
+        lambda: exact(places.next()),
+        lambda: blas(places.next().astype(np.float32)),
+    )
+    news = data.news20() if data.data_folder() else None
+    if news is not None:
+        S, t = news.X, news.y
+        far = Places(S.shape[1])
+        sparse, scipy = gradient(S, t), floats(S.astype(np.float64), t)
+        ways["sparse exact"], ways["sparse scipy"] = lambda: sparse(far.next()), lambda: scipy(far.next())
+    found = {name: times.processor for name, times in interleave(ways, 6 * settings.repeats).items()}
+    ratio = found["dense exact"] / found["dense BLAS float32"]
+    lines = [Line(goal=3, what="dense 20,000 x 500: exact / BLAS float32", value=ratio, unit="x", most=1.0)]
+    if news is not None:
+        ratio = found["sparse exact"] / found["sparse scipy"]
+        lines.append(Line(goal=3, what="news20: exact / scipy float64, one thread", value=ratio, unit="x", most=1.05))
+    return lines
