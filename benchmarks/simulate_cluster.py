@@ -119,7 +119,8 @@ def simulate(costs: Costs, recipe: str, given: argparse.Namespace) -> None:
         if vector:
             moved = 8 * d / bandwidth
             step += d * costs.coordinate_sum + levels * (FAN_IN * moved + FAN_IN * d * costs.coordinate_add)
-            step += moved + d * (costs.coordinate_noise + costs.coordinate_solver)
+            step += (2 if "Weighted" in name else 1) * moved  # weights go out with the question
+            step += d * (costs.coordinate_noise + costs.coordinate_solver)
         passes, total = passes + share * count, total + step * count
         print(f"  {count:5d} x {name:45s} {step:8.2f} s each, {work:.2f} s of it on rows")
     print(f"  {passes:.0f} passes over the rows, {total / 3600:.2f} hours")

@@ -1,10 +1,14 @@
 """Rows on Dask: the same bytes on any number of workers, after a kill, from arrays, frames and files."""
 
 import os
+import re
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -27,6 +31,7 @@ pytest.importorskip("distributed", reason="rows on Dask need the extra 'dask'")
 import dask.array as da
 import dask.dataframe as dd
 from distributed import Client, LocalCluster
+from distributed.security import Security
 
 N, D = 60, 8
 FACTS = Facts(n_rows=N, n_features=D, lower=-1.0, upper=1.0, row_norm=1.4, target_bound=3.0, intercept=0.5)
@@ -313,3 +318,28 @@ def test_nothing_listens_beyond_this_machine():
     with cluster_of(1) as cluster, Client(cluster) as client:
         addresses = [cluster.scheduler_address, *client.scheduler_info(n_workers=-1)["workers"]]
     assert all("//127.0.0.1:" in address for address in addresses)
+
+
+@pytest.mark.cluster
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made by openssl, which is not installed")
+def test_a_cluster_behind_tls_gives_the_same_model(tmp_path):
+    """The example of docs/clusters.md."""
+    page = (Path(__file__).parents[2] / "docs" / "clusters.md").read_text()
+    for line in re.findall(r"^openssl .*$", page, re.MULTILINE):
+        subprocess.run(shlex.split(line), cwd=tmp_path, check=True, capture_output=True)
+    kinds = ("client", "scheduler", "worker")
+    files = {
+        f"tls_{kind}_{what}": str(tmp_path / f"node.{end}")
+        for kind in kinds
+        for what, end in (("cert", "pem"), ("key", "key"))
+    }
+    security = Security(tls_ca_file=str(tmp_path / "ca.pem"), require_encryption=True, **files)
+    X, y = data()
+    expected = fitted("select_polish", X, y)
+    options = {"n_workers": 1, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
+    with LocalCluster(protocol="tls://", security=security, **options) as cluster:
+        assert cluster.scheduler_address.startswith("tls://127.0.0.1:")
+        with Client(cluster, security=security):
+            assert fitted("select_polish", chunked(X, 20), y) == expected
+        with pytest.raises((OSError, TypeError, ValueError, RuntimeError)):
+            Client(cluster.scheduler_address.replace("tls://", "tcp://"), timeout="3s")

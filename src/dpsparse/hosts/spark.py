@@ -389,13 +389,15 @@ def _table(target: str | None, wrap: Callable[[RawPart], RawPart] | None, batche
 
 def open_parts(parts: Sequence[RawPart], gather: Gather, session: SparkSession | None = None) -> ClusterRows:
     """Parts that executors read themselves, such as files, as rows on a cluster."""
+    from cloudpickle import dumps
+
     found = _session(session)
-    sent = found.sparkContext.broadcast(list(parts))
+    sent = found.sparkContext.broadcast(dumps(list(parts)))  # readers of a user's own session are sent with their code
     numbers = found.range(0, len(parts), 1, len(parts))
     return ClusterRows.open(SparkEngine(numbers, partial(_listed, sent)), gather)
 
 
 def _listed(parts: Any, batches: Iterable[RecordBatch]) -> RawPart:
     [number] = [value for batch in batches for value in batch.column(0).to_pylist()]
-    found: RawPart = parts.value[number]
+    found: RawPart = pickle.loads(parts.value)[number]
     return found
