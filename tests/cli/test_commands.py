@@ -575,7 +575,17 @@ def test_intervals_are_printed_saved_and_shown(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (2000, 6))
     np.savez(tmp_path / "rows.npz", X=X, y=X[:, 0] - X[:, 2] + 0.2 * rng.standard_normal(2000))
-    common = [tmp_path / "rows.npz", "--task", "regression", "--epsilon", "4", "--sparsity", "2", "--feature-bound", "1"]
+    common = [
+        tmp_path / "rows.npz",
+        "--task",
+        "regression",
+        "--epsilon",
+        "4",
+        "--sparsity",
+        "2",
+        "--feature-bound",
+        "1",
+    ]
     common += ["--target-bound", "3", "--out", tmp_path / "model.json"]
     done = run("fit", *common, "--intervals", "--interval-target", "robust", "--seed", "1")
     assert done.exit_code == 0, done.output

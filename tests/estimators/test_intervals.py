@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import dpsparse
-from dpsparse import Ledger, SparseClassifier, SparseRegressor, recipes
+from dpsparse import Ledger, PrivateSearch, SparseClassifier, SparseRegressor, audit, recipes
 from dpsparse.estimators.intervals import INTERCEPT, Intervals
-from dpsparse.fits import open_oracle, substitute_oracles
 from dpsparse.hosts import DiskHost
 from dpsparse.losses import Huber
-from dpsparse.oracles import RecordingOracle, ReplayOracle
 from dpsparse.privacy import DataError, RunRepeatedError
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpsparse.privacy.NonPrivateRandomnessWarning")
@@ -200,8 +197,6 @@ def test_both_parts_have_the_whole_budget_and_the_statement_says_so(fitted):
 
 def test_a_second_opinion_agrees_with_the_price_of_parts(fitted):
     pytest.importorskip("dp_accounting")
-    from dpsparse import audit
-
     assert audit.recomputed_epsilon(fitted.statement_) < 1.2 * fitted.statement_.epsilon
 
 
@@ -251,32 +246,23 @@ def test_the_target_is_not_clipped_before_the_residual():
         assert abs(row.estimate - wanted) < 5 * row.standard_error
 
 
-def test_what_is_told_follows_from_the_answers_alone():
-    """Other rows and the same answers give the same intervals; the second part is opened after the first was asked."""
-    X, y = data()
-    heard: list[RecordingOracle] = []
+@pytest.mark.parametrize("classes", [False, True])
+def test_what_is_told_follows_from_the_answers_alone(classes):
+    """Other rows and the same answers give the same model, intervals, covariance and statement."""
+    X, y = data(n=1500)
+    if classes:
+        model = SparseClassifier(
+            epsilon=4.0, sparsity=3, feature_bound=1.0, classes=[0, 1], intervals="split", random_state=3
+        )
+        audit.check_estimator_privacy(model, X, (y > 0).astype(int))
+    else:
+        audit.check_estimator_privacy(regressor(), X, y)
 
-    def record(prepared, X, y, randomness, payment, watcher):
-        opened = open_oracle(prepared, X, y, randomness, payment, watcher)
-        heard.append(RecordingOracle(opened.oracle))
-        return replace(opened, oracle=heard[-1])
 
-    with substitute_oracles(record):
-        one = regressor().fit(X, y)
-    assert len(heard) == 2
-    left = list(heard)
-
-    def replay(prepared, X, y, randomness, payment, watcher):
-        opened = open_oracle(prepared, X, y, randomness, payment, watcher)
-        before = left.pop(0)
-        return replace(opened, oracle=ReplayOracle(before, before.tape))
-
-    rng = np.random.default_rng(9)
-    with substitute_oracles(replay):
-        two = regressor().fit(rng.uniform(-0.1, 1, (N, D)), rng.exponential(size=N))
-    np.testing.assert_array_equal(one.intervals_.estimate, two.intervals_.estimate)
-    np.testing.assert_array_equal(one.covariance_, two.covariance_)
-    np.testing.assert_array_equal(one.coef_, two.coef_)
+def test_a_search_is_refused_since_the_best_of_several_intervals_is_too_good():
+    X, y = data(n=300)
+    with pytest.raises(ValueError, match="best of several fits"):
+        PrivateSearch(regressor(random_state=None)).fit(X, y)
 
 
 def test_too_many_coefficients_are_capped_before_anything_is_spent():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from dataclasses import asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,8 @@ FALSE_DISCOVERIES = 0.10
 DRAWS, SEED = 40_000, 0
 
 
-class Interval(NamedTuple):
+@dataclass(frozen=True)
+class Interval:
     """One coefficient. `rejected`: called nonzero at a false discovery rate of 10 %; the intercept is never."""
 
     feature: str | int
@@ -176,13 +177,13 @@ class Intervals(Sequence[Interval]):
 
     def records(self) -> list[dict[str, Json]]:
         """A dictionary for each coefficient, by the names of `Interval`."""
-        return [row._asdict() for row in self]
+        return [asdict(row) for row in self]
 
     def to_frame(self) -> pd.DataFrame:
         """A pandas data frame with a row for each coefficient."""
         import pandas as pd
 
-        return pd.DataFrame(list(self), columns=Interval._fields)
+        return pd.DataFrame(self.records(), columns=[f.name for f in fields(Interval)])
 
     def summary(self, statement: Statement | None = None) -> str:
         """A table, and in words what it means."""

@@ -217,6 +217,11 @@ class PrivateSearch(Stated, MetaEstimatorMixin, BaseEstimator):  # type: ignore[
                 f"PrivateSearch takes a SparseRegressor or a SparseClassifier, got {type(self.estimator).__name__}. "
                 "What it fits must be private, and know its own price."
             )
+        if self.estimator.intervals is not None:
+            raise ValueError(
+                "a search publishes the best of several fits, and intervals of the best are too good. Leave intervals=None in the search, and fit what it "
+                "found once more with intervals='split'."
+            )
         check_ledger(self.ledger, self.dataset, self.label, self.run_id)
         refuse_own_ledger(self.estimator, "the search")
 
