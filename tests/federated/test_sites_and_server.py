@@ -271,6 +271,19 @@ def test_a_site_that_is_restarted_neither_pays_nor_answers_twice(tmp_path):
         again.answer(Task(server.protocol.identity, 0, np.ones(server.protocol.size)).to_bytes())
 
 
+@pytest.mark.parametrize("paid", [True, False])
+def test_a_site_that_is_restarted_goes_on_at_the_same_price_only(paid, tmp_path):
+    ledger = Ledger(f"sqlite:///{tmp_path}/budget.db")
+    ledger.create("d", epsilon=50.0, delta=1e-4)
+    options = {"memory": tmp_path / "site", **({"ledger": ledger, "dataset": "d"} if paid else {})}
+    server = serve(["a"])
+    join(server, "a", epsilon=1.0, **options).answer(server.task())
+    later = Task(server.protocol.identity, 1, np.zeros(server.protocol.size)).to_bytes()
+    with pytest.raises(PrivacyError, match="another price"):
+        join(server, "a", epsilon=9.0, **options).answer(later)
+    assert join(server, "a", epsilon=1.0, **options).answer(later)
+
+
 def test_a_report_that_was_lost_before_it_was_kept_counts_as_answered(tmp_path):
     server = serve(["a"])
     options = {"memory": tmp_path}

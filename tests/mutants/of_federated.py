@@ -15,9 +15,10 @@ MUTANTS = (
         ("a round beyond the last", "if asked.round >= protocol.rounds or", "if"),
         (
             "a memory that does not know is believed",
-            "            if not rounds.paid():\n                raise\n",
+            "            if known is None:\n                raise\n",
             "            pass\n",
         ),
+        ("a run goes on at another price", "if known not in (None, self.price):", "if False:"),
         ("a run is noted before it is reserved and never started", "            reservation.start()\n", ""),
     ),
     *changed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..accounting import Bill
+from ..accounting.costs.base import canonical, stored
 from ..facts import Vector
 from ..ledger import Ledger
 from ..ops import project_ball
-from ..privacy.errors import LedgerError, RunRepeatedError
+from ..privacy.errors import LedgerError, PrivacyError, RunRepeatedError
 from .agreed import Agreed
 from .messages import MessageError, Report, Task, digest
 from .rounds import Rounds
@@ -26,7 +28,7 @@ class Purse:
     ---------
     The whole bill is reserved under the name of the run, noted in the site's memory, and started, in this order, before the first
     report. A run that the ledger knows as started goes on only where the memory knows it too; otherwise what was answered is not known, and
-    it is refused.
+    it is refused. A run goes on at the price at which it began.
     """
 
     ledger: Ledger | None
@@ -47,18 +49,29 @@ class Purse:
             raise LedgerError("reports without noise have no price: they must not touch data that a ledger guards.")
         return cls(None if dataset is None else Ledger.of(ledger), dataset, bill, label, run, delta)
 
+    @property
+    def price(self) -> str:
+        """The bill in a word: equal for equal bills."""
+        return "none" if self.bill is None else hashlib.sha256(canonical(stored(self.bill)).encode()).hexdigest()
+
     def pay(self, rounds: Rounds) -> None:
-        """Reserve and start, once for a run."""
+        """Reserve and start, once for a run; refuses to go on at another price."""
+        known = rounds.paid()
+        if known not in (None, self.price):
+            raise PrivacyError(
+                "this site began the run at another price, and goes on at that one only. Give the same epsilon, delta and number of rows."
+            )
         if self.ledger is None or self.dataset is None or self.bill is None:
+            rounds.note_paid(self.price)
             return
         try:
             reservation = self.ledger.reserve(
                 self.dataset, self.bill, label=self.label, run_id=self.run, delta=self.delta
             )
-            rounds.note_paid()
+            rounds.note_paid(self.price)
             reservation.start()
         except RunRepeatedError:
-            if not rounds.paid():
+            if known is None:
                 raise
 
 

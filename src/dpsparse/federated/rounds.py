@@ -25,12 +25,12 @@ ANSWERED = "this site has answered this round already, and answers no second tim
 class Rounds(Interface):
     """Remembers which rounds of a run were answered, and with what."""
 
-    def paid(self) -> bool:
-        """Whether this run was noted as paid for."""
+    def paid(self) -> str | None:
+        """The price at which this run was noted as paid for, in a word; None: it was not."""
         ...
 
-    def note_paid(self) -> None:
-        """Note, durably, that this run is paid for."""
+    def note_paid(self, price: str) -> None:
+        """Note, durably, that this run is paid for at this price."""
         ...
 
     def claim(self, number: int, task: bytes) -> bytes | None:
@@ -50,17 +50,17 @@ class InProcess:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._paid = False
+        self._paid: str | None = None
         self._tasks: dict[int, bytes] = {}
         self._reports: dict[int, bytes] = {}
 
-    def paid(self) -> bool:
-        """Whether this run was noted as paid for."""
+    def paid(self) -> str | None:
+        """The price that was noted."""
         return self._paid
 
-    def note_paid(self) -> None:
+    def note_paid(self, price: str) -> None:
         """Note it."""
-        self._paid = True
+        self._paid = self._paid or price
 
     def claim(self, number: int, task: bytes) -> bytes | None:
         """Note a round, or give its report again."""
@@ -105,13 +105,13 @@ class RoundFile:
                 f"the folder {self._folder} cannot be made. Choose another one for the site's memory."
             ) from None
 
-    def paid(self) -> bool:
-        """Whether this run was noted as paid for."""
-        return any(mark.get("paid") is True for mark in self._marks())
+    def paid(self) -> str | None:
+        """The price that was noted first."""
+        return next((str(mark["paid"]) for mark in self._marks() if "paid" in mark), None)
 
-    def note_paid(self) -> None:
+    def note_paid(self, price: str) -> None:
         """Note it."""
-        self._append(lambda marks: None if any(m.get("paid") for m in marks) else {"paid": True})
+        self._append(lambda marks: None if any("paid" in m for m in marks) else {"paid": price})
 
     def claim(self, number: int, task: bytes) -> bytes | None:
         """Note a round, or give its report again."""
