@@ -18,6 +18,8 @@ from .rules.fields import positive, whole
 
 #: Share of the means of all columns, where they would be told well.
 MEANS = 0.04
+#: Classes say less about a coefficient than numbers do: without `sparsity` this part of the coordinates is selected for them.
+CLASS_PART = 1 / 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +75,7 @@ class SelectPolish(PrivateRecipe):
         where it was worth its price, see below; for classes none.
 
     Without `sparsity` s is what a selection can tell from noise,
-    :math:`\lceil c\,nK_2\sqrt{2f_s\rho}/(2 K_\infty\sqrt d\ln d)\rceil`, at most d/4 and at most :math:`\sqrt d`: every coordinate
+    :math:`\lceil c\,nK_2\sqrt{2f_s\rho}/(2 K_\infty\sqrt d\ln d)\rceil` (for classes a third of it), at most d/4 and at most :math:`\sqrt d`: every coordinate
     that is allowed but not needed is paid for by the others. With an intercept dense columns are measured
     from the midpoint of their bounds, where that makes rows no longer; a `feature_center` is not used as an origin, since
     that would widen the bounds, but saves the budget of the column means. An l2 penalty is added to gradients and curvature. A
@@ -150,6 +152,7 @@ class SelectPolish(PrivateRecipe):
 def default_sparsity(facts: Facts, rho: float, rule: Rule) -> int:
     """What a selection can tell from noise: at least 1, at most a quarter of the features and their square root."""
     n, d = facts.n_rows, facts.n_features
-    signal = rule.reach * n * facts.row_bound * math.sqrt(2 * rule.selection * rho)
+    part = CLASS_PART if facts.target.classes else 1.0
+    signal = part * rule.reach * n * facts.row_bound * math.sqrt(2 * rule.selection * rho)
     found = signal / (2 * log_features(d) * facts.feature_bound * math.sqrt(d))
     return max(1, min(math.ceil(found), math.isqrt(d), d // 4))
