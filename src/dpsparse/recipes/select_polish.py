@@ -46,9 +46,15 @@ class SelectPolish(PrivateRecipe):
       s, s/1.3, s/1.69, ...;
     * residual clips R at the 40 % quantile of residuals (classes 50 %; rows with few large entries 90 %), gradient clips C at
       the 60 to 90 % quantile of gradient norms, more where gradients are well funded;
-    * row lengths Q on the support, which price curvatures and Gram matrices: 1.2 times the 70 % quantile, so that bounds
-      which are ten or thirty times too wide cost next to nothing; column means are of rows held at :math:`K_e` for each entry, and shrunk
+    * row lengths Q on the support, which price curvatures and Gram matrices: a quantile from 70 to 93 %, the higher the better it can be
+      told, so that bounds which are ten or thirty times too wide cost next to nothing, and supports on which few rows are long
+      do not make steps too long; column means are of rows held at :math:`K_e` for each entry, and shrunk
       towards the origin by their noise (James and Stein);
+    * **origin**: on dense rows whose bounds and budget let the means of *all* columns be told (their noise would be below half of a
+      half-width), 4 % are spent on these first. Selections then contrast the values of a column within an interval about its mean, as wide as a
+      typical entry from there or as the mean is doubtful, instead of entries from the midpoint of bounds: a count or a rare
+      indicator lies near one end of its bounds, and from the midpoint nearly all of it would be the intercept. For classes 3 % more
+      are spent on the class share, since an error of the intercept is seen by every such column;
     * where gradients are well funded (:math:`k \le 0.3\,n\rho_g` for their part :math:`\rho_g`) and :math:`n \ge 20\,k\ln d`, 0.4 k spare
       coordinates are selected last, two steps are taken on all, the weakest are dropped until k are left, and the last steps are
       taken on those: among correlated columns a wrong one that came first is not kept for ever;
