@@ -412,16 +412,16 @@ MUTANTS = (
             "reach = Reach(positive(question.clip), np.full(",
             "reach = Reach(0.5 * positive(question.clip), np.full(",
         ),
-        (
-            "framed gradients are clipped at twice their norm",
-            "room = np.floor(units / np.sqrt(",
-            "room = np.floor(2 * units / np.sqrt(",
-        ),
         ("a frame may hold a feature twice", 'each_once(frame.support, lattice.facts.n_features, "features")', "pass"),
     ),
     *changed(
         "data/frames.py",
         FRAMED,
+        (
+            "framed gradients are clipped at twice their norm",
+            "found = np.floor(self.on.lattice.record_units / np.sqrt(",
+            "found = np.floor(2 * self.on.lattice.record_units / np.sqrt(",
+        ),
         (
             "the constant of a frame does not count in norms",
             'np.einsum("ij,ij->i", mapped, mapped) + on.height**2',

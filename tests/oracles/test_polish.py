@@ -128,7 +128,11 @@ WORST = {
         ([0.7, -0.7], 9.0),
     ),
     "contrast": (
-        Select(Contrast(NOTHING, 0.5, np.array([-0.1, 0.2]), np.array([0.3, 0.4])), Magnitude(1.0, np.array([50.0, 50.0])), 1),
+        Select(
+            Contrast(NOTHING, 0.5, np.array([-0.1, 0.2]), np.array([0.3, 0.4])),
+            Magnitude(1.0, np.array([50.0, 50.0])),
+            1,
+        ),
         ([0.7, -0.7], -9.0),
         ([0.7, -0.7], 9.0),
     ),

@@ -147,8 +147,8 @@ def test_public_column_means_save_their_budget_and_are_used():
     y = X @ truth + 0.3 * rng.standard_normal(3000)
     known = model(epsilon=2.0, feature_bound=(0, 2), feature_center=0.4).fit(X, y)
     asked = model(epsilon=2.0, feature_bound=(0, 2)).fit(X, y)
-    assert "means" not in {a.name for a in known.statement_.asks}
-    assert "means" in {a.name for a in asked.statement_.asks}
+    assert not any(a.name.startswith("means") for a in known.statement_.asks)
+    assert any(a.name.startswith("means") for a in asked.statement_.asks)
     assert error(known.coef_, truth) < 0.1
     assert np.mean((known.predict(X) - X @ truth) ** 2) < 0.05
 
@@ -199,7 +199,7 @@ def test_every_branch_spends_the_whole_budget(kind, n, intercept, known):
     solver = recipes.SelectPolish().solver(facts, Budget.approx(0.5, 1e-5))
     plan = solver.plan(facts, Budget.approx(0.5, 1e-5))
     for _, branch in plan.branches:
-        assert plan.asks[0].share + sum(a.share for a in branch.asks) == pytest.approx(1.0, abs=1e-12)
+        assert sum(a.share for a in (*plan.asks, *branch.asks)) == pytest.approx(1.0, abs=1e-12)
         assert len(branch.order) == sum(a.times for a in branch.asks)
 
 

@@ -116,11 +116,8 @@ def gradient_part(question: FramedGradient, shard: Shard, loss: Loss, draw: Draw
     for view in framed_views(question.model, shard, loss):
         rows = view.rows
         step = question.clip / (units * rows.on.unit)
-        # whole numbers: a row that is not zero has norm at least 1
-        room = np.floor(units / np.sqrt(np.maximum(rows.squares, 1.0)) * (1 - 2.0**-40))
-        cap = np.where(rows.squares > 0, room, 0.0)
         with np.errstate(over="ignore"):
-            total += rows.scatter(np.clip(np.trunc(view.slopes / step), -cap, cap))
+            total += rows.scatter(np.clip(np.trunc(view.slopes / step), -rows.room, rows.room))
     return total
 
 

@@ -145,6 +145,13 @@ class FramedBlock:
         """Norms of the rows in real units; zero for records that count as nothing."""
         return np.asarray(np.sqrt(self.squares) * self.on.unit)
 
+    @cached_property
+    def room(self) -> Vector:
+        """Largest whole factor of each row for which it stays within ``Lattice.record_units``, rounded against us; 0 for a row of zeros."""
+        # whole numbers: a row that is not zero has norm at least 1
+        found = np.floor(self.on.lattice.record_units / np.sqrt(np.maximum(self.squares, 1.0)) * (1 - 2.0**-40))
+        return np.where(self.squares > 0, found, 0.0)
+
     def margins(self, w: Vector, offset: float) -> Vector:
         """Products with coefficients plus the offset, in real units."""
         iterate = self.on.rounded(w)

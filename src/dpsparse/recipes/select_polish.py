@@ -18,6 +18,8 @@ from .rules.fields import positive, whole
 
 #: Share of the means of all columns, where they would be told well.
 MEANS = 0.04
+#: Classes say less about a coefficient than numbers do: without `sparsity` this part of the coordinates is selected for them.
+CLASS_PART = 1 / 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,9 +46,15 @@ class SelectPolish(PrivateRecipe):
       s, s/1.3, s/1.69, ...;
     * residual clips R at the 40 % quantile of residuals (classes 50 %; rows with few large entries 90 %), gradient clips C at
       the 60 to 90 % quantile of gradient norms, more where gradients are well funded;
-    * row lengths Q on the support, which price curvatures and Gram matrices: 1.2 times the 70 % quantile, so that bounds
-      which are ten or thirty times too wide cost next to nothing; column means are of rows held at :math:`K_e` for each entry, and shrunk
+    * row lengths Q on the support, which price curvatures and Gram matrices: a quantile from 70 to 93 %, the higher the better it can be
+      told, so that bounds which are ten or thirty times too wide cost next to nothing, and supports on which few rows are long
+      do not make steps too long; column means are of rows held at :math:`K_e` for each entry, and shrunk
       towards the origin by their noise (James and Stein);
+    * **origin**: on dense rows whose bounds and budget let the means of *all* columns be told (their noise would be below half of a
+      half-width), 4 % are spent on these first. Selections then contrast the values of a column within an interval about its mean, as wide as a
+      typical entry from there or as the mean is doubtful, instead of entries from the midpoint of bounds: a count or a rare
+      indicator lies near one end of its bounds, and from the midpoint nearly all of it would be the intercept. For classes 3 % more
+      are spent on the class share, since an error of the intercept is seen by every such column;
     * where gradients are well funded (:math:`k \le 0.3\,n\rho_g` for their part :math:`\rho_g`) and :math:`n \ge 20\,k\ln d`, 0.4 k spare
       coordinates are selected last, two steps are taken on all, the weakest are dropped until k are left, and the last steps are
       taken on those: among correlated columns a wrong one that came first is not kept for ever;
@@ -73,7 +81,7 @@ class SelectPolish(PrivateRecipe):
         where it was worth its price, see below; for classes none.
 
     Without `sparsity` s is what a selection can tell from noise,
-    :math:`\lceil c\,nK_2\sqrt{2f_s\rho}/(2 K_\infty\sqrt d\ln d)\rceil`, at most d/4 and at most :math:`\sqrt d`: every coordinate
+    :math:`\lceil c\,nK_2\sqrt{2f_s\rho}/(2 K_\infty\sqrt d\ln d)\rceil` (for classes a third of it), at most d/4 and at most :math:`\sqrt d`: every coordinate
     that is allowed but not needed is paid for by the others. With an intercept dense columns are measured
     from the midpoint of their bounds, where that makes rows no longer; a `feature_center` is not used as an origin, since
     that would widen the bounds, but saves the budget of the column means. An l2 penalty is added to gradients and curvature. A
@@ -150,6 +158,7 @@ class SelectPolish(PrivateRecipe):
 def default_sparsity(facts: Facts, rho: float, rule: Rule) -> int:
     """What a selection can tell from noise: at least 1, at most a quarter of the features and their square root."""
     n, d = facts.n_rows, facts.n_features
-    signal = rule.reach * n * facts.row_bound * math.sqrt(2 * rule.selection * rho)
+    part = CLASS_PART if facts.target.classes else 1.0
+    signal = part * rule.reach * n * facts.row_bound * math.sqrt(2 * rule.selection * rho)
     found = signal / (2 * log_features(d) * facts.feature_bound * math.sqrt(d))
     return max(1, min(math.ceil(found), math.isqrt(d), d // 4))

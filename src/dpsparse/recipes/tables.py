@@ -30,8 +30,8 @@ class Tables(PrivateRecipe):
     :math:`N = n\mu` for the Gaussian budget :math:`\mu` (doubled for add-remove) and :math:`\kappa = N/(2d)`:
 
     * **start**: the median of the targets, or half the log-odds of the class share;
-    * **means** :math:`\tilde\mu` of the columns, 4 %, of rows cut to 1.2 times the 70 % quantile of their length, and drawn to the midpoint of the
-      bounds as far as their noise asks for; then once more from there, where rows are shorter;
+    * **means** :math:`\tilde\mu` of the columns, 4 %, of rows cut to 1.2 times the 70 % quantile of their length; then once more from there, where
+      rows are shorter. Each is believed as far as the most likely law of all of them says (see `solvers.origin`);
     * **whitening** :math:`\tilde M`, 12 %: the inverse root of a Gram matrix that is the identity as far as it is noise; asked for where
       its noise is below 8 mean eigenvalues, and fewer than 60 columns or a `sparsity` are given;
     * **length** :math:`\tilde R`: 1.2 times the 70 % quantile of row lengths in these coordinates;
@@ -49,7 +49,8 @@ class Tables(PrivateRecipe):
 
     **Few coefficients or many?** From 60 columns on, without `sparsity`, phases have 12, 23 and 65 %. After each of the first two the likelihood of
     the released gradients under few and under many true coefficients is compared, which costs nothing; where few explain them,
-    select_polish goes on with what is left, at the same price. Nothing is lost where many are needed.
+    select_polish goes on with what is left, at the same price, and with the means that were told. Nothing is lost where many are needed. Where
+    columns are rare indicators, whose means lie near an end of their bounds, whole gradients cost less than selections, and the path goes on.
 
     With `sparsity` the largest coefficients in units of their columns' half-widths are kept after the first phases, and the last
     phase runs on them alone, whitened by a Gram matrix of their own.

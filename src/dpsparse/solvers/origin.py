@@ -1,10 +1,12 @@
 r"""Where the columns of a table lie: noisy means of all of them, from rows held at a typical length.
 
-.. math:: \mu \leftarrow \mu + \kappa\Bigl(\tfrac1n\textstyle\sum_i (x_i - \mu)\min(1, R/\|x_i-\mu\|) + \text{noise}\Bigr), \qquad
-          \kappa = \max\bigl(0, 1 - d\sigma^2/\|\cdot\|^2\bigr)
+.. math:: \tilde\mu = \mu_0 + \tfrac1n\textstyle\sum_i (x_i - \mu_0)\min(1, R/\|x_i-\mu_0\|) + \text{noise}, \qquad
+          \hat\mu_j = E[\mu_j \mid \tilde\mu_j]
 
-The length R is a paid quantile, and :math:`\kappa` draws what is told to where it came from as far as it is noise (James and Stein). A second
-turn is from where the first one ended: rows are shorter from there, if means were far.
+The length R is a paid quantile. What is believed of each mean is its expectation under the law of all means that makes the d noisy ones most
+likely (Robbins; Kiefer and Wolfowitz): where numbers lie at the midpoint of their bounds and indicators near an end, means are drawn to
+either, and where all is noise, to one place. A second turn is from where the first one ended, where rows are shorter, if means were far; the
+two count by their precision.
 """
 
 from __future__ import annotations
@@ -20,57 +22,56 @@ from ..privacy.plan import Ask, Noise
 
 #: Turns: rows are shorter from the first means, if these were far.
 TURNS = 2
-#: Half of an interval about a noisy mean is at least this many standard deviations of its noise.
-DOUBT = 2.0
+#: Places, in half-widths, about which means are thought to lie, by what standard deviation, and steps towards their most likely law.
+PLACES, WIDTH, STEPS = np.linspace(-1.0, 1.0, 81), 0.0125, 60
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Origin:
-    """Noisy means of all columns, and the standard deviation of their noise; everything in it was released.
+    """What is believed about the means of all columns; everything in it follows from released numbers.
 
     Parameters
     ----------
     means : array
         Within the bounds of their columns.
-    noise : float
-    inside : float
-        Mean distance of the means from the nearest end of their columns, before they were held within them.
+    doubts : array
+        Standard deviations of their errors.
     """
 
     means: Vector
-    noise: float
-    inside: float
+    doubts: Vector
 
     @classmethod
     def learn(cls, oracle: Oracle, length: Callable[[Frame, float, str], float]) -> Origin:
         """Ask for the means; `length` asks for a typical length of rows in a frame, at most a number, by a name."""
         facts = oracle.facts
         everything, bounds = np.arange(facts.n_features), facts.half_widths
-        centre = told = np.zeros(facts.n_features)
-        noise = 0.0
+        centre = doubts = total = np.zeros(facts.n_features)
+        precision = 0.0
         for turn in range(1, TURNS + 1):
             frame = Frame(support=everything, centre=centre)
             reach = facts.row_bound + float(np.linalg.norm(centre))
             question = ColumnMeans(everything, length(frame, reach, length_name(turn)), centre)
-            noisy, noise = np.asarray(oracle.answer(question, name(turn))), oracle.deviation(question, name(turn), 0)
-            told = centre + shrinkage(noisy, noise) * noisy
-            centre = np.clip(told, -bounds, bounds)
-        return cls(means=centre, noise=noise, inside=float(np.mean(bounds - np.abs(told))))
+            noisy = np.asarray(oracle.answer(question, name(turn)))
+            noise = max(oracle.deviation(question, name(turn), 0), 1e-9 * reach)
+            total, precision = total + (centre + noisy) / noise**2, precision + noise**-2
+            centre, doubts = believed(total / precision, precision**-0.5, bounds)
+        return cls(means=centre, doubts=doubts)
 
     def interval(self, entry: float, bounds: Vector) -> tuple[Vector, Vector]:
         """Intervals about the means in which entries are told apart, wide enough for their noise, and within the bounds of their columns.
 
         Examples
         --------
-        >>> origin = Origin(means=np.array([0.0, -0.9]), noise=0.1, inside=0.5)
-        >>> [end.tolist() for end in origin.interval(0.05, np.ones(2))]
-        [[-0.2, -1.0], [0.2, -0.7]]
+        >>> origin = Origin(means=np.array([0.0, -0.9]), doubts=np.array([0.1, 0.2]))
+        >>> [np.round(end, 3).tolist() for end in origin.interval(0.05, np.ones(2))]
+        [[-0.1, -1.0], [0.1, -0.7]]
         """
-        half = np.minimum(max(entry, DOUBT * self.noise), bounds)
+        half = np.minimum(np.maximum(entry, self.doubts), bounds)
         low = np.clip(self.means - half, -bounds, bounds - half)
         return low, np.clip(self.means + half, low + half, bounds)
 
-    def spiky(self, length: float, few: int) -> bool:
+    def spiky(self, length: float, few: int, bounds: Vector) -> bool:
         r"""Whether columns have so little between a few large entries that noise on whole gradients is less than on a selection of `few`.
 
         With means inside their bounds by q on average the mean deviation of a column is at most 2q, and with rows of this length its
@@ -79,12 +80,35 @@ class Origin:
         """
         d = self.means.size
         tail = np.sqrt(np.log(max(d, 2)) / 2)
-        return bool(2 * self.inside * np.sqrt(d) < length * tail * np.sqrt(few / d))
+        inside = float(np.mean(bounds - np.abs(self.means)))
+        return bool(2 * inside * np.sqrt(d) < length * tail * np.sqrt(few / d))
 
 
-def shrinkage(noisy: Vector, noise: float) -> float:
-    """Part of a noisy vector that is believed (James and Stein)."""
-    return max(0.0, 1 - noisy.size * noise**2 / max(float(noisy @ noisy), 1e-300))
+def believed(noisy: Vector, noise: float, bounds: Vector) -> tuple[Vector, Vector]:
+    """Expectations of means given noisy ones, and their standard deviations, under the law that makes all of them most likely.
+
+    Examples
+    --------
+    >>> noisy = np.r_[np.linspace(-0.3, 0.3, 50), np.linspace(-1.1, -0.5, 50)]
+    >>> means, doubts = believed(noisy, 0.2, np.ones(100))
+    >>> bool(abs(means[:50]).mean() < 0.1), bool(abs(means[50:] + 0.8).mean() < 0.1), bool(doubts.max() <= 0.2)
+    (True, True, True)
+    """
+    scale = np.maximum(bounds, 1e-300)[:, None]
+    told, size = noisy[:, None] / scale, (max(noise, 1e-12) / scale) ** 2
+    distance = (told - PLACES) ** 2 / (size + WIDTH**2)
+    likely = np.exp(-0.5 * np.minimum(distance - distance.min(axis=1, keepdims=True), 1e3))
+    law = np.full(PLACES.size, 1 / PLACES.size)
+    for _ in range(STEPS):
+        odds = likely * law
+        law = (odds / odds.sum(axis=1, keepdims=True)).mean(axis=0)
+    odds = likely * law
+    odds /= odds.sum(axis=1, keepdims=True)
+    inside = (PLACES * size + told * WIDTH**2) / (size + WIDTH**2)
+    means = (odds * inside).sum(axis=1)
+    spread = (odds * inside**2).sum(axis=1) - means**2 + (size * WIDTH**2 / (size + WIDTH**2))[:, 0]
+    doubts = np.minimum(np.sqrt(np.maximum(spread, 0.0)) * bounds, noise)
+    return np.clip(means * bounds, -bounds, bounds), doubts
 
 
 def name(turn: int) -> str:
@@ -113,4 +137,4 @@ def clear(facts: Facts, level: float, share: float) -> bool:
     """
     length = 0.6 * float(np.linalg.norm(facts.half_widths))
     largest = float(facts.half_widths.mean()) if facts.n_features else 0.0
-    return 2 * length / (level * np.sqrt(share / TURNS)) < 0.5 * largest
+    return bool(2 * length / (level * np.sqrt(share / TURNS)) < 0.5 * largest)

@@ -46,6 +46,8 @@ class Rule:
         where gradients are well funded, else 3 and 5.
     scalars, gram, intercept, means : float
         :math:`f_q, f_G, f_i, f_m`.
+    start : float
+        Share of the class share, beyond that of a scalar, where selections contrast values; for numbers 0.
     entry_part : float
         Entries are clipped for selections at this part of the median of a row.
     shrinkage : float
@@ -65,6 +67,7 @@ class Rule:
     gram: float = 0.03
     intercept: float = 0.04
     means: float = 0.02
+    start: float = 0.0
     entry_part: float = 0.5
     shrinkage: float = 0.8
     spare: float = 0.0
@@ -75,8 +78,10 @@ class Rule:
         if not facts.target.classes:
             return cls(rounds=6, reach=1.0, selection=0.6, residual_quantile=0.4, spare=0.4)
         if facts.n_rows >= 2000:
-            return cls(rounds=5, reach=0.7, selection=0.6, residual_quantile=0.5, steps=2, growth=3.0)
-        return cls(rounds=2, reach=0.6, selection=0.65, residual_quantile=0.5, steps=1, growth=3.0, gram=0.02)
+            return cls(rounds=5, reach=0.7, selection=0.6, residual_quantile=0.5, steps=2, growth=3.0, start=0.03)
+        return cls(
+            rounds=2, reach=0.6, selection=0.65, residual_quantile=0.5, steps=1, growth=3.0, gram=0.02, start=0.03
+        )
 
 
 def entry_edges(facts: Facts) -> Vector:
@@ -86,11 +91,23 @@ def entry_edges(facts: Facts) -> Vector:
 
 @dataclass(frozen=True, kw_only=True)
 class Shares:
-    """Which parts of the whole budget the pieces take; `means_known`: the column means are public."""
+    """Which parts of the whole budget the pieces take.
+
+    Parameters
+    ----------
+    rule : Rule
+    intercept : bool
+    means_known : bool
+        Whether the column means are public, or told before.
+    told : bool
+        Whether they were told before. Selections then contrast values of a column, and an error of the intercept is seen by every column
+        that lies far from the middle of its values.
+    """
 
     rule: Rule
     intercept: bool
     means_known: bool
+    told: bool = False
 
     @property
     def fi(self) -> float:
@@ -103,9 +120,14 @@ class Shares:
         return self.rule.means if self.intercept and not self.means_known else 0.0
 
     @property
+    def fs(self) -> float:
+        """The class share, beyond that of a scalar."""
+        return self.rule.start if self.intercept and self.told else 0.0
+
+    @property
     def rest(self) -> float:
         """What is left for scalars, selections and gradients."""
-        return 1.0 - self.rule.gram - self.fi - self.fm
+        return 1.0 - self.rule.gram - self.fi - self.fm - self.fs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,7 +248,8 @@ class Schedule:
             )
         if free:
             kind = "ResidualMean" if self.classes else "Quantile"
-            asks.append(Ask(name="start", question=kind, noise=gaussian if self.classes else gumbel, share=2 * each))
+            noise, share = gaussian if self.classes else gumbel, 2 * each + self.shares.fs
+            asks.append(Ask(name="start", question=kind, noise=noise, share=share))
             asks.append(
                 Ask(name="intercept", question="ResidualMean", noise=gaussian, times=clips + 1, share=self.shares.fi)
             )

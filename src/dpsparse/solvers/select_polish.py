@@ -53,6 +53,8 @@ POINTS, MEDIAN_POINTS = 25, 401
 #: the question, should be beyond it, and this part of all at least and at most; what is found is multiplied so that it is about the same
 #: for rows of like lengths.
 SHORTEST, BEYOND, FEWEST, MOST = 0.01, 8.0, 0.07, 0.3
+#: What a round may move the mean slope of classes by.
+DRIFT = 0.02
 #: Before their means are known rows are held at so many times this quantile.
 LENGTH, MIDDLE = 1.2, 0.7
 #: Share of each question for a length of rows before their means.
@@ -157,7 +159,8 @@ class _Run:
         self.support: Indices = np.zeros(0, dtype=np.intp)
         self.centre, self.w, self.last = np.zeros(0), np.zeros(0), np.zeros(0)
         self.b = self.residual = self.curvature = self.length = 0.0
-        self.stein, self.turn, self.gram_turn = 1.0, 0, 0
+        self.stein, self.turn, self.gram_turn, self.moved = 1.0, 0, 0, 0
+        self.doubt = 0.0  # variance of the mean slope
         self.clear = facts.n_rows * math.sqrt(2 * solver.rho * schedule.each)
 
     def result(self) -> Vector:
@@ -204,8 +207,9 @@ class _Run:
 
     def _start(self) -> None:
         if self.schedule.classes:
-            nothing = self._model()
-            mean = float(self.oracle.answer(ResidualMean(nothing, 0.5), "start")[0])
+            question = ResidualMean(self._model(), 0.5)
+            mean = float(self.oracle.answer(question, "start")[0])
+            self.doubt = self.oracle.deviation(question, "start", 0) ** 2
             p = min(max(0.5 - mean, 0.02), 0.98)
             self.b, self.residual = math.log(p / (1 - p)), max(p, 1 - p)
         else:
@@ -214,8 +218,17 @@ class _Run:
             self.b = float(grid[int(self.oracle.answer(Quantile("targets", self._model(), 0.5, grid), "start")[0])])
 
     def _intercept(self, bound: float) -> None:
-        mean = float(self.oracle.answer(ResidualMean(self._model(), bound), "intercept")[0])
-        self.b -= mean / self.facts.curvature
+        """Move the intercept by what the mean slope says; for classes by that part of it that is no noise, for it was told once before."""
+        question = ResidualMean(self._model(), bound)
+        noise = self.oracle.deviation(question, "intercept", self.moved) ** 2
+        mean = float(self.oracle.answer(question, "intercept")[0])
+        part = 1.0
+        if self.schedule.classes and self.origin is not None:
+            wrong = self.doubt + DRIFT**2
+            part = wrong / (wrong + noise)
+            self.doubt = (1 - part) * wrong
+        self.b -= part * mean / self.facts.curvature
+        self.moved += 1
 
     # ---------------------------------------------------------------------------------------------- rounds
 

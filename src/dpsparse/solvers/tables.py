@@ -84,7 +84,9 @@ class TableDescent:
             descent.run(phase)
             if self.sparse:
                 runner = self._runners[number]
-                spiky = origin is not None and origin.spiky(descent.frame.length, runner.sparsity)
+                spiky = origin is not None and origin.spiky(
+                    descent.frame.length, runner.sparsity, oracle.facts.half_widths
+                )
                 if not spiky and self._few(descent.evidence(runner.sparsity), schedule, number):
                     oracle.choose(SPARSE)
                     return runner.run(oracle, path, origin)
