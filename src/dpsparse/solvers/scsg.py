@@ -147,7 +147,7 @@ class SCSG:
                 gain = intercept_gain(epoch, epoch - before, spread, facts)
             else:
                 anchor, centre, epoch = w, ask(w, epoch), epoch + 1
-            groups = shared(sum(lengths[before:epoch]), epoch - before)
+            g, groups = centre, shared(sum(lengths[before:epoch]), epoch - before)
             for i, turns in enumerate(groups):
                 if stride is not None and i and free:
                     w = stride.ahead(w, g, spread)

@@ -17,7 +17,7 @@ import numpy as np
 from ...facts import Clip, Facts
 from ...privacy.budget import Budget
 from ...privacy.plan import EveryRow, Participation, PoissonRows
-from ...solvers.steps import WIDENED, Pace
+from ...solvers.steps import Pace
 from .documents import documents
 
 #: Noise in the margins, in typical margins, at which paths end.
@@ -25,7 +25,7 @@ NOISE = 0.75
 #: No step is longer than this many times the one for uncorrelated columns, unless answers show that it may be.
 LONGEST = 1.2
 #: Noise in the margins, in typical margins, that is no concern.
-QUIET = 0.1
+QUIET = 0.05
 #: Rows of the smallest batches that the twins take by default.
 FEW = 20
 #: Turns of a loop: as many as read about `WORK` entries, within these.
@@ -128,14 +128,14 @@ def default_turns(facts: Facts, budget: Budget, kept: int) -> int:
 
     More turns at the same path cost no privacy, only time. The noise of one of T answers is :math:`\kappa C\sqrt T/(n\mu)`; where it
     nears C nothing tells a step that is too long: T is at most :math:`(n\mu/4\kappa)^2`. Where it is no concern even for the
-    longest steps (`Stride.calm`), up to five times as many turns go on towards the optimum.
+    longest steps (`quiet_noise`), more turns go on towards the optimum: up to five times as many entries and turns.
     """
     row = min(facts.n_features, SPARSE_ROW) if documents(facts) else facts.n_features
     work = facts.n_rows * row + NOISY_COORDINATE * facts.n_features
     clear = facts.n_rows * budget.as_mu() / budget.kappa
     turns = min(max(LEAST_TURNS, min(MOST_TURNS, WORK / work)), (clear / 4) ** 2)
-    calm = quiet_noise(facts, kept) / (WIDENED * longest_step(facts)) * (clear / tight_clip(facts)) ** 2
-    return max(1, int(max(turns, min(MORE * turns, calm))))
+    calm = quiet_noise(facts, kept) / longest_step(facts) * (clear / tight_clip(facts)) ** 2
+    return max(1, int(max(turns, min(MORE * MOST_TURNS, MORE * WORK / work, calm))))
 
 
 def kept_norm(facts: Facts, kept: int) -> float:
