@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,14 @@ REPEATS = {"wide": 2, "few": 1, "text": 1}
 RECIPES = {"wide": ("select_polish",), "few": ("tables", "dual_averaging"), "text": ("auto",)}
 
 
-def drawn(family: str, count: int) -> Iterator[dict[str, Any]]:
-    """Fits on drawn data."""
+def drawn(family: str, count: int, names: Sequence[str] = (), most: float = math.inf) -> Iterator[dict[str, Any]]:
+    """Fits on drawn data, with these recipes or those of the family; data sets with more entries than `most` are left out."""
     for i in range(count):
         rng = np.random.default_rng([i, len(family)])
         given = public(family, rng)
-        for repeat, recipe in itertools.product(range(REPEATS[family]), RECIPES[family]):
+        if given.n * given.d > most:
+            continue
+        for repeat, recipe in itertools.product(range(REPEATS[family]), names or RECIPES[family]):
             made = draw(given, rng)
             setting = made.setting
             options = {"epsilon": given.epsilon, "delta": given.delta, "fit_intercept": given.intercept}
@@ -135,12 +138,14 @@ def main() -> None:
     for family, count in (("few", 200), ("text", 150), ("wide", 240)):
         parser.add_argument(f"--{family}", type=int, default=count)
     parser.add_argument("--no-real", action="store_true")
+    parser.add_argument("--recipes", nargs="*", default=(), help="of few columns; none: tables and dual_averaging")
+    parser.add_argument("--most", type=float, default=math.inf, help="entries of a data set of few columns")
     parser.add_argument("--out", type=Path, default=Path("out/planner_records.json"))
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     given.out.parent.mkdir(exist_ok=True)
     records: list[dict[str, Any]] = []
-    sources = [drawn("few", given.few), drawn("text", given.text), drawn("wide", given.wide)]
+    sources = [drawn("few", given.few, given.recipes, given.most), drawn("text", given.text), drawn("wide", given.wide)]
     if not given.no_real and settings.data_folder() is not None:
         sources.insert(0, real())
     for source in sources:

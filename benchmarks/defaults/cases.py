@@ -89,14 +89,14 @@ def planted(loss: Any, n: int, seed: int = 0, p: int = 50, s: int = 5) -> Case:
     return Case(X, y, "regression", declared, distance, 1.0, {"loss": loss, "fit_intercept": False})
 
 
-#: Name: (a case with at most so many rows, how many coefficients). Rows are the most that are taken by default, so that all of it ends within hours.
+#: Name: a case with at most so many rows, and how many are taken, so that all of it ends within an hour.
 CASES: dict[str, tuple[Callable[[int], Case], int]] = {
-    "california": (lambda rows: of(settings.table("california", rows=rows), 4), 10_000),
+    "california": (lambda rows: of(settings.table("california", rows=rows), 4), 8_000),
     "meltingpoint": (lambda rows: of(settings.table("meltingpoint", rows=rows), 20), 5_000),
-    "pneumonia": (lambda rows: of(settings.digits("pneumonia_mnist", rows=rows), 200), 6_000),
-    "mnist": (lambda rows: of(settings.digits(rows=rows), 100), 6_000),
-    "covtype": (lambda rows: of(settings.table("covtype", rows=rows), 20), 20_000),
-    "imdb rating": (imdb_rating, 12_000),
-    "poisson": (lambda rows: planted(losses.Poisson(), rows), 50_000),
-    "tanh": (lambda rows: planted(losses.KnownLink("tanh", target=1.1), rows), 50_000),
+    "pneumonia": (lambda rows: of(settings.digits("pneumonia_mnist", rows=rows), 200), 3_000),
+    "mnist": (lambda rows: of(settings.digits(rows=rows), 100), 3_000),
+    "covtype": (lambda rows: of(settings.table("covtype", rows=rows), 20), 10_000),
+    "imdb rating": (imdb_rating, 4_000),
+    "poisson": (lambda rows: planted(losses.Poisson(), rows), 30_000),
+    "tanh": (lambda rows: planted(losses.KnownLink("tanh", target=1.1), rows), 30_000),
 }

@@ -7,7 +7,7 @@ declares, and the real count stays inside the trusted room.
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -88,6 +88,13 @@ class Clip:
             self.columns.flags.writeable = False
         if self.columns is not None and not (np.all(np.isfinite(self.columns)) and np.all(self.columns > 0)):
             raise ValueError("the clips of columns must be positive and finite.")
+
+    def times(self, factor: float) -> Clip:
+        """So many times wider, in every bound."""
+        if factor == 1:
+            return self
+        wider = {f.name: getattr(self, f.name) for f in fields(self)}
+        return Clip(**{name: None if bound is None else factor * bound for name, bound in wider.items()})
 
     def __eq__(self, other: object) -> bool:
         return (

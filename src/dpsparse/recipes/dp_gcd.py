@@ -17,7 +17,7 @@ from .rules.curvature import CURVATURES, column_squares, relaxation, residual_bo
 from .rules.fields import positive, whole
 from .rules.theory import budget_of, prescribed
 
-#: Steps of a theorem at most.
+#: Steps at most.
 MOST = 1000
 RULES = ("auto", "gs", "gs-s", "gs-r", "gs-q")
 
@@ -38,7 +38,8 @@ class DPGCD(PrivateRecipe):
     Parameters
     ----------
     steps : int or None
-        Number of steps T. None: :math:`T = q n\sqrt{\rho v}/(\kappa\ln d)`, rounded, within 1..100, where :math:`\rho` is the
+        Number of steps T. None: :math:`T = q n\sqrt{\rho v}/(\kappa\ln d)`, rounded, within 1..100, or a tenth of it, up to 1000, where that is
+        more: then noise is no concern, and the loop goes on towards the optimum. :math:`\rho` is the
         budget in zCDP, :math:`v = M_j/(\beta_0 B_j^2)` (1 where curvatures are private), q = 1/4 for classes and 1 otherwise:
         about as many choices among d columns as the noise lets be right.
     step_size : float or None
@@ -169,7 +170,7 @@ class DPGCD(PrivateRecipe):
         residual = self.clip / facts.norm_bound if self.clip else residual_bound(facts, seen / 200, least=0.5)
         gaussian = GreedyCD(
             rule=self.rule,
-            steps=self.steps or min(100, max(1, round(seen))),
+            steps=self.steps or max(1, round(min(seen, max(100, min(seen / 10, MOST))))),
             step_size=self.step_size or relaxation(facts, residual),
             residual=residual,
             squares=squares,

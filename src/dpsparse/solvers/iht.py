@@ -27,7 +27,7 @@ from ..ops import hard_threshold, project_ball
 from ..oracle import Gradient, Indices, Magnitude, Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, EveryRow, Noise, Participation, Plan
-from .steps import Pace, Stride, answer_spread
+from .steps import Pace, Stride, answer_spread, intercept_gain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,14 +100,19 @@ class IHT:
         stride = None if self.pace is None else self.pace.start(len(self.step_sizes))
         turn = thresholds = 0
 
+        clip = self.clip
+
         def ask(at: Vector, turn: int) -> Vector:
-            return oracle.gradient(at, clip=self.clip) + self.ridge * without_intercept(at, free)
+            return oracle.gradient(at, clip=clip) + self.ridge * without_intercept(at, free)
 
         while turn < len(self.step_sizes):
-            step = self.step_sizes[turn]
+            step, gain = self.step_sizes[turn], 0.0
             if stride is not None:
-                w, g, step = stride.walk(w, ask, answer_spread(oracle, "gradient", self.clip, self.rows), step)
+                clip = stride.clip(self.clip, answer_spread(oracle, "gradient", self.clip, self.rows))
+                spread, since = answer_spread(oracle, "gradient", clip, self.rows), turn
+                w, g, step = stride.walk(w, ask, spread, step)
                 turn = len(self.step_sizes) - stride.left
+                gain = intercept_gain(turn, turn - since, spread, oracle.facts)
             else:
                 g, turn = ask(w, turn), turn + 1
             if self.secant and before is not None:
@@ -118,7 +123,7 @@ class IHT:
                 step = 1.0 / curvature if curvature > 0 else step
             before = (w, g)
             w = project_ball(
-                hard_threshold(w - step_sizes(step, w.size, free, self.intercept_step) * g, self.sparsity, free),
+                hard_threshold(w - step_sizes(step, w.size, free, self.intercept_step, gain) * g, self.sparsity, free),
                 self.radius,
             )
             thresholds += 1
@@ -226,8 +231,9 @@ def without_intercept(w: Vector, free: int) -> Vector:
     return out
 
 
-def step_sizes(step: float, dimension: int, free: int, longest: float) -> Vector:
-    """The step along each coordinate: `step`, and at most `longest` along the intercept."""
+def step_sizes(step: float, dimension: int, free: int, longest: float, least: float = 0.0) -> Vector:
+    """The step along each coordinate: `step`, and along the intercept at most `longest` and at least the part `least` of it."""
     sizes = np.full(dimension, step)
-    sizes[dimension - free :] = min(step, longest)
+    if free:
+        sizes[dimension - free :] = min(max(step, least * longest) if least else step, longest)
     return sizes

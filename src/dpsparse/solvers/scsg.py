@@ -33,7 +33,7 @@ from ..oracle import GradientChange, Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, EveryRow, Noise, Participation, Plan, RandomTimes
 from .iht import without_intercept
-from .steps import DOUBT, Pace, Stride, answer_spread, coordinate_steps, follow, sampled_curvature
+from .steps import DOUBT, Pace, Stride, answer_spread, coordinate_steps, follow, intercept_gain, sampled_curvature
 
 #: A change is never bounded below this part of the clip.
 LEAST_CHANGE = 2.0**-20
@@ -131,34 +131,48 @@ class SCSG:
         lengths = oracle.plan.public["lengths"]
         stride = None if self.pace is None else self.pace.start(len(lengths))
 
+        clip, free = self.clip, False
+
         def ask(at: Vector, epoch: int) -> Vector:
-            return oracle.gradient(at, clip=self.clip, ask="snapshot")
+            return oracle.gradient(at, clip=clip, ask="snapshot")
 
         while epoch < len(lengths):
-            before, step = epoch, self.step_size
+            before, step, gain = epoch, self.step_size, 0.0
             if stride is not None:
-                spread = answer_spread(oracle, "snapshot", self.clip, self.snapshot_rows)
-                anchor, centre, step = stride.walk(w, ask, spread, step)
+                clip = stride.clip(self.clip, answer_spread(oracle, "snapshot", self.clip, self.snapshot_rows))
+                spread = answer_spread(oracle, "snapshot", clip, self.snapshot_rows)
+                free = self._free(oracle, stride, clip)
+                anchor, centre, step = stride.walk(w, ask, spread, step, plain=not free)
                 w, epoch = anchor, len(lengths) - stride.left
+                gain = intercept_gain(epoch, epoch - before, spread, facts)
             else:
                 anchor, centre, epoch = w, ask(w, epoch), epoch + 1
-            for turns in shared(sum(lengths[before:epoch]), epoch - before):
-                bound = change_bound(w, anchor, self.clip, facts, self._largest_change(stride, facts))
-                question = GradientChange(w, anchor, self.clip, bound)
+            g, groups = centre, shared(sum(lengths[before:epoch]), epoch - before)
+            for i, turns in enumerate(groups):
+                if stride is not None and i and free:
+                    w = stride.ahead(w, g, spread)
+                bound = change_bound(w, anchor, clip, facts, 2.0 if free else self._largest_change(stride, facts))
+                question = GradientChange(w, anchor, clip, bound)
                 change = np.mean([oracle.answer(question, "change") for _ in range(turns)], axis=0)
                 if self.secant:
                     curvature = follow(curvature, sampled_curvature(change, w, anchor, self.sparsity))
                     step = 1.0 / curvature if curvature > 0 else step
                 elif stride is not None:
-                    spread = oracle.deviation(question, "change", 0) / math.sqrt(turns)
-                    stride.see(change, w - anchor, DOUBT * spread)
+                    doubt = DOUBT * oracle.deviation(question, "change", 0) / math.sqrt(turns)
+                    stride.see(change, w - anchor, doubt)
                     step = stride.hold(step)
                 g = centre + change + self.ridge * without_intercept(w, facts.free)
-                w = hard_threshold(w - coordinate_steps(step, facts) * g, self.sparsity, facts.free)
+                w = hard_threshold(w - coordinate_steps(step, facts, gain / len(groups)) * g, self.sparsity, facts.free)
                 thresholds += 1
                 if path is not None:
                     path.add(w, oracle, thresholds)
         return w
+
+    def _free(self, oracle: Oracle, stride: Stride, clip: Clip) -> bool:
+        """Whether noise is no concern even where no change is held back; only then is momentum safe, since changes held back do not brake."""
+        w = oracle.facts.first()
+        most = GradientChange(w, w, clip, 2 * clip.norm)
+        return stride.calm(oracle.deviation(most, "change", 0))
 
     def _largest_change(self, stride: Stride | None, facts: Facts) -> float:
         """Of a row's gradient, in clips: `change_clip`, and more by the root of the curvature that was proven."""

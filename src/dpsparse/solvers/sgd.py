@@ -24,7 +24,7 @@ from ..ops import hard_threshold, proximal_step
 from ..oracle import Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Participation, Plan
-from .steps import Pace, answer_spread, coordinate_steps, follow, sampled_curvature
+from .steps import Pace, answer_spread, coordinate_steps, follow, intercept_gain, sampled_curvature
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,14 +102,19 @@ class SGD:
         stride = None if self.pace is None else self.pace.start(len(schedule))
         turn = thresholds = 0
 
+        clip = self.clip
+
         def ask(at: Vector, turn: int) -> Vector:
-            return oracle.gradient(at, clip=self.clip, ask=names[schedule[turn]])
+            return oracle.gradient(at, clip=clip, ask=names[schedule[turn]])
 
         while turn < len(schedule):
-            step, rows = self.step_sizes[turn], schedule[turn]
+            step, rows, gain = self.step_sizes[turn], schedule[turn], 0.0
             if stride is not None:
-                w, g, step = stride.walk(w, ask, answer_spread(oracle, names[rows], self.clip, rows), step)
+                clip = stride.clip(self.clip, answer_spread(oracle, names[rows], self.clip, rows))
+                spread, since = answer_spread(oracle, names[rows], clip, rows), turn
+                w, g, step = stride.walk(w, ask, spread, step)
                 turn = len(schedule) - stride.left
+                gain = intercept_gain(turn, turn - since, spread, facts)
             else:
                 g, turn = ask(w, turn), turn + 1
             if before is not None and self.secant:
@@ -117,7 +122,7 @@ class SGD:
                 curvature = follow(curvature, sampled_curvature(change, w, before, self.sparsity))
                 step = 1.0 / curvature if curvature > 0 else step
             before = w
-            steps = coordinate_steps(step, facts)
+            steps = coordinate_steps(step, facts, gain)
             w = np.where(kept, proximal_step(w - steps * g, steps, self.penalty, facts.free), 0.0)
             if self.thresholds:
                 w = hard_threshold(w, self.sparsity, facts.free)

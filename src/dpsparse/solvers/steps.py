@@ -17,6 +17,8 @@ from ..privacy.plan import Participation, PoissonRows
 DOUBT = 3.0
 #: A curvature that answers show clearly may fall to this part of the last one at the next step.
 KEPT = 0.9
+#: Noise has to be so many times below what is no concern for a wider clip, whose use nobody knows.
+WIDENED = 25.0
 #: A way is proven too long where it is this many times the one to the minimum along it.
 TOO_LONG = 1.5
 #: A step that was too long is cut to this part of it at most.
@@ -53,6 +55,11 @@ class Pace:
         No step takes more than about this part of all turns.
     falls : bool
         Whether `longest` falls linearly with the turns that are left, to a tenth: for answers whose noise hides the curvature.
+    quiet : float
+        Noise :math:`\sigma^2\eta` of steps below which it is no concern (`Stride.clip`): there the clip is widened and steps get
+        momentum, until it is; 0: neither.
+    widest : float
+        How many times wider the clip may become. Noise follows the clip, and a price sees only their ratio.
     """
 
     longest: float
@@ -60,6 +67,8 @@ class Pace:
     growth: float = 2.0
     group: float = 0.3
     falls: bool = False
+    quiet: float = 0.0
+    widest: float = 1.0
 
     def start(self, turns: int) -> Stride:
         """The state before the first of so many turns."""
@@ -78,11 +87,17 @@ class Stride:
         self._support: slice | Indices = slice(None)
         self._last = math.inf
         self._possible = math.inf
+        self._momentum = Momentum()
+        self._width = 1.0
+        self._compared = False
+        self._steepest = 0.0
+        self._slope: Vector | None = None
 
     def rest(self, turns: int) -> None:
         """Go on with so many more turns on other coordinates: what was proven is kept, the last answers say nothing about them."""
         self.left = self._turns = turns
         self._before = None
+        self._momentum, self._slope = Momentum(), None
 
     def walk(
         self,
@@ -91,13 +106,16 @@ class Stride:
         deviation: float,
         piece: float,
         support: Indices | None = None,
+        *,
+        plain: bool = False,
     ) -> tuple[Vector, Vector, float]:
         """Where the gradient is taken (`w`, or nearer to the last point), the mean of its answers there, and the step from there.
 
         `ask` answers at a point for a turn, with noise of this `deviation`, on all coordinates or on those of `support`; every turn
-        pays for a `piece` of the path.
+        pays for a `piece` of the path. `plain`: without momentum.
         """
         self._support = slice(None) if support is None else support
+        w = self.ahead(w, None if plain else self._slope, deviation)
         first, self.left = ask(w, self._turns - self.left), self.left - 1
         while self.left and (nearer := self._nearer(w, first, deviation)) is not None:
             w = nearer
@@ -112,8 +130,41 @@ class Stride:
         if self._before is not None:
             self._compare(w, g, spread)
         step = min((1 + more) * piece, self._limit())
-        self._before, self._last = (w.copy(), g, spread), step
+        self._before, self._last, self._slope = (w.copy(), g, spread), step, g
         return w, g, step
+
+    def clip(self, clip: Clip, deviation: float) -> Clip:
+        r"""The clip of the next answers: twice as wide as that of the last ones where noise would stay no concern.
+
+        `deviation` is the noise :math:`\sigma` of an answer under the narrowest clip. Steps :math:`\eta` along a direction of curvature
+        :math:`\lambda` forget the noise of all but the last :math:`1/\eta\lambda`, and keep :math:`\sigma^2\eta/2\lambda` of it. A direction
+        adds :math:`\lambda/\beta` times that to the squares of the margins, so that s of them add :math:`s\sigma^2\eta/2\beta`, whatever
+        the curvatures and however long the path. Answers under another clip are those of another loss, and are not compared with the last ones.
+        """
+        wider = min(2 * self._width, self._pace.widest)
+        if self._compared and wider > self._width and self.calm(wider * deviation):
+            self._width, self._before, self._compared = wider, None, False
+        return clip.times(self._width)
+
+    def calm(self, deviation: float) -> bool:
+        """Whether noise of this deviation is so far from any concern that a bound may be given up for it."""
+        return self._room(deviation) >= WIDENED
+
+    def _room(self, deviation: float) -> float:
+        """How many times more noise than that of the next step is no concern."""
+        return self._pace.quiet / max(deviation**2 * self._limit(), 1e-300)
+
+    def ahead(self, w: Vector, slope: Vector | None, deviation: float) -> Vector:
+        r"""The point ahead of `w` by momentum m, which multiplies the noise that is kept by 1/(1 - m).
+
+        Steps :math:`\eta` with momentum are stable along curvatures up to :math:`(1 + 1/(1+2m))/\eta`, and m is held where none that
+        answers leave possible is beyond. `slope` is the gradient by which `w` was reached.
+        """
+        excess = self._limit() * max(self._possible, self._steepest) - 1
+        stable = (1 / excess - 1) / 2 if excess > 0 else 1.0
+        return self._momentum.ahead(
+            w, slope, self._support, min(1 - 1 / max(self._room(deviation), 1.0), max(stable, 0.0))
+        )
 
     def see(self, change: Vector, moved: Vector, doubt: float) -> float:
         """Learn from the change of the gradient between two points; returns the curvature that they prove."""
@@ -121,8 +172,10 @@ class Stride:
         if length == 0:
             return 0.0
         shown, open_by = float(change @ moved) / length**2, doubt / length
-        clear = open_by < 0.1 * self.proven
+        clear = open_by < 0.1 * self.proven and not self._momentum.part
         self.proven = max(shown - open_by, self.proven * (KEPT if clear else 1.0))
+        if open_by < shown / 2:
+            self._steepest = max(self._steepest, shown)
         self._possible = max(shown + open_by, self.proven)
         return shown - open_by
 
@@ -144,6 +197,7 @@ class Stride:
         assert self._before is not None
         there, told, spread = self._before
         moved = (w - there)[self._support]
+        self._compared = True
         return self.see(g - told, moved, DOUBT * math.hypot(deviation, spread) + spread * chosen_noise(moved))
 
     def _nearer(self, w: Vector, g: Vector, deviation: float) -> Vector | None:
@@ -151,7 +205,7 @@ class Stride:
 
         A parabola with the proven curvature and the slope at the last point has its minimum at a part of the way.
         """
-        if self._before is None:
+        if self._before is None or self._momentum.part > 0:
             return None
         there, told, _ = self._before
         moved, seen = w - there, (w - there)[self._support]
@@ -170,6 +224,28 @@ class Stride:
         return self.hold(min(pace.growth * self._last, longest))
 
 
+class Momentum:
+    """Nesterov's momentum between the points of a loop, forgotten when it points uphill [OC15]_."""
+
+    def __init__(self) -> None:
+        self.part = 0.0
+        self._weight = 1.0
+        self._was: Vector | None = None
+
+    def ahead(self, w: Vector, slope: Vector | None, support: slice | Indices, most: float) -> Vector:
+        """The point ahead of `w`, by at most this part of the last move; `slope` is the answer from which it was made."""
+        was, self._was, self.part = self._was, w, 0.0
+        if was is None or slope is None or most <= 0:
+            self._weight = 1.0
+            return w
+        moved = w - was
+        if float(slope @ moved[support]) > 0:
+            self._weight = 1.0
+        larger = (1 + math.sqrt(1 + 4 * self._weight**2)) / 2
+        self.part, self._weight = min((self._weight - 1) / larger, most), larger
+        return np.asarray(w + self.part * moved)
+
+
 def chosen_noise(moved: Vector) -> float:
     r"""How much noise of an answer lies along a step that followed it, in its deviations: :math:`\sqrt{2k\ln(ed/k)}` for k of d entries.
 
@@ -179,16 +255,31 @@ def chosen_noise(moved: Vector) -> float:
     return math.sqrt(2 * many * math.log(math.e * moved.size / many)) if many else 0.0
 
 
-def coordinate_steps(step: float, facts: Facts) -> Vector:
-    r"""The same step for every coordinate, but no more than :math:`1/(\beta_0 h^2)` for the intercept.
+def coordinate_steps(step: float, facts: Facts, least: float = 0.0) -> Vector:
+    r"""The same step for every coordinate, but no more than :math:`1/(\beta_0 h^2)` for the intercept, and no less than `least` times that.
 
     Along the intercept, whose column has the height h in every row, the loss bends by at most :math:`\beta_0 h^2`: known without
     a look at the data, and often much more than along any feature.
     """
     steps = np.full(facts.dimension, step)
     if facts.free:
-        steps[-1] = min(step, 1.0 / max(facts.curvature * facts.intercept**2, 1e-300))
+        longest = 1.0 / max(facts.curvature * facts.intercept**2, 1e-300)
+        steps[-1] = min(max(step, least * longest), longest)
     return steps
+
+
+def intercept_gain(asked: int, fresh: int, deviation: float, facts: Facts) -> float:
+    r"""Part of the step :math:`1/(\beta_0h^2)` that the intercept takes at least: :math:`m/(t + r)` after t answers, the last m of them new.
+
+    One answer with noise :math:`\sigma` tells the intercept's margin up to :math:`\sigma/(\beta_0h)`; r is the square of that over the square of a
+    typical margin. The mean of what t answers tell, shrunk by their noise (Kalman's gain with a typical margin before them), is a
+    constant predictor that is no worse than 0. It needs no path: where noise shortens the steps of features to
+    nothing, the constant is still learned.
+    """
+    if not facts.free:
+        return 0.0
+    noise = (deviation / (facts.curvature * facts.intercept * facts.target.margin)) ** 2
+    return fresh / (asked + noise)
 
 
 def sampled_curvature(change: Vector, here: Vector, there: Vector, sparsity: int) -> float:

@@ -49,7 +49,7 @@ class PrivateEpochs(PrivateRecipe):
     def loop(self, facts: Facts, budget: Budget, batch_size: float | None) -> SCSG:
         """The loop with about `batch_size` rows in a snapshot (None: the rule), and the rules for what was left open."""
         count = kept(self.sparsity, facts, budget)
-        epochs = self.epochs or max(1, default_turns(facts, budget) // INNER)
+        epochs = self.epochs or max(1, default_turns(facts, budget, count) // INNER)
         batch = min(batch_size or facts.n_rows * max(0.5, default_rate(budget, epochs)), facts.n_rows)
         inner = batch / INNER if self.inner_batch_size is None else min(self.inner_batch_size, batch)
         steps = max(1, round(epochs * batch / inner))

@@ -24,11 +24,15 @@ from .documents import documents
 NOISE = 0.75
 #: No step is longer than this many times the one for uncorrelated columns, unless answers show that it may be.
 LONGEST = 1.2
+#: Noise in the margins, in typical margins, that is no concern.
+QUIET = 0.05
 #: Rows of the smallest batches that the twins take by default.
 FEW = 20
 #: Turns of a loop: as many as read about `WORK` entries, within these.
 LEAST_TURNS, MOST_TURNS = 30, 200
 WORK = 1e9
+#: So many times more where noise is no concern.
+MORE = 5
 #: What a sparse row is taken to hold, and what a coordinate of noise costs, in entries read.
 SPARSE_ROW, NOISY_COORDINATE = 100, 20
 
@@ -62,18 +66,32 @@ class Walk:
         allows a path f times longer than T of the longest steps, :math:`1.2\,d/(\beta_0 K_2^2)`, that room is shared between less
         noise and a larger R: :math:`\sqrt f` times as large, up to the largest slope or target. A given `step_size` is taken at every turn, as in the papers.
         """
-        turns = turns or default_turns(facts, budget)
-        unit = facts.target.typical
-        longest = LONGEST * facts.n_features / (facts.curvature * facts.norm_bound**2)
+        turns = turns or default_turns(facts, budget, kept)
+        unit, longest = facts.target.typical, longest_step(facts)
         per_clip = path_per_clip(facts, budget, kept)
-        tight = facts.norm_bound * (0.3 if facts.target.classes else unit / 5)
+        tight = tight_clip(facts)
         spare = math.sqrt(max(1.0, per_clip / (turns * longest * tight)))
+        widest = 1.0
         if clip is None:
-            clip = min(facts.norm_bound * min(facts.slope_bound, max(facts.target_bound, unit)), tight * spare)
+            largest = facts.norm_bound * min(facts.slope_bound, max(facts.target_bound, unit))
+            clip = min(largest, tight * spare)
+            widest = largest / clip
         # texts bend where words go together, which no formula of their bounds can say: more, shorter steps
-        pace = Pace(longest, group=0.1 if documents(facts) else 0.3) if step_size is None else None
+        pace = (
+            Pace(longest, group=0.1 if documents(facts) else 0.3, quiet=quiet_noise(facts, kept), widest=widest)
+            if step_size is None
+            else None
+        )
         path = path_within(facts, NOISE * facts.target.margin * clip / per_clip)
         return cls(Clip(clip), turns, step_size or path / turns, pace, spare)
+
+
+def quiet_noise(facts: Facts, kept: int) -> float:
+    r"""Noise :math:`\sigma^2\eta` of steps at which that of the margins is `QUIET` typical ones: :math:`2\beta(qt)^2/s`, see `Stride.clip`.
+
+    :math:`\beta` is the curvature of the loss at a typical margin, at most 1: bounds for counts are far above it.
+    """
+    return 2 * min(facts.curvature, 1.0) * (QUIET * facts.target.margin) ** 2 / kept
 
 
 def path_per_clip(facts: Facts, budget: Budget, kept: int) -> float:
@@ -95,16 +113,29 @@ def path_within(facts: Facts, noise: float, doubt: float = 2.0) -> float:
     return NOISE / b * min(1.0, rate / (doubt * b))
 
 
-def default_turns(facts: Facts, budget: Budget) -> int:
+def longest_step(facts: Facts) -> float:
+    """Of loops on uncorrelated columns that fill their bounds."""
+    return LONGEST * facts.n_features / (facts.curvature * facts.norm_bound**2)
+
+
+def tight_clip(facts: Facts) -> float:
+    """Of gradients, where noise is a concern."""
+    return facts.norm_bound * (0.3 if facts.target.classes else facts.target.typical / 5)
+
+
+def default_turns(facts: Facts, budget: Budget, kept: int) -> int:
     r"""Turns of a loop: as many as read 1e9 entries, within 30..200, and no more than leave steps visible.
 
     More turns at the same path cost no privacy, only time. The noise of one of T answers is :math:`\kappa C\sqrt T/(n\mu)`; where it
-    nears C nothing tells a step that is too long: T is at most :math:`(n\mu/4\kappa)^2`.
+    nears C nothing tells a step that is too long: T is at most :math:`(n\mu/4\kappa)^2`. Where it is no concern even for the
+    longest steps (`quiet_noise`), more turns go on towards the optimum: up to five times as many entries and turns.
     """
     row = min(facts.n_features, SPARSE_ROW) if documents(facts) else facts.n_features
     work = facts.n_rows * row + NOISY_COORDINATE * facts.n_features
-    visible = (facts.n_rows * budget.as_mu() / (4 * budget.kappa)) ** 2
-    return max(1, int(min(max(LEAST_TURNS, min(MOST_TURNS, WORK / work)), visible)))
+    clear = facts.n_rows * budget.as_mu() / budget.kappa
+    turns = min(max(LEAST_TURNS, min(MOST_TURNS, WORK / work)), (clear / 4) ** 2)
+    calm = quiet_noise(facts, kept) / longest_step(facts) * (clear / tight_clip(facts)) ** 2
+    return max(1, int(max(turns, min(MORE * MOST_TURNS, MORE * WORK / work, calm))))
 
 
 def kept_norm(facts: Facts, kept: int) -> float:
