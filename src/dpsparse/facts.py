@@ -93,8 +93,9 @@ class Clip:
         """So many times wider, in every bound."""
         if factor == 1:
             return self
-        wider = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Clip(**{name: None if bound is None else factor * bound for name, bound in wider.items()})
+        bounds = {f.name: getattr(self, f.name) for f in fields(self)}
+        wider: dict[str, Any] = {name: factor * bound for name, bound in bounds.items() if bound is not None}
+        return replace(self, **wider)
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -82,7 +82,9 @@ def decide(
     checks.append(payment or _unpaid(statement))
     checks.append(_audit(audit))
     checks += [] if outlook is None else [outlook]
-    worst = next((light for light in (Light.NO, Light.WAIT) if any(check.light is light for check in checks)), Light.YES)
+    worst = next(
+        (light for light in (Light.NO, Light.WAIT) if any(check.light is light for check in checks)), Light.YES
+    )
     return Verdict(worst, HEADLINES[worst], tuple(checks))
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from ...facts import Vector
 from ..block import Block, owners
 from ..lattice import Lattice
-from .plain import Sums, dense_pieces
+from .interface import Sums
+from .plain import dense_pieces
 
 
 def interval_scatter(block: Block, lattice: Lattice, factor: Vector, low: Vector, high: Vector) -> Sums:

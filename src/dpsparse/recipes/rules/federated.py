@@ -39,7 +39,7 @@ def private_rounds(
 ) -> FedHT:
     """The loop of a private recipe, with the rules of this module for what is None."""
     count = kept(sparsity, facts, budget)
-    times = rounds_of(rounds, local_steps, default_turns(facts, budget))
+    times = rounds_of(rounds, local_steps, default_turns(facts, budget, count))
     turns = times * local_steps
     walk = Walk.of(facts, budget, count, turns, clip, step_size)
     rows = EveryRow() if every_row else batches(batch_size, facts, default_rate(budget, turns))
