@@ -33,7 +33,7 @@ PER_ROW = 3 * 8
 SANITISED = 112
 SANITISED_DENSE = 48
 #: Bytes of an entry of a block at work in a question: as it is read, in floats, and what kernels make of it.
-AT_WORK = 48
+AT_WORK = 56
 AT_WORK_DENSE = 24
 KEPT = 24
 KEPT_DENSE = 4
