@@ -10,7 +10,7 @@ SPARK := .venv/.spark
 # Seed of `make test-order`; the tests print it.
 ORDER ?= $(shell date +%s)
 
-.PHONY: demo test test-engines test-flower test-torch test-slow test-order test-versions audit laws lint docs bench papers setup clean mutants test-cluster bench-scale bench-speed
+.PHONY: demo test test-engines test-flower test-torch test-slow test-order test-versions audit laws lint docs bench papers setup lock clean mutants test-cluster bench-scale bench-speed
 
 demo: $(READY)
 	$(BIN)/dpsparse demo --out out
@@ -55,7 +55,6 @@ lint: $(READY)
 	$(BIN)/lint-imports
 
 docs: $(READY)
-	$(BIN)/pip install -q -c constraints.txt -e ".[docs]"
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
@@ -89,10 +88,17 @@ bench-scale: $(SPARK)
 
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml requirements.lock
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install -q -c constraints.txt -e ".[dev]"
+	$(BIN)/pip install -q --require-hashes -r requirements.lock
+	$(BIN)/pip install -q --no-deps -e .
 	@touch $(READY)
+
+# Versions are chosen in constraints.txt; this adds the hashes of their files, for every system and Python from 3.11 on.
+lock: $(READY)
+	$(BIN)/pip install -q uv
+	$(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11.5 --no-header --extra dev --extra docs \
+	  -c constraints.txt -o requirements.lock pyproject.toml
 
 $(ENGINES_READY): pyproject.toml constraints-engines.txt
 	$(PYTHON) -m venv $(ENGINES)
