@@ -48,9 +48,9 @@ MUTANTS = (
             "        noisy = measured.coarser(total).astype(float)\n",
         ),
         (
-            "noise is drawn before the key of a sample",
-            "        draw = self._draw(ask)\n        size = measured.reach.entry.size\n",
-            "        size = measured.reach.entry.size\n        self._randomness.generator()\n        draw = self._draw(ask)\n",
+            "noise that is drawn aside is other noise",
+            "        noise = aside(",
+            "        self._randomness.generator()\n        noise = aside(",
         ),
     ),
     *changed(

@@ -319,3 +319,26 @@ def test_the_path_is_kept():
 def test_constants_that_make_no_sense_are_refused_by_name(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         recipes.DualAveraging(**wrong)
+
+
+def loop_of(estimator, n_rows: int, n_features: int, *, sparse: bool):
+    return prepared_for(estimator, n_rows, n_features, sparse=sparse).solver.loop
+
+
+@pytest.mark.parametrize(("n_rows", "steps"), [(500, 34), (20_000, 80), (10**7, 134)])
+def test_two_classes_of_documents_walk_the_same_path_in_a_third_of_the_steps(n_rows, steps):
+    """Dense rows with the same constants but those of the steps stand in for how it was before."""
+    documents = SparseClassifier(epsilon=4.0, delta=1e-8, row_norm=1.0, recipe="dual_averaging")
+    few = loop_of(documents, n_rows, 5000, sparse=True)
+    assert (few.momentum, few.steps) == (0.7, steps)
+    dense = loop_of(documents, n_rows, 5000, sparse=False)
+    assert dense.momentum == 0.9
+    assert abs(dense.steps - 3 * few.steps) <= 0.05 * dense.steps + 2
+    assert few.length == pytest.approx(dense.length, rel=0.02)
+
+
+def test_other_targets_of_documents_keep_their_steps():
+    """Squared loss bends as much everywhere, so that fewer steps can be unstable."""
+    numbers = SparseRegressor(epsilon=4.0, delta=1e-8, row_norm=1.0, target_bound=1.0, recipe="dual_averaging")
+    assert loop_of(numbers, 500, 5000, sparse=True).momentum == 0.9
+    assert loop_of(numbers, 500, 5000, sparse=True).steps == 100

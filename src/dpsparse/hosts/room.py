@@ -7,8 +7,8 @@ What is counted, in bytes, beside what the process holds before a fit:
 * `PER_ROW` for each row: its target as it came, coded, and for one model;
 * `SANITISED` for each entry of a block of sparse rows while it is clipped and put on the lattice (values, indices, owners, squares and
   their copies), `SANITISED_DENSE` for dense rows; questions need less;
-* `KEPT` for each entry of rows that stay in memory: float64 values and 32-bit indices, once by rows and once by columns for sparse rows,
-  and float32 for dense rows with their copy in float64 of one block;
+* `KEPT` for each entry of rows that stay in memory: at most float64 values and 32-bit indices, once by rows and once by columns for sparse rows (16-bit
+  values where compiled kernels read them), and 16-bit values for dense rows with room for as much again;
 * `KEPT_PER_ROW` for each row of these: target, mark, square, largest entry, margin, factor, and their temporary copies.
 
 What is left of a limit is shared out in eighths: two for the block at work, two for rows that stay in memory, three for what is kept between
