@@ -22,6 +22,16 @@ def page(result: Mapping[str, Any]) -> str:
         f"Machine: {machine['processor']}, {machine['cores']} cores, load {machine['load']:.1f}; one thread reads {machine['read']:.1f} GB/s.",
         "",
     ]
+    if result.get("quick"):
+        lines += [
+            "Memory, growth and text were measured at smaller sizes (`--quick`); news20 by Opacus is one pass of fifteen, times fifteen.",
+            "",
+        ]
+    if machine["load"] > machine["cores"]:
+        lines += [
+            "The machine was busy: ratios are of processor time and blurred by shared caches. Run it on a quiet one before quoting a figure.",
+            "",
+        ]
     lines += ["| goal | what | measured | to reach | |", "|---|---|---|---|---|"]
     for line in sorted(result["lines"], key=lambda x: x["goal"]):
         verdict = {True: "reached", False: "missed", None: ""}[line["reached"]]
