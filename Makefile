@@ -20,7 +20,7 @@ test-slow: $(READY)
 
 # Workers in processes of their own: Dask, and Spark where Java is installed (Debian: default-jre-headless).
 test-cluster: $(SPARK)
-	$(BIN)/python -m pytest tests/cluster
+	$(BIN)/python -m pytest -W ignore tests/cluster
 
 test-order: $(READY)
 	$(BIN)/python -m pytest -n auto -m "not slow and not cluster" --order $(ORDER)
