@@ -76,7 +76,7 @@ def is_collection(X: object) -> bool:
     return hasattr(X, "to_delayed")
 
 
-def countworkers_of(client: Client | None) -> int:
+def count_workers(client: Client | None) -> int:
     """Workers that are there now."""
     return max(1, len(workers_of(current_client() if client is None else client)))
 
