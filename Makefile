@@ -23,7 +23,7 @@ test-slow: $(READY)
 
 # Workers in processes of their own: Dask, and Spark where Java is installed (Debian: default-jre-headless).
 test-cluster: $(SPARK)
-	$(BIN)/python -m pytest tests/cluster
+	$(BIN)/python -m pytest -W ignore tests/cluster
 
 test-torch: $(ENGINES_READY)
 	$(ENGINES)/bin/python -m pytest tests/neural -m "not slow"

@@ -19,7 +19,8 @@ from dpsparse import Ledger, SparseClassifier, SparseRegressor, recipes
 from dpsparse.data.source import Source
 from dpsparse.facts import Clip, Facts
 from dpsparse.hosts import ClusterHost, MemoryHost
-from dpsparse.hosts.dask import DaskHolding, open_collection
+from dpsparse.hosts.dask import open_collection
+from dpsparse.hosts.dask_engine import DaskHolding
 from dpsparse.losses import Squared
 from dpsparse.oracle import Count, Gradient
 from dpsparse.privacy import DataError
@@ -282,7 +283,7 @@ def test_a_lost_driver_leaves_the_ledger_charged(tmp_path):
     program = f"""
 import os, numpy as np
 from dpsparse import SparseClassifier
-from dpsparse.hosts.spread import ClusterHost
+from dpsparse.hosts import ClusterHost
 from dpsparse.hosts.dask import cluster_of
 import dask.array as da
 

@@ -1,9 +1,10 @@
 """Where rows live. One verb: add up a part of an answer over all shards."""
 
 from .base import Host, Total
+from .cluster import ClusterHost
 from .disk import DiskHost
 from .memory import MemoryHost
 from .place import host_of
-from .spread import ClusterHost, ClusterRows
+from .spread import ClusterRows
 
 __all__ = ["ClusterHost", "ClusterRows", "DiskHost", "Host", "MemoryHost", "Total", "host_of"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..data.source import Source
 from ..facts import Facts, Vector
+from .cluster import ClusterHost
 from .memory import MemoryHost
-from .spread import ClusterHost
 
 
 def host_of(source: Source, y: Vector, facts: Facts) -> MemoryHost | ClusterHost:

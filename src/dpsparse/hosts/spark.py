@@ -10,24 +10,14 @@ is counted once, by its number.
 
 from __future__ import annotations
 
-import io
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
-
-from ..answers.table import part
-from ..data.block import Block
-from ..data.shard import Shard
 from ..data.source import silence
-from ..data.spilled import compact
 from ..privacy.errors import DataError
 from .disk import Tell
 from .held import (
@@ -39,13 +29,10 @@ from .held import (
     RawPart,
     Refused,
     Report,
-    build,
     combine,
-    quietly,
-    seal,
 )
-from .message import Message
 from .partial import CHANGED, Partial
+from .spark_tasks import built, content_of, heads, pair, run, sums_of
 from .spread import ClusterRows, Gather, gather_arrays
 
 if TYPE_CHECKING:
@@ -132,9 +119,8 @@ class SparkEngine:
 
     def each(self, function: Callable[[RawPart], Result | Refused]) -> Sequence[Result | Refused]:
         """What a function returns for every partition that holds rows."""
-        run = partial(_run, self._reader, function)
         try:
-            found = self._frame.mapInArrow(run, SCHEMA).collect()
+            found = self._frame.mapInArrow(partial(run, self._reader, function), SCHEMA).collect()
         except Exception:  # the engine's own errors may quote a value
             return [Refused(UNREAD)]
         found.sort(key=lambda row: row.number)
@@ -151,8 +137,8 @@ class SparkEngine:
         context = self._frame.sparkSession.sparkContext
         shared = context.broadcast(order)
         orders = context.broadcast({partition: own[place] for partition, place in self._numbers.items()})
-        built = self._frame.mapInArrow(partial(_built, self._reader, shared, orders), SCHEMA)
-        stored = built.rdd.map(_content).persist(StorageLevel.MEMORY_AND_DISK)
+        rows = self._frame.mapInArrow(partial(built, self._reader, shared, orders), SCHEMA)
+        stored = rows.rdd.map(content_of).persist(StorageLevel.MEMORY_AND_DISK)
         holding = SparkHolding(stored, shared, orders)
         if tell is not None:
             tell(1.0)
@@ -178,7 +164,7 @@ class SparkHolding:
 
     def _told(self) -> list[Report]:
         try:
-            found = self._stored.mapPartitions(_heads).collect()
+            found = self._stored.mapPartitions(heads).collect()
         except Exception:
             raise DataError(UNREAD) from None
         return sorted((head.report for head in found), key=lambda report: report.number)
@@ -187,9 +173,9 @@ class SparkHolding:
         """The sum of all parts."""
         message = self._stored.context.broadcast(packed)
         try:
-            sums = self._stored.mapPartitions(partial(_sums, message, self._order))
+            sums = self._stored.mapPartitions(partial(sums_of, message, self._order))
             # few sums come here at once, and many are added up on executors first
-            return combine(sums.collect()) if self._stored.getNumPartitions() <= FAN_IN else sums.treeReduce(_pair)
+            return combine(sums.collect()) if self._stored.getNumPartitions() <= FAN_IN else sums.treeReduce(pair)
         except Exception:  # the engine gave up; what it says may quote anything
             raise DataError(UNANSWERED) from None
         finally:
@@ -200,127 +186,6 @@ class SparkHolding:
         self._stored.unpersist()
         self._order.unpersist()
         self._own.unpersist()
-
-
-# ------------------------------------------------------------------------------------------------ on executors
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Head:
-    """What stands before the blocks of a part: its report, and the first row of each of its shards."""
-
-    report: Report
-    first_rows: tuple[int, ...] = ()
-
-
-def _run(
-    reader: Callable[[Iterable[RecordBatch]], RawPart],
-    function: Callable[[RawPart], object],
-    batches: Iterator[RecordBatch],
-) -> Iterator[RecordBatch]:
-    """A function of the rows of one partition; nothing for one without rows."""
-    read = [batch for batch in batches if batch.num_rows]
-    if read:
-        raw = quietly(lambda: reader(read), UNREAD)
-        found = raw if isinstance(raw, Refused) else function(raw)
-        yield from _rows([pickle.dumps(found)])
-
-
-def _built(
-    reader: Callable[[Iterable[RecordBatch]], RawPart], order: Any, own: Any, batches: Iterator[RecordBatch]
-) -> Iterator[RecordBatch]:
-    """The head of a part and its blocks."""
-    read = [batch for batch in batches if batch.num_rows]
-    if not read:
-        return
-    mine = own.value.get(_partition())
-    if mine is None:
-        yield from _rows([pickle.dumps(Head(Report(-1, b"", Refused(CHANGED))))])
-        return
-    built = quietly(lambda: build(reader(read), order.value, mine), UNREAD)
-    if isinstance(built, Refused):
-        yield from _rows([pickle.dumps(Head(Report(mine.number, b"", built)))])
-        return
-    head = Head(Report(mine.number, seal(built, order.value.key)), tuple(shard.first_row for shard in built))
-    blocks = (_stored(place, block) for place, shard in enumerate(built) for block in shard.blocks)
-    yield from _rows([pickle.dumps(head)])
-    for place, block in enumerate(blocks):
-        yield from _rows([block], place + 1)
-
-
-def _partition() -> int:
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    assert context is not None
-    return int(context.partitionId())
-
-
-def _rows(contents: Sequence[bytes], place: int = 0) -> Iterator[RecordBatch]:
-    import pyarrow as pa
-
-    number = _partition()
-    columns = [
-        pa.array([number] * len(contents), pa.int32()),
-        pa.array(range(place, place + len(contents)), pa.int32()),
-        pa.array(contents, pa.binary()),
-    ]
-    yield pa.RecordBatch.from_arrays(columns, ["number", "place", "content"])
-
-
-def _content(row: Any) -> bytes:
-    return bytes(row.content)
-
-
-def _stored(shard: int, block: Block) -> bytes:
-    """A block as bytes: whole numbers in the narrowest type, everything else bit by bit."""
-    small = compact(block)
-    x = small.x
-    rows = (x.data, x.indices, x.indptr, x.shape) if small.sparse else (x,)
-    out = io.BytesIO()
-    kept = (shard, rows, small.y, small.alive.astype(np.int8), small.squares, small.largest, small.clipped)
-    pickle.dump(kept, out, protocol=pickle.HIGHEST_PROTOCOL)
-    return out.getvalue()
-
-
-def _loaded(content: bytes) -> tuple[int, Block]:
-    shard, rows, y, alive, squares, largest, clipped = pickle.loads(content)
-    x: NDArray[np.generic] | sp.csr_matrix
-    if len(rows) == 1:
-        [x] = rows
-    else:
-        x = sp.csr_matrix((rows[0].astype(float), rows[1], rows[2]), shape=rows[3])
-        x.has_sorted_indices = x.has_canonical_format = True  # as sanitised rows are; not looked for again
-    return shard, Block(x, y, alive.astype(float), squares, largest, whole=False, clipped=clipped)
-
-
-def _heads(contents: Iterator[bytes]) -> Iterator[Head]:
-    for place, content in enumerate(contents):
-        if place == 0:
-            yield pickle.loads(content)
-
-
-def _sums(message: Any, order: Any, contents: Iterator[bytes]) -> Iterator[Partial | Refused]:
-    """What the rows of one part add."""
-    first = next(contents, None)
-    if first is not None:
-        yield quietly(lambda: _summed(message.value, order.value, pickle.loads(first), contents), UNANSWERED)
-
-
-def _summed(packed: bytes, order: Order, head: Head, contents: Iterator[bytes]) -> Partial:
-    read, blocks = Message.read(packed), [list[Block]() for _ in head.first_rows]
-    for content in contents:
-        shard, block = _loaded(content)
-        blocks[shard].append(block)
-    shards = [
-        Shard.of_blocks(order.lattice, own, start, 0.0) for own, start in zip(blocks, head.first_rows, strict=True)
-    ]
-    sums = (part(read.question, shard, read.loss, read.draw) for shard in shards)
-    return Partial.of_part(head.report.number, head.report.seal, sums)
-
-
-def _pair(one: Partial | Refused, other: Partial | Refused) -> Partial | Refused:
-    return combine([one, other])
 
 
 # ------------------------------------------------------------------------------------------------ the door

@@ -1,0 +1,112 @@
+"""The host of rows on a cluster: it asks their parts, and adds up what comes back."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import NoReturn
+
+import numpy as np
+
+from ..answers.reach import Integers
+from ..answers.table import Asked
+from ..data.draws import Draw
+from ..data.lattice import Lattice
+from ..data.narrow import narrow
+from ..data.source import Source
+from ..facts import Facts, Vector
+from ..losses import Loss
+from ..privacy.errors import DataError
+from .disk import Tell
+from .held import Order, PartOrder, Refused, Report
+from .message import Message
+from .partial import value_of
+from .spread import ClusterRows, check_room, part_limit
+
+
+class ClusterHost:
+    r"""Clipped rows on a cluster, which answer only with sums.
+
+    Guarantee
+    ---------
+    Sums are the integers that `MemoryHost` gives: rows are sanitised one by one, samples follow the global numbers of rows, and every part is added
+    exactly once, as it was when it was first read. Rows are never brought together: `shards` is None, and statistics are refused.
+
+    Parameters
+    ----------
+    source : Source
+        Of rows on a cluster, perhaps in other units.
+    y : array of shape (rows,)
+        Targets: classes coded 0, 1, ..., or centred outcomes; NaN makes a record empty.
+    facts : Facts
+    memory_limit : int or None
+        Bytes for the rows of each worker; None: all of them stay in its memory.
+    tell : callable, optional
+        Told which part of the rows is built.
+    lattice : Lattice, optional
+    """
+
+    shards = None
+
+    def __init__(
+        self,
+        source: Source,
+        y: Vector,
+        facts: Facts,
+        memory_limit: int | None = None,
+        *,
+        tell: Tell | None = None,
+        lattice: Lattice | None = None,
+    ) -> None:
+        rows = source.spread
+        if not isinstance(rows, ClusterRows) or rows.shape != (np.shape(y)[0], facts.n_features):
+            raise DataError(f"expected rows on a cluster with {facts.n_features} features and one target each.")
+        self.facts = facts
+        self.lattice = lattice or Lattice(facts)
+        if rows.sparse and not self.lattice.holds_zero:
+            raise DataError("sparse rows hold zeros, so feature_bound must contain zero for every feature.")
+        check_room(rows, facts, memory_limit)
+        limit = None if memory_limit is None else part_limit(rows, memory_limit)
+        order = Order(replace(self.lattice), source.scale, rows.steps, limit, secrets.token_bytes(32))
+        self._holding = rows.engine.hold(order, _own_orders(rows, np.asarray(y, dtype=float)), tell)
+        try:
+            self._seals = _seals(self._holding.reports)
+        except BaseException:
+            self.close()
+            raise
+
+    def total(self, question: Asked, loss: Loss, draw: Draw | None) -> Integers:
+        """Sum of a part over all shards, wherever they are: **private**."""
+        found = self._holding.ask(Message(question, loss, draw).packed())
+        if isinstance(found, Refused):
+            raise DataError(found.message)
+        return value_of(found, self._seals, self.lattice.largest_total)
+
+    def close(self) -> None:
+        """Let the workers forget the rows; nothing is answered any more."""
+        self._holding.close()
+
+    def __repr__(self) -> str:
+        return f"ClusterHost({self.facts.n_features} features)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("private rows are not copied or stored.")
+
+
+def _own_orders(rows: ClusterRows, y: Vector) -> list[PartOrder]:
+    """Number, first row, targets and chosen rows of each part."""
+    edges = rows.cut(0)
+    return [
+        PartOrder(number, first, narrow(y[first:last]), None if rows.chosen is None else rows.chosen[number])
+        for number, (first, last) in enumerate(pairwise(edges))
+    ]
+
+
+def _seals(reports: Sequence[Report]) -> dict[int, bytes]:
+    """The seal of each part; refuses parts that could not be built."""
+    for report in reports:
+        if report.refused is not None:
+            raise DataError(report.refused.message)
+    return {report.number: report.seal for report in reports}
