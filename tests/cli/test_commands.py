@@ -593,6 +593,9 @@ def test_intervals_are_printed_saved_and_shown(tmp_path):
     assert "P>|z|" in done.output
     shown = json.loads(run("show", tmp_path / "model.json", "--json").stdout)
     assert {row["feature"] for row in shown["intervals"]} == {0, 2, "(intercept)"}
-    planned = run("plan", "--n-rows", "2000", "--n-features", "6", *common[1:-2], "--intervals")
+    plan = ["plan", "--n-rows", "2000", "--n-features", "6", *common[1:-2]]
+    planned = run(*plan, "--intervals", "--half-width", "0.1")
     assert "half-width about" in planned.output
+    assert "rows for intervals of half-width 0.1: about" in planned.output
+    assert "--intervals" in refused(2, *plan, "--half-width", "0.1")
     assert "--intervals" in refused(2, "fit", *common, "--interval-target", "robust")

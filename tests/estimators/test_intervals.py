@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import dpsparse
 from dpsparse import Ledger, PrivateSearch, SparseClassifier, SparseRegressor, audit, recipes
 from dpsparse.estimators.intervals import INTERCEPT, Intervals
+from dpsparse.fits import open_oracle, substitute_oracles
 from dpsparse.hosts import DiskHost
 from dpsparse.losses import Huber
 from dpsparse.privacy import DataError, RunRepeatedError
@@ -257,6 +258,23 @@ def test_what_is_told_follows_from_the_answers_alone(classes):
         audit.check_estimator_privacy(model, X, (y > 0).astype(int))
     else:
         audit.check_estimator_privacy(regressor(), X, y)
+
+
+def test_no_row_is_handed_to_both_parts_and_every_row_to_one():
+    X, y = data(n=1000)
+    seen = []
+
+    def opener(prepared, X, y, randomness, payment, watcher):
+        seen.append((np.isfinite(y), prepared.facts.target_bound))
+        return open_oracle(prepared, X, y, randomness, payment, watcher)
+
+    with substitute_oracles(opener):
+        regressor().fit(X, y)
+    (first, bound), (second, wide) = seen
+    np.testing.assert_array_equal(first, ~second)
+    assert 400 < first.sum() < 600
+    assert bound == 3.0
+    assert wide > 1e100  # residuals of the second part are clipped, and targets are not
 
 
 def test_a_search_is_refused_since_the_best_of_several_intervals_is_too_good():

@@ -4,6 +4,7 @@ from .mutant import changed
 
 PARTS = "privacy/test_parts.py"
 MOMENTS = "oracles/test_score_moments.py"
+FITS = "estimators/test_intervals.py"
 
 MUTANTS = (
     *changed(
@@ -20,6 +21,18 @@ MUTANTS = (
         PARTS,
         ("a row answers both parts", "mine if part == 0 else ~mine", "mine if part == 0 else mine | ~mine"),
         ("a row is in no part", "mine if part == 0 else ~mine", "mine if part == 0 else ~mine & (y > 0)"),
+    ),
+    *changed(
+        "fits/run.py",
+        FITS,
+        ("the second part has all rows", "deal.targets(y, 1)", "y"),
+        ("the first part has all rows", "deal.targets(y, 0)", "y"),
+        ("both parts have the same rows", "deal.targets(y, 1)", "deal.targets(y, 0)"),
+    ),
+    *changed(
+        "fits/parts.py",
+        FITS,
+        ("targets are clipped before the residual", "UNBOUNDED = 1e300", "UNBOUNDED = 1.0"),
     ),
     *changed(
         "accounting/pricing.py",

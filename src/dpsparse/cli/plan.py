@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,9 @@ from .exits import Refusal
 from .options import json_option, make_estimator, model_options
 from .output import as_json as print_json
 from .output import check_file, writing
+
+if TYPE_CHECKING:
+    from ..planner import PlanSummary
 
 
 @click.command()
@@ -22,6 +25,9 @@ from .output import check_file, writing
 @click.option("--signal", type=float, help="Part of a constant predictor's error that the best linear model removes.")
 @click.option("--feature-scale", type=float, help="Standard deviation of a feature. Default: that of a uniform one.")
 @click.option("--base-rate", type=float, help="Classification: part of the rarer class. Default: 0.5.")
+@click.option(
+    "--half-width", type=float, help="With --intervals: also say how many rows an interval of this half-width takes."
+)
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the expected error against epsilon to this file.")
 @json_option
 def plan(
@@ -31,6 +37,7 @@ def plan(
     signal: float | None,
     feature_scale: float | None,
     base_rate: float | None,
+    half_width: float | None,
     plot: Path | None,
     as_json: bool,
     **options: Any,
@@ -42,6 +49,8 @@ def plan(
       dpsparse plan --n-rows 20000 --n-features 5000 --task regression \\
           --epsilon 3 --sparsity 20 --feature-bound 0,2 --target-bound 4 --plot error.png
       dpsparse plan --n-rows 3000 --dictionary patients.yaml --epsilon 2
+      dpsparse plan --n-rows 20000 --n-features 200 --task regression --sparsity 8 \\
+          --feature-bound 1 --target-bound 4 --intervals --half-width 0.05
     """
     if plot is not None:
         check_file(plot, option="--plot", inputs=[] if dictionary_file is None else [dictionary_file])
@@ -61,7 +70,18 @@ def plan(
     if plot is not None:
         with writing(plot, option="--plot"):
             found.plot(plot)
+    needed = {} if half_width is None else {"rows_for_half_width": _rows(found, half_width)}
     if as_json:
-        print_json(found.to_dict())
-    else:
-        click.echo(found)
+        print_json({**found.to_dict(), **needed})
+        return
+    click.echo(found)
+    for rows in needed.values():
+        told = "more than a billion" if rows is None else f"about {rows:,}"
+        click.echo(f"rows for intervals of half-width {half_width:g}: {told}")
+
+
+def _rows(found: PlanSummary, half_width: float) -> int | None:
+    """Rows that intervals of a half-width take; refuses where there are none."""
+    if found.intervals is None or half_width <= 0:
+        raise Refusal("--half-width asks for a positive half-width of intervals, and belongs to --intervals.")
+    return found.intervals.rows_needed(half_width)
