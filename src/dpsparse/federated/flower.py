@@ -1,7 +1,7 @@
 """Flower as the carrier of tasks and reports (extra ``flower``). Thin: everything that matters is in `Site` and `Server`.
 
 A node is asked for its certificate once (a *query*), and for a report in every round (*train*). Messages of ours are bytes inside a record of
-Flower's; what a site refuses comes back in words about public things. Flower is imported when a function here is called.
+Flower's; what a site refuses comes back in words that tell nothing of it. Flower is imported when a function here is called.
 
 >>> from dpsparse.federated.flower import client_app, server_app
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..estimators.linear import SparseLinear
 from ..log import event
-from ..privacy import LedgerError, PrivacyError
+from ..privacy import PrivacyError
 from .certificate import Certificate
 from .messages import MessageError, Report
 from .protocol import Protocol
@@ -112,16 +112,16 @@ def _site(join: Join, text: str, context: Context) -> Site:
 
 
 def _reply(message: Message, answer: Callable[[], dict[str, Any]]) -> Message:
-    """The answer, or the words of a refusal: those of ours speak of public things only."""
+    """The answer, or the words of a refusal."""
     from flwr.app import ConfigRecord, RecordDict
     from flwr.app import Message as Made
 
     try:
         content = answer()
-    except (MessageError, PrivacyError) as error:
-        content = {
-            "refused": str(error) if not isinstance(error, LedgerError) else "the site's ledger does not allow it."
-        }
+    except MessageError as error:
+        content = {"refused": str(error)}
+    except PrivacyError:  # its words could tell what is left in the site's ledger
+        content = {"refused": "the site does not allow this answer."}
     except Exception:  # its words could be about rows
         content = {"refused": "the site could not answer."}
     return Made(RecordDict({RECORD: ConfigRecord(content)}), reply_to=message)
