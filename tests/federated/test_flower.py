@@ -10,8 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpsparse import SparseRegressor, local
 from dpsparse.federated import Grid, MessageError
+from dpsparse.federated.devices import device_app, run_devices
 from dpsparse.federated.flower import RECORD, client_app, run_rounds
+from dpsparse.mechanisms import Randomness
 from truth.sites import NAMES, TRUTH, join, serve
 
 flwr = pytest.importorskip("flwr", reason="extra flower")
@@ -136,6 +139,34 @@ def test_a_site_that_cannot_answer_says_nothing_about_why():
     with pytest.raises(MessageError, match="0 sites have answered"):
         run_rounds(server, LoopbackGrid(client_app(broken), 1, fault), wait=0.0)
     assert seen == [{"refused": "the site could not answer."}]
+
+
+def test_people_of_the_local_model_answer_once_over_the_same_carrier(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1.0, 1.0], (60, 3))
+    model = SparseRegressor(epsilon=50.0, recipe="ldp_iht", feature_bound=1.0, target_bound=2.0, sparsity=1)
+    server = local.Server(model, n_people=60, n_features=3)
+
+    def make(protocol, context):
+        number = int(context.node_config["partition-id"])
+        memory = tmp_path / f"{number}.answers"
+        return local.Device(
+            X[number], X[number, 1], protocol, epsilon=50.0, memory=memory, randomness=Randomness(number)
+        )
+
+    def fault(node, reply):
+        return None if node == 3 else reply
+
+    found = run_devices(server, LoopbackGrid(device_app(make), 60, fault), people=60, wait=0.0)
+    assert [int(j) for j in found.support_] == [1]
+    assert len(list(tmp_path.glob("*.answers"))) == 60
+    with pytest.raises(ValueError, match="no report has come"):
+        run_devices(
+            local.Server(model, n_people=2, n_features=3, nonce=server.protocol.nonce),
+            LoopbackGrid(device_app(max), 2),
+            people=2,
+            wait=0.0,
+        )
 
 
 def test_an_app_can_be_sent_to_other_processes():

@@ -78,6 +78,9 @@ def test_a_round_is_noted_as_closed_before_its_noise_is_drawn(tmp_path, monkeypa
     server.enrol(site.certificate())
     server.receive(site.answer(server.task()))
 
+    server.save(path)
+    assert '"changes": {}' in path.read_text(), "what a site changed is not written"
+
     def crash(*_):
         raise KeyboardInterrupt
 

@@ -40,6 +40,8 @@ class Book:
     least : int
         With how many reports a round may be closed.
     state : path or None
+    keeps : bool
+        Whether reports of the open round are saved; False where they are private. Sites send them again, as the same bytes.
     """
 
     def __init__(
@@ -50,6 +52,8 @@ class Book:
         invite: Callable[[], Sequence[int]],
         least: int,
         state: str | PathLike[str] | None,
+        *,
+        keeps: bool = True,
     ) -> None:
         self.lock = threading.RLock()
         self.protocol = protocol
@@ -61,6 +65,7 @@ class Book:
         self._step = step
         self._invite = invite
         self._least = least
+        self._keeps = keeps
         self._open()
 
     def _open(self) -> None:
@@ -155,7 +160,7 @@ class Book:
                 self.protocol.to_json(),
                 self.round,
                 self.w,
-                dict(self.reports),
+                dict(self.reports) if self._keeps else {},
                 tuple(self.invited),
                 tuple(self.answered),
                 tuple(self.certificates.values()),

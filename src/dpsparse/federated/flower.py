@@ -1,7 +1,7 @@
 """Flower as the carrier of tasks and reports (extra ``flower``). Thin: everything that matters is in `Site` and `Server`.
 
 A node is asked for its certificate once (a *query*), and for a report in every round (*train*). Messages of ours are bytes inside a record of
-Flower's; what a site refuses comes back in words about public things. Flower is imported when a function here is called.
+Flower's; what a site refuses comes back in words that tell nothing of it. Flower is imported when a function here is called.
 
 >>> from dpsparse.federated.flower import client_app, server_app
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..estimators.linear import SparseLinear
 from ..log import event
-from ..privacy import LedgerError, PrivacyError
+from ..privacy import PrivacyError
 from .certificate import Certificate
 from .messages import MessageError, Report
 from .protocol import Protocol
@@ -86,7 +86,7 @@ def _tell(join: Join, message: Message, context: Context) -> Message:
         context.state[RECORD] = ConfigRecord({"protocol": text})
         return {"certificate": said}
 
-    return _reply(message, answer)
+    return reply_with(message, answer)
 
 
 def _answer(join: Join, message: Message, context: Context) -> Message:
@@ -98,7 +98,7 @@ def _answer(join: Join, message: Message, context: Context) -> Message:
         site = _site(join, str(context.state[RECORD]["protocol"]), context)
         return {"report": site.answer(bytes(message.content[RECORD]["task"]))}
 
-    return _reply(message, answer)
+    return reply_with(message, answer)
 
 
 def _site(join: Join, text: str, context: Context) -> Site:
@@ -111,17 +111,17 @@ def _site(join: Join, text: str, context: Context) -> Site:
         return _SITES[place]
 
 
-def _reply(message: Message, answer: Callable[[], dict[str, Any]]) -> Message:
-    """The answer, or the words of a refusal: those of ours speak of public things only."""
+def reply_with(message: Message, answer: Callable[[], dict[str, Any]]) -> Message:
+    """The answer, or the words of a refusal."""
     from flwr.app import ConfigRecord, RecordDict
     from flwr.app import Message as Made
 
     try:
         content = answer()
-    except (MessageError, PrivacyError) as error:
-        content = {
-            "refused": str(error) if not isinstance(error, LedgerError) else "the site's ledger does not allow it."
-        }
+    except MessageError as error:
+        content = {"refused": str(error)}
+    except PrivacyError:  # its words could tell what is left in the site's ledger
+        content = {"refused": "the site does not allow this answer."}
     except Exception:  # its words could be about rows
         content = {"refused": "the site could not answer."}
     return Made(RecordDict({RECORD: ConfigRecord(content)}), reply_to=message)
@@ -174,7 +174,7 @@ def run_rounds(server: Server, grid: Grid, *, timeout: float = 3600.0, wait: flo
         task, turn = server.task(), server.round
         waiting = {node: name for node, name in nodes.items() if name in server.invited}
         for attempt in range(ATTEMPTS):
-            for node, content in _ask(grid, "train", waiting, {"task": task}, timeout, f"{turn}"):
+            for node, content in ask_nodes(grid, "train", waiting, {"task": task}, timeout, f"{turn}"):
                 if _taken(server, nodes[node], content):
                     waiting.pop(node, None)
             try:
@@ -189,12 +189,10 @@ def run_rounds(server: Server, grid: Grid, *, timeout: float = 3600.0, wait: flo
 
 def _enrol(server: Server, grid: Grid, timeout: float, wait: float) -> dict[int, str]:
     """Ask nodes what they promise; the site that each of them is."""
-    end = time.monotonic() + wait
-    while len(nodes := sorted(grid.get_node_ids())) < len(server.protocol.sites) and time.monotonic() < end:
-        time.sleep(PAUSE)
+    nodes = wait_for_nodes(grid, len(server.protocol.sites), wait)
     found: dict[int, str] = {}
     protocol = {"protocol": server.protocol.to_json()}
-    for node, content in _ask(grid, "query", nodes, protocol, timeout, "enrol"):
+    for node, content in ask_nodes(grid, "query", nodes, protocol, timeout, "enrol"):
         try:
             text = str(content["certificate"])
             name = Certificate.from_json(text).site
@@ -207,7 +205,15 @@ def _enrol(server: Server, grid: Grid, timeout: float, wait: float) -> dict[int,
     return found
 
 
-def _ask(
+def wait_for_nodes(grid: Grid, count: int, wait: float) -> list[int]:
+    """The numbers of the nodes that are there, once there are so many or the time is over."""
+    end = time.monotonic() + wait
+    while len(nodes := sorted(grid.get_node_ids())) < count and time.monotonic() < end:
+        time.sleep(PAUSE)
+    return nodes
+
+
+def ask_nodes(
     grid: Grid, kind: str, nodes: Iterable[int], content: dict[str, Any], timeout: float, group: str
 ) -> list[tuple[int, dict[str, Any]]]:
     """What nodes reply, by node; those that failed or were late are left out, and so is whoever was not asked."""

@@ -42,7 +42,7 @@ class Server:
     closed with at least `least_sites` reports; with fewer it stays open, as it was.
 
     With `site_privacy` the noise is added here, once a round: see `SiteChanges`. A round is noted as closed in `state` before its noise
-    is drawn, so that no noise is drawn twice for one round.
+    is drawn, so that no noise is drawn twice for one round; what sites changed is never written to it.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class Server:
             raise ValueError(f"least_sites must be at most the number of sites, {len(names)}, got {least_sites!r}.")
         start = np.concatenate([self._prepared.facts.first()] * self._prepared.models)
         least = 0 if self._changes is not None else least  # who answers there is nobody's business
-        self._book = Book(self.protocol, start, self._step, self._invite, least, state)
+        self._book = Book(self.protocol, start, self._step, self._invite, least, state, keeps=self._changes is None)
 
     def _invite(self) -> Sequence[int]:
         everybody = range(len(self.protocol.sites))
