@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from dpsparse.bench import Cell, Claim, Results, Scale
-from dpsparse.privacy import BudgetError
+from dpsparse.privacy import BudgetError, PrivacyError
 
 from .cases import case_of, present
 from .methods import METHODS, Ask
@@ -143,7 +143,7 @@ class PaperStudy:
                 warnings.simplefilter("ignore")
                 try:
                     model = method.fit(case, ask)
-                except BudgetError:
+                except (BudgetError, PrivacyError):
                     if not method.grid:
                         raise
                     return {self.metric: math.nan, "cost": time.process_time() - begin}
