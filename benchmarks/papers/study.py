@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from dpsparse.bench import Cell, Claim, Results, Scale
-from dpsparse.privacy import BudgetError, PrivacyError
+from dpsparse.privacy import PrivacyError
 
 from .cases import case_of, present
 from .methods import METHODS, Ask
@@ -127,7 +127,7 @@ class PaperStudy:
     def run(self, cell: Cell) -> dict[str, float]:
         """Fit on the data of the seed, as often as there are draws of the noise, and average.
 
-        A grid point that no noise can make private is not a number. `seconds` is the time of one fit, `cost` that of the whole run with its data and scores: both of the processor.
+        A grid point that is refused, since no noise could make it private, is not a number. `seconds` is the time of one fit, `cost` that of the whole run with its data and scores: both of the processor.
         """
         begin = time.process_time()
         case, method = case_of(cell.data, cell.seed), METHODS[cell.method]
@@ -143,7 +143,7 @@ class PaperStudy:
                 warnings.simplefilter("ignore")
                 try:
                     model = method.fit(case, ask)
-                except (BudgetError, PrivacyError):
+                except PrivacyError:
                     if not method.grid:
                         raise
                     return {self.metric: math.nan, "cost": time.process_time() - begin}
