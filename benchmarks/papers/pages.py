@@ -121,6 +121,9 @@ def section(study: PaperStudy, results: Results) -> Iterator[str]:
         yield f"![{study.where}]({study.name}{end}.svg)"
         yield ""
     yield from (f"- {note}" for note in study.notes)
+    refused = sum(not math.isfinite(errors.get(study.metric, 0.0)) for errors in results.errors.values())
+    if refused:
+        yield f"- {refused} runs at grid points were refused, since no noise could make them private, or did not end in numbers. They are never the best."
     facts = ", ".join(f"{key} {value}" for key, value in sorted(results.machine.items()))
     yield f"- Runs: {len(results.errors)}. Made with {facts}."
 

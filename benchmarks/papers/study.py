@@ -13,6 +13,7 @@ from typing import Self
 import numpy as np
 
 from dpsparse.bench import Cell, Claim, Results, Scale
+from dpsparse.privacy import PrivacyError
 
 from .cases import case_of, present
 from .methods import METHODS, Ask
@@ -126,7 +127,7 @@ class PaperStudy:
     def run(self, cell: Cell) -> dict[str, float]:
         """Fit on the data of the seed, as often as there are draws of the noise, and average.
 
-        `seconds` is the time of one fit, `cost` that of the whole run with its data and scores: both of the processor.
+        A grid point that is refused, since no noise could make it private, is not a number. `seconds` is the time of one fit, `cost` that of the whole run with its data and scores: both of the processor.
         """
         begin = time.process_time()
         case, method = case_of(cell.data, cell.seed), METHODS[cell.method]
@@ -140,7 +141,12 @@ class PaperStudy:
             start = time.process_time()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                model = method.fit(case, ask)
+                try:
+                    model = method.fit(case, ask)
+                except PrivacyError:
+                    if not method.grid:
+                        raise
+                    return {self.metric: math.nan, "cost": time.process_time() - begin}
             found.append({**scores(case, model), "seconds": time.process_time() - start})
         mean = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
         return mean | {"cost": time.process_time() - begin}

@@ -1,6 +1,7 @@
 """The studies of the papers: complete, consistent, and their pages made of the committed results."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,9 +13,10 @@ from benchmarks.papers.methods import EXACT, METHODS, PRINTED, Ask, estimate
 from benchmarks.papers.scores import scores
 
 from dpsparse import recipes
-from dpsparse.bench import Results, run_study
+from dpsparse.bench import Cell, Results, run_study
 from dpsparse.bench.find import studies
 from dpsparse.bench.study import GRID
+from dpsparse.privacy import BudgetError
 
 STUDIES = studies()
 
@@ -118,6 +120,21 @@ def test_a_study_runs_draws_and_makes_its_section(tmp_path, monkeypatch):
     results.write(tmp_path / "kept.parquet")
     assert Results.read(tmp_path / "kept.parquet") == results
     assert program.minutes(study, tmp_path)[1] == 0
+
+
+def test_a_grid_point_that_is_refused_is_not_a_number(monkeypatch):
+    monkeypatch.setattr("benchmarks.papers.study.case_of", lambda data, seed: small())
+
+    def refuse(case, ask):
+        raise BudgetError("too little")
+
+    name = f"Two stage{GRID}"
+    monkeypatch.setitem(METHODS, name, replace(METHODS[name], fit=refuse))
+    monkeypatch.setitem(METHODS, "Two stage", replace(METHODS["Two stage"], fit=refuse))
+    study = STUDIES["000-figure-1"]
+    assert math.isnan(study.run(Cell("000-lin-i", name, 2.0, 0, 1.0))["relative error"])
+    with pytest.raises(BudgetError):
+        study.run(Cell("000-lin-i", "Two stage", 2.0, 0))
 
 
 def test_pages_are_made_of_the_committed_results():
