@@ -50,8 +50,8 @@ class SelectPolish(PrivateRecipe):
       told, so that bounds which are ten or thirty times too wide cost next to nothing, and supports on which few rows are long
       do not make steps too long; column means are of rows held at :math:`K_e` for each entry, and shrunk
       towards the origin by their noise (James and Stein);
-    * **origin**: on dense rows whose bounds and budget let the means of *all* columns be told (their noise would be below half of a
-      half-width), 4 % are spent on these first. Selections then contrast the values of a column within an interval about its mean, as wide as a
+    * **origin**: on dense rows whose bounds do not lie about zero, and whose budget lets the means of *all* columns be told (their noise would be
+      below half of a half-width), 4 % are spent on these first. Selections then contrast the values of a column within an interval about its mean, as wide as a
       typical entry from there or as the mean is doubtful, instead of entries from the midpoint of bounds: a count or a rare
       indicator lies near one end of its bounds, and from the midpoint nearly all of it would be the intercept. For classes 3 % more
       are spent on the class share, since an error of the intercept is seen by every such column;
@@ -149,7 +149,8 @@ class SelectPolish(PrivateRecipe):
         rule = replace(Rule.of(facts), **{n: v for n, v in changes.items() if v is not None})
         rho = budget.as_rho() * (2 / budget.kappa) ** 2
         sparsity = min(facts.sparsity or default_sparsity(facts, rho, rule), facts.n_features)
-        asked = not facts.sparse and facts.free > 0 and facts.means is None and not facts.target.joint
+        # rows from zero, as sparse rows always are, lie about there: storage must not change a model
+        asked = bool(np.any(facts.shift)) and facts.free > 0 and facts.means is None and not facts.target.joint
         level = facts.n_rows * math.sqrt(2 * rho)
         means = MEANS if asked and clear(facts, level, MEANS) else 0.0
         return SelectAndPolish(sparsity=sparsity, rho=rho, rule=rule, ridge=facts.penalty.l2, means=means)

@@ -6,7 +6,7 @@ r"""Where the columns of a table lie: noisy means of all of them, from rows held
 The length R is a paid quantile. What is believed of each mean is its expectation under the law of all means that makes the d noisy ones most
 likely (Robbins; Kiefer and Wolfowitz): where numbers lie at the midpoint of their bounds and indicators near an end, means are drawn to
 either, and where all is noise, to one place. A second turn is from where the first one ended, where rows are shorter, if means were far; the
-two count by their precision.
+two count by their precision. Means of few columns are drawn to where they came from (James and Stein).
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from ..privacy.plan import Ask, Noise
 
 #: Turns: rows are shorter from the first means, if these were far.
 TURNS = 2
+#: Fewer columns say nothing about the law of their means: these are drawn to where they came from instead (James and Stein).
+SEVERAL = 60
 #: Places, in half-widths, about which means are thought to lie, by what standard deviation, and steps towards their most likely law.
 PLACES, WIDTH, STEPS = np.linspace(-1.0, 1.0, 81), 0.0125, 60
 
@@ -54,6 +56,10 @@ class Origin:
             question = ColumnMeans(everything, length(frame, reach, length_name(turn)), centre)
             noisy = np.asarray(oracle.answer(question, name(turn)))
             noise = max(oracle.deviation(question, name(turn), 0), 1e-9 * reach)
+            if facts.n_features < SEVERAL:
+                part = max(0.0, 1 - noisy.size * noise**2 / max(float(noisy @ noisy), 1e-300))
+                centre, doubts = np.clip(centre + part * noisy, -bounds, bounds), np.full(noisy.size, noise)
+                continue
             total, precision = total + (centre + noisy) / noise**2, precision + noise**-2
             centre, doubts = believed(total / precision, precision**-0.5, bounds)
         return cls(means=centre, doubts=doubts)
