@@ -16,3 +16,8 @@ if __name__ == "__main__":
 
     sys.argv = ["compare", "--seeds", "3"]
     main()
+    print("\nCoverage of the planner's bands:")
+    from benchmarks.planner_coverage import main as coverage
+
+    sys.argv = ["planner_coverage"]
+    coverage()

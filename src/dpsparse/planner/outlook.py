@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -123,7 +123,7 @@ class Outlook:
         double = 2 / budget.kappa
         rho, mu = _strengths(budget)
         table = isinstance(recipe, Tables)
-        case = Case(
+        return Case(
             algorithm=recipe.name,
             classes=facts.target.classes,
             documents=self._documents and not table,
@@ -136,10 +136,13 @@ class Outlook:
             mu=mu * double,
             base_rate=self.assumed.constant(facts) if facts.target.classes else 0.5,
         )
-        if not (table and facts.sparsity is None and facts.n_features >= TableRule().race_columns):
-            return case
-        few = replace(case, algorithm="select_polish")  # it goes on with the better of both
-        return min(case, few, key=lambda c: both_odds(c, self._signals[0], constants()[c.kind]["constants"])[0])
+
+    def _cases(self, case: Case) -> tuple[Case, ...]:
+        """The case itself; of tables whose number of coefficients is found out on the way, both outcomes."""
+        raced = self.facts.sparsity is None and case.n_features >= TableRule().race_columns
+        if case.algorithm != Tables.name or not raced:
+            return (case,)
+        return case, replace(case, algorithm=SelectPolish.name)
 
     def error(self, n_rows: int | None = None, epsilon: float | None = None) -> ExpectedError | None:
         """Bands of the error; None where no formula is calibrated."""
@@ -179,8 +182,24 @@ class Outlook:
     def _signals(self) -> tuple[float, float, float]:
         return self.assumed.signals(self.facts, self._documents)
 
-    def _parts(self, case: Case, what: str, levels: Iterable[float] = (0.05, 0.5, 0.95)) -> list[float] | None:
-        """The excess, or the squared relative error of coefficients, at levels of the population."""
+    def _parts(self, case: Case, what: str, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> list[float] | None:
+        """The excess, or the squared relative error of coefficients, at levels of the population.
+
+        Nobody can know before the fit whether few coefficients are enough for a table: bands then reach from the lower end of the one outcome
+        to the upper end of the other, and what is typical lies between.
+        """
+        found = [self._parts_of(c, what, levels) for c in self._cases(case)]
+        if found[0] is None:
+            return None
+        many = [parts for parts in found if parts is not None]
+        joined: list[float] = []
+        for level, values in zip(levels, zip(*many, strict=True), strict=True):
+            ends = min(values) if level < 0.5 else max(values)
+            joined.append(math.exp(sum(map(math.log, values)) / len(values)) if level == 0.5 else ends)
+        return joined
+
+    def _parts_of(self, case: Case, what: str, levels: Sequence[float]) -> list[float] | None:
+        """The same for one outcome."""
         found = constants()[case.kind]
         spread = found["spread"][f"{what} {'convention' if self.assumed.signal is None else 'signal'}"]
         if spread is None:

@@ -33,14 +33,15 @@ class DPSGD(PrivateRecipe):
     ----------
     steps : int or None
         Turns T: gradients that are asked for. More cost no privacy at the same path, only time. None: as many as read :math:`10^9`
-        entries, within 30..200, and at most :math:`(n\mu/4\kappa)^2` (`recipes.rules.walks`).
+        entries, within 30..200, and at most :math:`(n\mu/4\kappa)^2`; up to five times as many where noise is no concern (`recipes.rules.walks`).
     step_size : float or None
         Constant step, one for each turn. None: the path ends where the noise that it gathers reaches three quarters of a typical
         margin in the margin of a row; steps are at first :math:`1.2\,d/(\beta_0 K_2^2)`, and then as long as the released answers
         allow (`solvers.steps.Pace`): a long step takes the mean of several turns.
     clip : float or None
         l2 clip C of one row's gradient. None: :math:`R K_2` with R = 0.3 for classes and a fifth of a typical residual
-        (target_bound/15) for regression, more where the budget is so large that noise is no concern.
+        (target_bound/15) for regression, more where the budget is so large that noise is no concern, and doubled on the way where released
+        answers show that it is none (`Stride.clip`): noise follows the clip, so the price stays.
     batch_size : float, tuple of float, or None
         Expected rows :math:`qn` of a batch, or one number for each step: a public schedule. 1 is the batch of one of the
         paper: most batches are empty. From n on every row answers. None: :math:`q = 2\mu/(\kappa\sqrt T)`, at most a half, where

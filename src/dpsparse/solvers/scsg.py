@@ -144,7 +144,10 @@ class SCSG:
                 free = self._free(oracle, stride, clip)
                 anchor, centre, step = stride.walk(w, ask, spread, step, plain=not free)
                 w, epoch = anchor, len(lengths) - stride.left
-                gain = intercept_gain(epoch, epoch - before, spread, facts)
+                both = math.hypot(
+                    spread, self._change_spread(oracle, clip, 2.0 if free else self._largest_change(stride, facts))
+                )
+                gain = intercept_gain(epoch, epoch - before, both, facts)
             else:
                 anchor, centre, epoch = w, ask(w, epoch), epoch + 1
             g, groups = centre, shared(sum(lengths[before:epoch]), epoch - before)
@@ -170,9 +173,12 @@ class SCSG:
 
     def _free(self, oracle: Oracle, stride: Stride, clip: Clip) -> bool:
         """Whether noise is no concern even where no change is held back; only then is momentum safe, since changes held back do not brake."""
+        return stride.calm(self._change_spread(oracle, clip, 2.0))
+
+    def _change_spread(self, oracle: Oracle, clip: Clip, largest: float) -> float:
+        """Noise of a change of at most so many clips."""
         w = oracle.facts.first()
-        most = GradientChange(w, w, clip, 2 * clip.norm)
-        return stride.calm(oracle.deviation(most, "change", 0))
+        return oracle.deviation(GradientChange(w, w, clip, largest * clip.norm), "change", 0)
 
     def _largest_change(self, stride: Stride | None, facts: Facts) -> float:
         """Of a row's gradient, in clips: `change_clip`, and more by the root of the curvature that was proven."""
