@@ -5,7 +5,6 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 import pytest
-
 from benchmarks.speed.clock import Times, exponent, interleave
 from benchmarks.speed.goals import Line
 from benchmarks.speed.page import page, plot
