@@ -60,9 +60,14 @@ def main() -> None:
                 f"{line['goal']}  {line['what']:55s} {line['value']:9.3g} {line['unit']:3s} {line['reached']} {line['note']}",
                 flush=True,
             )
+        known.setdefault("runs", {})[name] = {
+            "repeats": given.repeats,
+            "quick": given.quick,
+            "load": round(os.getloadavg()[0], 1),
+        }
         if name == "growth":
             known["curves"] = json.loads(CURVES.read_text())
-        RESULTS.write_text(json.dumps(known | {"machine": machine, "quick": given.quick}, indent=1) + "\n")
+        RESULTS.write_text(json.dumps(known | {"machine": machine}, indent=1) + "\n")
     if given.docs:
         result = json.loads(RESULTS.read_text())
         (given.docs / "speed.md").write_text(page(result))

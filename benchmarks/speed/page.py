@@ -8,7 +8,7 @@ from typing import Any
 
 HEAD = """# Speed
 
-Measured by `make bench-speed` (`benchmarks/speed`), in one run in which ways take turns; the least processor time of each counts, one thread. Ratios within a line were taken side by side; seconds of
+Measured by `make bench-speed` (`benchmarks/speed`). Within a part ways take turns; the least processor time of each counts, one thread. Ratios within a line were taken side by side; seconds of
 different machines do not compare. Peers run in environments of their own, on float32 rows that are held once, and on whole batches. Opacus protects adding or
 removing a row, dpsparse replacing one, which is the stronger promise at the same epsilon.
 """
@@ -22,11 +22,10 @@ def page(result: Mapping[str, Any]) -> str:
         f"Machine: {machine['processor']}, {machine['cores']} cores, load {machine['load']:.1f}; one thread reads {machine['read']:.1f} GB/s.",
         "",
     ]
-    if result.get("quick"):
-        lines += [
-            "Memory, growth and text were measured at smaller sizes (`--quick`); news20 by Opacus is one pass of fifteen, times fifteen.",
-            "",
-        ]
+    lines += ["| part | repeats | smaller sizes (`--quick`) | load of the machine |", "|---|---|---|---|"]
+    for name, run in result.get("runs", {}).items():
+        lines.append(f"| {name} | {run['repeats']} | {'yes' if run['quick'] else 'no'} | {run['load']} |")
+    lines.append("")
     if machine["load"] > machine["cores"]:
         lines += [
             "The machine was busy: ratios are of processor time and blurred by shared caches. Run it on a quiet one before quoting a figure.",

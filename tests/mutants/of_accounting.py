@@ -183,6 +183,10 @@ MUTANTS = (
     *changed(
         "accounting/pricing.py",
         "accounting/test_long_plans.py",
-        ("a price is believed without a check", "        if _holds(priced):", "        if True:"),
+        (
+            "a price is believed without a check",
+            "        if _holds(priced):\n            if store",
+            "        if True:\n            if store",
+        ),
     ),
 )

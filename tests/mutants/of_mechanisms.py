@@ -11,10 +11,14 @@ MUTANTS = (
     *changed(
         "mechanisms/gaussian.py",
         LATTICE,
-        ("half of the Gaussian scale", "noise *= scale", "noise *= scale / 2"),
-        ("Gaussian noise off the lattice", "    np.rint(noise, out=noise)\n", ""),
+        ("half of the Gaussian scale", "np.rint(some, out=some)", "np.rint(some / 2, out=some)"),
+        ("Gaussian noise off the lattice", "        np.rint(some, out=some)\n", ""),
         ("floats get lattice noise", 'if total.dtype.kind != "i":', "if False:"),
-        ("one Gaussian draw for all coordinates", ".standard_normal(total.shape)", ".standard_normal()"),
+        (
+            "one Gaussian draw for all coordinates",
+            "some = generator.standard_normal(out=noise[part])",
+            "some = noise[part]; some[:] = generator.standard_normal()",
+        ),
     ),
     *changed(
         "mechanisms/gaussian.py",

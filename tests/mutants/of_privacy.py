@@ -227,8 +227,8 @@ MUTANTS = (
         SELECTIONS,
         (
             "between two places of a range the bound is a chord from below",
-            "best = np.maximum(best, f0 + (kappa + rise) ** 2 / (4 * kappa))",
-            "best = np.maximum(best, np.maximum(f0, f))",
+            "np.maximum(best, rise, out=best)",
+            "np.maximum(best, np.maximum(f0, f1), out=best)",
         ),
         (
             "noise forgets its tail",
