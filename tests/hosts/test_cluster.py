@@ -18,6 +18,7 @@ from dpsparse import (
 )
 from dpsparse.data.draws import Draw
 from dpsparse.data.source import Source
+from dpsparse.data.spilled import SpilledBlock
 from dpsparse.facts import Clip, Facts
 from dpsparse.hosts import ClusterHost, ClusterRows, MemoryHost, held, partial
 from dpsparse.hosts.held import Chunk, Refused, answer, combine
@@ -141,7 +142,8 @@ def test_rows_are_not_brought_to_the_driver():
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
 @pytest.mark.parametrize("limit", [None, 10**8], ids=["memory", "disk"])
-def test_parts_on_a_cluster_give_the_integers_of_rows_in_memory(form, limit):
+def test_parts_on_a_cluster_give_the_integers_of_rows_in_memory(form, limit, monkeypatch):
+    monkeypatch.setattr(held, "memory_needed", lambda *_: 2**60)  # nothing fits within a limit
     X, y = data()
     X[3, 1] = np.nan
     w = np.random.default_rng(1).normal(0, 1, D + 1)
@@ -149,6 +151,8 @@ def test_parts_on_a_cluster_give_the_integers_of_rows_in_memory(form, limit):
     memory = MemoryHost(form(X), y, FACTS)
     for parts in (1, 2, 5):
         host = ClusterHost(Source(spread(form(X), y, parts)), y, FACTS, limit)
+        spilled = {isinstance(b, SpilledBlock) for one in host._holding.held for s in one._shards for b in s.blocks}
+        assert spilled == {limit is not None}
         for question, who in ((Gradient(w, Clip(0.5)), None), (Gradient(w, Clip(0.5)), draw), (Count(), None)):
             expected = memory.total(question, Squared(), who).tolist()
             assert host.total(question, Squared(), who).tolist() == expected

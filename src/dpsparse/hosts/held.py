@@ -32,6 +32,7 @@ from ..privacy.errors import DataError, PrivacyError
 from .disk import DiskHost
 from .message import Message
 from .partial import CHANGED, Partial, add_up
+from .room import memory_needed
 
 UNREAD = (
     "a part of the rows could not be read on the cluster. What the engine said is not shown, since it may quote a value: look at the "
@@ -238,8 +239,8 @@ def build(raw: RawPart, order: Order, own: PartOrder) -> Sequence[Shard]:
     lattice, targets = order.lattice, own.targets.astype(float)
     if source.shape != (targets.size, lattice.facts.n_features):
         raise DataError(CHANGED)
-    if order.limit is not None:
-        facts = lattice.facts.with_(n_rows=max(1, targets.size))
+    facts = lattice.facts.with_(n_rows=max(1, targets.size))
+    if order.limit is not None and memory_needed(source, facts) > order.limit:
         return DiskHost(source, targets, facts, order.limit, lattice=lattice, first_row=own.first_row).parts
     edges = [*range(0, targets.size, SHARD_ROWS), targets.size] if targets.size else [0, 0]
     return tuple(
