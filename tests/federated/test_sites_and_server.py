@@ -4,7 +4,9 @@ import pickle
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 from dpsparse import Ledger
 from dpsparse.accounting import PlanBill, price
@@ -77,6 +79,27 @@ def test_many_classes_are_one_model_each_within_one_budget():
     assert model.coef_.shape == (3, TRUTH.size)
     assert model.statement_.asks[0].times == 3 * 4
     assert model.statement_.epsilon <= 4.0
+
+
+@pytest.mark.parametrize("store", [sp.csr_matrix, pd.DataFrame, lambda X: X.astype(np.float32).astype(float)])
+def test_the_same_rows_in_other_storage_give_the_same_report(store):
+    server = serve(["a"])
+    X, y = rows(0)
+    X = X.astype(np.float32).astype(float)
+    options = {"name": "a", "epsilon": 2.0, "delta": 1e-5, "random_state": 5}
+    known = Site(X, y, server.protocol, **options).answer(server.task())
+    assert Site(store(X), y, server.protocol, **options).answer(server.task()) == known
+
+
+def test_under_add_remove_the_number_of_rows_is_declared_and_no_report_shows_the_true_one():
+    server = serve(["a"], estimator(adjacency="add-remove", n_rows=200))
+    X, y = rows(0)
+    options = {"name": "a", "epsilon": 2.0, "delta": 1e-5, "random_state": 5}
+    with pytest.raises(PrivacyError, match="n_rows must be declared"):
+        Site(X, y, server.protocol, **options)
+    more = np.vstack([X, np.full((1, 6), np.nan)]), np.append(y, np.nan)
+    one, two = (Site(*data, server.protocol, n_rows=200, **options).answer(server.task()) for data in ((X, y), more))
+    assert one == two, "an empty record counts as nothing"
 
 
 # ------------------------------------------------------------------------------------------------ statements

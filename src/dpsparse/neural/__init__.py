@@ -8,8 +8,10 @@ try:
 except ImportError:
     raise ImportError("dpsparse.neural needs PyTorch. Install it with: pip install 'dpsparse[torch]'") from None
 
-from .federation import NetworkProtocol, NetworkServer, NetworkSite
 from .network import SparseNetwork
 from .networks import PaperCNN, paper_cnn
+from .protocol import NetworkProtocol
+from .server import NetworkServer
+from .site import NetworkSite
 
 __all__ = ["NetworkProtocol", "NetworkServer", "NetworkSite", "PaperCNN", "SparseNetwork", "paper_cnn"]
