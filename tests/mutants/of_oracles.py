@@ -369,11 +369,6 @@ MUTANTS = (
             "reach = Reach(slope * math.sqrt(low.size), np.r_[np.full(low.size, slope),",
             "reach = Reach(slope * math.sqrt(low.size), np.r_[np.full(low.size, 0.5 * slope),",
         ),
-        (
-            "slopes of a contrast are not clipped",
-            "yield np.clip(view.slopes, -question.slope, question.slope)",
-            "yield view.slopes",
-        ),
         ("factors of a contrast are not clipped", "units)), -units, units)", "units)), -2 * units, 2 * units)"),
     ),
     *changed(

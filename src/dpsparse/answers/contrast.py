@@ -13,7 +13,7 @@ counts has slope zero.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -71,9 +71,10 @@ def contrast_part(question: Contrast, shard: Shard, loss: Loss, draw: Draw | Non
     low, high = _ends(question, shard.lattice)
     units = _factor_units(shard.lattice, float((high - low).max(initial=1.0)))
     total = np.zeros(shard.facts.dimension, dtype=np.int64)
-    for block, slope in zip(shard.blocks, _clipped_slopes(question, shard, loss), strict=True):
-        factor = np.clip(np.trunc(slope / (question.slope / units)), -units, units)
-        total[: low.size] += interval_scatter(block, shard.lattice, factor, low, high)
+    for view in seen(question.model, shard, loss):
+        with np.errstate(over="ignore"):
+            factor = np.clip(np.trunc(view.slopes / (question.slope / units)), -units, units)
+        total[: low.size] += interval_scatter(view.block, shard.lattice, factor, low, high)
     return total
 
 
@@ -82,14 +83,10 @@ def contrast_exact(question: Contrast, shards: Sequence[Shard], loss: Loss, draw
     total = np.zeros(shards[0].facts.dimension)
     for shard in shards:
         low, high = (ends / shard.lattice.unit for ends in (question.lower, question.upper))
-        for block, slope in zip(shard.blocks, _clipped_slopes(question, shard, loss), strict=True):
-            total[: low.size] += interval_scatter(block, shard.lattice, slope, low, high) / (high - low)
+        for view in seen(question.model, shard, loss):
+            slope = np.clip(view.slopes, -question.slope, question.slope)
+            total[: low.size] += interval_scatter(view.block, shard.lattice, slope, low, high) / (high - low)
     return total
-
-
-def _clipped_slopes(question: Contrast, shard: Shard, loss: Loss) -> Iterator[Vector]:
-    for view in seen(question.model, shard, loss):
-        yield np.clip(view.slopes, -question.slope, question.slope)
 
 
 SUMS[Contrast] = SumRule(contrast_measure, contrast_part, contrast_exact)
