@@ -7,7 +7,7 @@ declares, and the real count stays inside the trusted room.
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass, field, fields, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -93,9 +93,8 @@ class Clip:
         """So many times wider, in every bound."""
         if factor == 1:
             return self
-        bounds = {f.name: getattr(self, f.name) for f in fields(self)}
-        wider: dict[str, Any] = {name: factor * bound for name, bound in bounds.items() if bound is not None}
-        return replace(self, **wider)
+        entry, slope = (None if bound is None else factor * bound for bound in (self.entry, self.slope))
+        return Clip(factor * self.norm, entry, slope, None if self.columns is None else factor * self.columns)
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -110,7 +110,7 @@ class IHT:
             if stride is not None:
                 clip = stride.clip(self.clip, answer_spread(oracle, "gradient", self.clip, self.rows))
                 spread, since = answer_spread(oracle, "gradient", clip, self.rows), turn
-                w, g, step = stride.walk(w, ask, spread, step)
+                w, g, step = stride.walk(w, ask, spread, step, plain=True)
                 turn = len(self.step_sizes) - stride.left
                 gain = intercept_gain(turn, turn - since, spread, oracle.facts)
             else:

@@ -142,7 +142,7 @@ class SCSG:
                 clip = stride.clip(self.clip, answer_spread(oracle, "snapshot", self.clip, self.snapshot_rows))
                 spread = answer_spread(oracle, "snapshot", clip, self.snapshot_rows)
                 free = self._free(oracle, stride, clip)
-                anchor, centre, step = stride.walk(w, ask, spread, step, plain=not free)
+                anchor, centre, step = stride.walk(w, ask, spread, step, plain=True)
                 w, epoch = anchor, len(lengths) - stride.left
                 both = math.hypot(
                     spread, self._change_spread(oracle, clip, 2.0 if free else self._largest_change(stride, facts))
@@ -150,10 +150,8 @@ class SCSG:
                 gain = intercept_gain(epoch, epoch - before, both, facts)
             else:
                 anchor, centre, epoch = w, ask(w, epoch), epoch + 1
-            g, groups = centre, shared(sum(lengths[before:epoch]), epoch - before)
-            for i, turns in enumerate(groups):
-                if stride is not None and i and free:
-                    w = stride.ahead(w, g, spread)
+            groups = shared(sum(lengths[before:epoch]), epoch - before)
+            for turns in groups:
                 bound = change_bound(w, anchor, clip, facts, 2.0 if free else self._largest_change(stride, facts))
                 question = GradientChange(w, anchor, clip, bound)
                 change = np.mean([oracle.answer(question, "change") for _ in range(turns)], axis=0)
@@ -172,7 +170,7 @@ class SCSG:
         return w
 
     def _free(self, oracle: Oracle, stride: Stride, clip: Clip) -> bool:
-        """Whether noise is no concern even where no change is held back; only then is momentum safe, since changes held back do not brake."""
+        """Whether noise is no concern even where no change is held back."""
         return stride.calm(self._change_spread(oracle, clip, 2.0))
 
     def _change_spread(self, oracle: Oracle, clip: Clip, largest: float) -> float:

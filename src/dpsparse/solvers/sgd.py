@@ -112,7 +112,7 @@ class SGD:
             if stride is not None:
                 clip = stride.clip(self.clip, answer_spread(oracle, names[rows], self.clip, rows))
                 spread, since = answer_spread(oracle, names[rows], clip, rows), turn
-                w, g, step = stride.walk(w, ask, spread, step)
+                w, g, step = stride.walk(w, ask, spread, step, plain=self.thresholds)
                 turn = len(schedule) - stride.left
                 gain = intercept_gain(turn, turn - since, spread, facts)
             else:

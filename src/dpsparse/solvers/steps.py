@@ -112,7 +112,7 @@ class Stride:
         """Where the gradient is taken (`w`, or nearer to the last point), the mean of its answers there, and the step from there.
 
         `ask` answers at a point for a turn, with noise of this `deviation`, on all coordinates or on those of `support`; every turn
-        pays for a `piece` of the path. `plain`: without momentum.
+        pays for a `piece` of the path. `plain`: without momentum, which leads thresholds after every step to worse supports.
         """
         self._support = slice(None) if support is None else support
         w = self.ahead(w, None if plain else self._slope, deviation)
