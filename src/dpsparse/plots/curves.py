@@ -29,9 +29,13 @@ def errors_by_epsilon(
 
 
 def error_panels(
-    results: Results, metric: str, methods: Sequence[str] | None = None, log_y: bool = True
+    results: Results,
+    metric: str,
+    methods: Sequence[str] | None = None,
+    log_y: bool = True,
+    by: str | None = None,
 ) -> list[Panel]:
-    """The panels of `errors_by_epsilon`."""
+    """The panels of `errors_by_epsilon`; grids at the point that is best by the metric `by`, None: by the one that is shown."""
     found = []
     for data in dict.fromkeys(cell.data for cell in sorted(results.errors)):
         here = {cell.method for cell in results.errors if cell.data == data}
