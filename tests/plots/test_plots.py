@@ -41,6 +41,19 @@ def test_errors_by_epsilon_draws_means_grids_at_their_best_and_level_lines(tmp_p
     assert "best of grid" in (tmp_path / "one.svg").read_text()
 
 
+def test_supports_are_those_of_the_point_with_the_smallest_error():
+    grid = {
+        Cell("d", "g, best of grid", 1.0, s, at): {"relative error": at, "recall": at / 2, "precision": at / 2}
+        for s in (0, 1)
+        for at in (1.0, 2.0)
+    }
+    [panel] = plots.curves.error_panels(Results("toy", grid), "recall", by="relative error")
+    assert panel.lines[0].y == (0.5,)
+    worse = {cell: {**found, "relative error": -found["relative error"]} for cell, found in grid.items()}
+    [panel] = plots.curves.error_panels(Results("toy", worse), "recall", by="relative error")
+    assert panel.lines[0].y == (1.0,)
+
+
 def test_other_figures_are_drawn(tmp_path):
     w = np.array([0.0, 1.0, -2.0])
     for figure in (

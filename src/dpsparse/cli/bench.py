@@ -182,7 +182,7 @@ def _print(study: Study, results: Results, table: Path, as_json: bool) -> None:
     click.echo(f"{study.title}. Data and noise are seeded: NOT private.")
     for metric in shown(results):
         click.echo("")
-        for line in lines(results, metric):
+        for line in lines(results, metric, getattr(study, "metric", None)):
             click.echo(line)
     click.echo("")
     for line in verdicts(results, study.claims()):

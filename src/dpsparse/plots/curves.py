@@ -29,17 +29,21 @@ def errors_by_epsilon(
 
 
 def error_panels(
-    results: Results, metric: str, methods: Sequence[str] | None = None, log_y: bool = True
+    results: Results,
+    metric: str,
+    methods: Sequence[str] | None = None,
+    log_y: bool = True,
+    by: str | None = None,
 ) -> list[Panel]:
-    """The panels of `errors_by_epsilon`."""
+    """The panels of `errors_by_epsilon`; grids at the point that is best by the metric `by`, None: by the one that is shown."""
     found = []
     for data in dict.fromkeys(cell.data for cell in sorted(results.errors)):
         here = {cell.method for cell in results.errors if cell.data == data}
         lines = []
         for method in [name for name in (methods or sorted(here)) if name in here]:
             epsilons = sorted({c.epsilon for c in results.errors if (c.data, c.method) == (data, method)})
-            at = None if method.endswith(GRID) else 0.0
-            values = {e: mean_and_error(results.values(data, method, e, metric, at).values()) for e in epsilons}
+            at = {e: results.best_at(data, method, e, by or metric) if method.endswith(GRID) else 0.0 for e in epsilons}
+            values = {e: mean_and_error(results.values(data, method, e, metric, at[e]).values()) for e in epsilons}
             values = {e: pair for e, pair in values.items() if math.isfinite(pair[0])}
             if math.inf in values:
                 lines.append(Line(method, (), (values[math.inf][0],), level=True))
@@ -51,11 +55,10 @@ def error_panels(
     return found
 
 
-def support_recovery(results: Results, *, methods: Sequence[str] | None = None) -> Figure:
-    """Precision and recall of the chosen coordinates against epsilon."""
-    return figure(
-        [panel for metric in ("precision", "recall") for panel in error_panels(results, metric, methods, log_y=False)]
-    )
+def support_recovery(results: Results, *, methods: Sequence[str] | None = None, by: str = "relative error") -> Figure:
+    """Precision and recall of the chosen coordinates against epsilon; grids at the point that is best by the error `by`."""
+    shown = ("precision", "recall")
+    return figure([panel for metric in shown for panel in error_panels(results, metric, methods, log_y=False, by=by)])
 
 
 def objective_curves(
