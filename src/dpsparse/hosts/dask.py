@@ -22,6 +22,10 @@ NO_CLIENT = (
 )
 
 
+#: Workers keep the memory of vectors that they make for every question, which Dask's own setting gives back and takes again each time.
+MEMORY = {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**25}
+
+
 def require_dask() -> None:
     """Refuse where the engine is not installed."""
     try:
@@ -45,6 +49,7 @@ def current_client() -> Client:
 def cluster_of(address: str) -> Iterator[Client]:
     """A client of the scheduler at an address such as ``tcp://10.0.0.5:8786``, or of ``local:4`` workers on this machine, on loopback only."""
     require_dask()
+    from dask import config
     from distributed import Client, LocalCluster
 
     if not address.startswith("local"):
@@ -58,12 +63,13 @@ def cluster_of(address: str) -> Iterator[Client]:
     count = address.removeprefix("local").removeprefix(":")
     if count and not count.isdecimal():
         raise DataError(f"a cluster on this machine is named local:4, got {address!r}.")
-    cluster = LocalCluster(
-        n_workers=int(count) if count else None,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address=None,
-    )
+    with config.set({f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in MEMORY.items()}):
+        cluster = LocalCluster(
+            n_workers=int(count) if count else None,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+        )
     with cluster, Client(cluster, direct_to_workers=True) as client:
         yield client
 
