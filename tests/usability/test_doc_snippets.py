@@ -10,7 +10,15 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 @pytest.mark.parametrize(
     "page",
-    ["private_search.md", "preparation.md", "files.md", "evaluation.md", "federated.md", "from_logistic_regression.md"],
+    [
+        "private_search.md",
+        "preparation.md",
+        "files.md",
+        "evaluation.md",
+        "federated.md",
+        "intervals.md",
+        "from_logistic_regression.md",
+    ],
 )
 def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

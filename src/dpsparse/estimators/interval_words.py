@@ -56,6 +56,7 @@ def meaning(intervals: Intervals) -> list[str]:
         f"Each {what} is that of the best {'logistic' if intervals.classes else 'linear'} model on the selected features: its effect given the other selected features.",
         f"Selection and intervals used different rows, about {intervals.n_rows} of them for the intervals; standard errors hold sampling and privacy noise.",
         "They hold for independent rows and many of them; errors may have any size from row to row.",
+        "Rows that lie far out in the selected features weigh less: where the truth is not linear, the line is that of ordinary rows.",
     ]
     if not intervals.classes:
         said.append(
