@@ -243,6 +243,21 @@ def test_rows_that_are_not_the_same_when_they_are_read_again_are_refused():
         host.total(Count(), Squared(), None)
 
 
+def test_a_part_with_more_rows_than_were_counted_is_refused():
+    X, y = data()
+
+    class Growing:
+        count = 0
+
+        def read(self):
+            Growing.count += 1
+            return Chunk(X[29:] if Growing.count > 1 else X[30:])
+
+    rows = ClusterRows.open(Loopback([Chunk(X[:30]), Growing()]))
+    with pytest.raises(DataError, match="not what they were when they were first read"):
+        ClusterHost(Source(rows), y, FACTS)
+
+
 def test_parts_of_different_forms_are_refused():
     X, y = data()
     for other in (X[:, :5], sp.csr_matrix(X)):
