@@ -141,7 +141,7 @@ class SCSG:
             if stride is not None:
                 clip = stride.clip(self.clip, answer_spread(oracle, "snapshot", self.clip, self.snapshot_rows))
                 spread = answer_spread(oracle, "snapshot", clip, self.snapshot_rows)
-                free = self._free(oracle, stride, clip)
+                free = self._free(oracle, stride, clip, spread)
                 anchor, centre, step = stride.walk(w, ask, spread, step, plain=True)
                 w, epoch = anchor, len(lengths) - stride.left
                 both = math.hypot(
@@ -169,12 +169,14 @@ class SCSG:
                     path.add(w, oracle, thresholds)
         return w
 
-    def _free(self, oracle: Oracle, stride: Stride, clip: Clip) -> bool:
-        """Whether noise is no concern even where no change is held back."""
-        return stride.calm(self._change_spread(oracle, clip, 2.0))
+    def _free(self, oracle: Oracle, stride: Stride, clip: Clip, spread: float) -> bool:
+        """Whether noise, that of snapshots and of changes together, is no concern even where no change is held back."""
+        return stride.calm(math.hypot(spread, self._change_spread(oracle, clip, 2.0)))
 
     def _change_spread(self, oracle: Oracle, clip: Clip, largest: float) -> float:
-        """Noise of a change of at most so many clips."""
+        """Noise of a change of at most so many clips; none where no epoch has a turn."""
+        if not any(ask.name == "change" for ask in oracle.plan.asks):
+            return 0.0
         w = oracle.facts.first()
         return oracle.deviation(GradientChange(w, w, clip, largest * clip.norm), "change", 0)
 

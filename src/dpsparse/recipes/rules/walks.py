@@ -25,7 +25,7 @@ NOISE = 0.75
 #: No step is longer than this many times the one for uncorrelated columns, unless answers show that it may be.
 LONGEST = 1.2
 #: Noise in the margins, in typical margins, that is no concern.
-QUIET = 0.05
+QUIET = 0.02
 #: Rows of the smallest batches that the twins take by default.
 FEW = 20
 #: Turns of a loop: as many as read about `WORK` entries, within these.
