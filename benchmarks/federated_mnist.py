@@ -24,7 +24,7 @@ import numpy as np
 
 from dpsparse.accounting import price
 from dpsparse.accounting.pld import sampled_epsilon
-from dpsparse.datasets.mnist import Digits, load_mnist
+from dpsparse.datasets.digits import Digits, load_mnist
 from dpsparse.federated import Grid
 from dpsparse.neural import NetworkServer, NetworkSite, paper_cnn
 from dpsparse.neural.oracle import gradients_plan

@@ -204,7 +204,7 @@ def test_own_recipes_are_compared_on_own_data(files):
     assert found["private"] is False
     means = {row["method"]: row["mean"] for row in found["rows"] if row["metric"] == "mse"}
     assert means["dp_ight"] < 0.1 * means["nothing_at_all"]
-    assert means["non-private"] < means["dp_ight"] < means["constant"]
+    assert max(means["non-private"], means["dp_ight"]) < 0.1 * means["constant"]
     assert list(found["verdicts"].values()) == ["does not hold"]
     said = CliRunner().invoke(main, command).output
     assert "NOT private" in said

@@ -55,11 +55,13 @@ from dpsparse.oracle import (
     ResidualMean,
     RidgeMinimum,
     RowSize,
+    ScoreMoments,
     Squares,
     SupportVotes,
     TypicalEntry,
     ValidationLoss,
     WeightedGradient,
+    Within,
 )
 from dpsparse.privacy import Adjacency, Ask, Noise, PrivacyError
 
@@ -102,6 +104,8 @@ QUESTIONS: dict[str, Any] = {
     "centred": CentredGradient(MODEL, 0.4),
     "correlation": Correlation(MODEL, 0.6, 0.3),
     "contrast": Contrast(MODEL, 0.6, np.linspace(-1.2, 0.3, D), np.linspace(-0.8, 1.1, D)),
+    "score": ScoreMoments(MODEL, np.array([0.5, 2.0, 1.0]), True, 0.6, 0.9, 0.8, 0.2),
+    "within": Within(MODEL, 0.5),
     "loss": ValidationLoss(W[None], "squared", 0.7),
     "count": Count(),
     "clipped": Clipped(),

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from ..accounting import Bill, PlanBill, PricedPlan, SumBill
 from ..accounting.costs.base import restored, stored
 from ..fits.statement import complete, draft_step
+from ..fits.statement import no_promise as statement_of_nothing
 from ..privacy import Answer, Statement
-from ..privacy.versions import versions
 from ..regular_files import parse_json
 from .agreed import Agreed
 from .messages import MessageError
@@ -53,22 +53,14 @@ def site_statement(
 
 def no_promise(about: About, n_rows: int) -> Statement:
     """A statement of models that were sent or kept without noise."""
-    return Statement(
-        private=False,
-        priced=False,
-        epsilon=math.inf,
-        delta=1.0,
-        rho=math.inf,
-        mu=math.inf,
-        adjacency=about.adjacency,
-        unit=about.unit,
+    caveat = "no privacy: this model was made without noise, and must not be released"
+    return statement_of_nothing(
         recipe=about.recipe,
         loss=about.loss,
+        adjacency=about.adjacency,
+        unit=about.unit,
         n_rows=n_rows,
-        asks=(),
-        accountant="none",
-        caveats=("no privacy: this model was made without noise, and must not be released",),
-        versions=versions(),
+        caveat=caveat,
     )
 
 

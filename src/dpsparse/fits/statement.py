@@ -93,6 +93,27 @@ def draft_fit(
     return draft if priced is None else _weigh(draft)
 
 
+def no_promise(*, recipe: str, loss: str, adjacency: str, unit: str, n_rows: int, caveat: str) -> Statement:
+    """A statement about something that was made without noise: it promises nothing."""
+    return Statement(
+        private=False,
+        priced=False,
+        epsilon=math.inf,
+        delta=1.0,
+        rho=math.inf,
+        mu=math.inf,
+        adjacency=adjacency,
+        unit=unit,
+        recipe=recipe,
+        loss=loss,
+        n_rows=n_rows,
+        asks=(),
+        accountant="none",
+        caveats=(caveat,),
+        versions=versions(),
+    )
+
+
 def of_others(prepared: Prepared) -> tuple[str, ...]:
     """What a private fit rests on that is not of this package: it was tested on made-up rows."""
     tested = "was tested on made-up rows, and is not proven"

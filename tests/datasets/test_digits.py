@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 
-from dpsparse.datasets.mnist import FILES, load_mnist
+from dpsparse.datasets.digits import FILES, load_mnist
 from dpsparse.privacy import DataError
 
 
