@@ -18,8 +18,9 @@ from .rules.fields import positive, whole
 
 #: Share of the means of all columns, where they would be told well.
 MEANS = 0.04
-#: Classes say less about a coefficient than numbers do: without `sparsity` this part of the coordinates is selected for them.
-CLASS_PART = 1 / 3
+#: Classes say less about a coefficient than numbers do: without `sparsity` this part of the coordinates is selected for them. All of them where rows are shorter
+#: than their box allows by `SHORT`: the count takes entries to be as small as rows of that length are when it is spread evenly, and real ones are not.
+CLASS_PART, SHORT = 0.6, 6.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +82,7 @@ class SelectPolish(PrivateRecipe):
         where it was worth its price, see below; for classes none.
 
     Without `sparsity` s is what a selection can tell from noise,
-    :math:`\lceil c\,nK_2\sqrt{2f_s\rho}/(2 K_\infty\sqrt d\ln d)\rceil` (for classes a third of it), at most d/4 and at most :math:`\sqrt d`: every coordinate
+    :math:`\lceil c\,nK_2\sqrt{2f_s\rho}/(2 K_\infty\sqrt d\ln d)\rceil` (for classes 0.6 of it, or :math:`K_\infty\sqrt d/6K_2` of it where that is more), at most d/4 and at most :math:`\sqrt d`: every coordinate
     that is allowed but not needed is paid for by the others. With an intercept dense columns are measured
     from the midpoint of their bounds, where that makes rows no longer; a `feature_center` is not used as an origin, since
     that would widen the bounds, but saves the budget of the column means. An l2 penalty is added to gradients and curvature. A
@@ -159,7 +160,8 @@ class SelectPolish(PrivateRecipe):
 def default_sparsity(facts: Facts, rho: float, rule: Rule) -> int:
     """What a selection can tell from noise: at least 1, at most a quarter of the features and their square root."""
     n, d = facts.n_rows, facts.n_features
-    part = CLASS_PART if facts.target.classes else 1.0
+    short = facts.feature_bound * math.sqrt(d) / facts.row_bound
+    part = min(1.0, max(CLASS_PART, short / SHORT)) if facts.target.classes else 1.0
     signal = part * rule.reach * n * facts.row_bound * math.sqrt(2 * rule.selection * rho)
     found = signal / (2 * log_features(d) * facts.feature_bound * math.sqrt(d))
     return max(1, min(math.ceil(found), math.isqrt(d), d // 4))
