@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -35,25 +36,23 @@ def test_lists_are_sorted(room):
     assert list(listed) in (sorted(listed), by_kind)
 
 
-def taken(path):
-    """Names that a file takes from the face of a room: (room, name)."""
-    depth = len(path.relative_to(SOURCE).parts)
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.level == depth and node.module in ROOMS:
-            yield from ((node.module, alias.name) for alias in node.names)
+@cache
+def taken():
+    """Names that files take from the faces of rooms: (room, name)."""
+    found = set()
+    for path in SOURCE.rglob("*.py"):
+        depth = len(path.relative_to(SOURCE).parts)
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level == depth and node.module in ROOMS:
+                found |= {(node.module, alias.name) for alias in node.names}
+    return found
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_what_other_rooms_take_from_the_face_of_a_room_is_listed(room):
     listed = set(getattr(importlib.import_module(f"dpsparse.{room}"), "__all__", []))
     modules = {path.stem for path in (SOURCE / room).iterdir()}
-    missing = {
-        name
-        for path in SOURCE.rglob("*.py")
-        for found, name in taken(path)
-        if found == room and name not in listed | modules
-    }
-    assert missing == set()
+    assert {name for found, name in taken() if found == room} - listed - modules == set()
 
 
 def test_the_package_lists_what_it_offers():

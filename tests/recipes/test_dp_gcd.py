@@ -41,7 +41,7 @@ def test_without_noise_to_speak_of_it_is_the_same_solver_on_exact_answers(task, 
     """At epsilon 1e4 the objective is within 1 % of the exact run with the same constants."""
     X, y = easy(task)
     options = PENALTIES[penalty]
-    model = estimator(task, recipe=recipes.DPGCD(rule=rule), **options)
+    model = estimator(task, recipe=recipes.DPGCD(rule=rule, steps=100), **options)
     private, exact, facts = central_and_exact(model, X, y)
     kind = Penalty(kind=options.get("penalty", "l2"), alpha=options.get("alpha", 0.0), l1_ratio=0.5)
     found, known = (objective(X, y, w[:-1], facts.intercept * w[-1], task, kind) for w in (private, exact))
