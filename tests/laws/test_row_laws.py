@@ -661,3 +661,12 @@ def test_the_largest_entry_of_a_shifted_row_is_that_of_the_dense_one(shift):
     np.testing.assert_array_equal(dense.largest, sparse.largest)
     np.testing.assert_array_equal(dense.squares, sparse.squares)
     assert dense.largest.min() < np.abs(shift).max() / MemoryHost(X, np.zeros(61), facts).lattice.unit
+
+
+@pytest.mark.parametrize("name", [n for n in QUESTIONS if "frame" in n])
+def test_wide_frames_are_answered_piece_by_piece_with_the_same_integers(name, monkeypatch):
+    X, y = data()
+    whole = total(name, X, y, FACTS)
+    monkeypatch.setattr(shard_module, "WIDE_FRAME", 1)
+    monkeypatch.setattr(shard_module, "FRAMED_ENTRIES", 7 * D)
+    assert total(name, X, y, FACTS) == whole

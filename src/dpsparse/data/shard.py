@@ -31,8 +31,8 @@ from .source import Source
 
 #: Margins of rows that are floats drift when they are mended, and are computed afresh after this many times.
 MENDS = 4096
-#: Frames whose rows are kept: those asked for last.
-FRAMES = 2
+#: Frames whose rows are kept: those asked for last, unless they have more columns than loops ask about; and entries of such rows at a time.
+FRAMES, WIDE_FRAME, FRAMED_ENTRIES = 2, 1024, 2**21
 #: Vectors with a number for each row that a part keeps between questions: margins, factors, squares, caps.
 VECTORS_KEPT = 4
 #: Coordinates are few if this many times their number are no more than all.
@@ -209,11 +209,18 @@ class Shard:
         return x
 
     def framed(self, frame: Frame) -> Iterable[FramedBlock]:
-        """All rows in the coordinates of a frame, block by block; those of the last frames are kept, for loops ask every step."""
+        """All rows in the coordinates of a frame, block by block; those of the last frames are kept, for loops ask every step, but for wide ones, of which a piece is made at a time."""
         for known, blocks in self._frames:
             if known.same(frame):
                 return blocks
         on = FrameLattice(frame, self.lattice)
+        if frame.support.size > WIDE_FRAME:
+            count = max(1, FRAMED_ENTRIES // frame.support.size)
+            return (
+                framed(block.rows(slice(start, start + count)), on)
+                for block in self.blocks
+                for start in range(0, block.y.size, count)
+            )
         found = (framed(block, on) for block in self.blocks)
         if not self._affords(FRAMES * (frame.size + 1)):
             return found
