@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsparse.accounting import price
+from dpsparse.accounting import price, pricing
 from dpsparse.accounting.draws import Costs
-from dpsparse.privacy import Ask, Budget, Noise, Plan
+from dpsparse.privacy import Ask, Budget, BudgetError, Noise, Plan
 from dpsparse.privacy.curves import ORDERS, renyi_epsilon
 
 
@@ -26,3 +26,17 @@ def test_selections_of_one_weight_are_counted_together():
     assert Costs.of(plan).ordered == ((pytest.approx(1 / 14), 14),)
     unequal = Plan(asks=(Ask(name="choice", noise=Noise.GUMBEL, times=4, schedule=(1.0, 1.0, 2.0, 1.0)),))
     assert [n for _, n in Costs.of(unequal).ordered] == [2, 1, 1]
+
+
+def test_a_search_that_ends_with_too_little_noise_is_not_believed(monkeypatch):
+    found = pricing._scale
+
+    def eager(unit, budget):
+        scale, accountant = found(unit, budget)
+        return 1.2 * scale, accountant
+
+    monkeypatch.setattr(pricing, "_scale", eager)
+    monkeypatch.setattr(pricing, "_CERTIFIED", {})
+    plan = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=7),))
+    with pytest.raises(BudgetError, match="failed to certify"):
+        price(plan, Budget.approx(0.83, 1e-6), store=None)
