@@ -279,7 +279,7 @@ def test_known_gains_over_adding_zcdp_costs(
 def test_blocks_dominate_and_lose_little() -> None:
     eta, count = 0.02, 5 * ONE_BY_ONE // 4
     blocked = selection_delta(0.5, [(eta, count)])
-    assert Stage(((eta, count),)).steps()[1].total() > 0
+    assert Stage(((eta, count),)).steps[1].total() > 0
     curve = one_selection(0.5 + eta / 20 * np.arange(-1200, 1200), eta)
     for _ in range(count - 1):
         curve = before_selection(curve, eta, eta / 20)
@@ -296,7 +296,7 @@ def test_block_sizes_cover_every_selection(count: int) -> None:
 
 @pytest.mark.parametrize("count", [257, 300, 401, 1000])
 def test_blocks_and_single_selections_together_are_at_least_what_the_stage_has(count: int) -> None:
-    singles, blocks = Stage(((0.1, count), (0.2, 3))).steps()
+    singles, blocks = Stage(((0.1, count), (0.2, 3))).steps
     assert (
         sum(eta == 0.1 for eta in singles) + sum(n * size for (eta, size), n in blocks.items() if eta == 0.1) >= count
     )

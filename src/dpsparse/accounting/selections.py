@@ -37,6 +37,9 @@ from .stages import Counted, Stage
 POINTS = 20
 #: The same while a calibration is still searching.
 COARSE = 6
+#: Where a search starts beyond the logarithm of the budget that zCDP would roughly admit, and the step at which the fine grid takes over. Any
+#: start ends at the same delta: plans of selections were found .5 to .8 beyond.
+BEYOND, NEAR_ENOUGH = 0.5, 0.008
 #: Standard deviations of the loss below 0 to which a grid goes. A curve is continued below by its chord to (0, 1), any grid gives a bound.
 BELOW = 4.0
 #: Operators of a plan times the root of its longest path (the grid grows with it); about 3 s of calibration.
@@ -142,7 +145,7 @@ def calibrate_stage(
 
     rough = math.log(left**2 / (2 * plan.variance * (math.log(1 / delta) + left)))  # zCDP, roughly
     lowest = rough - 4
-    log_r, slope = _coarse(lambda x: excess(x, COARSE), rough, max(1.0, math.log(1 / delta)))
+    log_r, slope = _coarse(lambda x: excess(x, COARSE), rough + BEYOND, max(1.0, math.log(1 / delta)))
     loss = plan.largest_loss
     safe = 2 * math.log(epsilon / loss) - 1e-12 if loss < math.inf else -math.inf  # delta 0
     known: dict[float, float] = {}
@@ -171,13 +174,13 @@ def _coarse(excess: Callable[[float], float], start: float, slope: float) -> tup
         low, high = (low, x) if y > 0 else (x, high)
         low, high = (min(low, high), max(low, high))
         step = max(-0.4, min(0.4, -y / max(0.1, slope)))
-        if abs(step) < 5e-3:
+        if abs(step) < NEAR_ENOUGH:
             break
         ahead = x + step if low < x + step < high else (low + high) / 2
         then = excess(ahead)
         slope = (then - y) / (ahead - x) if (then - y) * (ahead - x) > 0 else slope
         x, y = ahead, then
-        if x < start - 4.4:  # delta is below the rounding margin
+        if x < start - 4.9:  # delta is below the rounding margin
             break
     return x - y / max(0.1, slope) if abs(y) < 1 else x, slope
 
@@ -241,7 +244,8 @@ def _curve(stage: Stage, e: Curve, h: float, points: int, after: Curve | None = 
 
 def _once(stage: Stage, e: Curve, h: float, points: int, after: Curve | None) -> Curve:
     """One run of a stage: noise and blocks first, then selections, then the worst branch, then what follows."""
-    etas, blocks = stage.steps()
+    singles, blocks = stage.steps
+    etas = list(singles)
     if stage.branches:
         curve: Curve = np.max([_curve(branch, e, h, points, after) for branch in stage.branches], axis=0)
     elif after is not None:

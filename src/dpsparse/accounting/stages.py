@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 Counted = Sequence[tuple[float, int]]
@@ -78,7 +79,8 @@ class Stage:
         tilts = tuple((factor * m, offset, count) for m, offset, count in self.objectives)
         return Stage(selections, factor * self.mu, laplaces, branches, pures, self.times, tilts)
 
-    def steps(self) -> tuple[list[float], Counter[tuple[float, int]]]:
+    @cached_property
+    def steps(self) -> tuple[tuple[float, ...], Counter[tuple[float, int]]]:
         """Ranges taken one by one, in order; and how many blocks there are of each (range, size)."""
         singles: list[float] = []
         blocks: Counter[tuple[float, int]] = Counter()
@@ -90,7 +92,7 @@ class Stage:
                 blocks[eta, size] += math.ceil(count / size)
             elif eta > 0:
                 singles += [eta] * count
-        return singles, blocks
+        return tuple(singles), blocks
 
     @property
     def variance(self) -> float:
@@ -123,7 +125,7 @@ class Stage:
     @property
     def own_length(self) -> int:
         """Operators of this stage without its branches."""
-        singles, blocks = self.steps()
+        singles, blocks = self.steps
         noises = sum(n for _, n in self.laplaces + self.pures) + sum(n for _, _, n in self.objectives)
         return len(singles) + blocks.total() + noises + (self.mu > 0)
 
@@ -135,13 +137,13 @@ class Stage:
     @property
     def operators(self) -> int:
         """Operators in all branches together, and inside the blocks."""
-        inside = sum(size for _, size in self.steps()[1])
+        inside = sum(size for _, size in self.steps[1])
         return self.times * (self.own_length + inside + sum(branch.operators for branch in self.branches))
 
     @property
     def single_counts(self) -> Counter[float]:
         """How often each range is taken one by one in some stage, at most."""
-        counts = Counter(self.steps()[0])
+        counts = Counter(self.steps[0])
         for branch in self.branches:
             counts |= branch.single_counts
         return counts
