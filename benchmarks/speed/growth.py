@@ -39,10 +39,12 @@ def growth(settings: Settings) -> list[Line]:
     unit = 10_000 if settings.quick else 40_000
     sizes = [2**i for i in range(POINTS)]
     large = sparse_rows(unit * sizes[-1], 20_000, 40, 0)
+    longer = [sparse_rows(unit // 2, 20_000, 40 * s, 1) for s in sizes]  # columns that are drawn twice count once
+    nonzeros = [round(X.nnz / X.shape[0], 1) for X, _ in longer]
     curves: dict[str, tuple[list[float], list[Any]]] = {
         "rows": ([unit * s for s in sizes], [fit(large[0][: unit * s], large[1][: unit * s]) for s in sizes]),
-        "nonzeros a row": ([10.0 * s for s in sizes], [fit(*sparse_rows(2 * unit, 20_000, 10 * s, 1)) for s in sizes]),
-        "steps": ([10.0 * s for s in sizes], [fit(large[0][: 4 * unit], large[1][: 4 * unit], 10 * s) for s in sizes]),
+        "nonzeros a row": (nonzeros, [fit(*rows) for rows in longer]),
+        "steps": ([40.0 * s for s in sizes], [fit(large[0][:unit], large[1][:unit], 40 * s) for s in sizes]),
     }
     lines, kept = [], {}
     for name, (places, ways) in curves.items():

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import venv
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -17,7 +18,8 @@ from .clock import Times
 
 HERE = Path(__file__).parent
 #: What each peer needs, in the order in which it is installed.
-NEEDS = {
+Needs = Mapping[str, tuple[tuple[str, ...], ...]]
+NEEDS: Needs = {
     "opacus": (("torch==2.13.0",), ("opacus==1.6.*", "scipy")),
     "diffprivlib": (("diffprivlib==0.6.*", "scikit-learn<=1.7.99"),),
 }
@@ -28,9 +30,9 @@ def python_of(folder: str | Path, name: str) -> Path:
     return Path(folder) / name / "bin" / "python"
 
 
-def install(folder: str | Path) -> None:
+def install(folder: str | Path, needs: Needs = NEEDS) -> None:
     """Make the environments that are not there."""
-    for name, steps in NEEDS.items():
+    for name, steps in needs.items():
         python = python_of(folder, name)
         if not python.exists():
             venv.create(python.parent.parent, with_pip=True)
@@ -53,8 +55,8 @@ def store(path: Path, train: tuple[Any, np.ndarray], test: tuple[Any, np.ndarray
 class Peer:
     """A peer's process: fits when it is told to."""
 
-    def __init__(self, folder: str | Path, name: str, rows: Path) -> None:
-        script = HERE / f"peer_{name}.py"
+    def __init__(self, folder: str | Path, name: str, rows: Path, scripts: Path = HERE) -> None:
+        script = scripts / f"peer_{name}.py"
         self._process = subprocess.Popen(
             [python_of(folder, name), script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -65,11 +67,16 @@ class Peer:
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
 
-    def fit(self, **given: Any) -> Times:
-        """One fit with these settings."""
+    def ask(self, **given: Any) -> dict[str, Any]:
+        """One fit with these settings, and all that the peer tells of it."""
         self._say(json.dumps(given))
         assert self._process.stdout is not None
-        told = json.loads(self._process.stdout.readline())
+        told: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return told
+
+    def fit(self, **given: Any) -> Times:
+        """One fit with these settings, timed."""
+        told = self.ask(**given)
         return Times(told["processor"], told["clock"], told)
 
     def __enter__(self) -> Peer:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import subprocess
 import sys
 from types import ModuleType
@@ -82,7 +84,7 @@ def ranges(n: int) -> list[slice]:
 
 @PATHS
 @pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("classes", [None, 1, 3])
+@pytest.mark.parametrize("classes", [None, 1, 7])
 def test_products_with_coefficients_are_exact(path, storage, classes):
     for shape in SHAPES:
         x, w = stored(storage, shape), factors_of(shape[1], 27, classes=classes)
@@ -98,7 +100,7 @@ def test_products_with_coefficients_are_exact(path, storage, classes):
 
 @PATHS
 @pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("classes", [None, 1, 3])
+@pytest.mark.parametrize("classes", [None, 1, 7])
 def test_sums_of_rows_are_exact_and_added_to_what_is_there(path, storage, classes):
     for shape in SHAPES:
         x, factor = stored(storage, shape), factors_of(shape[0], 29, classes=classes)
@@ -140,6 +142,69 @@ def test_sums_of_clipped_entries_are_exact(path, storage):
             assert acc.tolist() == expected
 
 
+DENSE = [storage for storage in STORAGES if storage.startswith("dense")]
+
+
+@PATHS
+@pytest.mark.parametrize("storage", DENSE)
+def test_sums_from_a_centre_and_within_intervals_are_exact(path, storage):
+    for shape in SHAPES:
+        x, factor = stored(storage, shape), factors_of(shape[0], 27)
+        centre = factors_of(shape[1], 16, seed=2)
+        low, high = centre, centre + 64 + np.abs(factors_of(shape[1], 15, seed=3))
+        held = np.clip(whole(x), low.astype(np.int64).astype(object), high.astype(np.int64).astype(object))
+        c, at = factor.astype(np.int64).astype(object), centre.astype(np.int64).astype(object)
+        for rows in ranges(shape[0]):
+            acc, inside = np.full(shape[1], 4, dtype=np.int64), np.full(shape[1], -3, dtype=np.int64)
+            path.scatter_from(x, centre, factor, acc, rows)
+            assert acc.tolist() == ((whole(x) - at)[rows].T.dot(c[rows]) + 4).tolist()
+            path.interval_scatter(x, factor, low, high, inside, rows)
+            assert inside.tolist() == ((held - at)[rows].T.dot(c[rows]) - 3).tolist()
+
+
+@pytest.mark.parametrize("storage", DENSE)
+def test_rows_held_within_a_norm_have_the_same_bytes_by_either_path(storage):
+    rng = np.random.default_rng(8)
+    for shape in SHAPES:
+        x = np.rint(rng.uniform(-30000, 30000, shape)).astype(storage.split()[1])
+        alive = (rng.random(shape[0]) < 0.8).astype(float)
+        unit, centre = 2.0**-15, rng.uniform(-0.4, 0.4, shape[1])
+        held = interface_module.Held(unit, centre, 0.3 * np.sqrt(shape[1]), 2.0**-29 / 3, 2.0**28)
+        totals = []
+        for path in (plain, compiled):
+            acc = np.full(shape[1], 6, dtype=np.int64)
+            path.held_sum(x, held, alive, acc, slice(0, shape[0]))
+            totals.append(acc.tolist())
+        assert totals[0] == totals[1]
+        expected = np.full(shape[1], 6.0)
+        for row in x[alive > 0]:  # one record after the other, as it is said
+            away = row * unit - centre
+            length = math.sqrt(functools.reduce(lambda total, a: total + a * a, away, 0.0))
+            expected += np.clip(
+                np.trunc(away * (held.norm / max(length, held.norm)) / held.step), -held.most, held.most
+            )
+        assert totals[0] == expected.astype(np.int64).tolist()
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("classes", [None, 2])
+def test_sums_of_squares_are_added_in_their_order_by_either_path(storage, classes):
+    """Floats that are not whole: the order shows, and has to be that of the columns."""
+    rng = np.random.default_rng(9)
+    for shape in SHAPES:
+        x = stored(storage, shape)
+        squared = rng.uniform(0, 1, (shape[1],) if classes is None else (shape[1], classes)) ** 9
+        less = np.zeros(shape[1]) if sp.issparse(x) else np.rint(rng.uniform(0, 2**20, shape[1]))
+        dense = np.asarray(x.toarray() if sp.issparse(x) else x, dtype=float)
+        expected = np.zeros((shape[0], *squared.shape[1:]))
+        for j in range(shape[1]):
+            expected += np.multiply.outer(dense[:, j] ** 2 - less[j], squared[j])
+        for path in (plain, compiled):
+            out = np.empty(expected.shape)
+            path.ordered_squares(x, squared, less, out)
+            assert out.tobytes() == expected.tobytes()
+
+
 @PATHS
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_a_full_block_of_the_largest_terms_is_exact(path, sign):
@@ -154,6 +219,9 @@ def test_a_full_block_of_the_largest_terms_is_exact(path, sign):
             assert int(acc[0]) == sign * n * entry * factor
             path.gather(columns_of(form), np.array([0]), c, acc, 2.0**15)
             assert int(acc[0]) == 2 * sign * n * entry * factor
+        acc[:] = 0
+        path.scatter_from(x, np.array([float(entry - 1)]), np.full(n, sign * 2.0**36), acc, slice(0, n))
+        assert int(acc[0]) == sign * n * 2**36
 
 
 @PATHS
@@ -328,6 +396,15 @@ def test_loops_are_compiled_where_no_cache_can_be_written(monkeypatch):
 
 @pytest.mark.parametrize("module", [plain, compiled])
 def test_a_path_has_all_that_the_interface_names(module: ModuleType):
-    for name in ("forward", "forward_columns", "scatter", "gather", "clipped_scatter"):
+    for name in (
+        "forward",
+        "forward_columns",
+        "scatter",
+        "gather",
+        "clipped_scatter",
+        "scatter_from",
+        "interval_scatter",
+        "held_sum",
+    ):
         assert callable(getattr(module, name))
         assert hasattr(interface_module.Kernels, name)

@@ -60,8 +60,8 @@ MUTANTS = (
         ROWS,
         (
             "records that count as absent have a gradient",
-            "posinf=limit, neginf=-limit) * alive)",
-            "posinf=limit, neginf=-limit))",
+            "        slope *= alive\n",
+            "",
         ),
     ),
     *changed(
@@ -72,7 +72,7 @@ MUTANTS = (
             "    finite = np.isfinite(x).all(axis=1)\n",
             "    finite = np.ones(x.shape[0], dtype=bool)\n",
         ),
-        ("sparse records that are not finite are kept", "    x.data[bad[owner]] = 0.0\n", ""),
+        ("sparse records that are not finite are kept", "        x.data[~good[owner]] = 0.0\n", ""),
         ("records without a finite target are kept", "finite &= np.isfinite(y)", "finite &= True"),
         (
             "targets are not clipped",
@@ -186,6 +186,21 @@ MUTANTS = (
             "most < 0:",
         ),
         ("the low word of a factor has half its bits", "LOW_BITS = 18", "LOW_BITS = 9"),
+        (
+            "rows are not held within a norm by numpy",
+            "        away *= held.norm / np.maximum(lengths, held.norm)\n",
+            "",
+        ),
+    ),
+    *changed(
+        "data/frames.py",
+        "oracles/test_framed.py",
+        ("squares of moved rows are those of rows", "float(on.centre @ on.centre) - 2 * product", "0.0"),
+        (
+            "moved rows are summed where they are stored",
+            "kernels.scatter_from(self.z, self.centre, factor, head, rows)",
+            "kernels.scatter(self.z, factor, head, rows, 2.0**ENTRY_BITS)",
+        ),
     ),
     *changed(
         "data/kernels/compiled.py",
@@ -202,8 +217,8 @@ MUTANTS = (
         "data/test_kernels.py",
         (
             "sparse sums are floats",
-            "acc[indices[k]] += int64(data[k]) * c\n",
-            "acc[indices[k]] += data[k] * float(c)\n",
+            "        while k < last:\n            acc[indices[k]] += int64(data[k]) * c\n",
+            "        while k < last:\n            acc[indices[k]] += data[k] * float(c)\n",
         ),
         (
             "dense factors beyond 32 bits are cut",
@@ -212,9 +227,11 @@ MUTANTS = (
         ),
         (
             "products of rows leave the last entry out",
-            "for k in range(ends[i], ends[i + 1]):\n            total",
-            "for k in range(ends[i], max(ends[i], ends[i + 1] - 1)):\n            total",
+            "        while k < last:\n            a +=",
+            "        while k + ONE < last:\n            a +=",
         ),
+        ("rows from a centre are not moved", "acc[j] += (x[i, j] - centre[j]) * c", "acc[j] += x[i, j] * c"),
+        ("rows are not held within a norm", "shrink = norm / max(np.sqrt(total), norm)", "shrink = 1.0"),
         ("clipped entries have one bound", "min(max(data[k] * c, -limit), limit)", "min(data[k] * c, limit)"),
     ),
     *changed(

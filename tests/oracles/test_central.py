@@ -679,7 +679,7 @@ def test_in_a_sample_the_rounding_of_sums_counts_for_each_record(relation):
 # ------------------------------------------------------------------------------------------------ end-to-end audits
 
 #: Runs in each world. At this size the bound is about 0.3 below the truth, and a false alarm has probability 5e-7.
-RUNS = 4000
+RUNS = 2500
 
 
 @lru_cache

@@ -10,8 +10,11 @@ import scipy.sparse as sp
 
 from builders import Rows, choice_scores, exact_sum, halved_constants, measured
 from dpsparse.accounting import price
-from dpsparse.data.frames import FrameLattice, framed
+from dpsparse.answers.choices import quantile_counts
+from dpsparse.answers.framed import gradient_part
+from dpsparse.data.frames import FramedBlock, FrameLattice, framed
 from dpsparse.data.lattice import Lattice
+from dpsparse.data.shard import Shard
 from dpsparse.facts import Facts, Frame, Target
 from dpsparse.losses import Logistic, Squared
 from dpsparse.mechanisms import Randomness
@@ -27,6 +30,7 @@ SUPPORT = np.array([7, 2, 5, 11])
 CENTRE = np.array([0.2, -0.1, 0.0, 0.4])
 FRAMES = {
     "plain": Frame(support=SUPPORT, centre=CENTRE, length=0.6, constant=0.3),
+    "moved": Frame(support=np.arange(12), centre=np.round(np.linspace(-0.6, 0.7, 12), 3), length=0.6, constant=0.3),
     "turned": Frame(support=SUPPORT, centre=CENTRE, matrix=RNG.normal(0, 1, (4, 4)), length=0.6, constant=0.3),
     "steep": Frame(support=SUPPORT, centre=CENTRE, matrix=np.diag([1e-3, 1.0, 30.0, 1e3]), length=0.6, constant=0.3),
     "line": Frame(support=SUPPORT, centre=CENTRE, matrix=RNG.normal(0, 1, (4, 1))),
@@ -110,7 +114,7 @@ def test_sums_are_those_of_the_definition(kind, name):
     x = given.X.toarray() if sp.issparse(given.X) else np.asarray(given.X, dtype=float)
     x = np.clip(x, given.facts.lower, given.facts.upper)
     x = x * np.minimum(1, given.facts.row_norm / np.maximum(np.linalg.norm(x, axis=1), 1e-12))[:, None]
-    a = (x - given.facts.shift)[:, SUPPORT] - CENTRE
+    a = (x - given.facts.shift)[:, frame.support] - frame.centre
     z = np.column_stack([(a if frame.matrix is None else a @ frame.matrix) / frame.length, np.full(37, frame.constant)])
     z = z[:, : frame.size]
     slope = z @ w + 0.3 - np.clip(given.y, -given.facts.target_bound, given.facts.target_bound)
@@ -121,6 +125,31 @@ def test_sums_are_those_of_the_definition(kind, name):
     np.testing.assert_allclose(exact_sum(question, exact, Squared()), slope @ z, rtol=1e-6, atol=1e-9)
 
 
+def rows_of(found: FramedBlock) -> np.ndarray:
+    """Coordinates but the constant one, written out."""
+    return found.z if found.centre is None else found.z - found.centre
+
+
+@pytest.mark.parametrize("midpoint", [False, True])
+def test_rows_that_a_frame_only_moves_answer_as_rows_that_are_written_out(midpoint):
+    """Dense rows are moved, sparse ones written out: the same bytes, with records that count as nothing among them."""
+    given = table("dense shifted" if midpoint else "dense", n=90, intercept=0.5)
+    X = given.X.copy()
+    X[[3, 50]] = np.nan
+    question, lattice = GRADIENTS["moved"], Lattice(given.facts)
+    lengths = Quantile("rows", question.model, 0.7, np.geomspace(0.01, 5, 40))
+    sizes = Quantile("gradients", question.model, 0.6, np.geomspace(0.01, 5, 40))
+    found = []
+    for rows in (X, sp.csr_matrix(X)):
+        shard = Shard(lattice, [(rows[:40], given.y[:40]), (rows[40:], given.y[40:])])
+        assert [block.centre is None for block in shard.framed(question.model.frame)] == [sp.issparse(rows)] * 2
+        parts = [gradient_part(question, shard, Squared(), None)]
+        parts += [quantile_counts(asked, shard, Squared(), None) for asked in (lengths, sizes)]
+        found.append([part.tolist() for part in parts])
+    assert found[0] == found[1]
+    assert found[0][1][-1] == 88
+
+
 @pytest.mark.parametrize("name", FRAMES)
 def test_rows_of_a_frame_are_whole_numbers_whose_products_and_squares_are_exact(name):
     given = table("dense", n=37, intercept=0.5)
@@ -129,16 +158,16 @@ def test_rows_of_a_frame_are_whole_numbers_whose_products_and_squares_are_exact(
     on = FrameLattice(FRAMES[name], rows.lattice)
     found = framed(block, on)
     for i in (0, 17, 36):
-        away = [int(v) - int(c) for v, c in zip(block.x[i, SUPPORT], on.centre, strict=True)]
-        matrix = np.eye(4) if on.matrix is None else on.matrix
+        away = [int(v) - int(c) for v, c in zip(block.x[i, on.frame.support], on.centre, strict=True)]
+        matrix = np.eye(len(away)) if on.matrix is None else on.matrix
         products = [sum(a * int(m) for a, m in zip(away, column, strict=True)) for column in matrix.T]
         whole = [round(Fraction(p, int(on.coarse))) for p in products]
-        assert found.z[i].tolist() == whole
+        assert rows_of(found)[i].tolist() == whole
         assert int(found.squares[i]) == sum(v * v for v in whole) + int(on.height) ** 2
-    assert np.abs(found.z).max() <= 2.0**24
+    assert np.abs(rows_of(found)).max() <= 2.0**24
     w = RNG.normal(0, 1, on.frame.size)
     iterate = on.rounded(w)
-    product = [int(v) for v in np.r_[found.z[5], [on.height] * on.frame.free]]
+    product = [int(v) for v in np.r_[rows_of(found)[5], [on.height] * on.frame.free]]
     expected = sum(v * int(c) for v, c in zip(product, iterate.whole, strict=True)) * (iterate.scale * on.unit)
     assert found.margins(w, 0.0)[5] == expected
 

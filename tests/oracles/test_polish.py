@@ -12,7 +12,11 @@ from scipy.stats import chi2
 
 from builders import Rows, choice_scores, exact_sum, halved_constants, measured
 from dpsparse.accounting import price
+from dpsparse.answers.polish import SIMPLE_MEANS
+from dpsparse.answers.table import sum_rule
 from dpsparse.data.columns import typical_entries
+from dpsparse.data.lattice import Lattice
+from dpsparse.data.shard import Shard
 from dpsparse.facts import Facts, Target
 from dpsparse.losses import Huber, Logistic, Squared
 from dpsparse.mechanisms import Randomness
@@ -476,3 +480,18 @@ def test_no_rows_at_all_are_answered_like_any(name):
     exact = Rows(given.X, given.y, given.facts, lattice=False)
     plan = Plan(asks=(Ask(name=name, noise=Noise.NONE),))
     assert np.all(np.isfinite(ExactOracle(exact, Squared(), plan, np.random.default_rng(0)).answer(question, name)))
+
+
+@pytest.mark.parametrize("kind", ["dense", "dense shifted"])
+def test_means_of_all_of_many_columns_are_those_that_every_record_has_by_itself(kind):
+    """A kernel sums them, and gives the whole numbers of the rule for few columns; dense and sparse, with a record that counts as nothing."""
+    given = table(kind, n=60, d=200)
+    X = given.X.copy()
+    X[7] = np.nan
+    question = ColumnMeans(np.arange(200), 1.1, np.round(np.linspace(-0.3, 0.4, 200), 3))
+    found = []
+    for rows in (X, sp.csr_matrix(X)):
+        shard = Shard(Lattice(given.facts), [(rows[:25], given.y[:25]), (rows[25:], given.y[25:])])
+        found += [rule.part(question, shard, Squared(), None).tolist() for rule in (sum_rule(question), SIMPLE_MEANS)]
+    assert found[0] == found[1] == found[2] == found[3]
+    assert any(found[0])

@@ -132,4 +132,6 @@ def gradient_exact(question: FramedGradient, shards: Sequence[Shard], loss: Loss
     return total
 
 
-SUMS[FramedGradient] = SumRule(gradient_measure, gradient_part, gradient_exact)
+SUMS[FramedGradient] = SumRule(
+    gradient_measure, gradient_part, gradient_exact, read=lambda asked: (asked.model.frame, asked.clip)
+)

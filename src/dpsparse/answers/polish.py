@@ -32,13 +32,15 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ..data.draws import Draw
+from ..data.kernels import products
+from ..data.kernels.interface import Held
 from ..data.lattice import Lattice
 from ..data.shard import Shard
 from ..facts import Vector
 from ..losses import Loss
 from ..oracle import CentredGradient, ColumnMeans, Curvature, Gram, ResidualMean
 from ..privacy.errors import PrivacyError
-from .centred import SLACK, away, away_by_pieces, curvature, held, seen
+from .centred import SLACK, away, away_by_pieces, check_centre, curvature, held, seen
 from .reach import RELEASE_UNITS, Integers, Measure, Reach, each_once, positive
 from .table import SUMS, Asked, SumRule
 
@@ -116,6 +118,20 @@ def entries(question: ColumnMeans, shard: Shard, loss: Loss) -> Iterator[Vector]
     for x, lengths, *_ in rows(question.support, _means_centre(question), shard):
         x *= (norm * SLACK / np.maximum(lengths, norm * SLACK))[:, None]
         yield x
+
+
+def means_part(question: ColumnMeans, shard: Shard, loss: Loss, draw: Draw | None) -> Integers:
+    """As the simple rule has it; dense rows on all features go through a kernel, which gives the same whole numbers."""
+    size = question.support.size
+    if size <= KEPT_COLUMNS or not products.every_feature(question.support, shard.lattice):
+        return SIMPLE_MEANS.part(question, shard, loss, draw)
+    found, centre = SIMPLE_MEANS.measure(question, shard.lattice), _means_centre(question)
+    check_centre(centre, size)
+    rows = Held(shard.lattice.unit, centre, found.reach.norm * SLACK, float(found.unit), found.record)
+    total = np.zeros(size, dtype=np.int64)
+    for block in shard.blocks:
+        products.held_sum(block, shard.lattice, rows, total)
+    return total
 
 
 # ------------------------------------------------------------------------------------------------ gradients and curvature
@@ -197,7 +213,8 @@ def _gram_rows(question: Gram, shard: Shard) -> Iterator[Vector]:
 
 
 SUMS[ResidualMean] = simple_rule(residual_reach, residuals)
-SUMS[ColumnMeans] = simple_rule(means_reach, entries)
+SIMPLE_MEANS = simple_rule(means_reach, entries)
+SUMS[ColumnMeans] = SumRule(SIMPLE_MEANS.measure, means_part, SIMPLE_MEANS.exact)
 SUMS[CentredGradient] = simple_rule(centred_reach, gradients)
 SUMS[Curvature] = simple_rule(curvature_reach, curvatures)
 SUMS[Gram] = SumRule(gram_measure, gram_part, gram_exact)

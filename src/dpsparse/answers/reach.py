@@ -89,6 +89,11 @@ class Measure:
         """l2 norm of the steps of all coordinates."""
         return float(np.linalg.norm(self.step * np.ones(self.reach.entry.size)))
 
+    @cached_property
+    def _half(self) -> Any:
+        """Half of a step, in whole units."""
+        return np.asarray(self.coarse) // 2
+
     def coarser(self, total: Integers) -> Integers:
         r"""The sum in steps of the released lattice, rounded to the nearest: :math:`\lfloor (q + \lfloor k/2\rfloor)/k\rfloor` for q units.
 
@@ -96,7 +101,7 @@ class Measure:
         :math:`q = ak + r`, :math:`0 \le r < k`, the quotient is at most :math:`a + 1 - 1/k`, and could be rounded to :math:`a+1` only if
         :math:`|q/k|\,2^{-53} \ge 1/k`. Larger sums are divided as integers; either way the number is the same.
         """
-        moved = total + np.asarray(self.coarse) // 2
+        moved = total + self._half
         if max(int(moved.max(initial=0)), -int(moved.min(initial=0))) < 2**53:
             found = moved / self.coarse
             return np.asarray(np.floor(found, out=found), dtype=np.int64)
@@ -110,16 +115,14 @@ class Measure:
 
 def each_once(support: Indices, size: int, what: str = "coordinates") -> Indices:
     """The support, if it names positions, each once: a copy would be released twice for the price of once."""
-    if support.ndim != 1 or support.dtype.kind != "i" or _twice(support):
+    fits = support.ndim == 1 and support.dtype.kind == "i"
+    rises = fits and bool((support[1:] > support[:-1]).all())
+    if not fits or (not rises and np.unique(support).size != support.size):
         raise PrivacyError(f"a support must hold the positions of {what}, each once.")
-    if support.size and not (support.min() >= 0 and support.max() < size):
+    least, most = (support[:1], support[-1:]) if rises else (support, support)
+    if support.size and not (least.min() >= 0 and most.max() < size):
         raise PrivacyError(f"a support must lie within the {size} {what}.")
     return support
-
-
-def _twice(support: Indices) -> bool:
-    """Whether a position comes twice; in order, each is above the one before."""
-    return not bool(np.all(support[1:] > support[:-1])) and np.unique(support).size != support.size
 
 
 def positive(value: float) -> float:

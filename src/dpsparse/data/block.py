@@ -18,6 +18,9 @@ Matrix = Any  # a numpy array or a CSR matrix
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
+#: Dense rows are sanitised this many entries at a time.
+PIECE_ENTRIES = 2**16
+
 
 @dataclass(eq=False, repr=False)
 class Block:
@@ -66,14 +69,29 @@ def sanitise(x: Matrix, y: Vector, lattice: Lattice) -> Block:
     """
     facts = lattice.facts
     with np.errstate(all="ignore"):
-        stored, finite = _sparse_rows(x, lattice) if sp.issparse(x) else _dense_rows(x, lattice)
+        whole = _sparse_block(x, lattice) if sp.issparse(x) else _dense_block(x, lattice)
+        stored, finite, squares, largest = whole
         finite &= np.isfinite(y)
         target = np.clip(np.where(finite, y, 0.0), -facts.target_bound, facts.target_bound)
-        squares, largest = _norms(stored, lattice)
-        if sp.issparse(stored):
-            stored = _narrow(stored, lattice)
         clipped = clipped_parts(x, y, lattice) if facts.counts_clipped else None
     return Block(stored, target, finite.astype(float), squares, largest, clipped=clipped)
+
+
+def _dense_block(x: Any, lattice: Lattice) -> tuple[Matrix, Mask, Vector, Vector]:
+    """Dense rows, which of them are finite, their squares and largest entries: as many rows at a time as a cache holds."""
+    if lattice.exact:
+        rows, finite = _dense_rows(x, lattice)
+        return _compact(rows), finite, *_norms(rows, lattice)
+    n, d = x.shape
+    stored, finite = np.empty((n, d), dtype=lattice.stored), np.empty(n, dtype=bool)
+    squares, largest = np.empty(n), np.empty(n)
+    step = max(1, PIECE_ENTRIES // max(d, 1))
+    for start in range(0, n, step):
+        piece = slice(start, start + step)
+        rows, finite[piece] = _dense_rows(x[piece], lattice)
+        stored[piece] = rows
+        squares[piece], largest[piece] = _norms(rows, lattice)
+    return stored, finite, squares, largest
 
 
 def _dense_rows(x: Any, lattice: Lattice) -> tuple[Matrix, Mask]:
@@ -86,14 +104,14 @@ def _dense_rows(x: Any, lattice: Lattice) -> tuple[Matrix, Mask]:
     if lattice.clips_rows:
         x *= _shrink(_norm_of_rows(x), facts.row_norm)[:, None]
     if lattice.exact:
-        return _compact(x - lattice.shift), finite
+        return x - lattice.shift, finite
     x *= 1.0 / lattice.unit
     np.trunc(x, out=x)
     if lattice.shifted:
         x -= lattice.shift
     if not finite.all():
         x[~finite] = 0.0
-    return x.astype(lattice.stored), finite
+    return x, finite
 
 
 def _compact(x: Vector) -> Matrix:
@@ -108,13 +126,38 @@ def _norm_of_rows(x: Vector) -> Vector:
     return np.sqrt(np.cumsum(squares, axis=1, out=squares)[:, -1]) if x.shape[1] else np.zeros(x.shape[0])
 
 
-def _sparse_rows(x: Any, lattice: Lattice) -> tuple[Matrix, Mask]:
+def _sparse_block(x: Any, lattice: Lattice) -> tuple[Matrix, Mask, Vector, Vector]:
+    """Sparse rows with 32-bit indices, in the narrowest type that holds their whole numbers where that pays, and what `_dense_block` has of dense ones."""
+    x = sp.csr_matrix(x)
+    if not x.has_canonical_format:
+        x = sp.csr_matrix(x, dtype=float, copy=True)
+        x.sum_duplicates()
+    n = x.shape[0]
+    data = np.empty(x.data.size, dtype=lattice.stored_sparse if narrow_pays(x.data.size) else np.float64)
+    finite, squares, largest = np.empty(n, dtype=bool), np.empty(n), np.empty(n)
+    start = 0
+    while start < n:
+        stop = max(start + 1, int(np.searchsorted(x.indptr, x.indptr[start] + PIECE_ENTRIES, side="right")) - 1)
+        first, last = int(x.indptr[start]), int(x.indptr[stop])
+        parts = x.data[first:last].astype(float), x.indices[first:last], x.indptr[start : stop + 1] - first
+        piece, rows = sp.csr_matrix(parts, shape=(stop - start, x.shape[1])), slice(start, stop)
+        owner = owners(piece)
+        finite[rows] = _clip_sparse(piece, owner, lattice)
+        squares[rows], largest[rows] = _norms(piece, lattice, owner)
+        data[first:last] = piece.data
+        start = stop
+    found = sp.csr_matrix((data, x.indices.astype(np.int32), x.indptr.astype(np.int32)), shape=x.shape)
+    found.has_sorted_indices = found.has_canonical_format = True  # not looked for again
+    return found, finite, squares, largest
+
+
+def _clip_sparse(x: Any, owner: Indices, lattice: Lattice) -> Mask:
+    """Clip the entries of sparse rows and put them on the lattice, in place; tells which rows are finite."""
     facts = lattice.facts
-    x = sp.csr_matrix(x, dtype=float, copy=True)
-    x.sum_duplicates()
-    owner = owners(x)
-    bad = np.bincount(owner, weights=~np.isfinite(x.data), minlength=x.shape[0]) > 0
-    x.data[bad[owner]] = 0.0
+    finite, good = np.isfinite(x.data), np.ones(x.shape[0], dtype=bool)
+    if not finite.all():
+        good[owner[~finite]] = False
+        x.data[~good[owner]] = 0.0
     lower, upper = (
         np.asarray(v * np.ones(x.shape[1]))[x.indices] if np.ndim(v) else v for v in (facts.lower, facts.upper)
     )
@@ -125,27 +168,18 @@ def _sparse_rows(x: Any, lattice: Lattice) -> tuple[Matrix, Mask]:
     if not lattice.exact:
         x.data *= 1.0 / lattice.unit
         np.trunc(x.data, out=x.data)
-    return x, ~bad
+    return good
 
 
-def _narrow(x: Any, lattice: Lattice) -> Any:
-    """Sparse rows with 32-bit indices, and in the narrowest type that holds their whole numbers where that pays."""
-    kind = lattice.stored_sparse if narrow_pays(x.data.size) else np.dtype(np.float64)
-    parts = x.data.astype(kind, copy=False), x.indices.astype(np.int32, copy=False), x.indptr.astype(np.int32)
-    found = sp.csr_matrix(parts, shape=x.shape)
-    found.has_sorted_indices = found.has_canonical_format = True  # not looked for again
-    return found
-
-
-def _norms(x: Matrix, lattice: Lattice) -> tuple[Vector, Vector]:
-    """Squared norm and largest absolute entry of each shifted row with its intercept; exact in whole units."""
+def _norms(x: Matrix, lattice: Lattice, owner: Indices | None = None) -> tuple[Vector, Vector]:
+    """Squared norm and largest absolute entry of each shifted row with its intercept; exact in whole units. `owner` tells the rows of sparse entries."""
     kind = float if lattice.exact or lattice.exact_squares else np.int64
-    if sp.issparse(x):
-        owner, shift = owners(x), lattice.shift
+    if owner is not None:
+        shift = lattice.shift
         away = x.data - shift[x.indices] if lattice.shifted else x.data
         # absent entries are -shift: their squares are all of shift's less those of the columns that are present
         change = away**2 - shift[x.indices] ** 2 if lattice.shifted else away**2
-        squares = _sums_of_rows(change.astype(kind, copy=False), x.indptr, kind) + (shift**2).astype(kind).sum()
+        squares = _sums_of_rows(change.astype(kind, copy=False), x.indptr, owner) + (shift**2).astype(kind).sum()
         largest = _largest_absent(x, owner, shift) if lattice.shifted else np.zeros(x.shape[0])
         np.maximum.at(largest, owner, np.abs(away))
     else:
@@ -176,13 +210,11 @@ def _largest_absent(x: Any, owner: Indices, shift: Vector) -> Vector:
     return np.asarray(np.r_[np.abs(shift)[order], 0.0][first])
 
 
-def _sums_of_rows(values: Any, indptr: Any, kind: Any) -> Any:
+def _sums_of_rows(values: Any, indptr: Any, owner: Indices) -> Any:
     """Sum of the stored values of each row."""
-    if kind is float:
-        return np.bincount(
-            np.repeat(np.arange(indptr.size - 1), np.diff(indptr)), weights=values, minlength=indptr.size - 1
-        )
-    ends = np.r_[np.zeros(1, dtype=kind), np.cumsum(values, dtype=kind)]
+    if values.dtype.kind == "f":
+        return np.bincount(owner, weights=values, minlength=indptr.size - 1)
+    ends = np.r_[np.zeros(1, dtype=values.dtype), np.cumsum(values)]
     return ends[indptr[1:]] - ends[indptr[:-1]]
 
 

@@ -34,7 +34,7 @@ def typical_entries(block: Block, lattice: Lattice, centre: Vector | None = None
     whole = block.sparse and not lattice.shifted and centre is None
     if not whole and block.y.size > count:  # rows are written out, so some at a time
         edges = [*range(0, block.y.size, count), block.y.size]
-        parts = [typical_entries(block.rows(np.arange(a, b)), lattice, centre) for a, b in pairwise(edges)]
+        parts = [typical_entries(block.rows(slice(a, b)), lattice, centre) for a, b in pairwise(edges)]
         return np.concatenate([middle for middle, _ in parts]), np.concatenate([largest for _, largest in parts])
     if whole:
         rows = sp.csr_matrix(products.columns(block, which))
@@ -51,10 +51,12 @@ def typical_entries(block: Block, lattice: Lattice, centre: Vector | None = None
     else:
         away = products.shifted_columns(block, lattice, which)
         if centre is not None:
-            away = away.astype(float) - (centre if lattice.exact else np.rint(centre / lattice.unit))[which]
+            away -= (centre if lattice.exact else np.rint(centre / lattice.unit))[which]
         total = away.sum(axis=1)
-        ordered = np.sort(np.abs(away).astype(np.float32), axis=1)
-        absolute = np.abs(away).sum(axis=1)
+        np.abs(away, out=away)
+        absolute = away.sum(axis=1)
+        ordered = away.astype(np.float32)
+        ordered.sort(axis=1)
         count = np.count_nonzero(ordered, axis=1)
         first = np.arange(block.y.size), ordered.shape[1] - np.maximum(count, 1)
         middle = ordered[first[0], first[1] + (np.maximum(count, 1) - 1) // 2].astype(float)

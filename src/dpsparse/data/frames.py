@@ -16,6 +16,11 @@ stored.
 :math:`2^{24}`: the sum of the squares of a row is at most :math:`2^{50}`, and exact, and 32-bit floats hold the entries.
 
 *Margins.* Coefficients are rounded as in `Lattice`, for rows of norm at most :math:`E\sqrt m`: products are exact.
+
+*Moved rows.* A frame without a matrix whose coordinates are all features, with q = 1, is not written out: :math:`Z = X - \mu`. The bound for margins is
+that of entries :math:`B_j + |\mu_j|`, so that products of X and of :math:`\mu` with coefficients are exact one by one, and so is
+:math:`\|Z\|^2 = \|X\|^2 - 2\langle X, \mu\rangle + \|\mu\|^2`, whose parts are below :math:`2^{52}`. Sums take the difference before they multiply, for only
+:math:`c_iZ_i` is bounded. A record that counts as nothing is :math:`-\mu` here and has slope, square and factor 0.
 """
 
 from __future__ import annotations
@@ -26,6 +31,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..facts import Frame, Vector
 from ..privacy.errors import PrivacyError
@@ -132,13 +138,15 @@ class FrameLattice:
 class FramedBlock:
     """The rows of a block in the coordinates of a frame: **private**. Records that count as nothing are zero.
 
-    `z` holds all coordinates but the constant one, in units; `squares` the squared norms with it, in units.
+    `z` holds all coordinates but the constant one, in units, or those of all features before `centre` is subtracted, as they are stored;
+    `squares` the squared norms with the constant coordinate, in units.
     """
 
-    z: Vector
+    z: NDArray[Any]
     squares: Vector
     on: FrameLattice
     block: Block
+    centre: Vector | None = None
 
     @property
     def norms(self) -> Vector:
@@ -160,7 +168,7 @@ class FramedBlock:
         found = np.empty(self.z.shape[0])
         with np.errstate(all="ignore"):  # a wild iterate must not tell anything through a warning
             products.kernels_of(self.on.lattice, self.z).forward(self.z, head, found, rows)
-            found += self.on.height * float(last.sum())
+            found += self.on.height * float(last.sum()) - (0.0 if self.centre is None else float(self.centre @ head))
             return found * (iterate.scale * self.on.unit) + (offset if iterate.known else np.nan)
 
     def scatter(self, factor: Vector) -> Sums:
@@ -168,13 +176,19 @@ class FramedBlock:
         kind, rows = products.sum_type(self.on.lattice), slice(0, self.z.shape[0])
         total: Sums = np.zeros(self.on.frame.size, dtype=kind)
         kernels = products.kernels_of(self.on.lattice, self.z)
-        kernels.scatter(self.z, factor, total[: self.z.shape[1]], rows, 2.0**ENTRY_BITS)
+        head = total[: self.z.shape[1]]
+        if self.centre is None:
+            kernels.scatter(self.z, factor, head, rows, 2.0**ENTRY_BITS)
+        else:
+            kernels.scatter_from(self.z, self.centre, factor, head, rows)
         total[self.z.shape[1] :] += kind(self.on.height * float(factor.sum()))
         return total
 
 
 def framed(block: Block, on: FrameLattice) -> FramedBlock:
-    """The rows of a block in the coordinates of a frame, some at a time."""
+    """The rows of a block in the coordinates of a frame, some at a time; where these are all features from another centre, the stored rows are kept."""
+    if _moved(block, on):
+        return _from_centre(block, on)
     n, support = block.y.size, on.frame.support
     size = support.size if on.matrix is None else on.matrix.shape[1]
     z, squares = np.empty((n, size), dtype=_stored(n * size, on)), np.empty(n)
@@ -190,6 +204,24 @@ def framed(block: Block, on: FrameLattice) -> FramedBlock:
         z[rows] = mapped
         squares[rows] = (np.einsum("ij,ij->i", mapped, mapped) + on.height**2) * piece.alive
     return FramedBlock(z, squares, on, block)
+
+
+def _moved(block: Block, on: FrameLattice) -> bool:
+    """Whether the frame only moves narrow rows: no matrix, no coarser unit, and every feature in its place."""
+    lattice = on.lattice
+    if block.sparse or lattice.exact or on.matrix is not None or on.coarse != 1.0 or not lattice.exact_squares:
+        return False
+    return block.x.dtype.kind == "i" and products.every_feature(on.frame.support, lattice)
+
+
+def _from_centre(block: Block, on: FrameLattice) -> FramedBlock:
+    """Stored rows and a centre: squares are mended by one product, which is exact as all squares are."""
+    squares = block.squares - on.lattice.height**2
+    if np.any(on.centre):
+        product, rows = np.empty(block.y.size), slice(0, block.y.size)
+        products.kernels_of(on.lattice, block.x).forward(block.x, on.centre, product, rows)
+        squares += float(on.centre @ on.centre) - 2 * product
+    return FramedBlock(block.x, (squares + on.height**2) * block.alive, on, block, on.centre)
 
 
 def _stored(entries: int, on: FrameLattice) -> type[np.floating[Any]]:

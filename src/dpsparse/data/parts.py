@@ -1,23 +1,28 @@
-r"""Which part a row is in: decided by a key and the row's number, wherever the row is.
+r"""Which part a row is in: decided by a key and the row's number, or by a key and the id of its unit.
 
 Guarantee
 ---------
 Row i is in the first part if its word under the key (see `draws`) is below :math:`\lfloor 2^{64}\,p\rfloor`, and in the second if it is not: in exactly one of them,
-independently of its content and of all other rows. To a part the records of the other are absent, like records without a target: `sanitise` makes them count as
+independently of its content and of all other rows. Where units are told, the word is the keyed BLAKE2b hash of the unit's id in the place of that of the number: the same for
+all rows of a unit, a function of key and id alone, and nothing that comes or goes elsewhere changes it. To a part the records of the other are absent, like records without a target: `sanitise` makes them count as
 nothing in every answer, on every host. No number of rows leaves this file.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import blake2b
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..facts import Vector
-from .draws import Draw
+from ..privacy.errors import DataError
+from .draws import Draw, Mask
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Parts:
     """A deal of all rows into two parts. The key is secret: whoever tosses the coins drops it after the release.
 
@@ -26,12 +31,33 @@ class Parts:
     first : float
         Probability of the first part.
     key : int
+    units : array of str or None
+        The unit of each row; None: every row has a coin of its own.
     """
 
     first: float
     key: int
+    units: NDArray[np.str_] | None = None
 
     def targets(self, y: Vector, part: int) -> Vector:
         """Targets of all rows for one part: NaN, no record, in the rows of the other. **Private**."""
-        mine = Draw(self.first, self.key).mask(0, y.size)
+        mine = Draw(self.first, self.key).mask(0, y.size) if self.units is None else self._by_unit(self.units)
         return np.where(mine if part == 0 else ~mine, y, np.nan)
+
+    def _by_unit(self, units: NDArray[np.str_]) -> Mask:
+        """Whether the unit of each row is in the first part."""
+        ids, rows = np.unique(units, return_inverse=True)
+        below, key = int(Fraction(self.first) * 2**64), self.key.to_bytes(16, "little")
+        words = (blake2b(str(i).encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest() for i in ids)
+        return np.array([int.from_bytes(word, "little") < below for word in words], dtype=bool)[rows]
+
+
+def read_units(given: object, n_rows: int) -> NDArray[np.str_]:
+    """Ids of units as text, one for each row: 7, "7" and a numpy integer 7 are one unit. Refuses another number of them."""
+    try:
+        ids = np.asarray(given, dtype=object)
+    except Exception:  # whatever a user's object raises could hold a value
+        ids = np.empty((), dtype=object)
+    if ids.shape != (n_rows,):
+        raise DataError("units must hold one id for each row: a column of text or whole numbers, as long as y.")
+    return np.array([str(i) for i in ids.tolist()], dtype=np.str_)

@@ -23,8 +23,11 @@ def slopes(loss: Loss, margins: Vector, block: Block) -> Vector:
     limit = np.finfo(float).max
     with np.errstate(all="ignore"):  # a wild iterate must not tell anything through a warning
         y, alive = (np.ascontiguousarray(v).reshape(-1, *[1] * (margins.ndim - 1)) for v in (block.y, block.alive))
-        slope = loss.slope(np.ascontiguousarray(margins), y)
-    return np.asarray(np.nan_to_num(slope, nan=0.0, posinf=limit, neginf=-limit) * alive)
+        slope = np.asarray(loss.slope(np.ascontiguousarray(margins), y))
+        slope = np.clip(slope, -limit, limit)
+        slope[np.isnan(slope)] = 0.0
+        slope *= alive
+    return slope
 
 
 def exact_gradient(

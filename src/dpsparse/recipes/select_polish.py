@@ -79,8 +79,10 @@ class SelectPolish(PrivateRecipe):
         a. None: 0.8.
     spare : float or None
         How many coordinates beyond k, as a part of it, are selected last and then dropped again, the weakest of all first. None: 0.4
-        where it was worth its price, see below; for classes none.
+        where it was worth its price, see above; for classes none.
 
+    Notes
+    -----
     Without `sparsity` s is what a selection can tell from noise,
     :math:`\lceil c\,nK_2\sqrt{2f_s\rho}/(2 K_\infty\sqrt d\ln d)\rceil` (for classes 0.6 of it, or :math:`K_\infty\sqrt d/6K_2` of it where that is more), at most d/4 and at most :math:`\sqrt d`: every coordinate
     that is allowed but not needed is paid for by the others. With an intercept dense columns are measured

@@ -35,7 +35,7 @@ class Tables(PrivateRecipe):
     * **whitening** :math:`\tilde M`, 12 %: the inverse root of a Gram matrix that is the identity as far as it is noise; asked for where
       its noise is below 8 mean eigenvalues, and fewer than 60 columns or a `sparsity` are given;
     * **length** :math:`\tilde R`: 1.2 times the 70 % quantile of row lengths in these coordinates;
-    * **phases** of 15, 25 and 60 % of the rest (classes: one): the clip :math:`\tilde C` is 1.3 times (more from :math:`\kappa = 25` on) the 65 %
+    * **phases** of 15, 25 and 60 % of the rest (classes: one, and momentum .7 in the place of .9, in a third of the steps): the clip :math:`\tilde C` is 1.3 times (more from :math:`\kappa = 25` on) the 65 %
       quantile of the sizes of gradients (classes: 0.45), the path's length :math:`\tau = \nu N\sqrt f/2`, with :math:`\nu` = 0.5 in the first
       phase, and then more the more the clip fell, 0.25 to 1.2 (classes: 1). Each turn's budget is proportional to its step; the
       result is the average of the path behind a burn-in. From 300 columns on w is soft-thresholded at .7 standard deviations of its noise;

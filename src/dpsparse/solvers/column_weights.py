@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -115,9 +116,14 @@ class Columns:
     error: float
     rare: bool = False
 
+    @cached_property
+    def _fall(self) -> Vector:
+        """Logarithms of the weights of power 1."""
+        return np.asarray(np.log(self.floor / np.maximum(self.means, self.floor)))
+
     def weights(self, power: float, lowest: float = 1.0) -> Vector:
         """Weights of the features that make rows about as long as 1; those below the floor of means are multiplied by `lowest`."""
-        raw = (self.floor / np.maximum(self.means, self.floor)) ** power
+        raw = np.exp(power * self._fall)
         raw[self.buckets == 0] *= lowest
         size = self.counts.size
         squares = np.bincount(self.buckets, raw**2, size) / np.maximum(self.counts, 1)

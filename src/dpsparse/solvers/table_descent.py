@@ -3,7 +3,9 @@ r"""Noisy descent in phases on the rows of a frame, with clips that are asked fo
 For t = 1..T, with step lengths :math:`e_t` that fall to zero and add up to :math:`\tau`, and a share :math:`e_t/\tau` of the phase's
 budget each,
 
-.. math:: v \leftarrow .9 v + .1\,\tilde g_t, \qquad w \leftarrow w - e_t v.
+.. math:: v \leftarrow .9 v + .1\,\tilde g_t, \qquad w \leftarrow w - e_t v,
+
+with .7 and .3 for classes, which have a third of the steps.
 
 Budget in proportion to step length keeps the noise of the margin of a row of length 1 at :math:`\nu C` whatever T is, so
 :math:`\tau = \nu N\sqrt f/2`. Where curvature is h, the last w has :math:`\tau h/2` times the variance of one Newton step; the weighted
@@ -21,8 +23,6 @@ from ..ops import soft_threshold
 from ..oracle import Framed, FramedGradient, Oracle, Path, Quantile
 from .table_evidence import Evidence, Trail
 from .table_schedule import Phase, Schedule, grid
-
-MOMENTUM = 0.9
 
 
 class Descent:
@@ -90,7 +90,7 @@ class Descent:
         for turn, weight in enumerate(phase.weights):
             question = FramedGradient(self.model(), clip)
             answer = np.asarray(self.oracle.answer(question, phase.gradient))
-            v = MOMENTUM * v + (1 - MOMENTUM) * answer
+            v = schedule.momentum * v + (1 - schedule.momentum) * answer
             noise = self.oracle.deviation(question, phase.gradient, turn)
             step = tau * weight
             self.trail.add(self.w[: self.columns], answer[: self.columns], noise, step)

@@ -248,16 +248,20 @@ class Schedule:
         left = self.gradients - self.last_gram
         return tuple(self.phase(i, part * left) for i, part in enumerate(self.parts, 1))
 
+    @property
+    def momentum(self) -> float:
+        """Momentum of the path."""
+        return self.rule.class_momentum if self.classes else self.rule.momentum
+
     def phase(self, number: int, share: float) -> Phase:
         """A phase with so many steps that its longest path is stable."""
         rule = self.rule
         length = self.level * math.sqrt(share) / (2 * rule.class_clip if self.classes else 2)
         fewest = rule.class_steps if self.classes else rule.steps
         fewest = fewest if number == len(self.parts) else fewest // 2
-        steps = max(fewest, min(rule.most_steps, math.ceil(self.longest * length * self.curvature / rule.stable)))
-        return Phase(
-            number=number, share=share, steps=steps, length=length, limit=2 * rule.stable * steps / self.curvature
-        )
+        stable = rule.class_stable if self.classes else rule.stable
+        steps = max(fewest, min(rule.most_steps, math.ceil(self.longest * length * self.curvature / stable)))
+        return Phase(number=number, share=share, steps=steps, length=length, limit=2 * stable * steps / self.curvature)
 
     def clip_factor(self, n_features: int) -> float:
         """What a quantile of gradients is multiplied with to be a clip: more where noise is small."""

@@ -15,7 +15,7 @@ from .available import installed, wanted
 from .interface import Kernels
 
 #: Products of entries after which compiled kernels are loaded: about as long as loading them takes.
-START_UP = 2**27
+START_UP = 2**28
 
 
 class _Seen:

@@ -21,7 +21,7 @@ from ...facts import Vector
 from ...threads import at_once, thread_count
 from ..block import Indices, Matrix
 from . import loops, plain
-from .interface import Sums, entries_of
+from .interface import Held, Sums, entries_of
 
 #: Entries from which on a second thread pays: below, a thread takes about as long to start as a product.
 SHARED_ENTRIES = 2**17
@@ -66,6 +66,22 @@ def scatter(x: Matrix, factor: Vector, acc: Sums, rows: slice, bound: float) -> 
     _sparse(x, rows, acc, lambda total, start, stop: loop(*stored, factor, total, start, stop))
 
 
+def scatter_from(x: Matrix, centre: Vector, factor: Vector, acc: Sums, rows: slice) -> None:
+    """See `Kernels.scatter_from`."""
+    _dense(x, rows, acc, lambda total, a, b: loops.dense_scatter_from(x, centre, factor, total, a, b))
+
+
+def interval_scatter(x: Matrix, factor: Vector, low: Vector, high: Vector, acc: Sums, rows: slice) -> None:
+    """See `Kernels.interval_scatter`."""
+    _dense(x, rows, acc, lambda total, a, b: loops.dense_interval(x, factor, low, high, total, a, b))
+
+
+def held_sum(x: Matrix, held: Held, alive: Vector, acc: Sums, rows: slice) -> None:
+    """See `Kernels.held_sum`."""
+    given = held.unit, held.centre, alive, held.norm, held.step, held.most
+    _dense(x, rows, acc, lambda total, a, b: loops.dense_held(x, *given, total, a, b))
+
+
 def gather(x: Matrix, which: Indices, factor: Vector, acc: Sums, bound: float) -> None:
     """See `Kernels.gather`."""
     at = _unsigned(which)
@@ -86,6 +102,18 @@ def clipped_scatter(x: Matrix, factor: Vector, limits: Vector, acc: Sums, rows: 
         _sparse(x, rows, acc, lambda total, a, b: loops.sparse_clipped(*stored, factor, limits, total, a, b))
     else:
         _dense(x, rows, acc, lambda total, a, b: loops.dense_clipped(x, factor, limits, total, a, b))
+
+
+def ordered_squares(x: Matrix, squared: Vector, less: Vector, out: Vector) -> None:
+    """See `Kernels.ordered_squares`."""
+    rows = slice(0, x.shape[0])
+    if sp.issparse(x):
+        loop, stored = (loops.sparse_squares if squared.ndim == 1 else loops.sparse_squares_many), _stored(x)
+        _share(x, rows, lambda start, stop: loop(*stored, squared, out, start, stop))
+    elif squared.ndim > 1:
+        plain.ordered_squares(x, squared, less, out)
+    else:
+        _share(x, rows, lambda start, stop: loops.dense_squares(x, squared, less, out, start, stop))
 
 
 def _stored(x: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -1,4 +1,4 @@
-r"""What a kernel offers: four products of stored rows with numbers, over a range of rows.
+r"""What a kernel offers: products of stored rows with numbers, over a range of rows.
 
 Guarantee
 ---------
@@ -12,6 +12,7 @@ arrays of the caller.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +22,17 @@ from ...facts import Vector
 from ..block import Indices, Matrix
 
 Sums = NDArray[Any]  # 64-bit integers on the lattice, floats beside it
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Rows times a unit, from a centre in real units, shrunk to a norm, in whole steps of which a record adds at most `most`; all public."""
+
+    unit: float
+    centre: Vector
+    norm: float
+    step: float
+    most: float
 
 
 class Kernels(Protocol):
@@ -48,8 +60,31 @@ class Kernels(Protocol):
         """
         ...
 
+    def scatter_from(self, x: Matrix, centre: Vector, factor: Vector, acc: Sums, rows: slice) -> None:
+        """As `scatter` of dense rows, measured from a whole centre: it is their terms that add up to at most 2^52."""
+        ...
+
+    def interval_scatter(self, x: Matrix, factor: Vector, low: Vector, high: Vector, acc: Sums, rows: slice) -> None:
+        """As `scatter` of dense rows, of entries held within an interval of their column and measured from its lower end."""
+        ...
+
+    def held_sum(self, x: Matrix, held: Held, alive: Vector, acc: Sums, rows: slice) -> None:
+        """Add the sum of dense rows as `held` says to `acc`; rows that are not alive are zero.
+
+        Every float is made by one operation after the other, and squares are added from the first column to the last: the same bytes
+        wherever a row stands. Whole steps add up to at most 2^52.
+        """
+        ...
+
     def gather(self, x: Matrix, which: Indices, factor: Vector, acc: Sums, bound: float) -> None:
         """As `scatter` over all rows, for a few columns; `x` is dense, or sparse by columns."""
+        ...
+
+    def ordered_squares(self, x: Matrix, squared: Vector, less: Vector, out: Vector) -> None:
+        """Write the sum of ``(entry ** 2 - less[j]) * squared[j]`` of each row into `out`; sparse rows do not look at `less`.
+
+        Floats that are not whole: every operation as it is written, from the first column to the last. One for each column of a matrix `squared`.
+        """
         ...
 
     def clipped_scatter(self, x: Matrix, factor: Vector, limits: Vector, acc: Sums, rows: slice) -> None:

@@ -8,7 +8,7 @@ from ...facts import Vector
 from ..block import Block, owners
 from ..lattice import Lattice
 from .interface import Sums
-from .plain import dense_pieces
+from .products import kernels_of
 
 
 def interval_scatter(block: Block, lattice: Lattice, factor: Vector, low: Vector, high: Vector) -> Sums:
@@ -26,8 +26,7 @@ def interval_scatter(block: Block, lattice: Lattice, factor: Vector, low: Vector
         mended = np.bincount(which, weights=change, minlength=lattice.facts.n_features)
         head = mended.astype(kind) + (absent * factor.sum()).astype(kind)
     else:
-        total = np.zeros(lattice.facts.n_features)
-        for piece, x in dense_pieces(block.x):
-            total += factor[piece] @ (np.clip(x, low, high) - low)
-        head = total.astype(kind)
+        head = np.zeros(lattice.facts.n_features, dtype=kind)
+        run, rows = kernels_of(lattice, block.x), slice(0, block.y.size)
+        run.interval_scatter(block.x, factor, low, high, head, rows)
     return np.asarray(2 * head - (factor.sum() * (high - low)).astype(kind))

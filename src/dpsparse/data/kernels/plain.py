@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...facts import Vector
 from ..block import Indices, Matrix, owners
-from .interface import Sums
+from .interface import Held, Sums
 
 #: Bits of the low word of a factor: half of the 36 that a factor can have.
 LOW_BITS = 18
@@ -86,6 +86,39 @@ def scatter(x: Matrix, factor: Vector, acc: Sums, rows: slice, bound: float) -> 
     _add(acc, factor, bound * (rows.stop - rows.start), sp.issparse(x), lambda word: _sum(x, word, rows))
 
 
+def scatter_from(x: Matrix, centre: Vector, factor: Vector, acc: Sums, rows: slice) -> None:
+    """See `Kernels.scatter_from`."""
+    total = np.zeros(x.shape[1])
+    for piece, shown in _pieces(x, rows):
+        total += factor[piece] @ (shown - centre)
+    acc += total.astype(acc.dtype)
+
+
+def interval_scatter(x: Matrix, factor: Vector, low: Vector, high: Vector, acc: Sums, rows: slice) -> None:
+    """See `Kernels.interval_scatter`."""
+    total = np.zeros(x.shape[1])
+    for piece, shown in _pieces(x, rows):
+        total += factor[piece] @ (np.clip(shown, low, high) - low)
+    acc += total.astype(acc.dtype)
+
+
+def held_sum(x: Matrix, held: Held, alive: Vector, acc: Sums, rows: slice) -> None:
+    """See `Kernels.held_sum`."""
+    for piece, shown in _pieces(x, rows):
+        counts = alive[piece, None]
+        away = shown * held.unit
+        away *= counts
+        away -= held.centre
+        away *= counts
+        squares = np.square(away)
+        lengths = np.sqrt(np.cumsum(squares, axis=1, out=squares)[:, -1:])
+        away *= held.norm / np.maximum(lengths, held.norm)
+        away /= held.step
+        np.trunc(away, out=away)
+        np.clip(away, -held.most, held.most, out=away)
+        acc += away.sum(axis=0).astype(acc.dtype)
+
+
 def gather(x: Matrix, which: Indices, factor: Vector, acc: Sums, bound: float) -> None:
     """See `Kernels.gather`."""
     picked = x[:, which].astype(float, copy=False)
@@ -102,6 +135,26 @@ def clipped_scatter(x: Matrix, factor: Vector, limits: Vector, acc: Sums, rows: 
             acc += np.bincount(shown.indices, weights=values, minlength=acc.size).astype(acc.dtype)
         else:
             acc += np.clip(shown * factor[piece, None], -limits, limits).sum(axis=0).astype(acc.dtype)
+
+
+def ordered_squares(x: Matrix, squared: Vector, less: Vector, out: Vector) -> None:
+    """See `Kernels.ordered_squares`."""
+    if sp.issparse(x):
+        squares = sp.csr_matrix((np.square(x.data.astype(float)), x.indices, x.indptr), shape=x.shape)
+        out[:] = squares @ squared
+    elif squared.ndim > 1:
+        for k in range(squared.shape[1]):
+            column = np.empty(x.shape[0])
+            ordered_squares(x, squared[:, k], less, column)
+            out[:, k] = column
+    elif not x.shape[1]:
+        out[:] = 0.0
+    else:
+        for piece, shown in dense_pieces(x):
+            terms = np.square(shown)
+            terms -= less
+            terms *= squared
+            out[piece] = np.cumsum(terms, axis=1, out=terms)[:, -1]
 
 
 def _sum(x: Matrix, factor: Vector, rows: slice) -> Vector:

@@ -26,7 +26,7 @@ from ..block import Block, Indices, owners
 from ..lattice import Lattice
 from . import plain
 from .choice import kernels
-from .interface import Kernels, Sums, entries_of
+from .interface import Held, Kernels, Sums, entries_of
 from .plain import dense_pieces
 
 #: A copy by columns is made once it was asked for this often: it takes as long as about so many products with all rows.
@@ -97,7 +97,7 @@ def _offset(block: Block, lattice: Lattice, which: Indices | slice, head: Vector
 def columns(block: Block, which: Indices) -> Any:
     """Some columns as they are stored, through a copy by columns for sparse rows."""
     if not block.sparse:
-        every = which.size == block.x.shape[1] and np.array_equal(which, np.arange(which.size))
+        every = which.size == block.x.shape[1] and bool(np.all(np.diff(which) == 1))
         return (block.x if every else block.x[:, which]).astype(float)
     return (block.csc if by_columns(block) else block.x)[:, which]
 
@@ -229,6 +229,23 @@ def _held(values: Any, limit: float) -> Any:
     return np.clip(values, least, most)
 
 
+def every_feature(which: Indices, lattice: Lattice) -> bool:
+    """Whether these are all features, in their order; each is named at most once."""
+    return which.size == lattice.facts.n_features and bool(np.all(np.diff(which) == 1))
+
+
+def held_sum(block: Block, lattice: Lattice, held: Held, acc: Sums) -> None:
+    """Add the sum of rows as `held` says to `acc`; features only, and sparse rows are written out some at a time."""
+    if not block.sparse:
+        kernels_of(lattice, block.x).held_sum(block.x, held, block.alive, acc, slice(0, block.y.size))
+        return
+    every, step = np.arange(lattice.facts.n_features), max(1, CLIPPED_ENTRIES // max(lattice.facts.n_features, 1))
+    for start in range(0, block.y.size, step):
+        piece = block.rows(slice(start, start + step))
+        x = shifted_columns(piece, lattice, every)
+        plain.held_sum(x, held, piece.alive, acc, slice(0, x.shape[0]))
+
+
 def squared_sum(block: Block, lattice: Lattice) -> Sums:
     """Sum of squared entries of each coordinate over the rows that count."""
     return _column_sums(block, lattice, np.square)
@@ -268,19 +285,14 @@ def weighted_squares(block: Block, lattice: Lattice, weights: Vector) -> Vector:
     d = lattice.facts.n_features
     squared = weights[:d] ** 2
     rounding = (d + 8) * 2.0**-52
-    if block.sparse:
+    total = np.empty((block.y.size, *squared.shape[1:]))
+    if block.sparse and lattice.shifted:
         terms = block.x.data.astype(float)
-        if lattice.shifted:
-            terms = terms**2 - 2 * terms * lattice.shift[block.x.indices]
-        else:
-            np.square(terms, out=terms)
-        rows = sp.csr_matrix((terms, block.x.indices, block.x.indptr), shape=block.x.shape)
-        total = np.asarray(rows @ squared)
+        terms = terms**2 - 2 * terms * lattice.shift[block.x.indices]
+        total[:] = sp.csr_matrix((terms, block.x.indices, block.x.indptr), shape=block.x.shape) @ squared
     else:
-        less = lattice.shift**2 if lattice.shifted else None
-        total = np.empty((block.y.size, *squared.shape[1:]))
-        for k in np.ndindex(squared.shape[1:]):
-            total[(slice(None), *k)] = _ordered_sums(block.x, squared[(slice(None), *k)], less)
+        # a few times in a fit, and quick by either path: not worth loading kernels for
+        _for(lattice, 0).ordered_squares(block.x, np.ascontiguousarray(squared), lattice.shift**2, total)
     if lattice.shifted:
         base = np.cumsum(squared * _like(lattice.shift**2, squared), axis=0)[-1]
         total = np.maximum(total + base, 0.0) + 32 * rounding * base
@@ -292,19 +304,3 @@ def weighted_squares(block: Block, lattice: Lattice, weights: Vector) -> Vector:
 def _like(values: Vector, other: Vector) -> Vector:
     """Values of coordinates, as a column where there are several vectors of them."""
     return values.reshape(-1, *[1] * (other.ndim - 1))
-
-
-def _ordered_sums(x: Any, squared: Vector, less: Vector | None) -> Vector:
-    """Sums of weighted squares from the first column to the last, some rows at a time."""
-    total = np.zeros(x.shape[0])
-    if not x.shape[1]:
-        return total
-    step = max(1, 2**18 // x.shape[1])
-    for start in range(0, x.shape[0], step):
-        terms = x[start : start + step].astype(float)
-        np.square(terms, out=terms)
-        if less is not None:
-            terms -= less
-        terms *= squared
-        total[start : start + step] = np.cumsum(terms, axis=1, out=terms)[:, -1]
-    return total

@@ -59,21 +59,30 @@ class Walk:
         turns: int | None = None,
         clip: float | None = None,
         step_size: float | None = None,
+        *,
+        steady: bool = False,
     ) -> Walk:
         r"""The rule of this module for what the user left open.
 
         The clip is :math:`C = R K_2` with R = 0.3 for classes and a fifth of a typical target for regression. Where the budget
         allows a path f times longer than T of the longest steps, :math:`1.2\,d/(\beta_0 K_2^2)`, that room is shared between less
         noise and a larger R: :math:`\sqrt f` times as large, up to the largest slope or target. A given `step_size` is taken at every turn, as in the papers.
+
+        Small batches have too much noise for a loop to widen its clip on the way: where they keep the clip of the start (`steady`), turns beyond the usual number are taken
+        only as far as the clip is the largest all the same. More turns with a tighter clip led to other optima.
         """
-        turns = turns or default_turns(facts, budget, kept)
-        unit, longest = facts.target.typical, longest_step(facts)
+        longest = longest_step(facts)
         per_clip = path_per_clip(facts, budget, kept)
         tight = tight_clip(facts)
+        if turns is None:
+            turns = default_turns(facts, budget, kept)
+            if steady:
+                free = per_clip * tight / (longest * largest_clip(facts) ** 2)
+                turns = max(usual_turns(facts, budget), min(turns, int(free)))
         spare = math.sqrt(max(1.0, per_clip / (turns * longest * tight)))
         widest = 1.0
         if clip is None:
-            largest = facts.norm_bound * min(facts.slope_bound, max(facts.target_bound, unit))
+            largest = largest_clip(facts)
             clip = min(largest, tight * spare)
             widest = largest / clip
         # texts bend where words go together, which no formula of their bounds can say: more, shorter steps
@@ -123,6 +132,24 @@ def tight_clip(facts: Facts) -> float:
     return facts.norm_bound * (0.3 if facts.target.classes else facts.target.typical / 5)
 
 
+def largest_clip(facts: Facts) -> float:
+    """Of gradients: the largest slope or target."""
+    return facts.norm_bound * min(facts.slope_bound, max(facts.target_bound, facts.target.typical))
+
+
+def usual_turns(facts: Facts, budget: Budget) -> int:
+    """Turns of a loop, where noise is a concern; see `default_turns`."""
+    work = _work(facts)
+    clear = facts.n_rows * budget.as_mu() / budget.kappa
+    return max(1, int(min(max(LEAST_TURNS, min(MOST_TURNS, WORK / work)), (clear / 4) ** 2)))
+
+
+def _work(facts: Facts) -> float:
+    """Entries that a turn reads, and what its noise costs."""
+    row = min(facts.n_features, SPARSE_ROW) if documents(facts) else facts.n_features
+    return facts.n_rows * row + NOISY_COORDINATE * facts.n_features
+
+
 def default_turns(facts: Facts, budget: Budget, kept: int) -> int:
     r"""Turns of a loop: as many as read 1e9 entries, within 30..200, and no more than leave steps visible.
 
@@ -130,12 +157,9 @@ def default_turns(facts: Facts, budget: Budget, kept: int) -> int:
     nears C nothing tells a step that is too long: T is at most :math:`(n\mu/4\kappa)^2`. Where it is no concern even for the
     longest steps (`quiet_noise`), more turns go on towards the optimum: up to five times as many entries and turns.
     """
-    row = min(facts.n_features, SPARSE_ROW) if documents(facts) else facts.n_features
-    work = facts.n_rows * row + NOISY_COORDINATE * facts.n_features
     clear = facts.n_rows * budget.as_mu() / budget.kappa
-    turns = min(max(LEAST_TURNS, min(MOST_TURNS, WORK / work)), (clear / 4) ** 2)
     calm = quiet_noise(facts, kept) / longest_step(facts) * (clear / tight_clip(facts)) ** 2
-    return max(1, int(max(turns, min(MORE * MOST_TURNS, MORE * WORK / work, calm))))
+    return max(usual_turns(facts, budget), int(min(MORE * MOST_TURNS, MORE * WORK / _work(facts), calm)))
 
 
 def kept_norm(facts: Facts, kept: int) -> float:
