@@ -15,7 +15,7 @@ from dpsparse.estimators.intervals import INTERCEPT, Intervals
 from dpsparse.fits import open_oracle, substitute_oracles
 from dpsparse.hosts import DiskHost
 from dpsparse.losses import Huber
-from dpsparse.privacy import DataError, RunRepeatedError
+from dpsparse.privacy import DataError, PrivacyError, RunRepeatedError
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpsparse.privacy.NonPrivateRandomnessWarning")
 
@@ -275,6 +275,44 @@ def test_no_row_is_handed_to_both_parts_and_every_row_to_one():
     assert 400 < first.sum() < 600
     assert bound == 3.0
     assert wide > 1e100  # residuals of the second part are clipped, and targets are not
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
+def test_all_rows_of_a_unit_are_in_one_part(adjacency):
+    X, y = data(n=1200)
+    units = np.repeat(np.arange(400), 3)
+    seen = []
+
+    def opener(prepared, X, y, randomness, payment, watcher):
+        seen.append(np.isfinite(y))
+        return open_oracle(prepared, X, y, randomness, payment, watcher)
+
+    with substitute_oracles(opener):
+        model = regressor(adjacency=adjacency, n_rows=1200).fit(X, y, units=units)
+    first, second = seen
+    np.testing.assert_array_equal(first, ~second)
+    by_unit = first.reshape(400, 3)
+    np.testing.assert_array_equal(by_unit.any(axis=1), by_unit.all(axis=1))
+    assert "all rows of a unit are in one part" in model.statement_.details()
+
+
+def test_units_are_refused_where_nothing_is_dealt_and_where_they_do_not_fit():
+    X, y = data(n=200)
+    with pytest.raises(ValueError, match="ask for intervals"):
+        regressor(intervals=None).fit(X, y, units=np.arange(200))
+    with pytest.raises(DataError, match="one id for each row"):
+        regressor().fit(X, y, units=np.arange(199))
+
+
+def test_rows_are_dealt_by_the_rule_of_the_plan_alone():
+    """A run that is told units which the plan does not know, or the reverse, ends before an answer."""
+    from dpsparse.fits import Shape, fit, prepare
+
+    X, y = data(n=300)
+    request = regressor().request()
+    prepared = prepare(request, Shape(n_rows=300, n_features=D))
+    with pytest.raises(PrivacyError, match="rule of the plan"):
+        fit(prepared, X, [y], units=np.arange(300).astype(str))
 
 
 def test_a_search_is_refused_since_the_best_of_several_intervals_is_too_good():

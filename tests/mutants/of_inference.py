@@ -12,7 +12,7 @@ MUTANTS = (
         PARTS,
         (
             "coins by position under add-remove",
-            'if relation is Adjacency.ADD_REMOVE and self.rule != "secret":',
+            'if relation is Adjacency.ADD_REMOVE and self.rule == "positions":',
             "if False:",
         ),
     ),
@@ -21,6 +21,18 @@ MUTANTS = (
         PARTS,
         ("a row answers both parts", "mine if part == 0 else ~mine", "mine if part == 0 else mine | ~mine"),
         ("a row is in no part", "mine if part == 0 else ~mine", "mine if part == 0 else ~mine & (y > 0)"),
+        (
+            "rows of a unit have coins of their own",
+            "if self.units is None else self._by_unit(self.units)",
+            "if True else self._by_unit(np.zeros(0, dtype=str))",
+        ),
+        (
+            "a unit's coin depends on the other units",
+            "blake2b(str(i).encode(",
+            "blake2b((str(len(ids)) + str(i)).encode(",
+        ),
+        ("a unit's coin does not depend on the key", ", key=key).digest()", ").digest()"),
+        ("units without an id for each row", "if ids.shape != (n_rows,):", "if False:"),
     ),
     *changed(
         "fits/run.py",
@@ -28,6 +40,11 @@ MUTANTS = (
         ("the second part has all rows", "deal.targets(y, 1)", "y"),
         ("the first part has all rows", "deal.targets(y, 0)", "y"),
         ("both parts have the same rows", "deal.targets(y, 1)", "deal.targets(y, 0)"),
+        (
+            "coins by position where the plan says units",
+            '(units is not None) != (inference.coins.rule == "units")',
+            "False",
+        ),
     ),
     *changed(
         "fits/parts.py",
@@ -61,6 +78,11 @@ MUTANTS = (
             "np.max([part.renyi(orders) for part in self._parts], axis=0)",
             "np.min([part.renyi(orders) for part in self._parts], axis=0)",
         ),
+    ),
+    *changed(
+        "answers/centred.py",
+        MOMENTS,
+        ("sizes that floats cannot square", "SMALLEST, LARGEST = 1e-60, 1e60", "SMALLEST, LARGEST = 1e-300, 1e300"),
     ),
     *changed(
         "answers/inference.py",

@@ -213,3 +213,37 @@ def test_classes_that_are_wrong_both_ways_stay_within_the_distance(cosine):
     distance = np.linalg.norm(added(question, one, 1.0, classes=True) - added(question, two, 0.0, classes=True))
     assert distance <= stated(question, Adjacency.REPLACE_ONE, classes=True)
     assert distance > (1.99 if cosine == 1 else 1.7)  # both residuals are 1, and their curvature is none
+
+
+# ------------------------------------------------------------------------------------------------ numbers of any size
+
+
+@pytest.mark.parametrize("value", [1e-61, 1e61, math.nan, math.inf, 0.0, -1.0])
+@pytest.mark.parametrize("part", ["scale", "norm", "residual", "centre"])
+def test_numbers_that_floats_cannot_square_are_refused_before_a_charge(part, value):
+    """Overflow would make a record's share no number, and underflow would hide its length."""
+    if part == "centre" and abs(value) <= 1:
+        pytest.skip("a small centre is one")
+    given = {"scale": 1.0, "norm": 2.0, "residual": 1.0, "centre": 0.0, part: value}
+    model = Centred(np.arange(2), np.full(2, given["centre"]), np.zeros(2), 0.0)
+    question = ScoreMoments(model, np.full(2, given["scale"]), True, given["residual"], given["norm"], 0.2, 0.05)
+    with pytest.raises(PrivacyError):
+        stated(question, Adjacency.REPLACE_ONE)
+
+
+@pytest.mark.filterwarnings(
+    "ignore:overflow encountered in dot", "error:overflow encountered in (square|divide)", "error:invalid"
+)
+@pytest.mark.parametrize("scale", [1e-60, 1e60])
+@pytest.mark.parametrize("norm", [1e-60, 1e60])
+@pytest.mark.parametrize("centre", [0.0, 1e60])
+@pytest.mark.parametrize("bound", [1e-150, 8.0, 1e250])
+def test_no_record_adds_more_than_is_stated_whatever_the_sizes(scale, norm, centre, bound):
+    """At the ends of what is allowed, and for bounds of columns at the ends of floats: in silence."""
+    held = Facts(n_rows=64, n_features=4, lower=-bound, upper=bound, row_norm=2 * bound, target=Target(bound=1e9))
+    model = Centred(np.arange(4), np.full(4, centre), np.zeros(4), 0.0)
+    question = ScoreMoments(model, np.full(4, scale), False, 1e-60, norm, 0.2, 0.05)
+    host = MemoryHost(np.full((1, 4), bound), np.array([1e9]), held)
+    measured = measure(question, host.lattice)
+    norm_found = np.linalg.norm(host.total(question, Squared(), None) * measured.unit)
+    assert norm_found <= measured.reach.l2(Adjacency.ADD_REMOVE)

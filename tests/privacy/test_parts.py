@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from dpsparse.accounting import PlanBill, price
-from dpsparse.data.parts import Parts
+from dpsparse.data.parts import Parts, read_units
 from dpsparse.facts import Facts
 from dpsparse.hosts import DiskHost, MemoryHost
 from dpsparse.losses import Squared
 from dpsparse.oracle import Centred, ColumnMeans, Correlation, Gram, Quantile, ResidualMean, TypicalEntry
-from dpsparse.privacy import Adjacency, Ask, Budget, BudgetError, Coins, Noise, Plan, PrivacyError
+from dpsparse.privacy import Adjacency, Ask, Budget, BudgetError, Coins, DataError, Noise, Plan, PrivacyError
 from dpsparse.privacy.plan_json import plan_from_dict, plan_to_dict
 
 SELECTS = Plan(
@@ -146,3 +146,46 @@ def test_to_a_part_the_rows_of_the_other_are_absent_in_every_answer(host):
         for question in questions:
             np.testing.assert_array_equal(rows.total(question, Squared(), None), alone.total(question, Squared(), None))
         rows.close()
+
+
+# ------------------------------------------------------------------------------------------------ units
+
+
+def test_all_rows_of_a_unit_are_in_one_part_and_units_in_either():
+    units = np.repeat(np.arange(3000), 3).astype(str)
+    one = np.isfinite(Parts(0.3, 99, units).targets(np.zeros(9000), 0)).reshape(3000, 3)
+    np.testing.assert_array_equal(one.any(axis=1), one.all(axis=1))
+    assert abs(one[:, 0].mean() - 0.3) < 0.043  # five standard deviations
+    two = np.isfinite(Parts(0.3, 99, units).targets(np.zeros(9000), 1)).reshape(3000, 3)
+    np.testing.assert_array_equal(one, ~two)
+
+
+def test_rows_that_come_or_go_leave_the_coins_of_all_other_units_as_they_are():
+    units = np.arange(1000).astype(str)
+    parts, without = Parts(0.5, 7, units), Parts(0.5, 7, units[1:])
+    moved = np.isfinite(parts.targets(np.zeros(1000), 0)[1:]) != np.isfinite(without.targets(np.zeros(999), 0))
+    assert not moved.any()
+    order = np.random.default_rng(0).permutation(1000)
+    shuffled = Parts(0.5, 7, units[order]).targets(np.zeros(1000), 0)
+    np.testing.assert_array_equal(np.isfinite(shuffled), np.isfinite(parts.targets(np.zeros(1000), 0))[order])
+
+
+def test_coins_of_units_depend_on_the_key():
+    units = np.arange(1000).astype(str)
+    one, two = (np.isfinite(Parts(0.5, key, units).targets(np.zeros(1000), 0)) for key in (1, 2))
+    assert 400 < (one != two).sum() < 600
+
+
+def test_coins_by_units_are_allowed_under_both_adjacencies():
+    for relation in Adjacency:
+        assert Coins.under(relation, 0.5, units=True) == Coins("units", 0.5)
+        price(parted("units"), Budget.approx(1.0, 1e-6).under(str(relation)))
+    assert "all rows of a unit are in one part" in str(Coins("units", 0.5))
+    assert plan_from_dict(plan_to_dict(parted("units"))) == parted("units")
+
+
+def test_ids_are_read_as_text_and_there_is_one_for_each_row():
+    np.testing.assert_array_equal(read_units([7, 7, 8], 3), read_units(np.array(["7", "7", "8"]), 3))
+    for wrong in ([1, 2], 5, None, [[1], [2], [3]]):
+        with pytest.raises(DataError, match="one id for each row"):
+            read_units(wrong, 3)

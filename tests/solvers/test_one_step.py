@@ -87,6 +87,7 @@ def intervals(**changes) -> SplitIntervals:
         "gram": 0.8,
         "meat": 0.2,
         "most": 10,
+        "reading": 2.0,
     }
     return SplitIntervals(**{**given, **changes})
 
@@ -97,7 +98,9 @@ def test_part_a_is_asked_for_what_part_b_must_know_and_no_more():
     assert [ask.name for ask in intervals(classes=True, intercept=False).asks(1.0)] == [
         "interval norms",
         "interval columns",
+        "interval reach",
     ]
+    assert "interval reach" not in [ask.name for ask in intervals(robust=True).asks(1.0)]
     plan = Plan(asks=(Ask(name="model", noise=Noise.GAUSSIAN, share=3.0),)).then(intervals().asks(3.0))
     added = sum(ask.share for ask in plan.asks[1:]) / plan.share
     assert added == pytest.approx(sum(SHARES.values()))
@@ -111,10 +114,28 @@ def test_part_b_is_asked_once_or_twice_for_classes():
 
 
 def test_the_clip_of_residuals_follows_a_public_rule():
-    assert intervals(robust=True).clip(5) == 1.5
-    assert intervals(n_rows=10).clip(5) == 2.5
-    assert intervals(n_rows=10**6).clip(5) == 5.0
-    assert intervals(n_rows=4500).clip(5) == pytest.approx(0.23 * 0.5 * 30)
+    assert intervals(robust=True).clips.residual(2.0) == 1.5
+    assert intervals(n_rows=10).clips.residual(2.0) == 2.5
+    assert intervals(n_rows=10**4).clips.residual(2.0) == 4.5
+    assert intervals(n_rows=10**6).clips.residual(2.0) == pytest.approx(0.26 * 0.5 * 1000 / 2 / 2)
+    assert intervals(n_rows=3600).clips.residual(2.0) == pytest.approx(0.26 * 0.5 * 60 / 2)
+
+
+def test_rows_are_held_back_as_few_as_part_a_can_read():
+    assert intervals(robust=True).clips.beyond(10**6) == pytest.approx(0.2)
+    assert intervals().clips.beyond(100) == pytest.approx(0.2)
+    assert intervals().clips.beyond(1000) == pytest.approx(6 * 2.0 / math.sqrt(0.04) / 1000)
+    assert intervals(reading=1e-9).clips.beyond(5000) == 0.005
+    assert intervals(reading=1e-9).clips.beyond(10**6) == pytest.approx(0.0005)
+    assert intervals(n_rows=10**6).clips.largest_norm(5) > intervals(n_rows=10**4).clips.largest_norm(5)
+    assert intervals(n_rows=10).clips.largest_norm(5) == pytest.approx(2.5)
+
+
+def test_clips_that_could_move_the_target_are_flagged():
+    _, _, moments, pilot = sums()
+    error = math.sqrt(400 / 397 * np.trace(moments.meat) / 3)
+    assert newton_step(pilot, moments, 1.0, 1.45 * error).flag == "good"
+    assert newton_step(pilot, moments, 1.0, 1.55 * error).flag == "clipped"
 
 
 def test_more_rows_and_budget_carry_more_coefficients():

@@ -28,6 +28,8 @@ from .reach import Indices, each_once
 SLACK = 1.0 - 2.0**-36
 #: Step of the difference quotient that stands in for a second derivative.
 STEP = 1e-4
+#: Public numbers beyond are no centre, and no scale: squares of what they make of a row stay within floats.
+SMALLEST, LARGEST = 1e-60, 1e60
 #: Entries that are written out at once, and the fewest rows.
 PIECE_ENTRIES, LEAST_ROWS = 2**18, 512
 
@@ -44,9 +46,9 @@ class Seen:
 
 
 def check_centre(centre: Vector, size: int) -> None:
-    """Refuse a centre that does not hold one finite number for each feature."""
-    if centre.shape != (size,) or not np.all(np.isfinite(centre)):
-        raise PrivacyError("a centre must hold one finite number for each feature of the support.")
+    """Refuse a centre that does not hold one number of ordinary size for each feature."""
+    if centre.shape != (size,) or not np.all(np.abs(centre) <= LARGEST):
+        raise PrivacyError(f"a centre must hold one number of at most {LARGEST:g} for each feature of the support.")
 
 
 def away(support: Indices, centre: Vector, shard: Shard) -> Iterator[tuple[Vector, Vector, Block]]:
@@ -56,10 +58,11 @@ def away(support: Indices, centre: Vector, shard: Shard) -> Iterator[tuple[Vecto
     for x, block in zip(shard.columns(support), shard.blocks, strict=True):
         centred, alive = np.empty_like(x, order="F"), block.alive
         squares = np.zeros(alive.size)
-        for i, centre_i in enumerate(centre):
-            centred[:, i] = (x[:, i] - centre_i) * alive
-            squares += centred[:, i] ** 2
-        yield centred, np.sqrt(squares), block
+        with np.errstate(over="ignore"):
+            for i, centre_i in enumerate(centre):
+                centred[:, i] = (x[:, i] - centre_i) * alive
+                squares += centred[:, i] ** 2
+        yield centred, _lengths(squares), block
 
 
 def away_by_pieces(support: Indices, centre: Vector, shard: Shard) -> Iterator[tuple[Vector, Vector]]:
@@ -76,8 +79,15 @@ def away_by_pieces(support: Indices, centre: Vector, shard: Shard) -> Iterator[t
             centred *= alive
             centred -= centre
             centred *= alive
-            squares = np.square(centred)  # summed one column after the other, as above
-            yield centred, np.sqrt(np.cumsum(squares, axis=1, out=squares)[:, -1])
+            with np.errstate(over="ignore"):
+                squares = np.square(centred)  # summed one column after the other, as above
+                squares = np.cumsum(squares, axis=1, out=squares)[:, -1]
+            yield centred, _lengths(squares)
+
+
+def _lengths(squares: Vector) -> Vector:
+    """Norms, finite: a row beyond floats is as long as the largest of them, and is shrunk to nothing."""
+    return np.asarray(np.minimum(np.sqrt(squares), np.finfo(float).max))
 
 
 def seen(model: Centred, shard: Shard, loss: Loss) -> Iterator[Seen]:

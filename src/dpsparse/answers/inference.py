@@ -18,7 +18,9 @@ Guarantee
   to the residual, :math:`F \le 4` if :math:`B_M < 1/2` and :math:`B_H \le 1.38\,(1 - 2B_M)`. Anything else is refused.
 
 Contributions are rounded to a lattice of step h, by at most h/2 in each of D numbers: norms grow by :math:`h\sqrt D/2` and distances by :math:`h\sqrt D`.
-b is held within :math:`1 - 2^{-36}`, which covers the rounding of floats.
+b is held within :math:`1 - 2^{-36}`, which covers the rounding of floats. Public numbers are between :math:`10^{-60}` and :math:`10^{60}`, and entries of rows
+below :math:`10^{155}`, since longer rows count as nothing: columns stay within floats, squares do not vanish beside Q, and a row whose squares overflow is
+shrunk to nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from ..facts import Vector
 from ..losses import Loss
 from ..oracle import ScoreMoments, Within
 from ..privacy.errors import PrivacyError
-from .centred import SLACK, Seen, seen
+from .centred import LARGEST, SLACK, SMALLEST, Seen, check_centre, seen
 from .polish import UNITS, simple_rule
 from .reach import RELEASE_UNITS, Integers, Measure, Reach, each_once, positive
 from .table import SUMS, SumRule
@@ -75,7 +77,8 @@ def moments_measure(question: ScoreMoments, lattice: Lattice) -> Measure:
     """One record, or two, and the lattice."""
     size = _size(question, lattice)
     for bound in (question.residual, question.norm, question.gram, question.meat):
-        positive(bound)
+        if not SMALLEST <= positive(bound) <= LARGEST:
+            raise PrivacyError(f"bounds of a score must be between {SMALLEST:g} and {LARGEST:g}, got {bound!r}.")
     if lattice.facts.target.classes and question.residual != 1:
         raise PrivacyError(
             "residuals of classes are at most 1, and their clip is 1: another has no proven sensitivity."
@@ -101,8 +104,10 @@ def moments_measure(question: ScoreMoments, lattice: Lattice) -> Measure:
 def _size(question: ScoreMoments, lattice: Lattice) -> int:
     """Number of columns; refuses a question that is none."""
     support = each_once(question.model.support, lattice.facts.n_features, "features")
-    if question.scale.shape != support.shape or not np.all(np.isfinite(question.scale) & (question.scale > 0)):
-        raise PrivacyError("columns need a positive scale each.")
+    check_centre(question.model.centre, support.size)
+    sized = (question.scale >= SMALLEST) & (question.scale <= LARGEST)
+    if question.scale.shape != support.shape or not np.all(sized):
+        raise PrivacyError(f"columns need a scale between {SMALLEST:g} and {LARGEST:g} each.")
     if lattice.facts.target.joint or not support.size + question.constant:
         raise PrivacyError("moments of a score are of one margin, and of one column at least.")
     return support.size + question.constant
@@ -143,10 +148,11 @@ def _held(question: ScoreMoments, view: Seen, size: int, *, classes: bool) -> tu
     columns, squares = np.empty((view.slopes.size, size), order="F"), np.zeros(view.slopes.size)
     if question.constant:
         columns[:, 0] = view.block.alive
-    for j, scale in enumerate(question.scale):
-        columns[:, j + question.constant] = view.away[:, j] / scale
-    for j in range(size):
-        squares += columns[:, j] ** 2
+    with np.errstate(over="ignore"):
+        for j, scale in enumerate(question.scale):
+            columns[:, j + question.constant] = view.away[:, j] / scale
+        for j in range(size):
+            squares += columns[:, j] ** 2
     limit = question.norm * SLACK
     shrink = limit / np.maximum(np.sqrt(squares), limit)
     for j in range(size):

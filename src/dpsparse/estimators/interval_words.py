@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 #: What the flag says to a person.
 FLAGS = {
     "good": "The noise leaves useful intervals.",
+    "clipped": "So many residuals or rows were held back that these intervals may be about another line than that of the mean: compare with a model on a log scale or with transformed features, "
+    "or bring more rows or budget.",
     "wide": "The noise of the Gram matrix is near its smallest eigenvalue: intervals are valid and wide. Ask for fewer coefficients, or bring more rows.",
     "too many": "There are too many coefficients for this noise: intervals are valid and of little use. Ask for fewer coefficients, or bring more rows or budget.",
 }
@@ -46,7 +48,9 @@ def _title(intervals: Intervals, statement: Statement | None) -> list[str]:
     said = "" if statement is None else f", ({statement.epsilon:.4g}, {statement.delta:.3g})-DP, {statement.adjacency}"
     caveats = [] if statement is None else [f"CAVEAT: {c}." for c in statement.caveats]
     bands = "" if intervals.critical is None else f"; bands for all together, {intervals.critical:.3g} standard errors"
-    return [*caveats, f"Private {kind} on {len(intervals.columns)} selected features{said}{bands}"]
+    facts = f"rows: about {intervals.n_rows}   intervals: {intervals.level:.4g}   flag: {intervals.flag}"
+    facts += "" if intervals.classes else f"   target: {intervals.target}   residuals clipped at: {intervals.clip:.4g}"
+    return [*caveats, f"Private {kind} on {len(intervals.columns)} selected features{said}{bands}", facts]
 
 
 def meaning(intervals: Intervals) -> list[str]:
@@ -56,7 +60,7 @@ def meaning(intervals: Intervals) -> list[str]:
         f"Each {what} is that of the best {'logistic' if intervals.classes else 'linear'} model on the selected features: its effect given the other selected features.",
         f"Selection and intervals used different rows, about {intervals.n_rows} of them for the intervals; standard errors hold sampling and privacy noise.",
         "They hold for independent rows and many of them; errors may have any size from row to row.",
-        "Rows that lie far out in the selected features weigh less: where the truth is not linear, the line is that of ordinary rows.",
+        f"Rows that lie far out in the selected features weigh less, at most {100 * intervals.beyond:.2g} % of them: where the truth is not linear, the line is that of the others.",
     ]
     if not intervals.classes:
         said.append(

@@ -54,11 +54,14 @@ class Intervals(Sequence[Interval]):
         Names, or numbers of columns; last ``(intercept)``, where there is one.
     estimate, covariance : arrays
     level : float
-    flag : {"good", "wide", "too many"}
-        Whether the noise leaves useful intervals; coverage does not depend on it.
+    flag : {"good", "clipped", "wide", "too many"}
+        ``wide`` and ``too many``: the noise leaves valid intervals of little use. ``clipped``: so many residuals or rows were clipped that the intervals may be about another
+        line than that of the mean.
     target : {"mean", "robust"}
     clip, kept : float
         Where residuals were clipped, and the part of them that was not.
+    beyond : float
+        Part of rows that weigh less since they lie far out in the selected features, at most.
     n_rows : int
         Expected rows of the part that was asked.
     classes : bool
@@ -81,6 +84,7 @@ class Intervals(Sequence[Interval]):
     n_rows: int
     classes: bool
     columns: tuple[int, ...]
+    beyond: float = 0.2
     asked: int | None = None
     level: float = 0.95
     critical: float | None = None
@@ -104,6 +108,7 @@ class Intervals(Sequence[Interval]):
             n_rows=found.n_rows,
             classes=classes,
             columns=columns,
+            beyond=found.beyond,
             asked=found.asked,
         )
 
@@ -135,6 +140,11 @@ class Intervals(Sequence[Interval]):
     def at(self, level: float) -> Self:
         """The intervals at another level, one at a time."""
         return replace(self, level=checks.fraction(level, "level"), critical=None)
+
+    def named(self, names: Sequence[str]) -> Self:
+        """The same with names for features, given those of all columns."""
+        rest = self.features[len(self.columns) :]
+        return replace(self, features=(*(str(names[j]) for j in self.columns), *rest))
 
     def simultaneous(self, level: float = 0.95) -> Self:
         """Bands that hold for all coefficients together with this probability.

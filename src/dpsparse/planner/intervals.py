@@ -5,7 +5,8 @@ within R and whose clipped square is :math:`e\sigma^2` on average, the variance 
 
 .. math:: \frac{n\,e\,\sigma^2 + \sigma_g^2}{(n a h)^2}\Bigl(1 + \tfrac32\,(p+1)\,\bigl(\tfrac{\sigma_H}{nh}\bigr)^2\Bigr), \qquad \sigma_g = \frac{\Delta R Q}{\mu}, \quad \sigma_H = \frac{\Delta Q^2v_{\max}}{\mu\sqrt{B_H}},
 
-where :math:`\Delta` is the joint sensitivity and :math:`Q^2 = 1.25p`; h is 1 for numbers and the mean curvature for classes, for which :math:`e\sigma^2 = h` and R = 1. The bracket is what the noise
+where :math:`\Delta` is the joint sensitivity and Q the norm that rows are held within: :math:`Q^2 = 1.25p` for the robust target, else 1.25 times the ratio of quantiles of :math:`\chi^2`, as for normal
+columns, for each of them; h is 1 for numbers and the mean curvature for classes, for which :math:`e\sigma^2 = h` and R = 1. The bracket is what the noise
 of the Gram matrix adds, to second order. Nothing is calibrated. A poor pilot and correlated columns make intervals wider than this.
 """
 
@@ -14,13 +15,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from scipy.stats import norm
+from scipy.stats import chi2, norm
 
 from ..answers.inference import pair_square
 from ..facts import Facts
 from ..fits import Prepared
 from ..plain import Json
-from ..solvers.intervals import FILL, GOOD_CAP, MIDDLE, STEPS, SplitIntervals, most_coefficients
+from ..solvers.interval_clips import FILL, MIDDLE
+from ..solvers.intervals import GOOD_CAP, STEPS, SplitIntervals, most_coefficients
 from ..solvers.one_step import GOOD, WIDE
 from .formulas import margin
 
@@ -77,7 +79,19 @@ class IntervalForecast:
     def _gram_noise(self) -> float:
         made = self.intervals
         top, bend = (0.25, self.residual) if made.classes else (1.0, 1.0)
-        return self._distance * FILL * self._columns * top / (math.sqrt(made.gram) * made.n_rows * bend)
+        return self._distance * self._norm**2 * top / (math.sqrt(made.gram) * made.n_rows * bend)
+
+    @property
+    def _norm(self) -> float:
+        """Q: for normal columns that are hardly correlated."""
+        made, size = self.intervals, self._columns
+        if made.robust:
+            return math.sqrt(FILL * size)
+        high = float(
+            chi2.ppf(1 - made.clips.beyond(made.n_rows), self.coefficients) / chi2.ppf(MIDDLE, self.coefficients)
+        )
+        square = FILL * (made.intercept + self.coefficients * max(high, 1.0))
+        return min(math.sqrt(square), made.clips.largest_norm(size))
 
     @property
     def flag(self) -> str:
@@ -90,15 +104,14 @@ class IntervalForecast:
     def relative(self) -> float:
         """Half-width over that of an interval without privacy on as many rows as the second part has."""
         made, n = self.intervals, self.intervals.n_rows
-        norm_of_rows = math.sqrt(FILL * self._columns)
         if made.classes:
             sampled, kept, clipped, clip = self.residual, self.residual, self.residual, 1.0
         else:
-            c = made.clip(self._columns) * float(norm.ppf((1 + MIDDLE) / 2))
+            c = made.clips.residual(self._norm) * float(norm.ppf((1 + MIDDLE) / 2))
             inside = float(2 * norm.cdf(c) - 1)
             sampled, kept, clip = 1.0, inside, c
             clipped = inside - 2 * c * float(norm.pdf(c)) + c**2 * (1 - inside)
-        noise = (self._distance * clip * norm_of_rows) ** 2
+        noise = (self._distance * clip * self._norm) ** 2
         grown = 1 + 1.5 * (self._columns + 1) * self._gram_noise**2
         without = sampled / (n * (self.residual if made.classes else 1.0) ** 2)
         return math.sqrt((n * clipped + noise) / (n * kept) ** 2 * grown / without)
@@ -149,6 +162,7 @@ class IntervalForecast:
             f"intervals of up to {self.coefficients} coefficients, on about {made.n_rows} rows of their own: {self.flag}",
             f"  half-width about {self.half_width:.3g}, {self.relative:.3g} times that without privacy on these rows, for a feature of standard deviation {self.feature:.3g}",
             f"  good up to about {self.good_coefficients} coefficients, and at most {made.most} are given",
+            f"  about {100 * made.clips.beyond(made.n_rows):.2g} % of rows, the longest in the selected features, weigh less",
             f"  rows for half the width: {'more than a billion' if half is None else f'about {round(half, 2 - len(str(half))):,}'}",
         ]
         if self.asked is not None and self.asked > self.coefficients:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..axes import axes_at
 from .outlook import Outlook
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 POINTS = 33
 
 
-def plot_error(outlook: Outlook, where: str | PathLike[str] | Axes, epsilon: float | None = None) -> Axes:
+def plot_error(outlook: Outlook, where: str | PathLike[str] | Axes | None, epsilon: float | None = None) -> Axes:
     """Draw the band of the test error against epsilon.
 
     Parameters
     ----------
     outlook : Outlook
-    where : path or matplotlib Axes
-        A file (its ending says which format), or axes to draw on.
+    where : path, matplotlib Axes or None
+        A file (its ending says which format), or axes to draw on; None: the current ones of pyplot.
     epsilon : float or None
         Marked, if given.
 
@@ -36,36 +36,22 @@ def plot_error(outlook: Outlook, where: str | PathLike[str] | Axes, epsilon: flo
         raise ValueError(
             "there is no expected error to plot for this recipe and loss. Use auto, select_polish or dual_averaging."
         )
-    try:
-        from matplotlib.axes import Axes
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("plots need matplotlib, which is not installed. Run: pip install 'dpsparse[plots]'") from None
-    figure = None
-    if isinstance(where, Axes):
-        axes = where
-    elif isinstance(where, str | Path):
-        figure = Figure(figsize=(6.4, 4.0), layout="constrained")
-        axes = figure.subplots()
-    else:
-        raise TypeError(f"plot needs a file name or matplotlib axes, got {type(where).__name__}.")
     epsilons = np.geomspace(0.1, 16.0, POINTS)
     errors = [outlook.error(epsilon=float(e)) for e in epsilons]
     bands = [e.test for e in errors if e is not None]
     constant = next(e.constant for e in errors if e is not None)
-    axes.fill_between(epsilons, [b.low for b in bands], [b.high for b in bands], alpha=0.25, label="90 % band")
-    axes.plot(epsilons, [b.typical for b in bands], label="typical")
-    axes.axhline(constant, color="grey", linestyle="--", label="constant predictor")
-    if epsilon is not None:
-        axes.axvline(epsilon, color="black", linewidth=0.8, linestyle=":", label=f"epsilon = {epsilon:g}")
-    axes.set_xscale("log")
-    axes.set_xticks([0.1, 0.25, 0.5, 1, 2, 4, 8, 16], labels=["0.1", "0.25", "0.5", "1", "2", "4", "8", "16"])
-    axes.minorticks_off()
-    axes.set_ylim(0, 1.25 * constant)
-    axes.set_xlabel("epsilon")
-    axes.set_ylabel("error rate" if outlook.facts.target.classes else "mean squared error / variance")
-    axes.set_title(f"{outlook.facts.n_rows} rows, {outlook.facts.n_features} features")
-    axes.legend(frameon=False)
-    if figure is not None and not isinstance(where, Axes):
-        figure.savefig(where)
-    return axes
+    with axes_at(where) as axes:
+        axes.fill_between(epsilons, [b.low for b in bands], [b.high for b in bands], alpha=0.25, label="90 % band")
+        axes.plot(epsilons, [b.typical for b in bands], label="typical")
+        axes.axhline(constant, color="grey", linestyle="--", label="constant predictor")
+        if epsilon is not None:
+            axes.axvline(epsilon, color="black", linewidth=0.8, linestyle=":", label=f"epsilon = {epsilon:g}")
+        axes.set_xscale("log")
+        axes.set_xticks([0.1, 0.25, 0.5, 1, 2, 4, 8, 16], labels=["0.1", "0.25", "0.5", "1", "2", "4", "8", "16"])
+        axes.minorticks_off()
+        axes.set_ylim(0, 1.25 * constant)
+        axes.set_xlabel("epsilon")
+        axes.set_ylabel("error rate" if outlook.facts.target.classes else "mean squared error / variance")
+        axes.set_title(f"{outlook.facts.n_rows} rows, {outlook.facts.n_features} features")
+        axes.legend(frameon=False)
+        return axes

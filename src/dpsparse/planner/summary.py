@@ -145,8 +145,8 @@ class PlanSummary:
         """What epsilon so many rows take (None: those of the plan); None beyond 50, or where no formula is calibrated."""
         return None if self.outlook is None else self.outlook.epsilon_needed(n_rows, error)
 
-    def plot(self, where: str | PathLike[str] | Axes) -> Axes:
-        """Draw the expected error against epsilon, on a file or on matplotlib axes; returns the axes."""
+    def plot(self, where: str | PathLike[str] | Axes | None = None) -> Axes:
+        """Draw the expected error against epsilon, on the current axes of pyplot, on given ones, or in a file; returns the axes."""
         if self.outlook is None:
             raise ValueError("a baseline without privacy has no expected error to plot. Choose a private recipe.")
         return plot_error(self.outlook, where, self.epsilon)

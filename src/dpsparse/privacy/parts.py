@@ -17,6 +17,8 @@ same part in both worlds, and that all other records are:
 * **add-remove**: removing a record moves all later ones by a position, so coins that are known by position are refused. Fresh secret coins,
   independent and all of one law, are allowed: the released law is a mean over coins, and independent coins can be thought of as tied to
   the records; then every record that stays keeps its coin. Sizes of parts are private: sums are divided by public expectations.
+* **both**: a keyed hash of the id of a record's unit (a person, a household), where ids are no part of a record's content: a record that is exchanged keeps its id, and one that
+  stays keeps it. All rows of a unit are then in one part. A person with k rows has the price of k rows in one part, and not that of some of them in each.
 """
 
 from __future__ import annotations
@@ -28,7 +30,13 @@ from .adjacency import Adjacency
 from .errors import BudgetError, PrivacyError
 
 #: How coins are tossed.
-CoinRule = Literal["positions", "secret"]
+CoinRule = Literal["positions", "secret", "units"]
+#: How a statement says it.
+HOW: dict[CoinRule, str] = {
+    "positions": "by its position",
+    "secret": "in secret, afresh for this release",
+    "units": "by a keyed hash of the id of its unit, so that all rows of a unit are in one part,",
+}
 
 
 @dataclass(frozen=True)
@@ -37,8 +45,9 @@ class Coins:
 
     Parameters
     ----------
-    rule : {"positions", "secret"}
-        ``positions``: a coin for each position; may be known. ``secret``: tossed afresh for one release, never shown and never kept.
+    rule : {"positions", "secret", "units"}
+        ``positions``: a coin for each position; may be known. ``secret``: tossed afresh for one release, never shown and never kept. ``units``: a keyed hash of the id of
+        the row's unit.
     first : float
         Probability of the first part.
 
@@ -53,18 +62,20 @@ class Coins:
 
     def __post_init__(self) -> None:
         if self.rule not in get_args(CoinRule):
-            raise PrivacyError(f"coins are tossed by 'positions' or in 'secret', got {self.rule!r}.")
+            raise PrivacyError(f"coins are tossed by 'positions', in 'secret' or by 'units', got {self.rule!r}.")
         if not 0 < self.first < 1:
             raise PrivacyError(f"the first part must have a probability strictly between 0 and 1, got {self.first!r}.")
 
     @classmethod
-    def under(cls, relation: Adjacency, first: float) -> Coins:
-        """The coins that an adjacency allows."""
+    def under(cls, relation: Adjacency, first: float, *, units: bool = False) -> Coins:
+        """The coins that an adjacency allows: by units, where these are known."""
+        if units:
+            return cls("units", first)
         return cls("positions" if relation is Adjacency.REPLACE_ONE else "secret", first)
 
     def check(self, relation: Adjacency) -> None:
         """Refuse coins under which a neighbour could be in both parts."""
-        if relation is Adjacency.ADD_REMOVE and self.rule != "secret":
+        if relation is Adjacency.ADD_REMOVE and self.rule == "positions":
             raise BudgetError(
                 "under add-remove a record that goes moves all later ones to other positions, so coins by position would move them to the "
                 "other part. Use Coins('secret', ...)."
@@ -76,5 +87,5 @@ class Coins:
         return one, max(n_rows - one, 1)
 
     def __str__(self) -> str:
-        how = "by its position" if self.rule == "positions" else "in secret, afresh for this release"
+        how = HOW[self.rule]
         return f"each row is in exactly one part, the first with probability {self.first:g}, by a coin that is tossed {how} and does not depend on its content"

@@ -2,10 +2,8 @@ r"""Intervals after selection: what part A is asked once its model is known, and
 
 A model of part A selects features S. Part A then says how its selected columns lie (means, lengths, second moments) and how large residuals are; part B
 answers one question about score, Gram matrix and meat at that pilot (two for classes, whose score is not linear), and one Newton step gives estimates and their
-covariance (see `one_step`). All clips of B are public before B is touched.
+covariance (see `one_step`). All clips of B are public before B is touched; `interval_clips` says where they are.
 
-Constants were chosen on simulated data, and coverage hardly depends on any but the clip c: quantiles .8 for lengths and residuals; :math:`Q^2 = 1.25\,p` for columns of second
-moment 1; c = 1.5 for the target ``robust`` and :math:`c = .23\,\mu\sqrt{n_B/p}` within [2.5, 5] for ``mean``, so that the noise of the score stays below about .7 of its sampling error.
 """
 
 from __future__ import annotations
@@ -15,21 +13,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..facts import Vector
-from ..oracle import Centred, ColumnMeans, Gram, Indices, Oracle, Quantile, ScoreMoments, Within
+from ..facts import Frame, Vector
+from ..oracle import Centred, ColumnMeans, Framed, Gram, Oracle, Quantile, ScoreMoments, Within
 from ..privacy.plan import Ask, Noise, Plan
+from .interval_clips import DEVIATION, FILL, FINER, MIDDLE, OF_CLASSES, Clips, Pilot
 from .one_step import Moments, Step, damped_step, newton_step
 
 #: Shares of part A's budget that its last asks take.
-SHARES = {"lengths": 0.006, "centre": 0.010, "norms": 0.006, "columns": 0.020, "clip": 0.012, "kept": 0.006}
+SHARES = {
+    "lengths": 0.006,
+    "centre": 0.010,
+    "norms": 0.006,
+    "columns": 0.020,
+    "reach": 0.040,
+    "clip": 0.012,
+    "kept": 0.012,
+}
 #: Points of the grids, and how far below the largest possible value they reach: lengths, residuals.
 POINTS, SHORTEST, SMALLEST = 49, 0.01, 1 / 300
-#: Quantile of lengths and of residuals; second moment of rows at that quantile for each column.
-MIDDLE, FILL = 0.8, 1.25
 #: Rows of A are held at so many times their quantile for means and second moments.
 ROOM = 1.2
-#: Clip of residuals over their quantile: of a robust target; least and most for the mean, and the factor of its rule.
-ROBUST, LEAST, MOST, FACTOR = 1.5, 2.5, 5.0, 0.23
 #: A pilot of numbers whose predictions would spread beyond the bound of targets is noise, and is held there; so is one of classes beyond these log-odds.
 LARGEST_MARGIN = 3.0
 #: Weights of the first and second step of classes.
@@ -53,45 +56,9 @@ def most_coefficients(n_rows: int, mu: float, factor: float = CAP) -> int:
     return max(1, int((factor * n_rows * mu) ** (2 / 3)))
 
 
-@dataclass(frozen=True, eq=False)
-class Pilot:
-    """What part A leaves to part B: all public.
-
-    Attributes
-    ----------
-    support : array of int
-    centre, scale : arrays of the size of the support
-        Columns are measured from and in.
-    theta : array
-        The pilot in these columns, the constant first where there is one.
-    residual, norm : float
-        Clips R and Q.
-    kept : float
-        Part of residuals within R.
-    """
-
-    support: Indices
-    centre: Vector
-    scale: Vector
-    theta: Vector
-    residual: float
-    norm: float
-    kept: float
-
-    @property
-    def constant(self) -> bool:
-        """Whether there is a constant column."""
-        return self.theta.size > self.support.size
-
-    def model(self, theta: Vector) -> Centred:
-        """The model of these coefficients."""
-        offset = float(theta[0]) if self.constant else 0.0
-        return Centred(self.support, self.centre, theta[int(self.constant) :] / self.scale, offset)
-
-
 @dataclass(frozen=True, kw_only=True)
 class SplitIntervals:
-    """The public choices of intervals.
+    r"""The public choices of intervals.
 
     Parameters
     ----------
@@ -106,6 +73,8 @@ class SplitIntervals:
         Weights of the matrices beside the score; see `ScoreMoments`.
     most : int
         At most so many features.
+    reading : float
+        Scale of the selection's noise, in rows, if it had all of part A's budget: :math:`2/\epsilon` with :math:`\epsilon^2/8 = \mu^2/2`, in which selections of this kind are priced.
     selection_noise, noise : Noise
     """
 
@@ -117,8 +86,15 @@ class SplitIntervals:
     gram: float
     meat: float
     most: int
+    reading: float
     selection_noise: Noise = Noise.GUMBEL
     noise: Noise = Noise.GAUSSIAN
+
+    @property
+    def clips(self) -> Clips:
+        """Where residuals and rows are held."""
+        reading = self.reading / math.sqrt(SHARES["reach"])
+        return Clips(self.robust, self.classes, self.mu, self.n_rows, self.gram, reading)
 
     # ---------------------------------------------------------------------------------------------- plans
 
@@ -129,6 +105,7 @@ class SplitIntervals:
             ("centre", "ColumnMeans", self.noise, self.intercept),
             ("norms", "Quantile", self.selection_noise, True),
             ("columns", "Gram", self.noise, True),
+            ("reach", "Quantile", self.selection_noise, not self.robust),
             ("clip", "Quantile", self.selection_noise, not self.classes),
             ("kept", "Within", self.noise, not self.classes),
         ]
@@ -147,12 +124,6 @@ class SplitIntervals:
         )
 
     # ---------------------------------------------------------------------------------------------- part A
-
-    def clip(self, size: int) -> float:
-        """c: the clip of residuals over their quantile, for so many columns."""
-        if self.robust:
-            return ROBUST
-        return min(max(FACTOR * self.mu * math.sqrt(self.n_rows / size), LEAST), MOST)
 
     def pilot(self, oracle: Oracle, w: Vector) -> Pilot | None:
         """Ask part A what B must know; None where no feature was selected."""
@@ -177,8 +148,11 @@ class SplitIntervals:
         own = own * min(1.0, limit / max(float(np.linalg.norm(own * scale)), 1e-300))
         model = Centred(support, centre, own, offset)
         theta = np.concatenate([[offset] * self.intercept, own * scale])
-        residual, kept = (1.0, 1.0) if self.classes else self._residuals(oracle, model, theta.size)
-        return Pilot(support, centre, scale, theta, residual, math.sqrt(FILL * theta.size), kept)
+        norm, beyond = self._norm(oracle, model, scale)
+        if self.classes:
+            return Pilot(support, centre, scale, theta, 1.0, norm, 1.0, beyond, beyond, OF_CLASSES)
+        residual, kept, clipped, typical = self._residuals(oracle, model, norm)
+        return Pilot(support, centre, scale, theta, residual, norm, kept, beyond, beyond + clipped, typical)
 
     def _length(self, oracle: Oracle, model: Centred, longest: float, ask: str) -> float:
         return _quantile(oracle, "rows", model, np.geomspace(SHORTEST * longest, longest, POINTS), ask)
@@ -198,13 +172,32 @@ class SplitIntervals:
             shape = np.maximum(1 + believed * apart, max(0.02, 2 * noise / mean))
         return np.asarray(length / math.sqrt(FILL * m) * np.sqrt(shape))
 
-    def _residuals(self, oracle: Oracle, model: Centred, size: int) -> tuple[float, float]:
-        """The clip of residuals, and the part of them within it."""
+    def _norm(self, oracle: Oracle, model: Centred, scale: Vector) -> tuple[float, float]:
+        """Q, and the part of rows that are longer."""
+        facts, size = oracle.facts, scale.size + self.intercept
+        least = math.sqrt(FILL * size)
+        if self.robust:
+            return least, 1 - MIDDLE
+        corner = float(np.linalg.norm((facts.feature_bound + np.abs(model.centre)) / scale))
+        longest = min(corner, (facts.row_bound + float(np.linalg.norm(model.centre))) / float(scale.min()))
+        grid = np.geomspace(0.8 * least, max(math.hypot(longest, self.intercept), least), FINER)
+        frame = Frame(
+            support=model.support, centre=model.centre, matrix=np.diag(1 / scale), constant=float(self.intercept)
+        )
+        beyond = self.clips.beyond(facts.n_rows)
+        question = Quantile("rows", Framed(frame, np.zeros(frame.size), 0.0), 1 - beyond, grid)
+        found = float(grid[int(oracle.answer(question, _ask("reach"))[0])])
+        held = self.clips.largest_norm(size)
+        return (held, 1 - MIDDLE) if found > held else (max(found, least), beyond)
+
+    def _residuals(self, oracle: Oracle, model: Centred, norm: float) -> tuple[float, float, float, float]:
+        """The clip of residuals, the part of them within it, the part that is surely beyond, and about their standard deviation."""
         high = min(oracle.facts.target_bound, oracle.facts.slope_bound)
         typical = _quantile(oracle, "slopes", model, np.geomspace(SMALLEST * high, high, POINTS), "clip")
-        residual = self.clip(size) * typical
-        kept = float(oracle.answer(Within(model, residual), _ask("kept"))[0])
-        return residual, min(max(kept, 0.5), 1.0)
+        question = Within(model, self.clips.residual(norm) * typical)
+        noise = oracle.deviation(question, _ask("kept"), 0)
+        kept = min(max(float(oracle.answer(question, _ask("kept"))[0]), 0.5), 1.0)
+        return question.bound, kept, max(0.0, 1 - kept - noise), DEVIATION * typical
 
     # ---------------------------------------------------------------------------------------------- part B
 
@@ -213,7 +206,9 @@ class SplitIntervals:
         theta, times = pilot.theta, oracle.plan[MOMENTS].times
         for turn in range(times - 1):
             theta = damped_step(theta, self._moments(oracle, pilot, theta, turn), pilot.kept)
-        return newton_step(theta, self._moments(oracle, pilot, theta, times - 1), pilot.kept)
+        moments = self._moments(oracle, pilot, theta, times - 1)
+        moved = 0.0 if self.robust else pilot.limited * pilot.typical * moments.n_rows
+        return newton_step(theta, moments, pilot.kept, moved)
 
     def _moments(self, oracle: Oracle, pilot: Pilot, theta: Vector, turn: int) -> Moments:
         question = ScoreMoments(
