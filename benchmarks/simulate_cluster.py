@@ -1,6 +1,6 @@
 """How long a fit takes on a cluster that is not here: from step costs that are measured on this machine, and a plan that is priced for the real shape.
 
-``python -m benchmarks.simulate_cluster --rows 100000000 --features 10000000 --nonzeros 50 --workers 64``
+``python -m benchmarks.simulate_cluster --rows 100000000 --features 10000000 --nonzeros 50 --workers 64 --page docs/clusters.md``
 
 A turn of a plan that is a vector costs: a question to the workers, a pass of each worker over its rows, a tree of sums over workers, noise for each
 coordinate and the solver's own arithmetic on the driver. A turn that is a number costs the pass and a round trip. What is measured: nanoseconds for each
@@ -14,7 +14,7 @@ import argparse
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from dpsparse.facts import Clip
 from dpsparse.fits import prepare
 from dpsparse.hosts import DiskHost, MemoryHost
 from dpsparse.hosts.partial import Partial, add_up
-from dpsparse.hosts.room import PER_COORDINATE, PER_ROW
+from dpsparse.hosts.room import KEPT, PER_COORDINATE, PER_ROW
 from dpsparse.losses import Logistic
 from dpsparse.mechanisms import Randomness, lattice_gaussian
 from dpsparse.oracle import Gradient
@@ -102,28 +102,105 @@ def turns(plan: Plan) -> list[tuple[str, float, bool, int]]:
     return own + max(branches, key=lambda found: sum(one[3] for one in found), default=[])
 
 
-def simulate(costs: Costs, recipe: str, given: argparse.Namespace) -> None:
+@dataclass(frozen=True)
+class Simulated:
+    """What a fit takes.
+
+    Attributes
+    ----------
+    recipe : str
+    passes : float
+        Over all rows; a turn that asks a sample is a part of one.
+    vectors : int
+        Turns with an answer for every coordinate.
+    step, on_rows : float
+        Seconds of one of these at most, and how many of them on rows.
+    seconds : float
+        Of the whole fit.
+    """
+
+    recipe: str
+    passes: float
+    vectors: int
+    step: float
+    on_rows: float
+    seconds: float
+
+    @property
+    def row(self) -> str:
+        """A line of the table."""
+        cells = (
+            f"`{self.recipe}`",
+            f"{self.passes:.0f}",
+            str(self.vectors),
+            f"{self.step:.1f} s, {self.on_rows:.1f} s of it on rows",
+            f"{self.seconds / 60:.1f} minutes",
+        )
+        return f"| {' | '.join(cells)} |"
+
+
+def simulate(costs: Costs, recipe: str, given: argparse.Namespace) -> Simulated:
+    """Add up the turns of a plan."""
     model = SparseClassifier(
         epsilon=given.epsilon, row_norm=1.0, sparsity=given.sparsity, recipe=recipe, classes=(0, 1)
     )
     request = model.request()
     prepared = prepare(request, request.shape(given.rows, given.features, sparse=True, models=1))
     entries = given.rows * given.nonzeros / given.workers
-    bandwidth = given.gigabits * 1e9 / 8
+    moved = 8 * given.features / (given.gigabits * 1e9 / 8)
     levels = int(np.ceil(np.log(given.workers) / np.log(FAN_IN)))
-    d, passes, total = given.features, 0.0, 0.0
+    d, passes, total, vectors, longest = given.features, 0.0, 0.0, 0, (0.0, 0.0)
     print(f"\n{recipe} ({prepared.recipe.name}):")
     for name, share, vector, count in turns(prepared.plan):
         work = share * entries * (costs.nonzero_disk if given.disk else costs.nonzero_memory)
         step = work + given.trip
         if vector:
-            moved = 8 * d / bandwidth
             step += d * costs.coordinate_sum + levels * (FAN_IN * moved + FAN_IN * d * costs.coordinate_add)
             step += (2 if "Weighted" in name else 1) * moved  # weights go out with the question
             step += d * (costs.coordinate_noise + costs.coordinate_solver)
+            vectors, longest = vectors + count, max(longest, (step, work))
         passes, total = passes + share * count, total + step * count
         print(f"  {count:5d} x {name:45s} {step:8.2f} s each, {work:.2f} s of it on rows")
-    print(f"  {passes:.0f} passes over the rows, {total / 3600:.2f} hours")
+    print(f"  {passes:.0f} passes over the rows, {total / 3600:.2f} hours", flush=True)
+    return Simulated(recipe, passes, vectors, *longest, total)
+
+
+#: Lines of a page between which its text is made here.
+BEGIN, END = "% simulation: made by python -m benchmarks.simulate_cluster --page", "% end of the simulation"
+
+
+def page(costs: Costs, found: Sequence[Simulated], given: argparse.Namespace) -> str:
+    """The text of the page."""
+    ns = {name: f"{1e9 * value:.1f}" for name, value in vars(costs).items()}
+    rows = given.rows / given.workers
+    lines = [
+        f"For {given.workers} workers of one core each, {given.nonzeros} stored numbers a row, {given.gigabits:g} Gbit/s, epsilon "
+        f"{given.epsilon:g} and {given.sparsity} coefficients, rows {'on the disks' if given.disk else 'in the memory'} of workers:",
+        "",
+        "| recipe | passes over the rows | questions with an answer for every coordinate | one of them | whole fit |",
+        "|---|---|---|---|---|",
+        *(one.row for one in sorted(found, key=lambda one: one.seconds)),
+        "",
+        f"Measured for it, in processor time: {ns['nonzero_memory']} ns for each stored number of a gradient in memory ({ns['nonzero_disk']} ns "
+        f"from a disk), and for each coordinate {ns['coordinate_sum']} ns to make a sum, {ns['coordinate_add']} ns to add one, "
+        f"{ns['coordinate_noise']} ns of noise and {ns['coordinate_solver']} ns for the solver. The driver needs {driver_bytes(given) / 1e9:.1f} GB, and a worker "
+        f"{rows * given.nonzeros * KEPT / 1e9:.1f} GB of rows in memory or {rows * given.nonzeros * 6 / 1e9:.1f} GB on its disk.",
+    ]
+    return "\n".join(lines)
+
+
+def driver_bytes(given: argparse.Namespace) -> float:
+    """Bytes that a driver needs."""
+    return float(given.features * PER_COORDINATE + given.rows * PER_ROW)
+
+
+def put(path: Path, text: str) -> None:
+    """Replace what stands between two lines of a page."""
+    before, _, rest = path.read_text().partition(BEGIN + "\n")
+    _, end, after = rest.partition(END)
+    if not end:
+        raise SystemExit(f"{path} has no lines {BEGIN!r} and {END!r}.")
+    path.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
 
 
 def main() -> None:
@@ -138,6 +215,7 @@ def main() -> None:
     parser.add_argument("--sparsity", type=int, default=100)
     parser.add_argument("--disk", action="store_true", help="rows are on the disks of workers")
     parser.add_argument("--recipes", nargs="*", default=["select_polish", "dual_averaging", "dp_ight", "dp_sgd_ht"])
+    parser.add_argument("--page", type=Path, help="write the table into this page, between its two lines")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     costs = measure(200_000, 200_000, 2**21)
@@ -145,13 +223,16 @@ def main() -> None:
         print(f"{name.replace('_', ' '):20s} {1e9 * value:8.2f} ns")
     rows = given.rows / given.workers
     print(
-        f"a worker: {rows * given.nonzeros * 24 / 1e9:.1f} GB of rows in memory, or {rows * given.nonzeros * 6 / 1e9:.1f} GB on its disk"
+        f"a worker: {rows * given.nonzeros * KEPT / 1e9:.1f} GB of rows in memory, or {rows * given.nonzeros * 6 / 1e9:.1f} GB on its disk"
     )
-    driver = (given.features * PER_COORDINATE + given.rows * PER_ROW) / 1e9
-    print(f"the driver: {driver:.1f} GB; a sum is {8 * given.features / 1e6:.0f} MB, and noise for it takes ", end="")
+    print(
+        f"the driver: {driver_bytes(given) / 1e9:.1f} GB; a sum is {8 * given.features / 1e6:.0f} MB, and noise for it takes ",
+        end="",
+    )
     print(f"{given.features * costs.coordinate_noise:.2f} s")
-    for recipe in given.recipes:
-        simulate(costs, recipe, given)
+    found = [simulate(costs, recipe, given) for recipe in given.recipes]
+    if given.page is not None:
+        put(given.page, page(costs, found, given))
 
 
 if __name__ == "__main__":

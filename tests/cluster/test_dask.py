@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from dpsparse import Ledger, SparseClassifier, SparseRegressor, recipes
+from dpsparse import Ledger, PrivateScaler, PrivateSearch, SparseClassifier, SparseRegressor, private_score, recipes
 from dpsparse.data.source import Source
 from dpsparse.facts import Clip, Facts
 from dpsparse.hosts import ClusterHost, MemoryHost
@@ -24,6 +24,7 @@ from dpsparse.hosts.dask_engine import DaskHolding
 from dpsparse.losses import Squared
 from dpsparse.oracle import Count, Gradient
 from dpsparse.privacy import DataError
+from dpsparse.privacy.errors import RunRepeatedError
 from dpsparse.readers import convert, open_rows
 from dpsparse.readers.cluster import open_cluster
 from dpsparse.tables import Column, Dictionary, TableEncoder
@@ -36,9 +37,6 @@ from distributed.security import Security
 
 N, D = 60, 8
 FACTS = Facts(n_rows=N, n_features=D, lower=-1.0, upper=1.0, row_norm=1.4, target_bound=3.0, intercept=0.5)
-GATHERING = {"dpsl_kt", "two_stage"}
-LOCAL = {"label_ldp_iht", "label_ldp_lasso", "ldp_iht", "ldp_moment"}
-CENTRAL = sorted(n for n, cls in recipes.REGISTRY.items() if cls.private and n not in LOCAL | GATHERING)
 pytestmark = pytest.mark.filterwarnings("ignore")  # warnings of the engine's own surroundings
 
 
@@ -97,23 +95,75 @@ def test_a_dask_frame_names_its_target_and_keeps_names(threads):
         model.fit(cut.drop(columns="event"), dd.from_pandas(frame["event"], npartitions=2))
 
 
-def test_a_table_is_encoded_where_it_is(threads):
+CODEBOOK = Dictionary(
+    [
+        Column(name="age", kind="number", bounds=(0, 100)),
+        Column(name="sex", kind="category", categories=["f", "m"]),
+        Column(name="event", role="target", kind="category", categories=["no", "yes"]),
+        Column(name="ward", role="ignore"),
+    ]
+)
+
+
+def patients():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": rng.integers(0, 100, 50), "sex": rng.choice(["f", "m"], 50)})
-    frame["event"] = np.where(frame["age"] > 50, "yes", "no")
-    codebook = Dictionary(
-        [
-            Column(name="age", kind="number", bounds=(0, 100)),
-            Column(name="sex", kind="category", categories=["f", "m"]),
-            Column(name="event", role="target", kind="category", categories=["no", "yes"]),
-        ]
-    )
+    return frame.assign(event=np.where(frame["age"] > 50, "yes", "no"), ward="north")
+
+
+def test_a_table_is_encoded_where_it_is(threads):
+    frame, codebook = patients(), CODEBOOK
     encoder = TableEncoder(codebook)
     model = SparseClassifier(epsilon=3.0, classes=("no", "yes"), recipe="select_polish", random_state=1)
     expected = model.fit(encoder.fit_transform(frame), frame["event"].to_numpy()).coef_.tobytes()
     rows = open_cluster(dd.from_pandas(frame, npartitions=3), dictionary=codebook)
     assert model.fit(rows).coef_.tobytes() == expected
     assert model.feature_names_in_.tolist() == encoder.get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_files_of_a_table_are_encoded_where_they_are_read(threads, tmp_path, kind):
+    frame = patients()
+    frame.loc[3, "age"] = 400  # outside its bounds
+    for part in range(2):
+        write_as = getattr(frame[part * 25 : part * 25 + 25], f"to_{kind}")
+        write_as(tmp_path / f"rows{part}.{kind}", index=False)
+    model = SparseClassifier(epsilon=3.0, classes=("no", "yes"), recipe="select_polish", random_state=1)
+    encoder = TableEncoder(CODEBOOK)
+    expected = model.fit(encoder.fit_transform(frame), frame["event"].to_numpy()).coef_.tobytes()
+    rows = open_cluster(str(tmp_path / f"*.{kind}"), dictionary=CODEBOOK)
+    assert rows.counts == [25, 25]
+    assert model.fit(rows).coef_.tobytes() == expected
+    assert model.feature_names_in_.tolist() == encoder.get_feature_names_out().tolist()
+    with pytest.raises(DataError, match="the dictionary says which columns there are"):
+        open_cluster(str(tmp_path / f"*.{kind}"), "event", dictionary=CODEBOOK)
+    getattr(frame.drop(columns="sex"), f"to_{kind}")(tmp_path / f"rows2.{kind}", index=False)
+    with pytest.raises(DataError, match=r"rows2.*sex"):
+        open_cluster(str(tmp_path / f"*.{kind}"), dictionary=CODEBOOK)
+
+
+def test_a_scaler_a_search_a_score_and_intervals_run_on_dask(threads):
+    X, y = data()
+    rows, there = sp.csr_matrix(X), da.from_array(y, chunks=17)
+    scaler = PrivateScaler(epsilon=2.0, feature_bound=1.0, random_state=3)
+    expected = scaler.fit(rows).scale_.tobytes()
+    assert scaler.fit(chunked(X, 17, sp.csr_matrix)).scale_.tobytes() == expected
+    model = SparseClassifier(
+        epsilon=3.0, feature_bound=1.0, classes=(0, 1), recipe=recipes.get("dp_ight")(steps=3), random_state=3
+    )
+    search = PrivateSearch(model, {"recipe__clip": [0.1, 1.0]}, epsilon=6.0, mean_runs=2, random_state=6)
+    here = search.fit(rows, y).best_estimator_.coef_.tobytes(), search.statement_.to_json()
+    search.fit(chunked(X, 17, sp.csr_matrix), there)
+    assert (search.best_estimator_.coef_.tobytes(), search.statement_.to_json()) == here
+    model.fit(rows, y)
+    card = str(private_score(model, rows, y, "accuracy", epsilon=3.0, random_state=2))
+    assert (
+        str(private_score(model, chunked(X, 17, sp.csr_matrix), there, "accuracy", epsilon=3.0, random_state=2)) == card
+    )
+    model.set_params(epsilon=30.0, sparsity=2, recipe="select_polish", intervals="split")
+    here = model.fit(rows, y).coef_.tobytes(), model.covariance_.tobytes(), model.statement_.to_json()
+    model.fit(chunked(X, 17, sp.csr_matrix), there)
+    assert (model.coef_.tobytes(), model.covariance_.tobytes(), model.statement_.to_json()) == here
 
 
 def test_what_others_say_about_a_part_is_not_passed_on(threads):
@@ -203,23 +253,6 @@ def cluster_of(workers):
     )
 
 
-@pytest.fixture(scope="module", params=[1, 2, 4])
-def workers(request):
-    """A cluster of processes on this machine."""
-    with cluster_of(request.param) as cluster, Client(cluster) as client:
-        yield client
-
-
-@pytest.mark.cluster
-@pytest.mark.parametrize(
-    ("form", "task"), [(np.asarray, "regression"), (sp.csr_matrix, "classification")], ids=["dense", "sparse"]
-)
-@pytest.mark.parametrize("name", CENTRAL)
-def test_any_number_of_workers_gives_the_model_and_statement_of_rows_in_memory(workers, name, form, task):
-    X, y = data()
-    assert fitted(name, chunked(X, 17, form), y, task) == fitted(name, form(X), y, task)
-
-
 @pytest.mark.cluster
 @pytest.mark.parametrize("name", ["dual_averaging", "dp_sgd_ht"])
 def test_a_worker_killed_in_the_middle_of_a_fit_does_not_change_a_byte(monkeypatch, name):
@@ -276,6 +309,20 @@ def test_the_command_line_fits_files_on_a_cluster(tmp_path):
 
 
 @pytest.mark.cluster
+def test_the_command_line_encodes_a_table_on_a_cluster(tmp_path):
+    patients().to_csv(tmp_path / "rows.csv", index=False)
+    CODEBOOK.write(tmp_path / "codebook.yaml")
+    found = []
+    for name, extra in (("here", []), ("there", ["--cluster", "local:1"])):
+        out = tmp_path / f"{name}.json"
+        command = [sys.executable, "-m", "dpsparse", "fit", str(tmp_path / "rows.csv"), "--out", str(out)]
+        given = ["--dictionary", str(tmp_path / "codebook.yaml"), "--recipe", "select_polish", "--seed", "3"]
+        subprocess.run([*command, *given, *extra], check=True, capture_output=True)
+        found.append(out.read_bytes())
+    assert found[0] == found[1]
+
+
+@pytest.mark.cluster
 def test_a_lost_driver_leaves_the_ledger_charged(tmp_path):
     address = f"sqlite:///{tmp_path / 'budget.db'}"
     ledger = Ledger(address)
@@ -311,7 +358,20 @@ if __name__ == "__main__":
     assert run.returncode == -signal.SIGKILL
     assert ledger.spent("trial").epsilon == pytest.approx(1.0, rel=1e-6)
     [entry] = ledger.entries("trial")
-    assert entry.run_id == "nightly"
+    assert (entry.run_id, entry.status) == ("nightly", "started")
+    again = SparseClassifier(
+        epsilon=1.0,
+        delta=1e-6,
+        feature_bound=1.0,
+        classes=(0, 1),
+        recipe="dp_ight",
+        ledger=ledger,
+        dataset="trial",
+        run_id="nightly",
+    )
+    with pytest.raises(RunRepeatedError, match=r"was started, and what it answered may have been seen.* which counts"):
+        again.fit(np.ones((100, 3)), np.arange(100) % 2)
+    assert len(ledger.entries("trial")) == 1
 
 
 @pytest.mark.cluster

@@ -1,6 +1,8 @@
 """Rows on a cluster, with an engine without machines: sums that come twice, out of order and in groups, and parts that are built again."""
 
 import pickle
+import re
+from functools import partial as partial_of
 
 import numpy as np
 import pytest
@@ -20,13 +22,16 @@ from dpsparse.data.draws import Draw
 from dpsparse.data.source import Source
 from dpsparse.data.spilled import SpilledBlock
 from dpsparse.facts import Clip, Facts
-from dpsparse.hosts import ClusterHost, ClusterRows, MemoryHost, held, partial
+from dpsparse.hosts import ClusterHost, ClusterRows, MemoryHost, clusters, held, partial
 from dpsparse.hosts.held import Chunk, Refused, answer, combine
 from dpsparse.hosts.message import Message
 from dpsparse.hosts.partial import Partial, add_up, value_of
+from dpsparse.hosts.spread import gather_arrays
 from dpsparse.losses import Squared
 from dpsparse.oracle import Count, Gradient
 from dpsparse.privacy import DataError, MissingValueError
+from dpsparse.readers.cluster_parts import FilePart, gather_pieces
+from dpsparse.readers.streams import Wanted
 from loopback import Loopback, spread
 
 N, D = 60, 8
@@ -243,6 +248,60 @@ def test_rows_that_are_not_the_same_when_they_are_read_again_are_refused():
         host.total(Count(), Squared(), None)
 
 
+class Shuffled:
+    """A part whose rows come in another order at one of its readings: x of one record would meet y of another."""
+
+    def __init__(self, X, y, at):
+        self.chunk, self.at, self.count = (X, y), at, 0
+
+    def read(self):
+        self.count += 1
+        X, y = self.chunk
+        order = np.arange(y.size)[:: -1 if self.count == self.at else 1]
+        return Chunk(X[order], y[order])
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+def test_rows_in_another_order_than_their_targets_were_read_in_are_refused(form):
+    X, y = data()
+    rows = ClusterRows.open(Loopback([Chunk(form(X[:30]), y[:30]), Shuffled(form(X[30:]), y[30:], at=2)]))
+    with pytest.raises(DataError, match="not what they were when they were first read"):
+        ClusterHost(Source(rows), y, FACTS)
+
+
+def test_records_are_not_dealt_to_both_parts_of_a_plan_by_a_source_without_an_order():
+    """The second part of the plan is another host, and reads the rows again."""
+    X, y = data()
+    rows = ClusterRows.open(Loopback([Shuffled(X, y, at=3)]))
+    model = SparseRegressor(
+        epsilon=8.0, feature_bound=1.0, target_bound=1.0, sparsity=2, intervals="split", random_state=0
+    )
+    with pytest.raises(DataError, match="not what they were when they were first read"):
+        model.fit(rows, y.astype(float))
+
+
+def test_margins_are_those_of_the_rows_whose_targets_were_read():
+    X, y = data()
+    steady, shuffled = (ClusterRows.open(Loopback([Shuffled(X, y, at)])) for at in (0, 2))
+    coef, intercept = np.ones((1, D)), np.zeros(1)
+    assert steady.margins(coef, intercept).tolist() == X.sum(axis=1, keepdims=True).tolist()
+    with pytest.raises(DataError, match="not what they were when they were first read"):
+        shuffled.margins(coef, intercept)
+
+
+def test_a_file_that_was_written_again_is_refused(tmp_path):
+    X, y = data()
+    path = tmp_path / "rows.csv"
+    lines = [",".join(map(str, [*x, t])) for x, t in zip(X, y, strict=True)]
+    head = ",".join([*(f"x{j}" for j in range(D)), "y"])
+    path.write_text("\n".join([head, *lines]))
+    rows = ClusterRows.open(Loopback([FilePart(path, Wanted("y"))]), partial_of(gather_pieces, path))
+    ClusterHost(Source(rows), y, FACTS).close()
+    path.write_text("\n".join([head, *lines[::-1]]))
+    with pytest.raises(DataError, match="not what they were when they were first read"):
+        ClusterHost(Source(rows), y, FACTS)
+
+
 def test_a_part_with_more_rows_than_were_counted_is_refused():
     X, y = data()
 
@@ -274,9 +333,15 @@ def test_a_limit_that_no_part_fits_is_refused_before_anything_is_paid(tmp_path):
     model = SparseClassifier(
         feature_bound=1.0, classes=(0, 1), recipe="dp_ight", ledger=ledger, dataset="trial", memory_limit="20MB"
     )
-    with pytest.raises(DataError, match="memory_limit is too small"):
+    with pytest.raises(DataError, match="memory_limit is too small for the parts of a worker") as caught:
         model.fit(spread(X, y))
     assert not ledger.entries("trial")
+    [least] = re.findall(r"at least (\d+)MB", str(caught.value))
+    enough = spread(X, y)
+    model.set_params(memory_limit=f"{int(least) - 1}MB")
+    with pytest.raises(DataError, match=f"at least {least}MB"):
+        model.fit(enough)
+    model.set_params(memory_limit=f"{least}MB").fit(enough)
 
 
 def test_workers_forget_rows_after_a_fit_and_after_one_that_fails(monkeypatch):
@@ -308,6 +373,28 @@ def test_what_needs_all_rows_in_one_place_is_refused_before_anything_is_paid(nam
     )
     with pytest.raises(DataError, match=rf"{name!r} needs all rows in one place.* recipe='auto'"):
         model.fit(spread(X, y))
+    assert not ledger.entries("trial")
+
+
+class ConnectFrame:
+    """What a frame of Spark Connect is told by."""
+
+    __module__ = "pyspark.sql.connect.dataframe"
+
+
+class ConnectSession:
+    __module__ = "pyspark.sql.connect.session"
+
+
+def test_spark_connect_is_refused_with_a_way_out(tmp_path):
+    X, y = data()
+    ledger = Ledger(f"sqlite:///{tmp_path / 'budget.db'}")
+    ledger.create("trial", epsilon=2.0, delta=1e-5)
+    model = SparseClassifier(feature_bound=1.0, classes=(0, 1), ledger=ledger, dataset="trial")
+    with pytest.raises(DataError, match=r"Spark Connect gives no access.* ordinary session"):
+        model.fit(ConnectFrame(), "event")
+    with pytest.raises(DataError, match="Spark Connect"):
+        clusters.open_parts([Chunk(X, y)], gather_arrays, ConnectSession())
     assert not ledger.entries("trial")
 
 
@@ -374,8 +461,49 @@ def test_a_private_score_and_predictions_are_those_of_rows_in_memory(form):
     assert str(there) == str(here)
     assert rows.engine.closed == 1
     np.testing.assert_allclose(model.decision_function(rows), model.decision_function(X), rtol=1e-12, atol=1e-12)
-    with pytest.raises(ValueError, match="not scored by group"):
-        private_score(model, rows, None, group=np.zeros(N), groups=[0, 1])
+
+
+def test_scores_by_group_are_refused_before_anything_is_paid(tmp_path):
+    X, y = data()
+    ledger = Ledger(f"sqlite:///{tmp_path / 'budget.db'}")
+    ledger.create("trial", epsilon=2.0, delta=1e-5)
+    model = SparseClassifier(epsilon=5.0, feature_bound=1.0, classes=(0, 1), recipe="dp_ight", random_state=0).fit(X, y)
+    paid = {"epsilon": 1.0, "ledger": ledger, "dataset": "trial"}
+    with pytest.raises(ValueError, match=r"not scored by group yet.* leave group=None"):
+        private_score(model, spread(X, y), None, group=np.zeros(N), groups=[0, 1], **paid)
+    assert not ledger.entries("trial")
+
+
+@FORMS
+def test_a_fit_with_intervals_gives_what_it_gives_in_memory(form):
+    """Both parts of the rows are dealt by their numbers, and to each the others are absent on every worker."""
+    rng = np.random.default_rng(4)
+    X = rng.integers(0, 2, (400, D)).astype(float)
+    y = X[:, 0] - X[:, 1] + 0.2 * rng.standard_normal(400)
+    model = SparseRegressor(
+        epsilon=30.0,
+        delta=1e-5,
+        sparsity=2,
+        feature_bound=(0.0, 1.0),
+        target_bound=2.0,
+        recipe="select_polish",
+        intervals="split",
+        random_state=3,
+    )
+
+    def fitted(rows, targets=None):
+        model.fit(rows, targets)
+        return (
+            model.coef_.tobytes(),
+            model.statement_.to_json(),
+            model.covariance_.tobytes(),
+            model.intervals_.estimate.tobytes(),
+        )
+
+    expected = fitted(form(X), y)
+    rows = spread(form(X), y, rebuild=True)
+    assert fitted(rows) == expected
+    assert rows.engine.closed == 2
 
 
 def test_missing_cells_are_refused_or_empty_as_in_memory():

@@ -50,16 +50,46 @@ MUTANTS = (
             "if False:",
         ),
         ("all rows are taken for some of them", "if own.chosen is not None:", "if False:"),
+        ("rows are built in any order", "if marked != own.mark:", "if False:"),
+    ),
+    *changed(
+        "hosts/marks.py",
+        HERE,
+        ("a mark does not look at rows", "        for array in (rows.data,", "        for array in () and (rows.data,"),
+        ("a mark does not look at the time of a file", "{found.st_mtime_ns}", ""),
     ),
     *changed(
         "hosts/spread.py",
         HERE,
         (
             "a limit is not looked at before anything is paid",
-            "    if limit is not None:\n        Room(",
-            "    if False:\n        Room(",
+            "    if limit < needed:",
+            "    if False:",
         ),
         ("parts of different forms are taken together", "if len(forms) > 1:", "if False:"),
+        (
+            "margins are of rows in any order",
+            "if [part.mark for part in found] != [part.mark for part in self.surveyed]:",
+            "if False:",
+        ),
+    ),
+    *changed(
+        "hosts/spark.py",
+        HERE,
+        (
+            "Spark Connect is not refused",
+            'if type(thing).__module__.startswith("pyspark.sql.connect"):',
+            "if False:",
+        ),
+    ),
+    *changed(
+        "evaluation/score.py",
+        HERE,
+        (
+            "groups of rows on a cluster are left out of scores",
+            "if group is not None and isinstance(X, ClusterRows):\n        raise ValueError(",
+            "if group is not None and isinstance(X, ClusterRows):\n        group = groups = None\n    if False:\n        raise ValueError(",
+        ),
     ),
     *changed(
         "fits/place.py",

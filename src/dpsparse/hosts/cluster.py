@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -32,7 +31,7 @@ class ClusterHost:
     Guarantee
     ---------
     Sums are the integers that `MemoryHost` gives: rows are sanitised one by one, samples follow the global numbers of rows, and every part is added
-    exactly once, as it was when it was first read. Rows are never brought together: `shards` is None, and statistics are refused.
+    exactly once, as it was when its targets were read (`marks`). Rows are never brought together: `shards` is None, and statistics are refused.
 
     Parameters
     ----------
@@ -69,7 +68,7 @@ class ClusterHost:
             raise DataError("sparse rows hold zeros, so feature_bound must contain zero for every feature.")
         check_room(rows, facts, memory_limit)
         limit = None if memory_limit is None else part_limit(rows, memory_limit)
-        order = Order(replace(self.lattice), source.scale, rows.steps, limit, secrets.token_bytes(32))
+        order = Order(replace(self.lattice), source.scale, rows.steps, limit, rows.key)
         self._holding = rows.engine.hold(order, _own_orders(rows, np.asarray(y, dtype=float)), tell)
         try:
             self._seals = _seals(self._holding.reports)
@@ -99,8 +98,8 @@ def _own_orders(rows: ClusterRows, y: Vector) -> list[PartOrder]:
     """Number, first row, targets and chosen rows of each part."""
     edges = rows.cut(0)
     return [
-        PartOrder(number, first, narrow(y[first:last]), None if rows.chosen is None else rows.chosen[number])
-        for number, (first, last) in enumerate(pairwise(edges))
+        PartOrder(number, part.mark, first, narrow(y[first:last]), None if rows.chosen is None else rows.chosen[number])
+        for number, (part, (first, last)) in enumerate(zip(rows.surveyed, pairwise(edges), strict=True))
     ]
 
 

@@ -22,8 +22,13 @@ NO_CLIENT = (
 )
 
 
-#: Workers keep the memory of vectors that they make for every question, which Dask's own setting gives back and takes again each time.
-MEMORY = {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**25}
+#: Settings of workers on this machine. They keep the memory of vectors that they make for every question, which Dask's own setting gives back and
+#: takes again each time; and nobody looks at profiles, for which Dask stops a worker's threads a hundred times a second.
+LOCAL = {
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**28,
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**25,
+    "distributed.worker.profile.enabled": False,
+}
 
 
 def require_dask() -> None:
@@ -63,7 +68,7 @@ def cluster_of(address: str) -> Iterator[Client]:
     count = address.removeprefix("local").removeprefix(":")
     if count and not count.isdecimal():
         raise DataError(f"a cluster on this machine is named local:4, got {address!r}.")
-    with config.set({f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in MEMORY.items()}):
+    with config.set(LOCAL):
         cluster = LocalCluster(
             n_workers=int(count) if count else None,
             threads_per_worker=1,

@@ -14,6 +14,10 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..privacy.errors import DataError
 from .disk import Tell
@@ -152,11 +156,7 @@ class DaskHolding:
     def _told(self) -> list[Report]:
         """Reports of all parts, in the order of their numbers."""
         for _ in range(ATTEMPTS):
-            tasks = [
-                self._client.submit(_reports, lane, workers=[worker], allow_other_workers=False, pure=False)
-                for worker, lane in self._lanes
-            ]
-            found = self._result(tasks)
+            found = self._result(self._on_lanes(_reports))
             if found is not None:
                 return sorted((report for lane in found for report in lane), key=lambda report: report.number)
             self._settle()
@@ -164,15 +164,25 @@ class DaskHolding:
 
     # ---------------------------------------------------------------------------------------------- questions
 
+    def _on_lanes(self, function: Callable[..., object], *message: object) -> list[Future]:
+        """A task for every lane, on the worker that holds it; all of them in one message to the scheduler."""
+        from dask import annotate
+
+        count = len(self._lanes)
+        keys = [f"{function.__name__.strip('_')}-{uuid4()}" for _ in self._lanes]
+        where = {key: [worker] for key, (worker, _) in zip(keys, self._lanes, strict=True)}
+        with annotate(workers=where.__getitem__):
+            sent = [[one] * count for one in message]
+            return list(self._client.map(function, [lane for _, lane in self._lanes], *sent, key=keys, pure=False))
+
     def _asked(self, packed: bytes) -> Partial | Refused | None:
         """Ask every part once; None where a worker was lost on the way."""
-        message: object = packed
+        message: object = np.frombuffer(
+            packed, dtype=np.uint8
+        )  # arrays travel beside pickles, and are not copied into them
         if len(packed) > SENT_ONCE:
-            [message] = self._client.scatter([packed], hash=False)
-        sums = [
-            self._client.submit(answer, message, lane, workers=[worker], allow_other_workers=False, pure=False)
-            for worker, lane in self._lanes
-        ]
+            [message] = self._client.scatter([message], hash=False)
+        sums = self._on_lanes(_answer, message)
         tasks = list(sums)
         while len(sums) > FAN_IN:
             sums = [
@@ -209,6 +219,10 @@ async def _gathered(client: Client, roots: Sequence[Future], needed: set[str]) -
                 return None
     finally:
         waiting.cancel()
+
+
+def _answer(lane: Sequence[Held], message: NDArray[np.uint8]) -> Partial | Refused:
+    return answer(message.data, lane)
 
 
 def _reports(lane: Sequence[Held]) -> list[Report]:

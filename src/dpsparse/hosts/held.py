@@ -30,6 +30,7 @@ from ..data.source import Source, has_missing, silence
 from ..facts import Vector
 from ..privacy.errors import DataError, PrivacyError
 from .disk import DiskHost
+from .marks import mark
 from .message import Message
 from .partial import CHANGED, Partial, add_up
 from .room import memory_needed
@@ -56,6 +57,11 @@ class Rows(Protocol):
         """The targets."""
         ...
 
+    @property
+    def stamp(self) -> bytes | None:
+        """What marks a file without reading it; None: rows and targets are their own mark."""
+        ...
+
 
 class RawPart(Protocol):
     """A part of the rows that is not read yet; it is sent to where it shall be."""
@@ -71,6 +77,7 @@ class Chunk:
 
     rows: object
     targets: object = None
+    stamp: bytes | None = None
 
     def read(self) -> Rows:
         """As it is; targets as an array of their own type."""
@@ -95,7 +102,7 @@ class Refused:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Surveyed:
-    """What the driver must know of a part: its shape, whether a cell is missing, and its targets: **private**."""
+    """What the driver must know of a part: its shape, whether a cell is missing, its targets, and its mark: **private**."""
 
     rows: int
     n_features: int
@@ -104,6 +111,7 @@ class Surveyed:
     entries: int
     missing: bool
     targets: object
+    mark: bytes
 
     def __repr__(self) -> str:
         return f"Surveyed({self.n_features} features)"
@@ -123,7 +131,7 @@ class Order:
     limit : int or None
         Bytes of memory for a part; None: all of its rows stay in memory.
     key : bytes
-        Secret of one host, under which seals are made.
+        Secret of these rows, under which marks and seals are made.
     """
 
     lattice: Lattice
@@ -135,9 +143,10 @@ class Order:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartOrder:
-    """What is different for each part: its number, its first row among all, its targets as models take them, and which rows it keeps."""
+    """What is different for each part: its number, its mark, its first row among all, its targets as models take them, and which rows it keeps."""
 
     number: int
+    mark: bytes
     first_row: int
     targets: NDArray[np.generic]
     chosen: NDArray[np.intp] | None
@@ -163,21 +172,40 @@ def quietly(function: Callable[[], Result], said: str) -> Result | Refused:
             return Refused(said)
 
 
-def survey(raw: RawPart) -> Surveyed | Refused:
+def survey(raw: RawPart, key: bytes) -> Surveyed | Refused:
     """Look at a part without building it."""
-    return quietly(partial(_surveyed, raw), UNREAD)
+    return quietly(partial(_surveyed, raw, key), UNREAD)
 
 
-def _surveyed(raw: RawPart) -> Surveyed:
+def _surveyed(raw: RawPart, key: bytes) -> Surveyed:
+    source, targets, marked = _read(raw, key)
+    missing = has_missing(source, np.zeros(0))
+    return Surveyed(*source.shape, source.names, source.sparse, source.entries, missing, targets, marked)
+
+
+def _read(raw: RawPart, key: bytes) -> tuple[Source, object, bytes]:
+    """Rows, targets and mark of a part."""
     read = raw.read()
     source = Source.of(read.rows)
-    missing = has_missing(source, np.zeros(0))
-    return Surveyed(*source.shape, source.names, source.sparse, source.entries, missing, read.targets)
+    return source, read.targets, mark(source, read.targets, read.stamp, key)
 
 
-def margins(raw: RawPart, steps: Sequence[Step], coef: Vector, intercept: Vector) -> Vector | Refused:
+@dataclass(frozen=True, eq=False, repr=False)
+class Margins:
+    """Margins of the rows of a part, and its mark: **private**."""
+
+    values: Vector
+    mark: bytes
+
+
+def margins(raw: RawPart, key: bytes, steps: Sequence[Step], coef: Vector, intercept: Vector) -> Margins | Refused:
     """Margins of the rows of a part under some public models: **private**."""
-    return quietly(lambda: row_margins(_behind(Source.of(raw.read().rows), steps), coef, intercept), UNREAD)
+    return quietly(partial(_margins, raw, key, steps, coef, intercept), UNREAD)
+
+
+def _margins(raw: RawPart, key: bytes, steps: Sequence[Step], coef: Vector, intercept: Vector) -> Margins:
+    source, _, marked = _read(raw, key)
+    return Margins(row_margins(_behind(source, steps), coef, intercept), marked)
 
 
 def _behind(source: Source, steps: Sequence[Step]) -> Source:
@@ -229,8 +257,10 @@ class Held:
 
 
 def build(raw: RawPart, order: Order, own: PartOrder) -> Sequence[Shard]:
-    """The shards of a part."""
-    source = Source.of(raw.read().rows)
+    """The shards of a part; refuses one that is not what was looked at."""
+    source, _, marked = _read(raw, order.key)
+    if marked != own.mark:
+        raise DataError(CHANGED)
     if own.chosen is not None:
         source = Source.of(source.plain()).take(own.chosen)
     source = _behind(source, order.steps)
@@ -265,13 +295,16 @@ def _arrays(block: Block) -> list[NDArray[np.generic]]:
     return [*rows, block.y, block.alive]
 
 
-def answer(packed: bytes, parts: Sequence[Held]) -> Partial | Refused:
+def answer(packed: bytes | memoryview, parts: Sequence[Held]) -> Partial | Refused:
     """The sum over some parts of one machine."""
     return quietly(partial(_answered, packed, parts), UNANSWERED)
 
 
-def _answered(packed: bytes, parts: Sequence[Held]) -> Partial:
+def _answered(packed: bytes | memoryview, parts: Sequence[Held]) -> Partial:
     message = Message.read(packed)
+    for held in parts:
+        if held.refused is not None:  # built again, of other rows
+            raise DataError(held.refused.message)
     return add_up([held.answer(message) for held in parts])
 
 

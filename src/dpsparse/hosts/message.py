@@ -52,7 +52,7 @@ class Message:
         return out.getvalue()
 
     @staticmethod
-    def read(packed: bytes) -> Message:
+    def read(packed: bytes | memoryview) -> Message:
         """A message of our own driver, over the engine's own channel."""
         found = pickle.loads(packed)
         assert isinstance(found, Message)

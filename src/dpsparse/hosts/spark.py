@@ -193,9 +193,14 @@ class SparkHolding:
 
 def is_collection(X: object) -> bool:
     """Whether something is a frame of Spark; one of Spark Connect is refused."""
-    if type(X).__module__.startswith("pyspark.sql.connect"):
-        raise DataError(CONNECT)
+    _refuse_connect(X)
     return hasattr(X, "mapInArrow")
+
+
+def _refuse_connect(thing: object) -> None:
+    """Refuse frames and sessions of Spark Connect, by the package of their class."""
+    if type(thing).__module__.startswith("pyspark.sql.connect"):
+        raise DataError(CONNECT)
 
 
 def count_workers(session: SparkSession | None) -> int:
@@ -204,13 +209,17 @@ def count_workers(session: SparkSession | None) -> int:
 
 
 def _session(session: SparkSession | None) -> SparkSession:
+    """The session that was given, or the one that is running; one of Spark Connect is refused."""
+    if session is not None:
+        _refuse_connect(session)
+        return session
     require_spark()
     from pyspark.sql import SparkSession
 
-    found = SparkSession.getActiveSession() if session is None else session
+    found = SparkSession.getActiveSession()
     if found is None:
         raise DataError(NO_SESSION)
-    is_collection(found)
+    _refuse_connect(found)
     return found
 
 

@@ -21,6 +21,7 @@ from ..answers.table import part
 from ..data.block import Block
 from ..data.shard import Shard
 from ..data.spilled import compact
+from ..privacy.errors import DataError
 from .held import UNANSWERED, UNREAD, Order, PartOrder, RawPart, Refused, Report, build, combine, quietly, seal
 from .message import Message
 from .partial import CHANGED, Partial
@@ -141,6 +142,8 @@ def sums_of(
 
 
 def _summed(packed: bytes, order: Order, head: Head, contents: Iterator[bytes]) -> Partial:
+    if head.report.refused is not None:  # built again, of other rows
+        raise DataError(head.report.refused.message)
     read, blocks = Message.read(packed), [list[Block]() for _ in head.first_rows]
     for content in contents:
         shard, block = _loaded(content)

@@ -10,6 +10,7 @@ see raw rows.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,13 +25,16 @@ from ..facts import Facts, Vector
 from ..privacy.errors import DataError
 from .disk import Tell
 from .held import Order, PartOrder, RawPart, Refused, Report, Step, Surveyed, margins, survey
-from .partial import Partial
+from .partial import CHANGED, Partial
 from .room import Room
 
 NOT_HERE = "rows on a cluster are not brought together. Ask for sums (fit, PrivateScaler, PrivateSearch, private_score), or read the files themselves."
 DIFFERENT = (
     "the parts of the rows on the cluster have different columns or forms. Use parts of one form with the same columns."
 )
+
+#: Bytes that no part needs.
+UNLIMITED = 1 << 62
 
 Result = TypeVar("Result")
 #: Makes one vector of the targets of all parts: ``numbers``, ``texts`` or ``labels``.
@@ -96,6 +100,8 @@ class ClusterRows:
     engine : Engine
     surveyed : sequence of Surveyed
         What is known of each part.
+    key : bytes
+        Secret under which parts are marked.
     gather : Gather
     steps : sequence of Step
         What becomes of rows before they are built.
@@ -109,6 +115,7 @@ class ClusterRows:
 
     engine: Engine
     surveyed: Sequence[Surveyed]
+    key: bytes
     gather: Gather = gather_arrays
     steps: tuple[Step, ...] = ()
     form: tuple[int, bool] | None = None
@@ -119,13 +126,14 @@ class ClusterRows:
     @classmethod
     def open(cls, engine: Engine, gather: Gather = gather_arrays) -> ClusterRows:
         """Look at every part; refuses parts that do not belong together."""
-        known = _unless_refused(engine.each(survey))
+        key = secrets.token_bytes(32)
+        known = _unless_refused(engine.each(partial(survey, key=key)))
         if not known:
             raise DataError("there is no part of rows on the cluster.")
         forms = {(part.n_features, part.names, part.sparse) for part in known}
         if len(forms) > 1:
             raise DataError(DIFFERENT)
-        return cls(engine, known, gather, names=known[0].names)
+        return cls(engine, known, key, gather, names=known[0].names)
 
     # ---------------------------------------------------------------------------------------------- what is public
 
@@ -198,8 +206,13 @@ class ClusterRows:
 
     def margins(self, coef: Vector, intercept: Vector) -> Vector:
         """Margins of each row under some public models, made where the rows are: **private**."""
-        found = _unless_refused(self.engine.each(partial(margins, steps=self.steps, coef=coef, intercept=intercept)))
-        own = found if self.chosen is None else [m[which] for m, which in zip(found, self.chosen, strict=True)]
+        ask = partial(margins, key=self.key, steps=self.steps, coef=coef, intercept=intercept)
+        found = _unless_refused(self.engine.each(ask))
+        if [part.mark for part in found] != [part.mark for part in self.surveyed]:
+            raise DataError(CHANGED)
+        own = [part.values for part in found]
+        if self.chosen is not None:
+            own = [values[which] for values, which in zip(own, self.chosen, strict=True)]
         return np.concatenate([np.zeros((0, intercept.size)), *own])
 
     def __repr__(self) -> str:
@@ -221,10 +234,22 @@ def _unless_refused(found: Sequence[Result | Refused]) -> list[Result]:
 
 def part_limit(rows: ClusterRows, limit: int) -> int:
     """Memory of one part, where every worker has so much for its share of the parts."""
-    return limit // max(1, -(-len(rows.surveyed) // rows.engine.workers))
+    return limit // _parts_each(rows)
+
+
+def _parts_each(rows: ClusterRows) -> int:
+    """Parts of the worker that has most."""
+    return max(1, -(-len(rows.surveyed) // rows.engine.workers))
 
 
 def check_room(rows: ClusterRows, facts: Facts, limit: int | None) -> None:
-    """Refuse a limit that no part could be built in, from public numbers, and parts that are too large to be one."""
-    if limit is not None:
-        Room(facts.with_(n_rows=max([1, *rows.counts])), part_limit(rows, limit), rows.sparse)
+    """Refuse a limit within which a worker's share of the parts could not be built, from public numbers."""
+    if limit is None:
+        return
+    largest = facts.with_(n_rows=max([1, *rows.counts]))
+    needed = _parts_each(rows) * Room(largest, UNLIMITED, rows.sparse).least
+    if limit < needed:
+        raise DataError(
+            f"memory_limit is too small for the parts of a worker. Give at least {-(-needed // 10**6)}MB for each, or use more workers, fewer "
+            "parts or fewer features."
+        )

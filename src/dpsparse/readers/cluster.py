@@ -2,159 +2,31 @@
 
 Guarantee
 ---------
-The driver reads names and, of block files, how many rows a block has. Rows and targets are read where they shall be, by the readers of
-`open_rows`: the same numbers, and the same refusals, which quote nothing.
+The driver reads names and, of block files, how many rows a block has. Rows and targets are read where they shall be (`cluster_parts`).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..hosts import ClusterRows, clusters
-from ..hosts.held import RawPart, Rows
+from ..hosts.spread import gather_arrays
 from ..privacy.errors import DataError
 from ..tables import Dictionary, TableEncoder, Target
-from .labels import TargetPart, targets_of
-from .rows import FileRows, Paths, expand, kind_of, open_rows
+from .cluster_parts import EncodedPart, FilePart, TableFile, gather_pieces
+from .columns import header
+from .rows import Paths, expand, kind_of, open_rows
 from .streams import Wanted
-from .table import Matrix
 
 #: Parts of block files for each worker, so that all have work till the end.
 PARTS_PER_WORKER = 4
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Opened:
-    """Rows of a part and the pieces of their targets."""
-
-    rows: object
-    targets: object
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class FilePart:
-    """One file, or some blocks of a block file, to be read by whoever holds it.
-
-    Attributes
-    ----------
-    path : Path
-    wanted : Wanted
-    blocks : (int, int) or None
-        First block and the one after the last; None: all of the file.
-    """
-
-    path: Path
-    wanted: Wanted
-    blocks: tuple[int, int] | None = None
-
-    def read(self) -> Rows:
-        """Open the file here."""
-        wanted = self.wanted
-        opened = open_rows(
-            [self.path],
-            wanted.target,
-            n_features=wanted.n_features,
-            columns=wanted.columns,
-            zero_based=wanted.zero_based,
-        )
-        [file] = opened.parts
-        first, last = (0, file.table.size) if self.blocks is None else self.blocks
-        targets = file.read_targets()[first:last] if file.has_targets else None
-        return Opened(opened if self.blocks is None else SomeBlocks(opened, first, last), targets)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SomeBlocks:
-    """Some blocks of one block file, as rows."""
-
-    file: FileRows
-    first: int
-    last: int
-
-    @property
-    def _edges(self) -> NDArray[np.int64]:
-        return np.cumsum([0, *self.file.parts[0].table["rows"].tolist()])[self.first : self.last + 1]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return int(self._edges[-1] - self._edges[0]), self.file.shape[1]
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Names of the columns."""
-        return self.file.names
-
-    @property
-    def sparse(self) -> bool:
-        """Whether rows come sparse."""
-        return self.file.sparse
-
-    @property
-    def entries(self) -> int:
-        """How many numbers are stored."""
-        return int(self.file.parts[0].table["entries"][self.first : self.last].sum(dtype=np.int64))
-
-    @property
-    def finite(self) -> bool:
-        """Whether the file says that all numbers are finite."""
-        return bool(self.file.parts[0].table["finite"][self.first : self.last].all())
-
-    def cut(self, entries: int) -> list[int]:
-        """Row numbers between which at most about so many numbers stand."""
-        start, stop = int(self._edges[0]), int(self._edges[-1])
-        inner = [edge - start for edge in self.file.cut(entries) if start < edge < stop]
-        return [0, *inner, stop - start]
-
-    def rows(self, start: int, stop: int) -> Matrix:
-        """Some rows as floats."""
-        first = int(self._edges[0])
-        return self.file.rows(first + start, first + stop)
-
-    def targets(self, meant: str) -> NDArray[np.generic] | None:
-        """The target of each row."""
-        found = self.file.targets(meant)
-        return None if found is None else np.asarray(found[self._edges[0] : self._edges[-1]])
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class EncodedPart:
-    """A part of a table, encoded by the public constants of a dictionary where it is.
-
-    Attributes
-    ----------
-    raw : RawPart
-        Gives a frame.
-    encoder : TableEncoder
-    target : Target or None
-    """
-
-    raw: RawPart
-    encoder: TableEncoder
-    target: Target | None
-
-    def read(self) -> Rows:
-        """Encode the rows here."""
-        frame = self.raw.read().rows
-        return Opened(self.encoder.transform(frame), None if self.target is None else self.target.read(frame))
-
-
-def gather_pieces(path: Path, found: Sequence[object], meant: str) -> NDArray[np.generic] | None:
-    """One vector of the targets of all files, as if they had been opened together."""
-    pieces = list[TargetPart]()
-    for part in found:
-        if not isinstance(part, list):
-            return None
-        pieces += part
-    return targets_of(pieces, meant, path)
 
 
 def open_cluster(
@@ -178,16 +50,16 @@ def open_cluster(
     cluster : Client of Dask or SparkSession, optional
         Needed for files; default: the running client.
     dictionary : Dictionary or its file, optional
-        Of a frame: each part is encoded where it is, and brings its bounds along.
+        Of a frame, or of CSV and Parquet files: each part is encoded where it is, and brings its bounds along.
     n_features, columns, zero_based
         Of files, as in `open_rows`.
     """
     if isinstance(X, str | os.PathLike | list | tuple):
-        if dictionary is not None:
-            raise DataError(
-                "files are encoded before they go to a cluster, or as a frame of its engine. Leave one of the two out."
-            )
-        return _open_files(X, Wanted(target, n_features, columns, zero_based), cluster)
+        if dictionary is None:
+            return _open_files(X, Wanted(target, n_features, columns, zero_based), cluster)
+        if target is not None or n_features is not None or columns is not None:
+            raise DataError("the dictionary says which columns there are. Leave target, n_features and columns out.")
+        return _open_tables(X, _complete(dictionary), cluster)
     if dictionary is None:
         rows, left = clusters.open_rows(X, target, cluster)
         if not isinstance(rows, ClusterRows):
@@ -196,14 +68,39 @@ def open_cluster(
             )
         assert left is None
         return rows
-    found = dictionary if isinstance(dictionary, Dictionary) else Dictionary.read(dictionary)
-    encoder = TableEncoder(found.require())
-    encoder.fit({column.name: [] for column in found.features})
-    wrap = partial(EncodedPart, encoder=encoder, target=Target.of(found))
-    rows, _ = clusters.open_rows(X, None, cluster, wrap)
+    found = _complete(dictionary)
+    encoder = _encoder(found)
+    rows, _ = clusters.open_rows(X, None, cluster, partial(EncodedPart, encoder=encoder, target=Target.of(found)))
     if not isinstance(rows, ClusterRows):
         raise DataError(f"there is no engine for rows of type {type(X).__name__}. Give a frame of Dask or Spark.")
+    return _named(rows, encoder)
+
+
+def _complete(dictionary: Dictionary | str | Path) -> Dictionary:
+    """A dictionary without gaps, which was read if it is a file."""
+    return (dictionary if isinstance(dictionary, Dictionary) else Dictionary.read(dictionary)).require()
+
+
+def _encoder(dictionary: Dictionary) -> TableEncoder:
+    """It learns nothing, and so it is fitted without rows."""
+    return TableEncoder(dictionary).fit({column.name: [] for column in dictionary.features})
+
+
+def _named(rows: ClusterRows, encoder: TableEncoder) -> ClusterRows:
+    """Encoded rows with their names and bounds."""
     return replace(rows, names=tuple(encoder.get_feature_names_out().tolist()), dpsparse_bounds=encoder.output_bounds())
+
+
+def _open_tables(paths: Paths, dictionary: Dictionary, cluster: object) -> ClusterRows:
+    """Every file is a part. Names of columns are compared with the dictionary here."""
+    files, encoder, target = expand(paths), _encoder(dictionary), Target.of(dictionary)
+    for path in files:
+        problems = dictionary.differences(header(path), ("feature", "target"))
+        if problems:
+            raise DataError("\n".join(f"{path}: {problem}" for problem in problems))
+    columns = [*(column.name for column in dictionary.features), target.column.name]
+    parts = [TableFile(path, encoder, target, columns) for path in files]
+    return _named(clusters.open_parts(parts, gather_arrays, cluster), encoder)
 
 
 def _open_files(paths: Paths, wanted: Wanted, cluster: object) -> ClusterRows:

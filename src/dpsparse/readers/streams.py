@@ -43,8 +43,8 @@ from .tabular import (
 
 #: Numbers that a piece of rows holds, about.
 PIECE_ENTRIES = 2**20
-#: Least bytes of CSV that are parsed at once.
-LEAST_CSV_BLOCK = 2**22
+#: Least bytes of CSV that are parsed at once: what a cache holds.
+LEAST_CSV_BLOCK = 2**20
 
 Target = NDArray[Any] | Texts | None
 Piece = tuple[Matrix, Target]
