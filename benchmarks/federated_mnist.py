@@ -1,14 +1,13 @@
 r"""Figure 3 of paper 004: the sparse CNN on MNIST across ten sites, accuracy by round, with honest noise.
 
-Ten sites with two digits each (sorted and partitioned), K local steps, :math:`\tau` nonzero parameters of 44,426. Three algorithms: FedSGD-HT without privacy,
+Ten sites with two digits each (sorted and partitioned), 6,000 images a site, K = 10 local steps, :math:`\tau` = 10,000 nonzero parameters of 44,426. FedSGD-HT without privacy,
 DP-FedSGD-HT on Poisson batches, DP-FedGD-HT on all rows of a site, at :math:`\epsilon` per site and :math:`\delta = 10^{-5}`, replace-one. All rounds times K answers are priced
-together before the first. Beside each price stands what the noise of a moments accountant for *one* round of K steps, taken as the "local privacy budget", would have cost
-over all rounds. The step size of FedSGD-HT (0.3 of 0.1, 0.15, 0.3 and 1) and the centring of pixels were kept
-after short runs without privacy (seed 0, at most 45 rounds) whose accuracy was looked at on the first 1,500 test images: measure what is reported on the other ones. Step size and clip of the private
-curves (0.25 and 1) were set beforehand and not tuned.
+together before the first. A run that was stopped goes on where it was: the server has its state and every site its memory on the disk, as in a real federation.
 
-    python -m benchmarks.federated_mnist --data mnist.npz --rounds 150 --seeds 3 --out figure3.json     (needs the extra torch; hours)
-    python -m benchmarks.federated_mnist --data mnist.npz --short                                       (minutes: shows that it runs)
+    python -m benchmarks.federated_mnist --data mnist.npz --only fedsgd_ht --seeds 1      (needs the extra torch)
+    python -m benchmarks.federated_mnist --data mnist.npz --short                         (minutes: shows that it runs)
+    python -m benchmarks.federated_mnist --page                                           (page and figure from what is kept)
+    python -m benchmarks.federated_steps                                                  (how step sizes were chosen, on other digits)
 """
 
 from __future__ import annotations
@@ -16,22 +15,26 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import shutil
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from dpsparse.accounting import price
 from dpsparse.accounting.pld import sampled_epsilon
 from dpsparse.datasets.digits import Digits, load_mnist
-from dpsparse.federated import Grid
-from dpsparse.neural import NetworkServer, NetworkSite, paper_cnn
-from dpsparse.neural.oracle import gradients_plan
-from dpsparse.privacy import Adjacency, Budget
+from dpsparse.privacy import Adjacency, Ask, Budget, EveryRow, Noise, Plan, PoissonRows, PrivacyError
+
+from .federated_mnist_page import KEPT, write_page
 
 SITES = tuple(f"site {k}" for k in range(10))
 DELTA = 1e-5
+ROWS = 6000
+#: Earlier sketches looked at the first test images: accuracy is that on the others.
+SEEN = 1500
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,30 @@ class Setup:
     algorithm: str
     epsilon: float | None
     rounds: int
-    local_steps: int
     batch: float
     step_size: float
-    clip: float
+    clip: float = 1.0
+    local_steps: int = 10
     sparsity: int = 10_000
+    rows: int = ROWS
+
+    @property
+    def rate(self) -> float:
+        """Part of a site's rows in a batch."""
+        return min(1.0, self.batch / self.rows)
+
+    def name(self, seed: int) -> str:
+        """Of its folder."""
+        budget = "" if self.epsilon is None else f"-{self.epsilon:g}"
+        return f"{self.algorithm}{budget}-{self.rounds}-{seed}"
+
+
+#: Batches and rounds by what a processor can do; step sizes by `federated_steps`.
+SETUPS = (
+    Setup("fedsgd_ht", None, rounds=150, batch=32, step_size=0.1),
+    *(Setup("dp_fedsgd_ht", epsilon, rounds=60, batch=120, step_size=1.0) for epsilon in (6.0, 4.0)),
+    *(Setup("dp_fedgd_ht", epsilon, rounds=60, batch=math.inf, step_size=1.0) for epsilon in (6.0, 4.0)),
+)
 
 
 def centred(digits: Digits) -> Digits:
@@ -60,11 +82,15 @@ def partition(y: np.ndarray, site: int, rows: int, seed: int) -> np.ndarray:
     return np.random.default_rng([seed, site]).permutation(own)[:rows]
 
 
-def curve(setup: Setup, digits: Digits, rows: int, seed: int, test: int) -> list[float]:
-    """Test accuracy after each round."""
+def curve(setup: Setup, digits: Digits, seed: int, folder: Path, keep: Any, most: int) -> None:
+    """Run what is left of one curve, at most so many rounds of it; `keep` is told the accuracy after every round."""
+    from dpsparse.federated import Grid
+    from dpsparse.neural import NetworkServer, NetworkSite, paper_cnn, sparse_start
+
     private = setup.epsilon is not None
-    rate = min(1.0, setup.batch / rows)
-    network = paper_cnn(seed)
+    network = sparse_start(paper_cnn(seed), setup.sparsity, seed)
+    state = folder / "server.json"
+    folder.mkdir(parents=True, exist_ok=True)
     server = NetworkServer(
         network,
         sites=SITES,
@@ -73,14 +99,19 @@ def curve(setup: Setup, digits: Digits, rows: int, seed: int, test: int) -> list
         step_size=setup.step_size,
         clip=setup.clip,
         sparsity=setup.sparsity,
-        rate=rate,
+        rate=setup.rate,
         classes=10,
         private=private,
-        radius=100.0 if private else None,
+        radius=1e3 if private else None,
+        least_sites=len(SITES),
+        state=state,
+        nonce=f"{seed:032x}",
     )
+    if state.exists():
+        server.resume(state)
     sites = []
     for number, name in enumerate(SITES):
-        own = partition(digits.y, number, rows, seed)
+        own = partition(digits.y, number, setup.rows, seed)
         sites.append(
             NetworkSite(
                 network,
@@ -90,79 +121,96 @@ def curve(setup: Setup, digits: Digits, rows: int, seed: int, test: int) -> list
                 name=name,
                 epsilon=setup.epsilon,
                 delta=DELTA,
+                memory=folder / f"site-{number}",
                 trust="nobody" if private else "server",
             )
         )
-    grid, found = Grid(server, sites), []
-    while not server.finished:
-        started = time.perf_counter()
+    grid = Grid(server, sites)
+    while not server.finished and server.round < most:
+        started = time.process_time()
         grid.step()
-        found.append(server.model().score(digits.X_test[:test], digits.y_test[:test]))
-        print(
-            f"{setup.algorithm} seed {seed} round {server.round}: {found[-1]:.4f} ({time.perf_counter() - started:.1f} s)",
-            flush=True,
-        )
-    return found
+        if grid.refused:
+            raise PrivacyError(f"a report was refused: {grid.refused[-1]}")
+        found = server.model().score(digits.X_test[SEEN:], digits.y_test[SEEN:])
+        keep(server.round, found, time.process_time() - started)
+        print(f"{setup.name(seed)} round {server.round}: {found:.4f}", flush=True)
+        for number in range(len(SITES)):
+            for report in (folder / f"site-{number}").glob("*.report"):
+                report.unlink()
 
 
-def accounts(setup: Setup, rows: int) -> dict[str, float]:
+def accounts(setup: Setup) -> dict[str, float]:
     """The honest noise multiplier, that of one round's budget, and what the latter really costs over all rounds."""
     if setup.epsilon is None:
         return {}
-    rate = min(1.0, setup.batch / rows)
-    honest = price(
-        gradients_plan(setup.rounds * setup.local_steps, rate, private=True), Budget.approx(setup.epsilon, DELTA)
-    )
-    one = price(gradients_plan(setup.local_steps, rate, private=True), Budget.approx(setup.epsilon, DELTA))
+    steps, budget = setup.rounds * setup.local_steps, Budget.approx(setup.epsilon, DELTA)
+    rows = EveryRow() if setup.rate >= 1 else PoissonRows(setup.rate)
+    plans = [
+        Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=count, rows=rows),))
+        for count in (steps, setup.local_steps)
+    ]
     # sigma over the norm of one record; replace-one moves two of them
-    mine, theirs = (2 / p.cost("gradient").strength for p in (honest, one))
-    steps = setup.rounds * setup.local_steps
-    real = sampled_epsilon([(rate, theirs, steps)], DELTA, Adjacency.REPLACE_ONE)
+    mine, theirs = (2 / price(plan, budget).cost("gradient").strength for plan in plans)
+    real = sampled_epsilon([(setup.rate, theirs, steps)], DELTA, Adjacency.REPLACE_ONE)
     return {"multiplier": mine, "one_round_multiplier": theirs, "one_round_really_costs": real}
 
 
-def setups(rounds: int, local_steps: int, batch: float) -> list[Setup]:
-    """The curves of the figure."""
-    common = {"rounds": rounds, "local_steps": local_steps, "clip": 1.0}
-    found = [Setup("fedsgd_ht", None, batch=batch, step_size=0.3, **common)]
-    for epsilon in (4.0, 6.0):
-        found.append(Setup("dp_fedsgd_ht", epsilon, batch=batch, step_size=0.25, **common))
-        found.append(Setup("dp_fedgd_ht", epsilon, batch=math.inf, step_size=0.25, **common))
-    return found
+class Keeper:
+    """Curves in one JSON file, written after every round."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.curves: dict[str, dict[str, Any]] = json.loads(path.read_text()) if path.exists() else {}
+
+    def of(self, setup: Setup, seed: int) -> Any:
+        """What `curve` tells."""
+        name = setup.name(seed)
+        if name not in self.curves:
+            said = {k: str(v) if v == math.inf else v for k, v in asdict(setup).items()}
+            self.curves[name] = {**said, **accounts(setup), "seed": seed, "accuracy": [], "seconds": []}
+        found = self.curves[name]
+
+        def keep(round_: int, accuracy: float, seconds: float) -> None:
+            for key, value in (("accuracy", round(accuracy, 4)), ("seconds", round(seconds, 2))):
+                found[key] = [*found[key][: round_ - 1], value]
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.write_text(json.dumps(self.curves, indent=1))
+
+        return keep
 
 
 def main() -> None:
-    """Run, print, and write what was measured."""
+    """Run what is left, and write what was measured."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", required=True)
-    parser.add_argument("--rounds", type=int, default=150)
-    parser.add_argument("--local-steps", type=int, default=10)
-    parser.add_argument("--rows", type=int, default=6000)
-    parser.add_argument("--batch", type=float, default=256)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--test", type=int, default=10_000)
+    parser.add_argument("--data", default="mnist.npz")
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
     parser.add_argument("--only", nargs="*", help="names of algorithms")
+    parser.add_argument("--epsilons", type=float, nargs="*", help="some of them")
+    parser.add_argument("--stop", type=int, default=10**9, help="stop after this round of a curve; it can go on later")
     parser.add_argument("--short", action="store_true")
-    parser.add_argument("--out", default="out/figure3.json")
+    parser.add_argument("--page", action="store_true")
+    parser.add_argument("--work", type=Path, default=Path("out/federated_mnist"))
+    parser.add_argument("--out", type=Path, default=KEPT)
     given = parser.parse_args()
+    if given.page:
+        write_page([{**asdict(setup), **accounts(setup)} for setup in SETUPS if setup.epsilon is not None])
+        return
+    digits, setups = centred(load_mnist(given.data)), SETUPS
     if given.short:
-        given.rounds, given.local_steps, given.rows, given.batch, given.seeds, given.test = 2, 2, 300, 32, 1, 1000
-    digits = centred(load_mnist(given.data))
-    results = []
-    for setup in setups(given.rounds, given.local_steps, given.batch):
-        if given.only and setup.algorithm not in given.only:
-            continue
-        curves = [curve(setup, digits, given.rows, seed, given.test) for seed in range(given.seeds)]
-        results.append({**asdict(setup), "rows": given.rows, "accuracy": curves, **accounts(setup, given.rows)})
-        last = [c[-1] for c in curves]
-        spread = np.std(last, ddof=1) / math.sqrt(len(last)) if len(last) > 1 else math.nan
-        print(
-            f"{setup.algorithm} epsilon {setup.epsilon}: {np.mean(last):.4f} +- {spread:.4f} {accounts(setup, given.rows)}",
-            flush=True,
-        )
-    path = Path(given.out)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(results, indent=1, default=str))
+        digits = digits._replace(X_test=digits.X_test[:2500], y_test=digits.y_test[:2500])
+        setups = tuple(replace(s, rounds=2, local_steps=2, rows=300, batch=min(s.batch, 32)) for s in SETUPS)
+        given.seeds, given.out = [0], given.work / "short.json"
+    keeper = Keeper(given.out)
+    for seed in given.seeds:
+        for setup in setups:
+            if given.only and setup.algorithm not in given.only:
+                continue
+            if given.epsilons and setup.epsilon is not None and setup.epsilon not in given.epsilons:
+                continue
+            folder = given.work / setup.name(seed)
+            curve(setup, digits, seed, folder, keeper.of(setup, seed), given.stop)
+            if given.short:
+                shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

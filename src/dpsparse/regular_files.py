@@ -96,12 +96,14 @@ def _refuse_twins(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def write_whole(path: str | os.PathLike[str], text: str, check: Callable[[Path], None] | None = None) -> None:
+def write_whole(
+    path: str | os.PathLike[str], text: str, check: Callable[[Path], None] | None = None, rights: int = 0o666
+) -> None:
     """Write a file that appears whole or not at all, and is on the disk when this returns.
 
-    The rights are those that the process gives every new file. `check` looks at the path a last time before what is there is replaced.
+    The rights are at most those that the process gives every new file. `check` looks at the path a last time before what is there is replaced.
     """
-    with open_whole(path, 0o666, check) as file:
+    with open_whole(path, rights, check) as file:
         file.write(text.encode("utf-8"))
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from dpsparse.accounting import price
+from dpsparse.answers import gradient as gradient_module
 from dpsparse.facts import Clip, Facts
-from dpsparse.federated import Report, Server, Site, Task
+from dpsparse.federated import Grid, Report, Server, Site, Task
 from dpsparse.hosts import MemoryHost
 from dpsparse.losses import Squared
 from dpsparse.mechanisms import lattice_gaussian
@@ -67,6 +68,103 @@ def test_sampled_rows_are_seen_no_more_often_than_their_rate():
     ]
     share = np.mean(np.array(moved) > 0.5 * max(moved))
     assert share == pytest.approx(0.25, abs=5 * np.sqrt(0.25 * 0.75 / 400))
+
+
+# ------------------------------------------------------------------------------------------------ a trace over sites
+
+#: What one record is exchanged for: huge, tiny with a huge target, nothing, and no numbers.
+STRANGE = ((1e6, 1e6), (1e-8, 1e12), (0.0, 0.0), (np.nan, 1.0), (1.0, np.inf), (-1.0, 3.0))
+
+
+def trace(rate: float) -> float:
+    """The largest move of a report by one record over what was stated, with the same coins and noise; the other site's reports must not move at all."""
+    recipe = DPFedGDHT(**ONE) if rate == 1 else DPFedSGDHT(batch_size=rate * 20, **ONE)
+    server = Server(estimator(recipe, sparsity=6), sites=["a", "b"], n_rows=20, n_features=6)
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, (20, 6)), rng.uniform(-3, 3, 20)
+    tasks = [Task(server.protocol.identity, k, rng.normal(size=server.protocol.size)) for k in range(ONE["rounds"])]
+    largest = 0.0
+    for record, target in STRANGE:
+        other, targets = X.copy(), y.copy()
+        other[7], targets[7] = record, target
+        sites = [
+            Site(a, b, server.protocol, name="a", epsilon=2.0, delta=1e-5, random_state=4)
+            for a, b in ((X, y), (other, targets))
+        ]
+        stated = sites[0].statement.asks[0].sensitivity * ONE["step_size"] / (rate * 20)
+        for task in tasks:
+            one, two = (Report.from_bytes(site.answer(task.to_bytes())).change for site in sites)
+            largest = max(largest, float(np.linalg.norm(one - two)) / stated)
+    return largest
+
+
+ONE = {"rounds": 6, "local_steps": 1, "step_size": 0.5, "clip": 1.0}
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.5])
+def test_one_record_moves_a_report_by_no_more_than_was_stated(rate):
+    assert 0.4 < trace(rate) <= 1 + 1e-9
+
+
+def test_a_forgotten_clip_is_seen_in_the_reports(monkeypatch):
+    monkeypatch.setattr(gradient_module, "room", lambda block, lattice, clip: np.full(block.y.size, 2.0**40))
+    assert trace(1.0) > 1.5
+
+
+def test_a_record_of_one_site_is_in_the_reports_of_no_other():
+    """Whatever the tasks are: the other site answers the same bytes."""
+    server = Server(estimator(DPFedGDHT(**ONE)), sites=["a", "b"], n_rows=20, n_features=6)
+    X = np.random.default_rng(1).uniform(-1, 1, (20, 6))
+    reports = []
+    for target in (-3.0, 3.0):
+        first = Site(X, np.full(20, target), server.protocol, name="a", epsilon=2.0, delta=1e-5, random_state=1)
+        second = Site(X, X[:, 0], server.protocol, name="b", epsilon=2.0, delta=1e-5, random_state=2)
+        task = Task(server.protocol.identity, 0, np.zeros(server.protocol.size)).to_bytes()
+        first.answer(task)
+        reports.append(second.answer(task))
+    assert reports[0] == reports[1]
+
+
+# ------------------------------------------------------------------------------------------------ the model of two sites alone
+
+FITS, STRONG = 400, 8.0
+
+
+def released(present: bool, first: int) -> tuple[np.ndarray, float]:
+    """Models of fits with two sites, seen from outside, along the record that is there or its opposite; and the stated mu."""
+    recipe = DPFedGDHT(rounds=1, local_steps=1, step_size=0.5, clip=1.0)
+    model = estimator(recipe, epsilon=STRONG, sparsity=6, fit_intercept=False)
+    X, y = np.zeros((20, 6)), np.zeros(20)
+    X[7], y[7] = 1.0, 3.0 if present else -3.0
+    seen = []
+    for run in range(first, first + FITS):
+        server = Server(model, sites=["a", "b"], n_rows=20, n_features=6, weights=[9, 1])
+        sites = [
+            Site(
+                X if name == "a" else 0 * X,
+                y,
+                server.protocol,
+                name=name,
+                epsilon=STRONG,
+                delta=1e-5,
+                random_state=2 * run + k,
+            )
+            for k, name in enumerate("ab")
+        ]
+        seen.append(float(np.sum(Grid(server, sites).run().coef_)))
+    return np.array(seen), sites[0].statement.asks[0].cost
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", [1, 2])
+def test_the_model_of_two_sites_shows_no_more_than_was_priced_and_half_of_the_noise_is_caught(part, monkeypatch):
+    """The noise of the other site is in the average too; with little weight it hardly helps."""
+    monkeypatch.setattr(
+        central, "lattice_gaussian", lambda total, scale, noise: lattice_gaussian(total, scale / part, noise)
+    )
+    (one, cost), (two, _) = released(True, 0), released(False, 10_000)
+    found = mu_lower(one, two)
+    assert 0.3 * cost < found <= cost if part == 1 else found > cost
 
 
 # ------------------------------------------------------------------------------------------------ noise in shares

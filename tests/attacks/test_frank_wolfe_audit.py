@@ -24,7 +24,7 @@ from dpsparse.oracles import central as central_module
 from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan
 from truth import audit
 
-RUNS, ETA, N = 6_000, 4 / 3, 10
+RUNS, ETA, N = 3_000, 4 / 3, 10
 CLIP = Clip(3.0, 0.5)
 
 

@@ -71,7 +71,7 @@ def test_a_canary_end_to_end_at_length():
 
 # ------------------------------------------------------------------------------------------------ peeling
 
-ETA, RUNS = 4 / 3, 4000
+ETA, RUNS = 4 / 3, 2000
 SCORE = Magnitude(1.0, np.array([50.0, 50.0, 0.0]))  # two tied candidates, and one that never wins
 CANARY = [0.6, -0.6, 0.0]
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from dpsparse import SparseRegressor, local
-from dpsparse.federated import Grid, MessageError
+from dpsparse.federated import Grid, MessageError, SitePrivacy
 from dpsparse.federated.devices import device_app, run_devices
 from dpsparse.federated.flower import RECORD, client_app, run_rounds
 from dpsparse.mechanisms import Randomness
-from truth.sites import NAMES, TRUTH, join, serve
+from truth.sites import NAMES, TRUTH, FedSGDHT, estimator, join, serve
 
 flwr = pytest.importorskip("flwr", reason="extra flower")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hospitals"
@@ -123,6 +123,22 @@ def test_a_node_cannot_speak_for_another_site():
 
     run_rounds(server, LoopbackGrid(app(NAMES), 2, fault), wait=0.0)
     assert server.answered == (1, 1, 1)
+
+
+def test_who_was_drawn_to_take_part_is_not_logged(tmp_path, caplog):
+    recipe = FedSGDHT(rounds=3, local_steps=2, step_size=0.5)
+    privacy = SitePrivacy(epsilon=4.0, delta=1e-3, clip=0.5, rate=0.5)
+    server = serve(NAMES[:6], estimator(recipe), site_privacy=privacy, state=tmp_path / "server.json", random_state=1)
+
+    def fault(node, reply):
+        if "report" in reply.content[RECORD]:
+            reply.content[RECORD]["report"] = b"garbage"
+        return reply
+
+    with caplog.at_level("INFO", logger="dpsparse"):
+        run_rounds(server, LoopbackGrid(app(NAMES, trust="server"), 6, fault), wait=0.0)
+    told = [(record.getMessage(), record.facts) for record in caplog.records if record.name == "dpsparse"]
+    assert told == [("round closed", {"round": k}) for k in range(3)]
 
 
 def test_a_site_that_cannot_answer_says_nothing_about_why():

@@ -22,7 +22,7 @@ def test_a_central_recipe_finds_the_model_over_sites(recipe):
     assert np.flatnonzero(model.coef_).tolist() == np.flatnonzero(TRUTH).tolist()
     assert model.statement_.n_rows == 600
     assert model.statement_.epsilon <= 50.0
-    assert "at least 3 of the 3 sites" in model.statement_.assumptions[0]
+    assert "at least 3 of the 3 sites are asked the same questions" in model.statement_.assumptions[0]
     assert "whoever sees the integers of single sites" in model.statement_.details()
 
 
@@ -51,6 +51,7 @@ def test_every_site_pays_out_of_its_own_ledger_or_nobody_pays(tmp_path):
         ({"recipe": "ight"}, 3, "has none"),
         ({"recipe": DENSE, "adjacency": "add-remove", "n_rows": 600}, 3, "replace-one"),
         ({"recipe": DENSE}, 4, "can be honest"),
+        ({"recipe": DENSE, "intervals": "split"}, 3, "leave intervals=None"),
         ({"recipe": DENSE, "ledger": "sqlite:///x.db", "dataset": "d"}, 3, "give ledger and dataset to the holdings"),
     ],
 )

@@ -1,6 +1,8 @@
 """Whole sites, protected by a server that they trust."""
 
+import json
 import math
+import stat
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from dpsparse.accounting import price
 from dpsparse.federated import Grid, Report, Server, SitePrivacy
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracles.changes import SiteChanges, changes_plan
-from dpsparse.privacy import Budget, NotPricedError, PrivacyError
+from dpsparse.privacy import Budget, DataError, NotPricedError, PrivacyError
 from truth.audit import Stream
 from truth.sites import NAMES, FedSGDHT, estimator, join, serve
 
@@ -63,7 +65,8 @@ def test_a_run_that_protects_sites_says_whom_it_trusts(tmp_path):
     assert (statement.n_rows, statement.asks[0].times, statement.asks[0].rate) == (10, 3, 0.5)
     assert statement.epsilon <= 4.0
     assert any("asked in a round" in a for a in statement.assumptions)
-    assert all(count <= 10 for count in server.answered)
+    assert any("own state alone" in a for a in statement.assumptions)
+    assert server.answered == (), "how many were drawn is secret"
     resumed = Server.resume(
         tmp_path / "server.json", estimator(LOOP), sites=NAMES, n_rows=200, n_features=6, site_privacy=privacy
     )
@@ -91,9 +94,80 @@ def test_a_round_is_noted_as_closed_before_its_noise_is_drawn(tmp_path, monkeypa
     assert (resumed.round, resumed.count) == (1, 0)
 
 
-def test_a_site_that_was_not_asked_is_not_heard():
-    privacy = SitePrivacy(epsilon=4.0, delta=1e-3, clip=0.5, rate=0.4)
-    server = serve(NAMES, estimator(LOOP), site_privacy=privacy, random_state=0)
+def protect(path, names=NAMES, rate=0.4, **options):
+    privacy = SitePrivacy(epsilon=4.0, delta=1e-3, clip=0.5, rate=rate)
+    return serve(names, estimator(LOOP), site_privacy=privacy, state=path, **options)
+
+
+def go_on(path, names=NAMES, rate=0.4, **options):
+    privacy = SitePrivacy(epsilon=4.0, delta=1e-3, clip=0.5, rate=rate)
+    return Server.resume(path, estimator(LOOP), sites=names, n_rows=200, n_features=6, site_privacy=privacy, **options)
+
+
+def test_whole_sites_are_not_protected_without_a_state():
+    with pytest.raises(PrivacyError, match="needs state"):
+        protect(None)
+
+
+def test_no_round_gets_a_second_noise_whichever_server_was_resumed(tmp_path):
+    path = tmp_path / "run" / "server.json"
+    server = protect(path, ["a"], 1.0)
+    sites = [join(server, "a", trust="server")]
+    first, second = go_on(path, ["a"], 1.0), go_on(path, ["a"], 1.0)
+    Grid(first, sites).step()
+    for late in (second, server):
+        grid = Grid(late, sites)
+        with pytest.raises(PrivacyError, match="round 0 of this run was closed before"):
+            grid.step()
+        assert late.round == 0, "nothing was published"
+    later = go_on(path, ["a"], 1.0)
+    assert (later.round, later.task()) == (1, first.task())
+    assert later.state == path, "rounds are noted there from now on"
+
+
+def test_an_old_copy_of_the_state_skips_the_rounds_that_were_closed(tmp_path):
+    path, copy = tmp_path / "server.json", tmp_path / "copy.json"
+    server = protect(path, ["a"], 1.0)
+    copy.write_bytes(path.read_bytes())
+    Grid(server, [join(server, "a", trust="server")]).step()
+    assert go_on(copy, ["a"], 1.0).round == 1
+    elsewhere = tmp_path / "other" / "server.json"
+    elsewhere.parent.mkdir()
+    elsewhere.write_bytes(copy.read_bytes())
+    with pytest.raises(PrivacyError, match="is a copy"):
+        go_on(elsewhere, ["a"], 1.0)
+    with pytest.raises(PrivacyError, match="one state"):
+        server.save(tmp_path / "third.json")
+    with pytest.raises(PrivacyError, match="its own state"):
+        go_on(path, ["a"], 1.0, state=tmp_path / "third.json")
+
+
+def test_a_run_is_not_begun_again_over_its_state_nor_under_its_nonce(tmp_path):
+    path = tmp_path / "server.json"
+    server = protect(path, ["a"], 1.0)
+    Grid(server, [join(server, "a", trust="server")]).step()
+    with pytest.raises(DataError, match="exists"):
+        protect(path, ["a"], 1.0)
+    with pytest.raises(FileNotFoundError):
+        protect(tmp_path / "new.json", ["a"], 1.0, nonce=server.protocol.nonce)
+    assert protect(path, ["a"], 1.0, nonce=server.protocol.nonce).round == 1
+
+
+def test_who_was_drawn_is_in_no_file_and_no_text(tmp_path):
+    path = tmp_path / "server.json"
+    server = protect(path, random_state=3)
+    Grid(server, [join(server, name, trust="server") for name in NAMES]).step()
+    server.save(path)
+    content = json.loads(path.read_text())["content"]
+    assert (content["invited"], content["answered"], content["changes"]) == ([], [], {})
+    for file in tmp_path.iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert repr(server) == "Server(round 1 of 3)"
+    assert server.answered == ()
+
+
+def test_a_site_that_was_not_asked_is_not_heard(tmp_path):
+    server = protect(tmp_path / "server.json", random_state=0)
     for name in NAMES:
         server.enrol(join(server, name, trust="server").certificate())
     absent = next(i for i, name in enumerate(NAMES) if name not in server.invited)

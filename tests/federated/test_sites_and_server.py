@@ -9,10 +9,23 @@ import pytest
 import scipy.sparse as sp
 
 from dpsparse import Ledger
-from dpsparse.accounting import PlanBill, price
+from dpsparse.accounting import PlanBill, Promise, SumBill, price
 from dpsparse.federated import Certificate, Grid, MessageError, Protocol, Report, Server, Site, Task
+from dpsparse.federated.certificate import Federation, state_federation
+from dpsparse.federated.rounds import RoundFile
 from dpsparse.losses import Huber, Logistic, Poisson
-from dpsparse.privacy import Ask, Budget, DataError, LedgerError, Noise, Plan, PrivacyError
+from dpsparse.privacy import (
+    Adjacency,
+    Ask,
+    Budget,
+    DataError,
+    EveryRow,
+    LedgerError,
+    Noise,
+    Plan,
+    PoissonRows,
+    PrivacyError,
+)
 from dpsparse.privacy.errors import BudgetExceededError, RunRepeatedError
 from truth.sites import NAMES, TRUTH, DPFedGDHT, DPFedSGDHT, FedSGDHT, estimator, join, rows, serve
 
@@ -143,11 +156,78 @@ def test_a_certificate_must_cover_all_rounds_and_promise_no_more_than_its_bill()
     )
     with pytest.raises(MessageError, match="does not cover"):
         server.enrol(replace(honest, bill=few).to_json())
-    server.enrol(replace(honest, statement=replace(honest.statement, epsilon=0.1)).to_json())
-    with pytest.raises(MessageError, match="promises more"):
-        server.federation.verify()
+    server.enrol(site.certificate())
+    weaker = replace(honest, statement=replace(honest.statement, epsilon=4.5))
     with pytest.raises(MessageError, match="another certificate"):
-        server.enrol(site.certificate())
+        server.enrol(weaker.to_json())
+
+
+SAMPLED = DPFedSGDHT(rounds=2, local_steps=2, step_size=0.5, clip=1.0, batch_size=20)
+
+
+def ask_record(certificate, **changes):
+    return {"asks": (replace(certificate.statement.asks[0], **changes),)}
+
+
+def bill_of(certificate, **changes):
+    """The bill for another ask, at the same scale."""
+    ask = replace(certificate.bill.plan.asks[0], **changes)
+    return replace(certificate.bill, plan=replace(certificate.bill.plan, asks=(ask,)))
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "match"),
+    [
+        ("statement", lambda c: {"epsilon": 3.99}, "promises more"),
+        ("statement", lambda c: {"delta": c.statement.delta / 2}, "promises more"),
+        ("statement", lambda c: {"delta": 2.0}, "promises more"),
+        ("statement", lambda c: {"rho": c.statement.rho * 0.99}, "promises more"),
+        ("statement", lambda c: {"mu": c.statement.mu * 0.99}, "promises more"),
+        ("statement", lambda c: {"asks": ()}, "promises more"),
+        ("statement", lambda c: ask_record(c, cost=c.statement.asks[0].cost * 0.99), "promises more"),
+        ("statement", lambda c: ask_record(c, scale=c.statement.asks[0].scale * 1.01), "promises more"),
+        ("statement", lambda c: ask_record(c, times=3), "promises more"),
+        ("statement", lambda c: ask_record(c, rate=0.01), "promises more"),
+        ("statement", lambda c: {"adjacency": "add-remove"}, "something else"),
+        ("statement", lambda c: {"unit": "one whole site"}, "something else"),
+        ("statement", lambda c: {"n_rows": 0}, "none of a site"),
+        ("bill", lambda c: Promise(rho=1e-9), "not that of a plan"),
+        ("bill", lambda c: SumBill((c.bill,)), "not that of a plan"),
+        ("bill", lambda c: bill_of(c, rows=PoissonRows(1e-6)), "another sampling rate"),
+        ("bill", lambda c: bill_of(c, rows=EveryRow(), noise=Noise.LAPLACE), "another sampling rate"),
+        ("bill", lambda c: replace(c.bill, adjacency=Adjacency.ADD_REMOVE), "another sampling rate"),
+        ("bill", lambda c: c.bill.scaled(1.01), "promises more"),
+        ("bill", lambda c: c.bill.scaled(1e300), "promises more"),
+        ("bill", lambda c: None, "if, and only if"),
+    ],
+)
+def test_a_certificate_is_priced_again_before_a_site_takes_part(part, change, match):
+    server = serve(["a"], estimator(SAMPLED))
+    site = join(server, "a")
+    honest = Certificate.from_json(site.certificate())
+    new = change(honest)
+    forged = (
+        replace(honest, bill=new) if part == "bill" else replace(honest, statement=replace(honest.statement, **new))
+    )
+    with pytest.raises(MessageError, match=match):
+        server.enrol(forged.to_json())
+    server.enrol(site.certificate())
+    assert server.federation["a"] == honest.statement
+
+
+def test_a_federation_is_verified_where_its_statement_is_made_and_people_are_priced_by_bills_alone():
+    server = serve(["a", "b"])
+    honest = {name: Certificate.from_json(join(server, name).certificate()) for name in "ab"}
+    low = {name: replace(c, statement=replace(c.statement, epsilon=0.01)) for name, c in honest.items()}
+    forged, true = Federation(low), Federation(honest)
+    with pytest.raises(MessageError, match="'a' promises more"):
+        state_federation(forged, server.protocol.about)
+    for names in (["a"], ["a", "b"]):
+        assert forged.person_at(names) == true.person_at(names)
+    with pytest.raises(ValueError, match="each of them once"):
+        true.person_at(["a", "a"])
+    with pytest.raises(ValueError, match="each of them once"):
+        true.person_at(["z"])
 
 
 # ------------------------------------------------------------------------------------------------ faults on the way
@@ -307,6 +387,37 @@ def test_a_site_that_is_restarted_goes_on_at_the_same_price_only(paid, tmp_path)
     assert join(server, "a", epsilon=1.0, **options).answer(later)
 
 
+def test_a_site_does_not_go_on_with_an_entry_of_another_price_that_was_never_started(tmp_path, monkeypatch):
+    """Killed when the cost was reserved and not noted; restarted without its ledger at another price; then with it."""
+    ledger = Ledger(f"sqlite:///{tmp_path}/budget.db")
+    ledger.create("d", epsilon=50.0, delta=1e-4)
+    memory, paid = {"memory": tmp_path / "site"}, {"ledger": ledger, "dataset": "d"}
+    server = serve(["a"])
+
+    def crash(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RoundFile, "note_paid", crash)
+        with pytest.raises(KeyboardInterrupt):
+            join(server, "a", epsilon=1.0, **memory, **paid).answer(server.task())
+    join(server, "a", epsilon=9.0, **memory).answer(server.task())
+    later = Task(server.protocol.identity, 1, np.zeros(server.protocol.size)).to_bytes()
+    with pytest.raises(RunRepeatedError, match="another cost"):
+        join(server, "a", epsilon=9.0, **memory, **paid).answer(later)
+
+
+def test_a_site_does_not_go_on_with_an_entry_that_was_started_at_another_price(tmp_path):
+    """The memory that began at the first price is lost; another one knows another price."""
+    ledger = Ledger(f"sqlite:///{tmp_path}/budget.db")
+    ledger.create("d", epsilon=50.0, delta=1e-4)
+    server, paid = serve(["a"]), {"ledger": ledger, "dataset": "d"}
+    join(server, "a", epsilon=1.0, memory=tmp_path / "one", **paid).answer(server.task())
+    join(server, "a", epsilon=9.0, memory=tmp_path / "two").answer(server.task())
+    with pytest.raises(RunRepeatedError, match="was started"):
+        join(server, "a", epsilon=9.0, memory=tmp_path / "two", **paid).answer(server.task())
+
+
 def test_a_report_that_was_lost_before_it_was_kept_counts_as_answered(tmp_path):
     server = serve(["a"])
     options = {"memory": tmp_path}
@@ -336,11 +447,16 @@ def test_a_site_whose_ledger_has_too_little_left_answers_nothing(tmp_path):
     assert not list((tmp_path / "site").glob("*.report"))
 
 
-def test_a_damaged_file_of_rounds_allows_nothing(tmp_path):
+@pytest.mark.parametrize(
+    "damage", [lambda content: content[:-1], lambda content: content.replace(b'"round": 0', b'"round": 5')]
+)
+def test_a_damaged_file_of_rounds_allows_nothing(damage, tmp_path):
     server = serve(["a"])
     join(server, "a", memory=tmp_path).answer(server.task())
     [file] = tmp_path.glob("*.rounds")
-    file.write_bytes(file.read_bytes()[:-1])
+    content = file.read_bytes()
+    assert damage(content) != content
+    file.write_bytes(damage(content))
     with pytest.raises(PrivacyError, match="damaged"):
         join(server, "a", memory=tmp_path).answer(server.task())
 

@@ -131,11 +131,11 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_a_file_that_contradicts_itself_is_refused_though_its_digest_fits(tmp_path, change):
-    from dpsparse.local.saved import _digest
+    from dpsparse.sealed_files import content_digest
 
     outer = saved(tmp_path)
     CHANGES[change](outer["content"])
-    outer["digest"] = _digest(outer["content"])
+    outer["digest"] = content_digest(outer["content"])
     (tmp_path / "s.json").write_text(json.dumps(outer))
     with pytest.raises(DataError, match=r"edited or damaged|no reports have"):
         Server.resume(tmp_path / "s.json", estimator())

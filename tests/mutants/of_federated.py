@@ -10,21 +10,28 @@ MUTANTS = (
     *changed(
         "federated/desk.py",
         SITES,
+        ("models without noise for anybody", "if not protocol.private and trust != SERVER:", "if False:"),
         ("a site that pays nothing", "                self._purse.pay(self._rounds)\n", ""),
         ("a site that takes tasks of another run", "if asked.run != protocol.identity:", "if False:"),
         ("a round beyond the last", "if asked.round >= protocol.rounds or", "if"),
         (
             "a memory that does not know is believed",
-            "            if known is None:\n                raise\n",
-            "            pass\n",
+            "if known is None or not self._begun(self.ledger, self.dataset):",
+            "if not self._begun(self.ledger, self.dataset):",
         ),
+        (
+            "a site goes on with any entry of its run",
+            "if known is None or not self._begun(self.ledger, self.dataset):",
+            "if known is None:",
+        ),
+        ("an entry of another price is taken for this one", " and canonical(entry.content) == self._stored", ""),
         ("a run goes on at another price", "if known not in (None, self.price):", "if False:"),
         ("a run is noted before it is reserved and never started", "            reservation.start()\n", ""),
     ),
     *changed(
         "federated/rounds.py",
         SITES,
-        ("another task for the same round", 'if earlier[0]["task"] != task.hex():', "if False:"),
+        ("another task for the same round", "if known != task.hex():", "if False:"),
         ("rounds of a damaged file", "if check != _digest(text):", "if False:"),
         ("half a line of rounds is forgiven", 'if content and not content.endswith(b"\\n"):', "if False:"),
         (
@@ -45,10 +52,55 @@ MUTANTS = (
         ("rounds with too few sites", "if len(self.reports) < self._least:", "if False:"),
         (
             "a round is noted after its noise",
-            "            self._save()\n            self.w = self._step(self.w, turn, came)\n",
+            "            if self._closed is not None:\n                self._closed.close(turn)\n            if self.keeps:\n"
+            "                self.answered.append(len(came))\n            self.round += 1\n            self._open()\n            self._save()\n"
             "            self.w = self._step(self.w, turn, came)\n",
+            "            self.w = self._step(self.w, turn, came)\n            if self._closed is not None:\n                self._closed.close(turn)\n"
+            "            if self.keeps:\n                self.answered.append(len(came))\n            self.round += 1\n            self._open()\n",
+        ),
+        (
+            "whole sites without a state",
+            "None if keeps else ClosedRounds(",
+            "None if keeps or state is None else ClosedRounds(",
+        ),
+        (
+            "closed rounds of an old state are open",
+            "        while self.round in closed:\n            self.round += 1\n",
+            "",
+        ),
+        (
+            "other files for the state of whole sites",
+            "if self._closed is not None and not same_file(",
+            "if False and not same_file(",
+        ),
+        ("who was asked is saved", "tuple(self.invited) if self.keeps else ()", "tuple(self.invited)"),
+        (
+            "how many answered is kept",
+            "            if self.keeps:\n                self.answered",
+            "            if True:\n                self.answered",
         ),
         ("a server with other settings goes on", "if saved.protocol != self.protocol.to_json():", "if False:"),
+    ),
+    *changed(
+        "federated/closed.py",
+        WHOLE,
+        (
+            "a round is closed twice",
+            'if self._file.note(number, b"closed") is not None:',
+            "if self._file.note(number, b'closed') == '':",
+        ),
+        ("a state without its marks goes on", "if self._file.paid() is None:", "if False:"),
+        ("a run is begun over the state of another", "if self._state.exists():", "if False:"),
+    ),
+    *changed(
+        "federated/serving.py",
+        WHOLE,
+        ("how many answered is shown", '"" if self.secret else f', '"" if False else f'),
+    ),
+    *changed(
+        "federated/saved.py",
+        WHOLE,
+        ("a state that everybody may read", "rights=0o600", "rights=0o666"),
     ),
     *changed(
         "federated/messages.py",
@@ -62,25 +114,74 @@ MUTANTS = (
         f"{SITES} attacks/test_federated_audit.py",
         (
             "one round is priced for all",
-            "times = self.protocol.rounds * self.protocol.models",
-            "times = self.protocol.models",
+            "self._round_plan.repeated(self.protocol.rounds * self.protocol.models)",
+            "self._round_plan.repeated(self.protocol.models)",
         ),
         (
             "many models at the price of one",
-            "times = self.protocol.rounds * self.protocol.models",
-            "times = self.protocol.rounds",
+            "self._round_plan.repeated(self.protocol.rounds * self.protocol.models)",
+            "self._round_plan.repeated(self.protocol.rounds)",
         ),
-        ("models without noise for anybody", "if not self.protocol.private and trust != SERVER:", "if False:"),
     ),
     *changed(
         "federated/certificate.py",
         SITES,
         ("a bill for fewer rounds", 'if turns != {"gradient": protocol.turns}:', "if False:"),
         (
+            "a bill for another rate, noise or neighbours",
+            "if self.bill.plan != protocol.site_plan or str(self.bill.adjacency) != about.adjacency:",
+            "if False:",
+        ),
+        ("a bill that nobody can price", "if not isinstance(self.bill, PlanBill):", "if False:"),
+        (
+            "certificates are believed",
+            '            raise MessageError("the statement of the certificate is about something else than the protocol.")\n        self.verify()\n',
+            '            raise MessageError("the statement of the certificate is about something else than the protocol.")\n',
+        ),
+        (
+            "a statement about something else",
+            "if (said.recipe, said.loss, said.adjacency, said.unit) !=",
+            "if () and () !=",
+        ),
+        ("a federation is not verified", "    federation.verify()\n", ""),
+        (
+            "people are priced by what sites state",
+            "math.fsum(c.epsilon() for c in chosen)",
+            "math.fsum(c.statement.epsilon for c in chosen)",
+        ),
+        (
+            "a person twice at one site is there once",
+            "if len(set(names)) != len(names) or not set(names)",
+            "if not set(names)",
+        ),
+        (
             "the best promise of all sites",
             "epsilon=max(s.epsilon for s in found)",
             "epsilon=min(s.epsilon for s in found)",
         ),
+    ),
+    *changed(
+        "federated/covered.py",
+        SITES,
+        ("a stated epsilon is believed", "epsilon_of(bill, said.delta) <= said.epsilon * (1 + TOLERANCE)", "True"),
+        ("a stated rho is believed", "[(costs.rho, said.rho), (costs.mu, said.mu)]", "[(costs.mu, said.mu)]"),
+        ("a stated mu is believed", "[(costs.rho, said.rho), (costs.mu, said.mu)]", "[(costs.rho, said.rho)]"),
+        (
+            "a stated cost is believed",
+            "[(drawn, told.cost), (drawn, told.sensitivity / told.scale)]",
+            "[(drawn, told.sensitivity / told.scale)]",
+        ),
+        (
+            "a stated scale is believed",
+            "[(drawn, told.cost), (drawn, told.sensitivity / told.scale)]",
+            "[(drawn, told.cost)]",
+        ),
+        (
+            "stated asks are believed",
+            "(told.name, told.times, told.noise, told.rate) != (ask.name, ask.times, str(ask.noise), rate)",
+            "False",
+        ),
+        ("epsilon may be a hundredth too low", "TOLERANCE = 1e-6", "TOLERANCE = 1e-2"),
     ),
     *changed(
         "oracles/changes.py",
@@ -101,6 +202,11 @@ MUTANTS = (
         SHARES,
         ("too few shares are published", "if len(parts) < self._honest:", "if False:"),
         ("single parts at the price of sums", ".scaled(float(honest))", ".scaled(1.0)"),
+        (
+            "parts of a plan are not looked at",
+            "(*(branch for _, branch in plan.branches), *plan.parts)",
+            "(branch for _, branch in plan.branches)",
+        ),
         ("selections in shares", "if ask.question not in _SUMS or ask.noise is not Noise.GAUSSIAN:", "if False:"),
     ),
 )

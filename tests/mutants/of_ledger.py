@@ -346,4 +346,18 @@ MUTANTS = (
             "    if run_id is None:\n        raise LedgerError",
         ),
     ),
+    *changed(
+        "ledger/cited.py",
+        "report/test_verdict.py",
+        (
+            "an entry of a seeded fit answers for a private model",
+            "if self.statement.private and entry.label.endswith(SEEDED_LABEL):",
+            "if not self.statement.private and entry.label.endswith(SEEDED_LABEL):",
+        ),
+    ),
+    *changed(
+        "ledger/payment.py",
+        "report/test_verdict.py",
+        ("a seed is not noted", "label = seeded_label(label) if seeded else label", "label = label"),
+    ),
 )

@@ -163,9 +163,13 @@ MUTANTS = (
     *changed(
         "local/saved.py",
         "local/test_saved.py",
-        ("a saved server that was edited", 'or outer["digest"] != _digest(content)', ""),
         ("counts that do not add up", "and listed == len(self.seen) == sum(counts)", ""),
-        ("a server that replaces any file", "if head and not STARTS.match(head):", "if False:"),
+    ),
+    *changed(
+        "sealed_files.py",
+        "local/test_saved.py",
+        ("a saved server that was edited", 'if outer["digest"] != content_digest(', "if not content_digest("),
+        ("a server that replaces any file", "if head and head != start:", "if False:"),
     ),
     *changed(
         "regular_files.py",

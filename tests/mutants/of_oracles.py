@@ -179,7 +179,7 @@ MUTANTS = (
         ),
         (
             "a coordinate is released twice",
-            'if support.ndim != 1 or support.dtype.kind != "i" or _twice(support):',
+            "if not fits or (not rises and np.unique(support).size != support.size):",
             "if False:",
         ),
     ),
@@ -372,12 +372,12 @@ MUTANTS = (
         ("factors of a contrast are not clipped", "units)), -units, units)", "units)), -2 * units, 2 * units)"),
     ),
     *changed(
-        "data/kernels/intervals.py",
+        "data/kernels/plain.py",
         POLISH,
         (
             "entries of a contrast are not clipped",
-            "total += factor[piece] @ (np.clip(x, low, high) - low)",
-            "total += factor[piece] @ (x - low)",
+            "total += factor[piece] @ (np.clip(shown, low, high) - low)",
+            "total += factor[piece] @ (shown - low)",
         ),
     ),
     *changed(

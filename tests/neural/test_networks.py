@@ -11,10 +11,11 @@ from torch import nn  # noqa: E402
 
 from dpsparse import Ledger  # noqa: E402
 from dpsparse.accounting import price  # noqa: E402
-from dpsparse.neural import SparseNetwork, paper_cnn  # noqa: E402
+from dpsparse.neural import SparseNetwork, paper_cnn, sparse_start  # noqa: E402
 from dpsparse.neural.gradients import UNITS, RowGradients  # noqa: E402
 from dpsparse.neural.oracle import NetworkOracle, gradients_plan  # noqa: E402
 from dpsparse.neural.targets import LOSSES, example_target, private_rows  # noqa: E402
+from dpsparse.ops import hard_threshold  # noqa: E402
 from dpsparse.privacy import Budget, DataError, NotPricedError, PrivacyError  # noqa: E402
 from dpsparse.privacy.errors import ModelEditedError  # noqa: E402
 from truth.audit import Stream  # noqa: E402
@@ -53,7 +54,7 @@ def test_no_row_adds_more_than_its_clip_whatever_it_holds(clip):
 def test_rows_add_up_to_the_same_integers_in_any_company_order_and_chunk():
     (X, y), w = tensors(50), RowGradients(small(), CROSS).start()
     gradients = RowGradients(small(), CROSS, chunk=16)
-    gradients.rehearse((1, 6, 6), example_target("cross_entropy"))
+    gradients.rehearse((1, 6, 6), example_target("cross_entropy", 3))
     one = np.zeros(50, dtype=bool)
     singles = []
     for i in range(50):
@@ -64,6 +65,33 @@ def test_rows_add_up_to_the_same_integers_in_any_company_order_and_chunk():
     everybody = np.ones(50, dtype=bool)
     assert np.array_equal(gradients.total(w, X, y, everybody, 1.0), np.sum(singles, axis=0))
     assert np.array_equal(gradients.total(w, X[order], y[order], everybody, 1.0), np.sum(singles, axis=0))
+
+
+def test_large_whole_numbers_of_one_sign_are_added_without_rounding():
+    """Sums far beyond 2^24, where 32-bit floats have holes."""
+    generator = torch.Generator().manual_seed(0)
+    X, y = torch.rand((64, 2), generator=generator) + 0.1, torch.full((64,), -1e3)
+    gradients = RowGradients(nn.Linear(2, 1, bias=False), LOSSES["squared"], chunk=64)
+    w = np.zeros(2)
+    singles = gradients.whole(gradients.chunk(w, X, y), 1e-3).to(torch.int64).sum(dim=0).numpy()
+    assert singles.min() > 2**24
+    assert np.array_equal(gradients.total(w, X, y, np.ones(64, dtype=bool), 1e-3), singles)
+
+
+def test_a_sparse_start_has_its_nonzeros_in_every_layer_and_passes_on_what_comes_in():
+    network = sparse_start(paper_cnn(), 10_000, seed=1)
+    kept = {name: int((p != 0).sum()) for name, p in network.named_parameters()}
+    assert sum(kept.values()) == 10_000
+    assert kept["fc1.weight"] == pytest.approx(kept["fc2.weight"], abs=1)
+    assert kept["conv2.weight"] == 2400
+    images = torch.rand((200, 1, 28, 28), generator=torch.Generator().manual_seed(2)) * 2 - 1
+    cut = paper_cnn()
+    w = hard_threshold(RowGradients(cut, CROSS).start(), 10_000)
+    both = ((network, RowGradients(network, CROSS).start()), (cut, w))
+    spread = [float(RowGradients(n, CROSS).outputs(v, images).std(dim=0).mean()) for n, v in both]
+    assert spread[0] > 20 * spread[1], "the largest entries of an ordinary start let nearly nothing through"
+    assert torch.equal(network.fc1.weight, sparse_start(paper_cnn(), 10_000, seed=1).fc1.weight)
+    assert not torch.equal(network.fc1.weight, sparse_start(paper_cnn(), 10_000, seed=2).fc1.weight)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +117,7 @@ def test_a_network_that_differs_by_place_is_computed_row_by_row():
             return found
 
     gradients = Placed(small(), CROSS, chunk=8)
-    gradients.rehearse((1, 6, 6), example_target("cross_entropy"))
+    gradients.rehearse((1, 6, 6), example_target("cross_entropy", 3))
     assert gradients.rows_at_once == 1
 
 

@@ -13,7 +13,7 @@ from dpsparse.mechanisms import Randomness
 from dpsparse.oracle import Gradient
 from dpsparse.oracles import CentralOracle, SiteShare, SitesOracle
 from dpsparse.oracles.sites import alone, refuse_unshared
-from dpsparse.privacy import Ask, Budget, EveryRow, Noise, NotPricedError, Plan, PoissonRows, PrivacyError
+from dpsparse.privacy import Ask, Budget, Coins, EveryRow, Noise, NotPricedError, Plan, PoissonRows, PrivacyError
 from truth.audit import Stream
 
 FACTS = Facts(n_rows=90, n_features=5, row_norm=math.sqrt(5), target_bound=2.0, intercept=1.0)
@@ -142,3 +142,11 @@ def test_a_single_part_costs_as_many_rhos_as_there_are_shares():
 def test_noise_that_cannot_be_made_in_shares_is_refused(noise):
     with pytest.raises(PrivacyError, match="in shares"):
         refuse_unshared(plan(noise=noise))
+
+
+def test_parts_and_branches_of_a_plan_are_looked_at_too():
+    chosen = plan(noise=Noise.GUMBEL)
+    with pytest.raises(PrivacyError, match="in shares"):
+        refuse_unshared(Plan(asks=plan().asks, branches=(("more", chosen),)))
+    with pytest.raises(PrivacyError, match="in shares"):
+        refuse_unshared(Plan(asks=(), parts=(plan(), chosen), coins=Coins("secret", 0.5)))

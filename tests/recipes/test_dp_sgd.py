@@ -152,3 +152,9 @@ def test_an_intercept_of_low_curvature_columns_stays_put():
 def test_fields_that_make_no_sense_are_refused(fields, message):
     with pytest.raises(ValueError, match=message):
         DPSGD(**fields)
+
+
+def test_a_larger_budget_never_means_a_tighter_clip():
+    """Turns that were added at the clip's expense led to another optimum: few columns, many rows."""
+    clips = [solver(16_512, 8, epsilon=epsilon).clip.norm for epsilon in (0.25, 0.5, 1.0, 2.0, 4.0, 16.0, 256.0)]
+    assert clips == sorted(clips)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from typing import Protocol as Interface
+
+from ..privacy import Plan
+
+if TYPE_CHECKING:
+    from .certificate import About
 
 
 class Agreed(Interface):
@@ -41,6 +47,16 @@ class Agreed(Interface):
     @property
     def turns(self) -> int:
         """Noisy answers of a site in all rounds together."""
+        ...
+
+    @property
+    def site_plan(self) -> Plan:
+        """What one site is asked in all rounds together: what its bill must be for."""
+        ...
+
+    @property
+    def about(self) -> About:
+        """What the statements of sites are about."""
         ...
 
     @property

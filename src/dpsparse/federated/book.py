@@ -9,9 +9,11 @@ from os import PathLike
 import numpy as np
 
 from ..facts import Vector
-from ..privacy import DataError
+from ..privacy import DataError, PrivacyError
+from ..regular_files import same_file
 from .agreed import Agreed
 from .certificate import Certificate, Federation
+from .closed import ClosedRounds
 from .messages import MessageError, Report, Task
 from .saved import Saved
 
@@ -25,9 +27,10 @@ class Book:
     Guarantee
     ---------
     A message that is malformed, damaged, not finite, beyond the radius, of another run, protocol or round, of a site that has not said
-    what it promises or was not asked, or the second of a site in a round, is refused with `MessageError` and changes nothing. A round that
-    is closed is noted in `state` before the step is made, so that no step, and no noise in it, is made twice for one round: after a crash in between the
-    round counts as closed, and the model is that of the round before.
+    what it promises or was not asked, or the second of a site in a round, is refused with `MessageError` and changes nothing. Where there is a `state`,
+    a round that is closed is noted in it before the step is made: after a crash in between the round counts as closed, and the model is that of the
+    round before. Where reports are private (`keeps` False) there is a `state`, and no step, and no noise in it, is made twice for one round
+    (`ClosedRounds`); who was asked and how many answered is neither saved nor told.
 
     Parameters
     ----------
@@ -41,7 +44,8 @@ class Book:
         With how many reports a round may be closed.
     state : path or None
     keeps : bool
-        Whether reports of the open round are saved; False where they are private. Sites send them again, as the same bytes.
+        Whether reports of the open round, who was asked, and how many answered are saved and told; False where they are private. After a restart sites are
+        drawn anew, and send what they sent before as the same bytes.
     """
 
     def __init__(
@@ -65,7 +69,8 @@ class Book:
         self._step = step
         self._invite = invite
         self._least = least
-        self._keeps = keeps
+        self.keeps = keeps
+        self._closed = None if keeps else ClosedRounds(_required(state), protocol.identity)
         self._open()
 
     def _open(self) -> None:
@@ -140,7 +145,10 @@ class Book:
                     f"{len(self.reports)} sites have answered, and {self._least} are needed to close a round. It stays open."
                 )
             turn, came = self.round, dict(sorted(self.reports.items()))
-            self.answered.append(len(came))
+            if self._closed is not None:
+                self._closed.close(turn)
+            if self.keeps:
+                self.answered.append(len(came))
             self.round += 1
             self._open()
             self._save()
@@ -149,19 +157,33 @@ class Book:
 
     # ---------------------------------------------------------------------------------------------- saving
 
+    def begin(self) -> None:
+        """Write the first state of a run whose reports are private; refuses a file that is there already."""
+        if self._closed is not None:
+            self._closed.begin()
+            self._save()
+
     def _save(self) -> None:
         if self.state is not None:
-            self.save(self.state)
+            self._write(self.state)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to a JSON file."""
+        if self._closed is not None and not same_file(path, _required(self.state)):
+            raise PrivacyError(
+                f"a run that protects whole sites has one state, {self.state}: a second noise could be drawn from another one. It is written "
+                "whenever a round is closed."
+            )
+        self._write(path)
+
+    def _write(self, path: str | PathLike[str]) -> None:
         with self.lock:
             Saved(
                 self.protocol.to_json(),
                 self.round,
                 self.w,
-                dict(self.reports) if self._keeps else {},
-                tuple(self.invited),
+                dict(self.reports) if self.keeps else {},
+                tuple(self.invited) if self.keeps else (),
                 tuple(self.answered),
                 tuple(self.certificates.values()),
             ).write(path)
@@ -170,8 +192,23 @@ class Book:
         """Go on where another book of the same settings was saved."""
         if saved.protocol != self.protocol.to_json():
             raise DataError(f"{path} was saved by a server with other settings. Give the same ones.")
-        saved.check(self.protocol, path)
+        saved.check(self.protocol, path, keeps=self.keeps)
         self.round, self.w = saved.round, saved.w
-        self.reports, self.invited = dict(saved.changes), list(saved.invited)
-        self.answered = list(saved.answered)
         self.certificates = {c.site: c for c in saved.certificates}
+        if self._closed is None:
+            self.reports, self.invited = dict(saved.changes), list(saved.invited)
+            self.answered = list(saved.answered)
+            return
+        closed = self._closed.noted()
+        while self.round in closed:
+            self.round += 1
+
+
+def _required(state: str | PathLike[str] | None) -> str | PathLike[str]:
+    """Where rounds are noted."""
+    if state is None:
+        raise PrivacyError(
+            "a server that protects whole sites needs state=..., a file: rounds are noted beside it before their noise is drawn, so that none "
+            "gets a second noise after a restart."
+        )
+    return state

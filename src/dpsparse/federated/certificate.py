@@ -14,6 +14,7 @@ from ..fits.statement import no_promise as statement_of_nothing
 from ..privacy import Answer, Statement
 from ..regular_files import parse_json
 from .agreed import Agreed
+from .covered import covered, epsilon_of
 from .messages import MessageError
 
 FORMAT = "dpsparse-site"
@@ -27,6 +28,7 @@ ROWS, SITES, NOTHING = "one row of one site", "one whole site", "nothing"
 SEPARATE = "the promise of a site holds whatever the server and the other sites do, also together"
 ONE_SITE = "a person's rows are at one site; for a person at several sites their costs add up (Federation.person_at)"
 TRUSTED = "TRUSTS THE SERVER: it sees what each site changed, without noise, and adds the noise; the promise is about what it publishes"
+ONE_STATE = "the server goes on from its own state alone, and no copy of its folder goes on beside it"
 SECRET_COINS = "which sites were asked in a round is known to the server alone"
 
 
@@ -67,6 +69,12 @@ def no_promise(about: About, n_rows: int) -> Statement:
 @dataclass(frozen=True)
 class Certificate:
     """What one site tells the server before it takes part.
+
+    Guarantee
+    ---------
+    A certificate that passes `check` promises no more than the noise of the protocol's own plan at the scale of its bill covers: the bill is for that plan, ask by ask,
+    with its sampling rate, noise and neighbours, and every number of the statement that a server repeats is priced again. Whether a site adds
+    this noise, how many rows it has, and where its randomness comes from is its own word.
 
     Attributes
     ----------
@@ -110,17 +118,46 @@ class Certificate:
             raise MessageError(f"this is not the certificate of a site, version {VERSION}.") from None
 
     def check(self, protocol: Agreed) -> None:
-        """Refuse a certificate of another run or site, or whose bill does not cover the protocol."""
+        """Refuse a certificate of another run or site, whose bill does not cover the protocol, or whose statement promises more than its bill."""
         if self.run != protocol.identity.hex() or self.site not in protocol.sites:
             raise MessageError("the certificate belongs to another run, or to a site that the protocol does not name.")
         if protocol.private is (self.bill is None):
             raise MessageError(
                 "a site of this protocol gives a certificate with a bill if, and only if, it adds noise itself."
             )
-        if isinstance(self.bill, PlanBill):
-            turns = {ask.name: ask.times for ask in self.bill.plan.asks}
-            if turns != {"gradient": protocol.turns}:
-                raise MessageError("the bill of the certificate does not cover all rounds of the protocol.")
+        said, about = self.statement, protocol.about
+        if type(said.n_rows) is not int or said.n_rows < 1 or said.private > protocol.private:
+            raise MessageError("the statement of the certificate is none of a site of this protocol.")
+        if self.bill is None:
+            return
+        if not isinstance(self.bill, PlanBill):
+            raise MessageError("the bill of the certificate is not that of a plan, so nobody can price it again.")
+        turns = {ask.name: ask.times for ask in self.bill.plan.asks}
+        if turns != {"gradient": protocol.turns}:
+            raise MessageError("the bill of the certificate does not cover all rounds of the protocol.")
+        if self.bill.plan != protocol.site_plan or str(self.bill.adjacency) != about.adjacency:
+            raise MessageError(
+                "the bill of the certificate is for another sampling rate, noise or neighbours than those of the protocol."
+            )
+        if (said.recipe, said.loss, said.adjacency, said.unit) != (
+            about.recipe,
+            about.loss,
+            about.adjacency,
+            about.unit,
+        ):
+            raise MessageError("the statement of the certificate is about something else than the protocol.")
+        self.verify()
+
+    def verify(self) -> None:
+        """Price the bill again, and refuse a statement that promises more than it."""
+        if self.bill is not None and not covered(self.statement, self.bill):
+            raise MessageError(f"the statement of site {self.site!r} promises more than its bill covers.")
+
+    def epsilon(self, delta: float | None = None) -> float:
+        """What the bill costs at `delta` (default: that of the statement), priced again; infinite without a bill."""
+        return (
+            math.inf if self.bill is None else epsilon_of(self.bill, self.statement.delta if delta is None else delta)
+        )
 
 
 @dataclass(frozen=True)
@@ -139,11 +176,12 @@ class Federation:
         return self.certificates[name].statement
 
     def person_at(self, names: Sequence[str], delta: float | None = None) -> tuple[float, float]:
-        """(epsilon, delta) for a person with one row at each of these sites: their bills composed.
+        """(epsilon, delta) for a person with one row at each of these sites: their bills, and nothing that they state, composed.
 
         Parameters
         ----------
         names : sequence of str
+            Each once.
         delta : float or None
             At which epsilon is stated; None: the sum of the sites' deltas.
 
@@ -151,20 +189,23 @@ class Federation:
         --------
         See ``docs/federated.md``.
         """
-        chosen = [self.certificates[name] for name in dict.fromkeys(names)]
+        if len(set(names)) != len(names) or not set(names) <= set(self.certificates):
+            raise ValueError(
+                "a person is at different sites of the federation, with one row at each: name each of them once."
+            )
+        chosen = [self.certificates[name] for name in names]
         if not chosen or any(c.bill is None for c in chosen):
             return math.inf, 1.0
         at = math.fsum(c.statement.delta for c in chosen) if delta is None else delta
         bills = tuple(c.bill for c in chosen if c.bill is not None)
         whole: Bill = bills[0] if len(bills) == 1 else SumBill(bills)
-        plain_sum = math.fsum(c.statement.epsilon for c in chosen) if delta is None else math.inf
+        plain_sum = math.fsum(c.epsilon() for c in chosen) if delta is None else math.inf
         return min(whole.epsilon(at), plain_sum), at
 
     def verify(self) -> None:
         """Price every bill again, and refuse a statement that promises more than its bill."""
-        for name, c in self.certificates.items():
-            if c.bill is not None and c.bill.epsilon(c.statement.delta) > c.statement.epsilon * (1 + 1e-6):
-                raise MessageError(f"the statement of site {name!r} promises more than its bill covers.")
+        for certificate in self.certificates.values():
+            certificate.verify()
 
     def lines(self) -> tuple[str, ...]:
         """One line for each site."""
@@ -180,7 +221,8 @@ class Federation:
 
 
 def state_federation(federation: Federation, about: About) -> Statement:
-    """One statement for a model of many sites: the weakest of their promises holds for every person whose rows are at one site."""
+    """One statement for a model of many sites: the weakest of their promises, priced again, holds for every person whose rows are at one site."""
+    federation.verify()
     found = [c.statement for c in federation.certificates.values()]
     rows = sum(s.n_rows for s in found)
     if not found or any(c.bill is None for c in federation.certificates.values()):
@@ -213,6 +255,6 @@ def state_sites(
         loss=about.loss,
         unit=f"{SITES}, however many rows it has",
         caveats=(TRUSTED, *draft.caveats),
-        assumptions=(*draft.assumptions, *coins),
+        assumptions=(*draft.assumptions, ONE_STATE, *coins),
     )
     return complete(said, answers)

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 
-from ..accounting import Bill
+from .. import checks
+from ..accounting import Bill, PlanBill, PricedPlan, price
 from ..accounting.costs.base import canonical, stored
 from ..facts import Vector
 from ..ledger import Ledger
 from ..ops import project_ball
+from ..privacy import Budget, Plan, Statement
 from ..privacy.errors import LedgerError, PrivacyError, RunRepeatedError
 from .agreed import Agreed
+from .certificate import Certificate
 from .messages import MessageError, Report, Task, digest
-from .rounds import Rounds
+from .rounds import Rounds, rounds_of
+
+#: Whom a site trusts: nobody, or the server, with models that hold no noise of the site.
+NOBODY, SERVER = "nobody", "server"
 
 
 @dataclass(frozen=True)
@@ -27,8 +36,8 @@ class Purse:
     Guarantee
     ---------
     The whole bill is reserved under the name of the run, noted in the site's memory, and started, in this order, before the first
-    report. A run that the ledger knows as started goes on only where the memory knows it too; otherwise what was answered is not known, and
-    it is refused. A run goes on at the price at which it began.
+    report. A run that the ledger knows as started, at this price, goes on only where the memory knows it too; otherwise what was answered is not known, and
+    it is refused. A run goes on at the price at which it began; one that the ledger has reserved at another price is refused.
     """
 
     ledger: Ledger | None
@@ -52,7 +61,12 @@ class Purse:
     @property
     def price(self) -> str:
         """The bill in a word: equal for equal bills."""
-        return "none" if self.bill is None else hashlib.sha256(canonical(stored(self.bill)).encode()).hexdigest()
+        return "none" if self.bill is None else hashlib.sha256(self._stored.encode()).hexdigest()
+
+    @property
+    def _stored(self) -> str:
+        assert self.bill is not None
+        return canonical(stored(self.bill))
 
     def pay(self, rounds: Rounds) -> None:
         """Reserve and start, once for a run; refuses to go on at another price."""
@@ -71,8 +85,13 @@ class Purse:
             rounds.note_paid(self.price)
             reservation.start()
         except RunRepeatedError:
-            if known is None:
+            if known is None or not self._begun(self.ledger, self.dataset):
                 raise
+
+    def _begun(self, ledger: Ledger, dataset: str) -> bool:
+        """Whether the ledger knows this run as started, at this price."""
+        entries = [entry for entry in ledger.entries(dataset) if entry.run_id == self.run and entry.counts]
+        return any(entry.status == "started" and canonical(entry.content) == self._stored for entry in entries)
 
 
 class Desk:
@@ -121,3 +140,84 @@ class Desk:
             report = Report(protocol.identity, asked.round, self._number, held).to_bytes()
             self._rounds.keep(asked.round, report)
             return report
+
+
+class RoundSite(ABC):
+    """What every site does, whatever it trains: it trusts nobody unless told so, prices all rounds beforehand, and answers each of them once.
+
+    Parameters
+    ----------
+    protocol : Agreed
+    name : str
+    trust : {"nobody", "server"}
+    unit : str
+        What the protocol protects, for the refusal.
+    """
+
+    def __init__(self, protocol: Agreed, name: str, trust: str, unit: str) -> None:
+        if name not in protocol.sites:
+            raise ValueError(f"the protocol has no site {name!r}.")
+        checks.one_of(trust, "trust", (NOBODY, SERVER))
+        if not protocol.private and trust != SERVER:
+            raise PrivacyError(
+                f"this protocol protects {unit}, and its sites send models without noise: the server would have to be "
+                "trusted with them. To take part nevertheless, give trust='server'."
+            )
+        self.name = name
+        self._agreed = protocol
+        self._number = protocol.sites.index(name)
+        self._priced: PricedPlan | None = None
+        self._desk: Desk
+
+    def _price(self, plan: Plan, epsilon: float | None, delta: float, adjacency: str) -> None:
+        """The price of all rounds, before a row is read."""
+        if not self._agreed.private:
+            return
+        if epsilon is None:
+            raise PrivacyError("a site says what it may spend: give epsilon.")
+        self._priced = price(plan, Budget.approx(epsilon, delta, adjacency))
+
+    @property
+    def _bill(self) -> Bill | None:
+        return None if self._priced is None else PlanBill.of(self._priced)
+
+    def _open(
+        self,
+        walk: Callable[[Vector], Vector],
+        label: str,
+        delta: float,
+        ledger: Ledger | str | None,
+        dataset: str | None,
+        memory: str | Path | None,
+    ) -> None:
+        """Take tasks from now on."""
+        run = f"{self._agreed.identity.hex()}-{self._number}"
+        purse = Purse.of(ledger, dataset, self._bill, label, run, delta)
+        self._desk = Desk(self._agreed, self._number, rounds_of(memory, run), purse, walk)
+
+    @property
+    @abstractmethod
+    def statement(self) -> Statement:
+        """What this site promises to the people in its rows, if all rounds are asked for; public."""
+
+    def certificate(self) -> str:
+        """What this site tells the server before it takes part: its statement and its bill, as JSON."""
+        return Certificate(self._agreed.identity.hex(), self.name, self.statement, self._bill).to_json()
+
+    def answer(self, task: bytes) -> bytes:
+        """A report for this task: paid for and noted first, then computed.
+
+        Raises
+        ------
+        MessageError
+            If the task is damaged, belongs to another run, or does not fit. Nothing was paid or noted.
+        PrivacyError
+            If this round was answered to another task, or the ledger refuses.
+        """
+        return self._desk.answer(task)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a site holds rows and is not copied or stored.")

@@ -183,7 +183,7 @@ def run_rounds(server: Server, grid: Grid, *, timeout: float = 3600.0, wait: flo
             except MessageError:
                 if attempt == ATTEMPTS - 1:
                     raise
-        event("round closed", round=turn, sites=server.answered[-1])
+        event("round closed", round=turn, **({} if server.secret else {"sites": server.answered[-1]}))
     return server.model()
 
 
@@ -243,6 +243,7 @@ def _taken(server: Server, name: str, content: dict[str, Any]) -> bool:
             raise MessageError("a node sent the report of another site.")
         server.receive(report)
     except MessageError as error:
-        event("report refused", site=name, reason=str(error))
+        if not server.secret:
+            event("report refused", site=name, reason=str(error))
         return False
     return True

@@ -19,7 +19,7 @@ from ..facts import Clip, Facts, Penalty
 from ..fits import Prepared
 from ..losses import Loss
 from ..plain import plain
-from ..privacy import Adjacency, EveryRow, Noise, PoissonRows, PrivacyError
+from ..privacy import Adjacency, Budget, EveryRow, Noise, Plan, PoissonRows, PrivacyError
 from ..regular_files import parse_json
 from ..solvers.federated import FedHT
 from ..solvers.sgd import SGD
@@ -181,6 +181,12 @@ class Protocol:
     def turns(self) -> int:
         """Noisy answers of a site in all rounds together."""
         return self.rounds * self.local_steps * self.models
+
+    @property
+    def site_plan(self) -> Plan:
+        """What one site is asked in all rounds together, for all models; the budget does not matter to it."""
+        one = self.loop().round_plan(self.site_facts(1), Budget.approx(1.0, 0.5))
+        return one.repeated(self.rounds * self.models)
 
     @property
     def size(self) -> int:

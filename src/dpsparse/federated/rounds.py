@@ -113,8 +113,8 @@ class RoundFile:
         """Note it."""
         self._append(lambda marks: None if any("paid" in m for m in marks) else {"paid": price})
 
-    def claim(self, number: int, task: bytes) -> bytes | None:
-        """Note a round, or give its report again."""
+    def note(self, number: int, task: bytes) -> str | None:
+        """Note a round, durably; for which task it was noted before, hexadecimal, and None if it was not."""
         earlier: list[dict[str, Any]] = []
 
         def mark(marks: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -122,9 +122,18 @@ class RoundFile:
             return None if earlier else {"round": number, "task": task.hex()}
 
         self._append(mark)
-        if not earlier:
+        return str(earlier[0]["task"]) if earlier else None
+
+    def noted(self) -> frozenset[int]:
+        """The rounds that were noted."""
+        return frozenset(int(mark["round"]) for mark in self._marks() if "round" in mark)
+
+    def claim(self, number: int, task: bytes) -> bytes | None:
+        """Note a round, or give its report again."""
+        known = self.note(number, task)
+        if known is None:
             return None
-        if earlier[0]["task"] != task.hex():
+        if known != task.hex():
             raise PrivacyError(ANSWERED)
         try:
             return read_bytes(self._report(number), LARGEST_REPORT, "a report of this site")

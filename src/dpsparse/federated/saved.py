@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..facts import Vector
-from ..privacy import DataError, PrivacyError
-from ..regular_files import open_regular, parse_json, read_bytes, write_whole
+from ..privacy import PrivacyError
+from ..regular_files import parse_json
+from ..sealed_files import SealedKind
 from .agreed import Agreed
 from .certificate import Certificate
 from .messages import LARGEST_NUMBER, MessageError
 
-FORMAT = "dpsparse-federated-server"
-VERSION = 1
-#: Files beyond are not read.
-LARGEST_BYTES = 2**30
-_DAMAGED = (
-    "{path} is not a saved server of sites, or was edited or damaged after it was saved. Resume from the original."
-)
-STARTS = re.compile(rb'\{"content": \{"format": "dpsparse-federated-server"')
+#: Saved servers; room for some ten million coefficients. They are for the eyes of the server alone.
+KIND = SealedKind("dpsparse-federated-server", 1, 2**30, "a saved server of sites", rights=0o600)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +34,9 @@ class Saved:
     changes : dict
         By number of the site: what came in this round.
     invited : tuple of int
-        Sites that take part in this round.
+        Sites that take part in this round; none where they were drawn by secret coins.
     answered : tuple of int
-        How many sites answered each closed round.
+        How many sites answered each closed round; none there.
     certificates : tuple of Certificate
     """
 
@@ -61,8 +51,6 @@ class Saved:
     def write(self, path: str | PathLike[str]) -> None:
         """Write a file that appears whole or not at all."""
         content = {
-            "format": FORMAT,
-            "version": VERSION,
             "protocol": self.protocol,
             "round": self.round,
             "w": self.w.tolist(),
@@ -71,8 +59,7 @@ class Saved:
             "answered": list(self.answered),
             "certificates": [c.to_json() for c in self.certificates],
         }
-        text = json.dumps({"content": content, "digest": _digest(content)}, allow_nan=False)
-        write_whole(path, text, _check_replaceable)
+        KIND.write(path, content)
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Saved:
@@ -83,12 +70,8 @@ class Saved:
         DataError
             If the file is none, was edited, or contradicts itself.
         """
-        text = read_bytes(path, LARGEST_BYTES, "a saved server of sites")
+        content = KIND.read(path)
         try:
-            outer = parse_json(text.decode("utf-8"))
-            content = outer["content"]
-            if content["format"] != FORMAT or content["version"] != VERSION or outer["digest"] != _digest(content):
-                raise ValueError
             found = cls(
                 protocol=content["protocol"],
                 round=content["round"],
@@ -101,7 +84,7 @@ class Saved:
             if type(found.protocol) is not str or type(found.round) is not int:
                 raise ValueError
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, PrivacyError):
-            raise DataError(_DAMAGED.format(path=path)) from None
+            raise KIND.damaged(path) from None
         return found
 
     @property
@@ -112,12 +95,13 @@ class Saved:
         except (ValueError, TypeError, KeyError):
             return ""
 
-    def check(self, protocol: Agreed, path: str | PathLike[str]) -> None:
-        """Refuse, with `DataError`, what does not agree with itself or with the protocol."""
+    def check(self, protocol: Agreed, path: str | PathLike[str], *, keeps: bool) -> None:
+        """Refuse, with `DataError`, what does not agree with itself or with the protocol; `keeps` as in `Book`."""
         size, sites = protocol.size, len(protocol.sites)
         holds = (
             0 <= self.round <= protocol.rounds
-            and len(self.answered) == self.round
+            and len(self.answered) == (self.round if keeps else 0)
+            and (keeps or not (self.changes or self.invited))
             and all(type(k) is int and 0 <= k <= sites for k in self.answered)
             and self.w.shape == (size,)
             and bool(np.all(np.abs(self.w) <= LARGEST_NUMBER))
@@ -132,21 +116,4 @@ class Saved:
         except MessageError:
             holds = False
         if not holds:
-            raise DataError(_DAMAGED.format(path=path))
-
-
-def _digest(content: dict[str, Any]) -> str:
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _check_replaceable(path: Path) -> None:
-    """Refuse to replace anything but a saved server."""
-    if not path.exists():
-        return
-    with open_regular(path, 2**62, "a saved server that may be replaced") as file:
-        head = file.read(100)
-    if head and not STARTS.match(head):
-        raise DataError(
-            f"{path} exists and is not a saved server of sites, so it is not replaced. Choose another name."
-        )
+            raise KIND.damaged(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from os import PathLike
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -20,16 +20,18 @@ from ..oracle import Gradient
 from ..oracles.changes import SiteChanges
 from ..oracles.terms import PricedTerms
 from ..privacy import PrivacyError, Statement
+from ..regular_files import same_file
 from ..solvers.federated import FedHT
 from .book import Book
-from .certificate import NOTHING, ROWS, SITES, Federation, state_federation, state_sites
+from .certificate import NOTHING, ROWS, SITES, state_federation, state_sites
 from .protocol import LARGEST_BOUND, Protocol
 from .saved import Saved
+from .serving import RoundServer
 from .site import honest_radius
 from .site_privacy import SitePrivacy
 
 
-class Server:
+class Server(RoundServer):
     """Runs a federated recipe on the reports of sites.
 
     Guarantee
@@ -41,8 +43,9 @@ class Server:
     Weights and divisor are public and fixed: a site that does not answer has changed nothing, and no other weight grows. A round may be
     closed with at least `least_sites` reports; with fewer it stays open, as it was.
 
-    With `site_privacy` the noise is added here, once a round: see `SiteChanges`. A round is noted as closed in `state` before its noise
-    is drawn, so that no noise is drawn twice for one round; what sites changed is never written to it.
+    With `site_privacy` the noise is added here, once a round: see `SiteChanges`. `state` is then required, and a round is noted as closed beside it before its
+    noise is drawn, so that no noise is drawn twice for one round, by whichever server is resumed from it (`ClosedRounds`). What sites changed, who was
+    asked, and how many answered is written to no file, told to no log, and not shown by `repr`.
 
     Parameters
     ----------
@@ -62,11 +65,11 @@ class Server:
     site_privacy : SitePrivacy or None
         Protect whole sites, where they trust this server; with ``recipe="fedsgd_ht"``.
     state : path or None
-        A file that is written before and after every round is closed.
+        A file that is written before and after every round is closed; required with `site_privacy`.
     random_state : int or None
         Of the server's own noise; seeds are for tests.
     nonce : str or None
-        None: a new run. `resume` gives the one of the run that goes on.
+        None: a new run. `resume` gives the one of the run that goes on; with `site_privacy` the run must be that of `state`.
 
     Examples
     --------
@@ -128,6 +131,11 @@ class Server:
         start = np.concatenate([self._prepared.facts.first()] * self._prepared.models)
         least = 0 if self._changes is not None else least  # who answers there is nobody's business
         self._book = Book(self.protocol, start, self._step, self._invite, least, state, keeps=self._changes is None)
+        if nonce is None:
+            self._book.begin()
+        elif self._changes is not None:
+            assert state is not None
+            self._book.load(Saved.read(state), state)
 
     def _invite(self) -> Sequence[int]:
         everybody = range(len(self.protocol.sites))
@@ -146,59 +154,6 @@ class Server:
 
     # ---------------------------------------------------------------------------------------------- rounds
 
-    @property
-    def round(self) -> int:
-        """The round that is open; as many as there are when all are closed."""
-        return self._book.round
-
-    @property
-    def count(self) -> int:
-        """Reports taken in this round."""
-        return len(self._book.reports)
-
-    @property
-    def finished(self) -> bool:
-        """Whether all rounds are closed."""
-        return self._book.finished
-
-    @property
-    def answered(self) -> tuple[int, ...]:
-        """How many sites answered each closed round."""
-        return tuple(self._book.answered)
-
-    @property
-    def invited(self) -> tuple[str, ...]:
-        """The sites to ask in this round. With `site_privacy` and a rate below 1: **secret**."""
-        return tuple(self.protocol.sites[i] for i in self._book.invited)
-
-    @property
-    def state(self) -> str | PathLike[str] | None:
-        """The file of this server's state, if there is one."""
-        return self._book.state
-
-    def enrol(self, certificate: str) -> None:
-        """Take a site's certificate: before its first report. The same one may come again; another one is refused."""
-        self._book.enrol(certificate)
-
-    def task(self) -> bytes:
-        """What to send to the sites of this round."""
-        return self._book.task()
-
-    def receive(self, message: bytes) -> None:
-        """Take a report, or refuse it."""
-        self._book.receive(message)
-
-    def close(self) -> None:
-        """End the round with the reports that came, and go on."""
-        self._book.close()
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to a JSON file (no pickle, no row); `resume` goes on from it.
-
-        Reports that were taken after the last save are not in it: sites send them again, as the same bytes, when they are asked again.
-        """
-        self._book.save(path)
-
     @classmethod
     def resume(cls, path: str | PathLike[str], estimator: SparseLinear, **arguments: object) -> Server:
         """The server that was saved.
@@ -206,6 +161,7 @@ class Server:
         Parameters
         ----------
         path : str or Path
+            With `site_privacy` it is the `state` of the server, and no other one may be given.
         estimator, arguments
             As they were given to the server that was saved; with others the file is refused.
 
@@ -215,16 +171,16 @@ class Server:
             If the file is not a saved server of these settings, was edited, or contradicts itself.
         """
         saved = Saved.read(path)
+        if arguments.get("site_privacy") is not None:
+            state = arguments.pop("state", None)
+            if state is not None and not same_file(path, cast("str", state)):
+                raise PrivacyError("a run that protects whole sites goes on with its own state: leave state=None.")
+            return cls(estimator, **arguments, state=path, nonce=saved.nonce or None)  # type: ignore[arg-type]
         server = cls(estimator, **arguments, nonce=saved.nonce or None)  # type: ignore[arg-type]
         server._book.load(saved, path)
         return server
 
     # ---------------------------------------------------------------------------------------------- the model
-
-    @property
-    def federation(self) -> Federation:
-        """What each site promises, and what it means together."""
-        return self._book.federation
 
     def statement(self) -> Statement:
         """What is promised to the people of all sites."""
@@ -252,9 +208,6 @@ class Server:
         raise TypeError(
             "a server is stored with server.save(path), and goes on with Server.resume(path, estimator, ...)."
         )
-
-    def __repr__(self) -> str:
-        return f"Server(round {self.round} of {self.protocol.rounds}, {self.count} reports)"
 
 
 # ------------------------------------------------------------------------------------------------ arguments

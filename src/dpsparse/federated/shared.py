@@ -74,6 +74,10 @@ def fit_shared(
         raise ValueError("every site pays for its own rows: give ledger and dataset to the holdings.")
     if request.classifies and request.classes is None:
         raise ValueError("sites need the classes declared: classes=[...].")
+    if request.intervals is not None:
+        raise PrivacyError(
+            "intervals deal rows to two parts by coins of a curator, which sites do not have: leave intervals=None."
+        )
     if request.adjacency is not Adjacency.REPLACE_ONE:
         raise PrivacyError("sites count their rows in public here: use adjacency='replace-one'.")
     sources = [Source.of(h.X) for h in holdings]
@@ -93,7 +97,7 @@ def fit_shared(
     draft = draft_fit(
         prepared,
         (
-            f"at least {honest} of the {len(names)} sites add their share of the noise as they should, and keep it secret",
+            f"at least {honest} of the {len(names)} sites are asked the same questions, add their share of the noise as they should, and keep it secret",
         ),
         (
             f"whoever sees the integers of single sites, and not only their sums, learns up to ({bill.epsilon(prepared.delta):.6g}, "

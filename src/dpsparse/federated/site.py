@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from .. import checks
-from ..accounting import PlanBill, PricedPlan, price
 from ..answers import measure
 from ..data.lattice import Lattice
 from ..data.source import Source, center_targets, code_classes, silence
@@ -24,16 +22,12 @@ from ..oracle import Gradient
 from ..oracles import make_oracle
 from ..oracles.terms import PricedTerms
 from ..privacy import Adjacency, Answer, Budget, DataError, Plan, PrivacyError, Statement
-from .certificate import Certificate, site_statement
-from .desk import Desk, Purse
+from .certificate import site_statement
+from .desk import NOBODY, RoundSite
 from .protocol import Protocol
-from .rounds import rounds_of
-
-#: Whom a site trusts: nobody, or the server, with models that hold no noise of the site.
-NOBODY, SERVER = "nobody", "server"
 
 
-class Site:
+class Site(RoundSite):
     """Holds rows and answers every round of one run once.
 
     Guarantee
@@ -87,16 +81,7 @@ class Site:
         random_state: Seed = None,
     ) -> None:
         self.protocol = Protocol.from_json(protocol) if isinstance(protocol, str) else protocol
-        if name not in self.protocol.sites:
-            raise ValueError(f"the protocol has no site {name!r}.")
-        self.name = name
-        self._number = self.protocol.sites.index(name)
-        checks.one_of(trust, "trust", (NOBODY, SERVER))
-        if not self.protocol.private and trust != SERVER:
-            raise PrivacyError(
-                f"this protocol protects {self.protocol.unit}, and its sites send models without noise: the server would have to be "
-                "trusted with them. To take part nevertheless, give trust='server'."
-            )
+        super().__init__(self.protocol, name, trust, self.protocol.unit)
         source = Source.of(X)
         self._relation = Adjacency.named(self.protocol.adjacency)
         n = public_rows(n_rows, self._relation, source.shape[0])
@@ -107,13 +92,11 @@ class Site:
         self._loss = self.protocol.site_loss()
         self._randomness = Randomness(random_state)
         self._delta = default_delta(n) if delta is None else delta
-        self._priced = self._price(epsilon)
+        every = self._round_plan.repeated(self.protocol.rounds * self.protocol.models)
+        self._price(every, epsilon, self._delta, str(self._relation))
         if self._priced is not None:
             warn_if_seeded(self._randomness, "site")
-        run = f"{self.protocol.identity.hex()}-{self._number}"
-        bill = None if self._priced is None else PlanBill.of(self._priced)
-        purse = Purse.of(ledger, dataset, bill, self.protocol.recipe, run, self._delta)
-        self._desk = Desk(self.protocol, self._number, rounds_of(memory, run), purse, self._walk)
+        self._open(self._walk, self.protocol.recipe, self._delta, ledger, dataset, memory)
         with silence():
             self._hosts = self._host_rows(source, y)
 
@@ -123,15 +106,6 @@ class Site:
     def _round_plan(self) -> Plan:
         """What is asked in one round, for one model; the budget does not matter to it."""
         return self._loop.round_plan(self._facts, Budget.approx(1.0, 0.5))
-
-    def _price(self, epsilon: float | None) -> PricedPlan | None:
-        """The price of all rounds, before a row is read."""
-        if not self.protocol.private:
-            return None
-        if epsilon is None:
-            raise PrivacyError("a site says what it may spend: give epsilon.")
-        times = self.protocol.rounds * self.protocol.models
-        return price(self._round_plan.repeated(times), Budget.approx(epsilon, self._delta, str(self._relation)))
 
     @property
     def statement(self) -> Statement:
@@ -153,11 +127,6 @@ class Site:
         one = Answer(ask.name, ask.noise, 1, cost.sampling_rate, moved, moved / cost.strength)
         return [one] * self._priced.plan[ask.name].times
 
-    def certificate(self) -> str:
-        """What this site tells the server before it takes part: its statement and its bill, as JSON."""
-        bill = None if self._priced is None else PlanBill.of(self._priced)
-        return Certificate(self.protocol.identity.hex(), self.name, self.statement, bill).to_json()
-
     # ---------------------------------------------------------------------------------------------- rows
 
     def _host_rows(self, source: Source, y: Any) -> list[MemoryHost]:
@@ -176,18 +145,6 @@ class Site:
 
     # ---------------------------------------------------------------------------------------------- rounds
 
-    def answer(self, task: bytes) -> bytes:
-        """A report for this task: paid for and noted first, then computed.
-
-        Raises
-        ------
-        MessageError
-            If the task is damaged, belongs to another run, or does not fit. Nothing was paid or noted.
-        PrivacyError
-            If this round was answered to another task, or the ledger refuses.
-        """
-        return self._desk.answer(task)
-
     def _walk(self, w: Vector) -> Vector:
         """What this site changes in a round: noisy, so it may be sent."""
         with silence():
@@ -202,12 +159,6 @@ class Site:
             if oracle.unused:
                 raise PrivacyError("the local steps left priced asks unused.")
         return np.concatenate(changes)
-
-    def __repr__(self) -> str:
-        return f"Site({self.name!r})"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a site holds rows and is not copied or stored.")
 
 
 def honest_radius(facts: Facts, path: float, clip: float, deviation: float) -> float:

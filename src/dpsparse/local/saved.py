@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..privacy import DataError, PrivacyError
-from ..regular_files import open_regular, parse_json, read_bytes, write_whole
+from ..privacy import PrivacyError
+from ..sealed_files import SealedKind
 from .protocol import Protocol
 
-FORMAT = "dpsparse-local-server"
-VERSION = 1
-#: Files beyond are not read: room for some million people.
-LARGEST_BYTES = 2**28
+#: Saved servers; room for some million people.
+KIND = SealedKind("dpsparse-local-server", 1, 2**28, "a saved server")
 IDENTIFIER = re.compile(r"[0-9a-f]{32}")
-STARTS = re.compile(rb'\{"content": \{"format": "dpsparse-local-server"')
 
 
 @dataclass
@@ -81,15 +75,12 @@ class Saved:
     def write(self, path: str | PathLike[str]) -> None:
         """Write a file that appears whole or not at all."""
         content = {
-            "format": FORMAT,
-            "version": VERSION,
             "protocol": self.protocol.to_json(),
             "open": self.open,
             "tallies": [t.to_dict() for t in self.tallies],
             "seen": sorted(s.hex() for s in self.seen),
         }
-        text = json.dumps({"content": content, "digest": _digest(content)}, allow_nan=False)
-        write_whole(path, text, _check_replaceable)
+        KIND.write(path, content)
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Saved:
@@ -100,12 +91,8 @@ class Saved:
         DataError
             If the file is none, was edited, or contradicts itself.
         """
-        text = read_bytes(path, LARGEST_BYTES, "a saved server")
+        content = KIND.read(path)
         try:
-            outer = parse_json(text.decode("utf-8"))
-            content = outer["content"]
-            if content["format"] != FORMAT or content["version"] != VERSION or outer["digest"] != _digest(content):
-                raise ValueError
             tallies = [Tally.from_dict(t) for t in content["tallies"]]
             if not all(IDENTIFIER.fullmatch(s) for s in content["seen"]) or type(content["open"]) is not bool:
                 raise ValueError
@@ -113,9 +100,7 @@ class Saved:
             found = cls(Protocol.from_json(content["protocol"]), tallies, content["open"], seen)
             found.check(len(content["seen"]))
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, PrivacyError):
-            raise DataError(
-                f"{path} is not a saved server, or was edited or damaged after it was saved. Resume from the original."
-            ) from None
+            raise KIND.damaged(path) from None
         return found
 
     def check(self, listed: int) -> None:
@@ -143,18 +128,3 @@ class Saved:
             holds = holds and not any(t.labels for t in self.tallies)
         if not holds:
             raise ValueError
-
-
-def _digest(content: dict[str, Any]) -> str:
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _check_replaceable(path: Path) -> None:
-    """Refuse to replace anything but a saved server."""
-    if not path.exists():
-        return
-    with open_regular(path, 2**62, "a saved server that may be replaced") as file:
-        head = file.read(100)
-    if head and not STARTS.match(head):
-        raise DataError(f"{path} exists and is not a saved server, so it is not replaced. Choose another name.")

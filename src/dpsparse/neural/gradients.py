@@ -6,7 +6,8 @@ The gradient :math:`g_i` of one row, over all D parameters, is scaled to norm at
 :math:`q_i = \mathrm{trunc}(g_i\,f_i\,2^{20}/C)`, :math:`f_i = \min(1, C(1-10^{-6})/\|g_i\|)`. The norm is computed in float64, right to a part of
 :math:`D\,2^{-53}`; factor and product are floats of 24 bits and wrong by at most :math:`2^{-23}` together. For all of that :math:`10^{-6}` leaves room up to
 :math:`D = 10^9`, and truncation only shrinks: :math:`\|q_i\| \le 2^{20}`. Where a gradient is not finite the
-row adds nothing. Chunks of whole numbers are added in float64, which is exact in any order, and then as 64-bit integers.
+row adds nothing, and so does a row on which the network or the loss fails. Groups of :math:`2^{24}/2^{20} = 16` rows are added as 32-bit floats: no partial sum exceeds :math:`2^{24}`, up to which these hold every
+whole number, so it is exact in any order. Groups are added as 64-bit integers.
 
 *Rows by themselves.* :math:`q_i` must not depend on who else is computed beside row i, to the last bit. Rows are therefore computed in chunks of one fixed size,
 filled with zeros, and `rehearse` tries on made-up rows whether each place of a chunk gives the same bits in any company. Where it does not, every row is
@@ -15,7 +16,7 @@ computed alone. Networks whose rows mix (batch normalisation) or that draw at ra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -29,6 +30,8 @@ from ..privacy import PrivacyError
 
 #: Units of the lattice in the clip of one row.
 UNITS = 2.0**20
+#: Rows whose whole numbers 32-bit floats add up exactly.
+GROUP = int(2.0**24 / UNITS)
 #: Room for the rounding of norms.
 SLACK = 1e-6
 #: Clips beyond these would leave the range of 32-bit floats.
@@ -65,6 +68,7 @@ class RowGradients:
         self._criterion = criterion
         self._chunk = chunk
         self._each = vmap(grad(self._loss), in_dims=(None, 0, 0))
+        self._together = grad(self._losses)
 
     @property
     def dimension(self) -> int:
@@ -96,61 +100,93 @@ class RowGradients:
         output = functional_call(self._module, (parameters, self._buffers), (x.unsqueeze(0),))
         return self._criterion(output, y.unsqueeze(0))
 
+    def _losses(self, parameters: dict[str, torch.Tensor], X: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return vmap(self._loss, in_dims=(None, 0, 0))(parameters, X, y).sum()
+
     # ---------------------------------------------------------------------------------------------- sums
 
     def total(self, w: Vector, X: torch.Tensor, y: torch.Tensor, taking: NDArray[np.bool_], clip: float) -> Integers:
         """Sum of the clipped gradients of the rows that take part, in units of ``clip / UNITS``: **private**."""
         total = np.zeros(self.dimension, dtype=np.int64)
-        for rows in self._rows(w, X, y, taking):
-            total += self.whole(rows, clip).sum(dim=0, dtype=torch.float64).numpy().astype(np.int64)
+        for place in self._places(taking):
+            for group in torch.split(self.whole(self.silent(w, X[place], y[place]), clip), GROUP):
+                total += group.sum(dim=0).numpy().astype(np.int64)
         return total
 
     def exact(self, w: Vector, X: torch.Tensor, y: torch.Tensor, taking: NDArray[np.bool_]) -> Vector:
-        """Sum of the gradients, neither clipped nor protected: for baselines."""
+        """Sum of the gradients, neither clipped nor protected: for baselines. Rows whose gradient is not finite add nothing."""
         total = np.zeros(self.dimension)
-        for rows in self._rows(w, X, y, taking):
-            total += torch.nan_to_num(rows.to(torch.float64)).sum(dim=0).numpy()
+        for place in self._places(taking):
+            total += self._exact(w, X[place], y[place]).numpy()
         return total
 
-    def _rows(self, w: Vector, X: torch.Tensor, y: torch.Tensor, taking: NDArray[np.bool_]) -> Iterator[torch.Tensor]:
-        """Gradients of the rows that take part, one chunk after the other; zero where a chunk was filled up."""
-        chosen = torch.from_numpy(np.flatnonzero(taking))
-        for first in range(0, len(chosen), self._chunk):
-            place = chosen[first : first + self._chunk]
-            yield self.chunk(w, X[place], y[place])
+    def _exact(self, w: Vector, X: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Sum of the gradients of a chunk; row by row where one of them fails or is not finite."""
+        try:
+            found = self._together(self.parameters(w), X, y)
+            part = torch.cat([g.reshape(-1) for g in found.values()]).to(torch.float64)
+        except Exception:
+            part = torch.full((1,), torch.nan)
+        if bool(torch.isfinite(part).all()):
+            return part
+        rows = self.silent(w, X, y).to(torch.float64)
+        return rows[torch.isfinite(rows).all(dim=1)].sum(dim=0)
+
+    def _places(self, taking: NDArray[np.bool_]) -> tuple[torch.Tensor, ...]:
+        """The rows that take part, in chunks."""
+        chosen = np.flatnonzero(taking)
+        return torch.split(torch.from_numpy(chosen), self._chunk) if chosen.size else ()
 
     def chunk(self, w: Vector, X: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Gradients of up to a chunk of rows, shape (rows, dimension)."""
+        """Gradients of up to a chunk of rows, shape (rows, dimension). What the network raises passes: for made-up rows, and for `silent`."""
         count, missing = len(X), self._chunk - len(X)
         filled = torch.cat([X, torch.zeros((missing, *X.shape[1:]), dtype=X.dtype)]) if missing else X
         targets = torch.cat([y, torch.zeros((missing, *y.shape[1:]), dtype=y.dtype)]) if missing else y
         found = self._each(self.parameters(w), filled, targets)
         return torch.cat([g.reshape(self._chunk, -1) for g in found.values()], dim=1)[:count]
 
+    def silent(self, w: Vector, X: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """The same of private rows.
+
+        Where the network or the loss fails on a chunk, its rows are computed one by one, and those on which it fails have gradient zero: a
+        failure raises nothing, tells nothing, and changes nothing for other rows.
+        """
+        try:
+            return self.chunk(w, X, y)
+        except Exception:  # its words could be about these rows
+            return torch.cat([self._alone(w, X[[i]], y[[i]]) for i in range(len(X))])
+
+    def _alone(self, w: Vector, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        try:
+            return self.chunk(w, x, y)
+        except Exception:
+            return torch.zeros((1, self.dimension))
+
     @staticmethod
     def whole(rows: torch.Tensor, clip: float) -> torch.Tensor:
-        """Gradients within the clip, in whole units, as floats."""
-        norm = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
+        """Gradients within the clip, in whole units, as floats. Written over `rows`: copies of them took more time than gradients do."""
+        norm = torch.stack([torch.linalg.vector_norm(row, dtype=torch.float64) for row in rows])
         known = torch.isfinite(norm)
-        if not bool(known.all()):
-            rows = torch.where(known[:, None], rows, 0.0)
+        rows[~known] = 0.0
         factor = torch.clamp((1 - SLACK) * UNITS / norm.clamp_min(1e-300), max=UNITS / clip)
-        return torch.trunc(rows * torch.where(known, factor, 0.0).to(rows.dtype)[:, None])
+        return rows.mul_(torch.where(known, factor, 0.0).to(rows.dtype)[:, None]).trunc_()
 
     # ---------------------------------------------------------------------------------------------- rehearsal
 
     def rehearse(self, shape: tuple[int, ...], target: torch.Tensor) -> None:
         """Try on made-up rows that each row is computed by itself; go over to single rows where chunks differ.
 
+        Some of them are a thousand times larger: beside rows on which the network fails, others must be what they were.
+
         Parameters
         ----------
         shape : tuple of int
             Of one row.
         target : tensor of shape (1, ...)
-            A target that the loss takes.
+            The target of which the loss asks most: the last class.
         """
         tried = _TRIED.setdefault(self._module, {})
-        place = (shape, str(target.dtype), id(self._criterion), self._chunk)
+        place = (shape, str(target.dtype), tuple(target.tolist()), id(self._criterion), self._chunk)
         if place in tried:  # sites of one process may share a network
             self._chunk = tried[place]
             return
@@ -183,13 +219,18 @@ class RowGradients:
             kept = [0, count // 2, count - 1]
             company = loud.clone()
             company[kept] = X[kept]
-            if not torch.equal(self._in_order(w, company, y, torch.arange(count))[kept], known[kept]):
+            found = [
+                self.whole(self.silent(w, company[i : i + self._chunk], y[i : i + self._chunk]), 1.0)
+                for i in range(0, count, self._chunk)
+            ]
+            if not torch.equal(torch.cat(found)[kept], known[kept]):
                 return False
             alone = count // 3
             return bool(torch.equal(self.whole(self.chunk(w, X[[alone]], y[[alone]]), 1.0)[0], known[alone]))
-        except RuntimeError as error:
+        except Exception as error:
             raise PrivacyError(
-                f"the gradients of single rows cannot be computed for this network ({type(error).__name__})."
+                f"the gradients of single rows cannot be computed for this network ({type(error).__name__}): of made-up rows of shape {shape} with target "
+                f"{target.tolist()[0]}. A network for classes needs an output for each of them."
             ) from None
 
     def _in_order(self, w: Vector, X: torch.Tensor, y: torch.Tensor, order: torch.Tensor) -> torch.Tensor:

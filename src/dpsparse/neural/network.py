@@ -130,7 +130,7 @@ class SparseNetwork:
         shape = np.shape(X)
         n = public_rows(self.n_rows, self.adjacency, shape[0])
         priced, delta = self.price(n)
-        self._gradients.rehearse(tuple(shape[1:]), example_target(self.loss))
+        self._gradients.rehearse(tuple(shape[1:]), example_target(self.loss, self.classes))
         randomness = Randomness(self.random_state)
         if priced is not None:
             warn_if_seeded(randomness, "fit")

@@ -88,6 +88,11 @@ class NetworkProtocol:
             and math.isclose(math.fsum(self.weights), 1.0, rel_tol=1e-9)
             and 0 < self.rate <= 1
             and self.loss in LOSSES
+            and (
+                type(self.classes) is int and self.classes >= 2
+                if self.loss == "cross_entropy"
+                else self.classes is None
+            )
             and type(self.private) is bool
             and all(d >= 0 for _, shape in self.shapes for d in shape)
         )
@@ -115,6 +120,11 @@ class NetworkProtocol:
         """For statements."""
         name = "fedsgd_ht" if not self.private else "dp_fedgd_ht" if self.rate >= 1 else "dp_fedsgd_ht"
         return About(name, self.loss, self.adjacency, ROWS if self.private else NOTHING)
+
+    @property
+    def site_plan(self) -> Plan:
+        """What one site is asked in all rounds together."""
+        return self.round_plan().repeated(self.rounds)
 
     def round_plan(self) -> Plan:
         """What one site is asked in one round."""

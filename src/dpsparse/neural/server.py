@@ -12,8 +12,9 @@ import torch
 from .. import checks
 from ..facts import Vector
 from ..federated.book import Book
-from ..federated.certificate import Federation, state_federation
+from ..federated.certificate import state_federation
 from ..federated.saved import Saved
+from ..federated.serving import RoundServer
 from ..ops import hard_threshold
 from ..privacy import Adjacency
 from .gradients import LARGEST_CLIP, SMALLEST_CLIP, RowGradients
@@ -22,7 +23,7 @@ from .protocol import UNBOUNDED, NetworkProtocol
 from .targets import LOSSES
 
 
-class NetworkServer:
+class NetworkServer(RoundServer):
     """A server without rows for a network across sites; the guarantees are those of `dpsparse.federated.Server`.
 
     Parameters
@@ -106,51 +107,6 @@ class NetworkServer:
         for number, change in came.items():
             moved += self.protocol.weights[number] * change
         return hard_threshold(moved, self.protocol.sparsity)
-
-    @property
-    def round(self) -> int:
-        """The round that is open."""
-        return self._book.round
-
-    @property
-    def finished(self) -> bool:
-        """Whether all rounds are closed."""
-        return self._book.finished
-
-    @property
-    def answered(self) -> tuple[int, ...]:
-        """How many sites answered each closed round."""
-        return tuple(self._book.answered)
-
-    @property
-    def invited(self) -> tuple[str, ...]:
-        """The sites to ask in this round."""
-        return self.protocol.sites
-
-    @property
-    def federation(self) -> Federation:
-        """What each site promises, and what it means together."""
-        return self._book.federation
-
-    def enrol(self, certificate: str) -> None:
-        """Take a site's certificate."""
-        self._book.enrol(certificate)
-
-    def task(self) -> bytes:
-        """What to send to the sites of this round."""
-        return self._book.task()
-
-    def receive(self, message: bytes) -> None:
-        """Take a report, or refuse it."""
-        self._book.receive(message)
-
-    def close(self) -> None:
-        """End the round with the reports that came, and go on."""
-        self._book.close()
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to a JSON file."""
-        self._book.save(path)
 
     def resume(self, path: str | PathLike[str]) -> None:
         """Go on where a server of the same settings and nonce was saved."""

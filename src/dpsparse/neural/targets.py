@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch.nn.functional import cross_entropy, mse_loss
 
-from ..data.source import silence
+from ..data.source import center_targets, code_classes, numbers, silence
 from ..privacy import DataError
 from .gradients import Criterion
 from .oracle import NetworkRows
@@ -20,23 +21,40 @@ LOSSES: dict[str, Criterion] = {
 }
 
 
-def example_target(loss: str) -> torch.Tensor:
-    """A target that a loss takes, for rehearsals."""
-    return torch.zeros(1, dtype=torch.int64 if loss == "cross_entropy" else torch.float32)
+def example_target(loss: str, classes: int | None) -> torch.Tensor:
+    """The target of which a loss asks most, for rehearsals: the last class, for which the network needs an output."""
+    if loss != "cross_entropy":
+        return torch.zeros(1, dtype=torch.float32)
+    assert classes is not None
+    return torch.full((1,), classes - 1, dtype=torch.int64)
 
 
 def private_rows(X: Any, y: Any, loss: str, classes: int | None, n_rows: int) -> NetworkRows:
-    """Rows as float32 tensors. A record whose class is none of the declared ones counts as empty; nothing is said about it."""
+    """Rows as float32 tensors; silent.
+
+    A record with a cell that is no finite number of 32 bits, or a class that is none of the declared ones, counts as empty.
+    """
     with silence():
-        features = np.ascontiguousarray(np.asarray(X), dtype=np.float32)
-        targets = np.asarray(y, dtype=np.float64).ravel()
+        features, targets = _features(_array(X)), _targets(_array(y), classes if loss == "cross_entropy" else None)
         if features.shape[0] != targets.shape[0]:
             raise DataError("one target for each row was expected.")
-        if loss == "cross_entropy":
-            assert classes is not None
-            known = np.isfinite(targets) & (targets == np.rint(targets)) & (targets >= 0) & (targets < classes)
-            coded = torch.from_numpy(np.where(known, targets, 0).astype(np.int64))
-        else:
-            known = np.isfinite(targets)
-            coded = torch.from_numpy(np.where(known, targets, 0).astype(np.float32))
-        return NetworkRows(torch.from_numpy(features), coded, known, n_rows)
+        known = np.isfinite(targets) & np.isfinite(features).all(axis=tuple(range(1, features.ndim)))
+        coded = np.where(known, targets, 0).astype(np.int64 if loss == "cross_entropy" else np.float32)
+        return NetworkRows(torch.from_numpy(features), torch.from_numpy(coded), known, n_rows)
+
+
+def _array(values: Any) -> Any:
+    """Tensors as arrays; lists as arrays in which every cell stays what it is."""
+    if isinstance(values, torch.Tensor):
+        return values.detach().cpu().to(torch.float64 if values.is_floating_point() else values.dtype).numpy()
+    return np.asarray(values, dtype=object) if isinstance(values, list | tuple) else values
+
+
+def _features(X: Any) -> NDArray[np.float32]:
+    plain = isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and not np.ma.isMaskedArray(X)
+    return np.ascontiguousarray(X if plain else numbers(X), dtype=np.float32)
+
+
+def _targets(y: Any, classes: int | None) -> NDArray[np.float64 | np.float32]:
+    """Codes of classes, or numbers of 32 bits; not finite for whatever is none."""
+    return center_targets(y, 0.0).astype(np.float32) if classes is None else code_classes(y, range(classes))

@@ -11,6 +11,11 @@ standard deviation :math:`\sigma/\sqrt m` for the priced :math:`\sigma`. If at l
 secret, the noise of the sum is at least that of the price (`mechanisms.shares`), and the promise to everybody who sees *sums* is the price.
 Fewer than m answers are not published. More of them make more noise.
 
+*One question.* Shares add up in units of the lattice, and each site makes its own for the question, ask and turn that it was sent. The promise about sums therefore
+assumes that the m honest sites were sent the same ones: to an aggregator who sends other ones to some of them, the sum holds fewer units of noise. Nothing in a part shows
+this. `SitesOracle` asks all alike; a secure sum between processes must add only parts to one (question, ask, turn), for example with masks that the sites
+derive from a digest of it. What single parts cost (`alone`) holds whatever each site was sent.
+
 Whoever sees the integers of a single site, as an aggregator without secure aggregation does, sees them with noise :math:`\sigma/\sqrt m`: the same plan at m times
 the rho (`alone`). Integers modulo :math:`2^{64}` are what secure aggregation adds.
 """
@@ -54,8 +59,8 @@ def refuse_unshared(plan: Plan) -> None:
                 f"ask {ask.name!r} is not a sum with Gaussian noise, so sites cannot make its noise in shares. Use a recipe of noisy sums, "
                 "such as dp_sgd_ht, dp_ight with mechanism='dense', or dual_averaging."
             )
-    for _, branch in plan.branches:
-        refuse_unshared(branch)
+    for follower in (*(branch for _, branch in plan.branches), *plan.parts):
+        refuse_unshared(follower)
 
 
 def alone(priced: PricedPlan, honest: int) -> PlanBill:

@@ -8,13 +8,11 @@ from typing import ClassVar
 from ..facts import Facts
 from ..privacy.budget import Budget
 from ..solvers.federated import FedHT
-from .base import PrivateRecipe
-from .rules.federated import LOCAL_STEPS, private_rounds
-from .rules.fields import positive, whole
+from .private_rounds import PrivateRounds
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPFedGDHT(PrivateRecipe):
+class DPFedGDHT(PrivateRounds):
     r"""Private gradient hard thresholding across sites (DP-FedGD-HT [L22]_): `DPFedSGDHT` with every row of a site in every step.
 
     .. math:: w_{t+1} = H_\tau\Bigl(\textstyle\sum_i p_i\,w^i_{t,K}\Bigr), \qquad
@@ -42,30 +40,7 @@ class DPFedGDHT(PrivateRecipe):
     """
 
     name: ClassVar[str] = "dp_fedgd_ht"
-    penalties: ClassVar[tuple[str, ...]] = ("l2",)
-
-    rounds: int | None = None
-    local_steps: int = LOCAL_STEPS
-    step_size: float | None = None
-    clip: float | None = None
-    sparsity: int | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("rounds", "local_steps", "sparsity"):
-            whole(getattr(self, name), name)
-        positive(self.step_size, "step_size")
-        positive(self.clip, "clip")
 
     def solver(self, facts: Facts, budget: Budget) -> FedHT:
         """The loop with the rules of the docstring."""
-        return private_rounds(
-            facts,
-            budget,
-            rounds=self.rounds,
-            local_steps=self.local_steps,
-            step_size=self.step_size,
-            clip=self.clip,
-            batch_size=None,
-            every_row=True,
-            sparsity=self.sparsity,
-        )
+        return self.loop(facts, budget, None, every_row=True)

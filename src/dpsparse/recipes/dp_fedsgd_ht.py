@@ -8,14 +8,12 @@ from typing import ClassVar
 from ..facts import Facts
 from ..privacy.budget import Budget
 from ..solvers.federated import FedHT
-from .base import PrivateRecipe
-from .rules.federated import LOCAL_STEPS, private_rounds
-from .rules.fields import positive, whole
+from .private_rounds import PrivateRounds
 from .rules.walks import check_batch
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPFedSGDHT(PrivateRecipe):
+class DPFedSGDHT(PrivateRounds):
     r"""Private stochastic gradient hard thresholding across sites (DP-FedSGD-HT [L22]_).
 
     .. math:: w_{t+1} = H_\tau\Bigl(\textstyle\sum_i p_i\,w^i_{t,K}\Bigr), \qquad
@@ -54,32 +52,13 @@ class DPFedSGDHT(PrivateRecipe):
     """
 
     name: ClassVar[str] = "dp_fedsgd_ht"
-    penalties: ClassVar[tuple[str, ...]] = ("l2",)
 
-    rounds: int | None = None
-    local_steps: int = LOCAL_STEPS
-    step_size: float | None = None
-    clip: float | None = None
     batch_size: float | None = None
-    sparsity: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("rounds", "local_steps", "sparsity"):
-            whole(getattr(self, name), name)
-        positive(self.step_size, "step_size")
-        positive(self.clip, "clip")
+        super().__post_init__()
         check_batch(self.batch_size, "batch_size")
 
     def solver(self, facts: Facts, budget: Budget) -> FedHT:
         """The loop with the rules of the docstring."""
-        return private_rounds(
-            facts,
-            budget,
-            rounds=self.rounds,
-            local_steps=self.local_steps,
-            step_size=self.step_size,
-            clip=self.clip,
-            batch_size=self.batch_size,
-            every_row=False,
-            sparsity=self.sparsity,
-        )
+        return self.loop(facts, budget, self.batch_size, every_row=False)

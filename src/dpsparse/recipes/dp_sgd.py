@@ -111,7 +111,7 @@ class DPSGD(PrivateRecipe):
 
     def solver(self, facts: Facts, budget: Budget) -> SGD:
         """The loop with the rule of the docstring."""
-        walk = Walk.of(facts, budget, facts.cap, self.steps, self.clip, self.step_size)
+        walk = Walk.of(facts, budget, facts.cap, self.steps, self.clip, self.step_size, steady=True)
         return SGD(
             step_sizes=(walk.piece,) * walk.turns,
             clip=walk.clip,

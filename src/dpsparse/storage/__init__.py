@@ -1,5 +1,5 @@
 """Files of what was fitted: models, private pipelines and searches. JSON, with a digest; no pickle."""
 
-from .files import load
+from .files import digest_in, load
 
-__all__ = ["load"]
+__all__ = ["digest_in", "load"]

@@ -62,11 +62,8 @@ def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = L
     DataError
         If the file is not one of a version that this release reads.
     """
-    try:
-        content = parse_json(read_bytes(path, largest, "a dpsparse model").decode("utf-8"))
-    except ValueError:
-        content = None
-    if not isinstance(content, dict) or content.get("format") not in FORMATS:
+    content = _content(path, largest)
+    if content.get("format") not in FORMATS:
         return load_model(path, edited=edited, largest=largest)
     version, parts, make = FORMATS[content["format"]]
     if content.get("version") != version:
@@ -88,3 +85,18 @@ def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = L
     if not sealed:
         found.statement_ = replace(found.statement_, private=False, caveats=(EDITED, *found.statement_.caveats))
     return found
+
+
+def digest_in(path: str | os.PathLike[str], largest: int = LARGEST_BYTES) -> str | None:
+    """The digest that a file names, whether it fits or not; None for models of version 1, which have none."""
+    named = _content(path, largest).get("digest")
+    return named if isinstance(named, str) else None
+
+
+def _content(path: str | os.PathLike[str], largest: int) -> dict[str, Any]:
+    """What a file holds; nothing where it is no JSON object."""
+    try:
+        content = parse_json(read_bytes(path, largest, "a dpsparse model").decode("utf-8"))
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
