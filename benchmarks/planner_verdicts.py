@@ -18,21 +18,22 @@ NAMES = ("arcene", "colon", "golub_leukemia", "riboflavin")
 DELTA = 1e-5
 
 
+def ratio(name: str, epsilon: float, seed: int, sparsity: int | None = None) -> float:
+    """Test error of a fit over that of the constant predictor, on the same split."""
+    setting = settings.genomic(name, seed, sparsity)
+    model = settings.fit(setting, epsilon=epsilon, delta=DELTA, fit_intercept=True, random_state=seed)
+    assert setting.test is not None
+    X, y = setting.test
+    if setting.task == "regression":
+        error, constant = np.mean((model.predict(X) - y) ** 2), np.mean((setting.y.mean() - y) ** 2)
+    else:
+        error, constant = 1 - model.score(X, y), np.mean(y != round(float(setting.y.mean())))
+    return float(error / constant)
+
+
 def ratios(name: str, epsilon: float, runs: int, sparsity: int | None = None) -> np.ndarray:
-    """Test error of fits over that of the constant predictor, on the same split."""
-    found = []
-    for seed in range(runs):
-        setting = settings.genomic(name, seed, sparsity)
-        options = {"fit_intercept": True, "random_state": seed}
-        model = settings.fit(setting, epsilon=epsilon, delta=DELTA, **options)
-        assert setting.test is not None
-        X, y = setting.test
-        if setting.task == "regression":
-            error, constant = np.mean((model.predict(X) - y) ** 2), np.mean((setting.y.mean() - y) ** 2)
-        else:
-            error, constant = 1 - model.score(X, y), np.mean(y != round(float(setting.y.mean())))
-        found.append(float(error / constant))
-    return np.array(found)
+    """The same for several splits."""
+    return np.array([ratio(name, epsilon, seed, sparsity) for seed in range(runs)])
 
 
 def happened(found: np.ndarray) -> str:

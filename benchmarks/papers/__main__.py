@@ -3,6 +3,8 @@
 python -m benchmarks.papers --scale quick             # the short set
 python -m benchmarks.papers                           # everything; goes on where it was stopped
 python -m benchmarks.papers --only 000-figure-1 --estimate
+python -m benchmarks.papers --so-far                  # keep what a run that was stopped had of whole seeds, then the pages
+python -m benchmarks.papers --recheck 10              # numbers drawn at random from the results that are kept, run again
 python -m benchmarks.papers --pages                   # pages and figures from the results that are kept
 """
 
@@ -17,11 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
-from dpsparse.bench import ScaledStudy, run_study
+from dpsparse.bench import Results, ScaledStudy, run_study
 from dpsparse.bench.find import studies
 from dpsparse.bench.results import Journal
 
 from . import pages
+from .recheck import recheck
 
 
 def minutes(study: ScaledStudy, folder: Path) -> tuple[float, int, int]:
@@ -42,6 +45,19 @@ def minutes(study: ScaledStudy, folder: Path) -> tuple[float, int, int]:
         unknown += not known
         total += float(np.mean(known)) if known else 0.0
     return total / 60, len(left), unknown
+
+
+def so_far(study: ScaledStudy, folder: Path) -> Results | None:
+    """Results of the seeds at which every run is there, if these are at least two more than at the quick scale."""
+    done = Journal(folder / f"{study.runs}.jsonl", study.runs).read()
+    cells = study.cells()
+    count = max(cell.seed for cell in cells) + 1
+    whole = min((cell.seed for cell in cells if cell not in done), default=count)
+    quick = max((cell.seed for cell in study.at_scale("quick").cells()), default=0) + 1
+    if whole < min(quick + 2, count):
+        return None
+    few = {cell: done[cell] for cell in cells if cell.seed < whole}
+    return Results(study.name, few, scale="full" if whole == count else f"the first {whole} of {count} seeds")
 
 
 class Progress:
@@ -69,6 +85,10 @@ def main() -> int:
         "--keep", type=Path, help="folder for results; no pages. Default: benchmarks/results, and pages"
     )
     parser.add_argument("--estimate", action="store_true", help="print CPU minutes of what is left, and stop")
+    parser.add_argument(
+        "--so-far", action="store_true", help="keep the whole seeds of runs that were stopped; do not run"
+    )
+    parser.add_argument("--recheck", type=int, metavar="N", help="run N kept numbers again, and stop")
     parser.add_argument("--pages", action="store_true", help="make pages and figures of the kept results, and stop")
     options = parser.parse_args()
     known = studies()
@@ -82,7 +102,19 @@ def main() -> int:
                 f"{study.name:14s} {took:7.1f} CPU minutes for {left} runs; {unknown} of them unlike any that was run"
             )
         return 0
-    if not options.pages:
+    if options.recheck:
+        kept = {name: pages.kept(name) for name in options.only or known}
+        there = {
+            name: (known[name], known[name].metric, results) for name, results in kept.items() if results is not None
+        }
+        return min(1, recheck(there, options.recheck))
+    if options.so_far:
+        for study in chosen:
+            partly = so_far(study, options.out)
+            if partly is not None:
+                partly.write((options.keep or pages.RESULTS) / f"{study.name}.parquet")
+                print(f"{study.name:14s} {partly.scale}", flush=True)
+    elif not options.pages:
         for study in chosen:
             start = time.perf_counter()
             results = run_study(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import gcd_orderings
+from benchmarks import gcd_orderings, growth_and_convergence
 from benchmarks.local_model import NOISE
 from benchmarks.local_model import data as signs
 from benchmarks.settings import SYNTHETIC, data_folder, digits, parts_of, synthetic, table, unit_rows
@@ -310,6 +310,33 @@ def _rcv1_whole() -> tuple[Any, np.ndarray, str, dict[str, Any]]:
     return found.X, (found.y > 0).astype(int), "classification", {"row_norm": 1.0}
 
 
+# ------------------------------------------------------------------------------------------------ the guides
+
+
+def _growth(d: int) -> Callable[[int], Case]:
+    """Rows of signs with ten coefficients: the same signal and the same noise at every d; n = 4,000."""
+
+    def make(seed: int) -> Case:
+        X, y, truth = growth_and_convergence.data(4000, d, 10, seed)
+        bounds = {"feature_bound": 1.0, "target_bound": 3 * math.sqrt(6.0)}
+        return Case(X.astype(float), y, "regression", bounds, 10, truth)
+
+    return make
+
+
+def _text(name: str, bounds: dict[str, Any], prepare: Callable[[Any], Any], rows: int = 20000) -> Callable[[int], Case]:
+    """Sparse rows in two classes: at most so many, of which a fifth is held out for each seed."""
+
+    def make(seed: int) -> Case:
+        (X, y), _ = parts_of(name)
+        few = np.random.default_rng(seed).permutation(y.size)[:rows]
+        X, y = prepare(X[few].astype(float)), (y[few] > (3 if name == "we8there" else 0)).astype(int)
+        cut = y.size // 5
+        return Case(X[cut:], y[cut:], "classification", bounds, None, test=(X[:cut], y[:cut]))
+
+    return make
+
+
 #: Name: (file it needs, or none; how it is made from a seed). Names that say "for" are stand-ins.
 CASES: dict[str, tuple[str | None, Callable[[int], Case]]] = {
     **{name: (None, _synthetic(name)) for name in SYNTHETIC},
@@ -336,6 +363,11 @@ CASES: dict[str, tuple[str | None, Callable[[int], Case]]] = {
     "meltingpoint (for mtp)": ("meltingpoint.npz", _problem("meltingpoint")),
     **{name: (f"{name.split('-')[0]}.npz", _problem(name)) for name in ("madelon-l2", "madelon-l1")},
     **{name: (f"{name}.npz", _problem(name)) for name in ("california", "dorothea")},
+    **{f"d {d}": (None, _growth(d)) for d in (500, 2_000, 8_000)},
+    "reuters, one topic": ("reuters_moneyfx.npz", _text("reuters_moneyfx", {"row_norm": 1.0}, lambda X: X)),
+    "basehock": ("basehock.npz", _text("basehock", {"row_norm": 1.0}, unit_rows)),
+    "we8there, more than 3 stars": ("we8there.npz", _text("we8there", {"row_norm": 1.0}, unit_rows)),
+    "hockey, who is on the ice": ("hockey.npz", _text("hockey", {"row_norm": 4.0, "feature_bound": 1.0}, lambda X: X)),
     **{
         f"n {n}, p {p}, s {s}": (None, _signs(p, s, n))
         for n in (5_000, 20_000, 80_000)

@@ -2,11 +2,11 @@
 
 from dpsparse.bench.study import GRID
 
-from .methods import EXACT, PRINTED
+from .methods import DENSE, EXACT, PRINTED
 from .study import PaperStudy, Part
 
 EPSILONS = (2.0, 4.0, 6.0, 8.0, 10.0)
-OURS = (f"IGHT{EXACT}", "DP-IGHT", "Frank-Wolfe", "Two stage", "DP-IGHT dense", "auto", "DP-SGD, dense model")
+OURS = (f"IGHT{EXACT}", "DP-IGHT", "Frank-Wolfe", "Two stage", "DP-IGHT dense", "auto", *DENSE)
 GRIDS = (
     f"DP-IGHT dense{GRID}",
     f"Frank-Wolfe{GRID}",

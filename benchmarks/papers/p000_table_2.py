@@ -2,7 +2,7 @@
 
 from dpsparse.bench.study import GRID
 
-from .methods import EXACT
+from .methods import DENSE, EXACT
 from .study import PaperStudy, Part
 
 OURS = (
@@ -13,7 +13,7 @@ OURS = (
     "Two stage",
     "DP-IGHT dense",
     "auto",
-    "dual averaging, dense model",
+    *DENSE,
 )
 GRIDS = (f"DP-IGHT dense{GRID}", f"Frank-Wolfe{GRID}", f"Two stage{GRID}")
 

@@ -2,11 +2,11 @@
 
 from dpsparse.bench.study import GRID
 
-from .methods import EXACT, PRINTED
+from .methods import DENSE, EXACT, PRINTED
 from .study import PaperStudy, Part
 
 LINEAR, LOGISTIC = (0.8, 1.5, 2.5, 3.5, 5.0), (2.0, 4.0, 6.0, 8.0, 10.0)
-OURS = (f"IGHT{EXACT}", "DPSL-KT", "DPSL-KT labels", "DP-IGHT", "Frank-Wolfe", "Two stage", "auto")
+OURS = (f"IGHT{EXACT}", "DPSL-KT", "DPSL-KT labels", "DP-IGHT", "Frank-Wolfe", "Two stage", "auto", *DENSE)
 GRIDS = (f"DPSL-KT{GRID}", f"DP-IGHT dense{GRID}", f"DPSL-KT{PRINTED}{GRID}")
 
 STUDY = PaperStudy(

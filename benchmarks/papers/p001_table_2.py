@@ -2,10 +2,10 @@
 
 from dpsparse.bench.study import GRID
 
-from .methods import EXACT
+from .methods import DENSE, EXACT
 from .study import PaperStudy, Part
 
-OURS = (f"IGHT{EXACT}", "zero", "DPSL-KT", "DP-IGHT", "Frank-Wolfe", "Two stage", "auto", "dual averaging, dense model")
+OURS = (f"IGHT{EXACT}", "zero", "DPSL-KT", "DP-IGHT", "Frank-Wolfe", "Two stage", "auto", *DENSE)
 EPSILONS = (0.8, 1.5, 2.5, 3.5, 4.5)
 
 STUDY = PaperStudy(

@@ -2,10 +2,10 @@
 
 from dpsparse.bench.study import GRID
 
-from .methods import EXACT, PRINTED
+from .methods import DENSE, EXACT, PRINTED
 from .study import PaperStudy, Part
 
-OURS = (f"IGHT{EXACT}", "DPSL-KT", "DP-IGHT", "Frank-Wolfe", "Two stage", "auto", "dual averaging, dense model")
+OURS = (f"IGHT{EXACT}", "DPSL-KT", "DP-IGHT", "Frank-Wolfe", "Two stage", "auto", *DENSE)
 EPSILONS = (2.0, 4.0, 6.0, 8.0)
 
 STUDY = PaperStudy(

@@ -12,7 +12,7 @@ from .methods import EXACT, PRINTED
 from .study import PaperStudy, Part
 
 PEOPLE, METHOD = (5_000, 20_000, 80_000), "Label-LDP-IHT"
-METHODS = ("zero", f"IGHT{EXACT}", METHOD, f"{METHOD}{GRID}", f"{METHOD}{PRINTED}{GRID}")
+METHODS = ("zero", f"IGHT{EXACT}", METHOD, f"{METHOD}, dense model", f"{METHOD}{GRID}", f"{METHOD}{PRINTED}{GRID}")
 PLACES = ((50, 10), (800, 10), (200, 5), (200, 20))
 
 

@@ -8,10 +8,11 @@ from dpsparse.bench import Claim, Results
 from dpsparse.bench.study import GRID
 
 from .curves import by_rows
+from .methods import DENSE
 from .study import PaperStudy, Part
 
 ROWS, METHOD = (5_000, 20_000, 80_000), f"DP-IHT{GRID}"
-METHODS = ("zero", "DP-IHT", METHOD, "auto", "DP-SGD, dense model")
+METHODS = ("zero", "DP-IHT", METHOD, "auto", *DENSE)
 PLACES = ((18, 10), (36, 10), (54, 5), (54, 20))
 
 

@@ -1,48 +1,12 @@
 """004, Table 4: RCV1, log-loss, five folds."""
 
-from dpsparse.bench.study import GRID
+from .stochastic import table
 
-from .methods import EXACT, PRINTED
-from .study import PaperStudy, Part
-
-EPSILONS = (2.0, 4.0, 6.0, 8.0, 10.0)
-OURS = ("zero", f"SCSG-HT{EXACT}", "DP-GD-HT", "DP-SGD-HT", "DP-SCSG-HT", "auto", "dual averaging, dense model")
-GRIDS = (
-    f"DP-GD-HT{GRID}",
-    f"DP-SGD-HT{GRID}",
-    f"DP-SCSG-HT{GRID}",
-    f"DP-SGD-HT{PRINTED}{GRID}",
-    f"DP-SCSG-HT{PRINTED}{GRID}",
-)
-
-STUDY = PaperStudy(
-    name="004-table-4",
-    title="Stochastic against full-batch hard thresholding, five folds, k = 1000: news20 folds (for RCV1)",
-    paper="004",
-    where="Table 4",
-    parts=(
-        Part(sets=("news20 folds (for RCV1)",), methods=OURS, epsilons=EPSILONS, seeds=10, quick_epsilons=(4.0,)),
-        Part(
-            sets=("news20 folds (for RCV1)",),
-            methods=GRIDS,
-            epsilons=(2.0, 6.0, 10.0),
-            quick_epsilons=(6.0,),
-            quick_points=3,
-        ),
-        Part(sets=("RCV1 folds",), methods=OURS, epsilons=EPSILONS, seeds=10, quick=0),
-    ),
-    metric="log-loss",
-    delta=1e-5,
-    pairs=(
-        ("DP-SCSG-HT", "DP-GD-HT"),
-        ("DP-SGD-HT", "DP-GD-HT"),
-        ("DP-SCSG-HT", "DP-SGD-HT"),
-        (f"DP-SCSG-HT{GRID}", f"DP-GD-HT{GRID}"),
-        (f"DP-SGD-HT{GRID}", f"DP-GD-HT{GRID}"),
-    ),
-    notes=(
-        "20 Newsgroups in two classes (15,935 rows, 62,061 features) stands in for RCV1.",
-        "Five folds, twice over. Best of grid: the paper's six steps with 100 passes (GD), 20 (SGD, batches of n/10) and 10 (SCSG, snapshots of n/2 "
-        "rows, inner batches of n/20), at three budgets on four folds.",
-    ),
+STUDY = table(
+    4,
+    "news20 folds (for RCV1)",
+    "log-loss",
+    1000,
+    "20 Newsgroups in two classes (15,935 rows, 62,061 features) stands in for RCV1.",
+    own="RCV1 folds",
 )

@@ -14,6 +14,7 @@ from dpsparse.bench import Claim, Results
 from dpsparse.bench.results import mean_and_error
 from dpsparse.bench.study import GRID, ON_CURVE
 
+from . import blocks
 from .figures import FIGURES
 from .rates import rates
 from .study import PaperStudy
@@ -37,6 +38,8 @@ PAPERS = {
         ("004-table-3", "004-table-4", "004-table-5", "004-figure-1", "004-figure-2", "004-figure-3"),
     ),
 }
+#: What has a page of its own: it is run in another environment, across sites.
+ELSEWHERE = {"004-figure-3": "It has a page of its own: [](../federated_figure.md)."}
 HEAD = (
     "<!-- Made by python -m benchmarks.papers --pages from benchmarks/results. Do not edit. -->",
     "",
@@ -56,8 +59,9 @@ def write(known: Mapping[str, PaperStudy]) -> None:
         (DOCS / name).write_text(text, encoding="utf-8")
     for name, study in known.items():
         results = kept(name)
-        if results is not None:
+        if results is not None and study.figures:
             study.draw(results, DOCS / f"{name}.svg")
+    blocks.write()
 
 
 def pages(known: Mapping[str, PaperStudy]) -> dict[str, str]:
@@ -86,7 +90,7 @@ def page(number: str, known: Mapping[str, PaperStudy]) -> Iterator[str]:
         if name not in known or results is None:
             yield f"## {name}"
             yield ""
-            yield "Not run yet: there are no results in `benchmarks/results`."
+            yield ELSEWHERE.get(name, "Not run yet: there are no results in `benchmarks/results`.")
             continue
         yield from section(known[name].at_scale("quick" if results.scale == "quick" else "full"), results)
 
@@ -104,6 +108,9 @@ def section(study: PaperStudy, results: Results) -> Iterator[str]:
     if results.scale == "quick":
         yield ""
         yield "**Quick run**: a few seeds, budgets and grid points, to show that it runs to the end. It decides little."
+    elif results.scale != "full":
+        yield ""
+        yield f"**Not complete**: {results.scale}. The rest of the runs is not there yet."
     for data in dict.fromkeys(cell.data for cell in _ordered(study, results)):
         yield ""
         yield from table(study, results, data)
@@ -235,7 +242,7 @@ def index(known: Mapping[str, PaperStudy]) -> Iterator[str]:
         for name in names:
             results = kept(name)
             if name not in known or results is None:
-                yield f"| [{name}]({number_}.md) | | not run yet | | | | |"
+                yield f"| [{name}]({number_}.md) | | {'elsewhere' if name in ELSEWHERE else 'not run yet'} | | | | |"
                 continue
             count = Counter(verdict for *_, verdict in decided(known[name], results))
             yield (

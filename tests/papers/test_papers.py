@@ -6,15 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from benchmarks.papers import __main__ as program
-from benchmarks.papers import cases, pages
+from benchmarks.papers import blocks, cases, pages
 from benchmarks.papers.cases import CASES, Case
 from benchmarks.papers.figures import FIGURES
 from benchmarks.papers.methods import EXACT, METHODS, PRINTED, Ask, estimate
+from benchmarks.papers.recheck import recheck
 from benchmarks.papers.scores import scores
+from benchmarks.papers.study import PaperStudy
 
 from dpsparse import recipes
 from dpsparse.bench import Cell, Results, run_study
 from dpsparse.bench.find import studies
+from dpsparse.bench.results import Journal
 from dpsparse.bench.study import GRID
 from dpsparse.privacy import BudgetError
 
@@ -39,11 +42,11 @@ def small(task="regression", **more):
 def test_every_figure_and_table_with_results_has_a_study():
     listed = {name for _, _, names in pages.PAPERS.values() for name in names}
     assert listed - STUDIES.keys() <= {"004-figure-3"}
-    assert STUDIES.keys() <= listed
+    assert all(name in listed or name.startswith("guide-") for name in STUDIES)
     assert FIGURES.keys() <= STUDIES.keys()
 
 
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", [name for name, study in STUDIES.items() if isinstance(study, PaperStudy)])
 def test_a_study_names_known_data_and_methods_and_its_quick_scale_is_a_part_of_it(name, monkeypatch):
     monkeypatch.setattr("benchmarks.papers.study.present", lambda data: True)
     study = STUDIES[name]
@@ -141,6 +144,57 @@ def test_pages_are_made_of_the_committed_results():
     """``python -m benchmarks.papers --pages`` changes nothing."""
     for name, text in pages.pages(STUDIES).items():
         assert (pages.DOCS / name).read_text(encoding="utf-8") == text, name
+
+
+@pytest.mark.parametrize("page", blocks.BLOCKS)
+def test_numbers_of_the_guides_are_those_of_the_committed_results(page):
+    """``python -m benchmarks.papers --pages`` changes nothing; a number that is typed between the marks does."""
+    text = (blocks.DOCS / page).read_text(encoding="utf-8")
+    assert blocks.fill(page, text) == text
+    for name in blocks.BLOCKS[page]:
+        changed = text.replace(f"<!-- end: {name} -->", f"1.23\n<!-- end: {name} -->")
+        assert changed != text
+        assert blocks.fill(page, changed) == text
+    with pytest.raises(ValueError, match="not one"):
+        blocks.fill(page, text.replace("<!-- made:", "<!-- other:"))
+
+
+@pytest.mark.parametrize("name", [name for name in STUDIES if name.startswith("guide-")])
+def test_a_guides_quick_scale_is_a_part_of_it(name, monkeypatch):
+    study = STUDIES[name]
+    monkeypatch.setattr("benchmarks.papers.study.present", lambda data: True)
+    if not isinstance(study, PaperStudy):
+        monkeypatch.setattr(type(study), "present", lambda self, data: True)
+    quick, full = study.at_scale("quick").cells(), study.cells()
+    assert quick
+    assert set(quick) < set(full)
+
+
+def test_what_a_run_had_when_it_was_stopped_are_whole_seeds(tmp_path, monkeypatch):
+    monkeypatch.setattr(cases, "present", lambda data: True)
+    study = STUDIES["000-figure-1"]
+    cells = [cell for cell in study.cells() if cell.data == "000-lin-i"]
+    monkeypatch.setattr(type(study), "cells", lambda self: [c for c in cells if self.scale == "full" or c.seed < 2])
+    assert program.so_far(study, tmp_path) is None
+    kept = Journal(tmp_path / f"{study.runs}.jsonl", study.runs)
+    done = [cell for cell in cells if cell.seed < 5][:-1]  # the last run of the fifth seed is not there
+    for cell in done:
+        kept.add(cell, {"relative error": 1.0})
+    partly = program.so_far(study, tmp_path)
+    assert partly.scale == "the first 4 of 20 seeds"
+    assert {cell.seed for cell in partly.errors} == {0, 1, 2, 3}
+    assert "**Not complete**: the first 4 of 20 seeds" in "\n".join(pages.section(study, partly))
+
+
+def test_numbers_that_are_run_again_agree_or_are_told(monkeypatch, capsys):
+    monkeypatch.setattr("benchmarks.papers.study.case_of", lambda data, seed: small())
+    study = STUDIES["000-figure-1"]
+    cells = [Cell("000-lin-i", "Two stage", 4.0, seed) for seed in range(2)]
+    results = Results(study.name, {cell: study.run(cell) for cell in cells})
+    assert recheck({study.name: (study, study.metric, results)}, 2) == 0
+    off = Results(study.name, {cell: {study.metric: 9.0} for cell in cells})
+    assert recheck({study.name: (study, study.metric, off)}, 1) == 1
+    assert "DIFFERS" in capsys.readouterr().out
 
 
 def test_figures_of_the_pages_are_there():
