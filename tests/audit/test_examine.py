@@ -28,6 +28,13 @@ def test_a_fitted_model_brings_its_statement():
     assert len(found.checks) == 3
 
 
+def test_a_model_that_counted_what_was_clipped_is_audited():
+    model = fitted().set_params(check_bounds=0.1).fit(X, X[:, 0])
+    found = audit.examine(model, runs=8, fits=0, seed=0)
+    assert not found.violated
+    assert "no violation found" in found._repr_html_()
+
+
 def test_a_statement_that_says_too_little_is_caught():
     model = fitted()
     model.statement_ = replace(model.statement_, epsilon=0.5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from ..privacy.words import page
 from .lower_bounds import LowerBound
 
 NOTHING_FOUND = "no violation found"
@@ -175,3 +176,8 @@ class AuditResult:
         lines += [f"Note: {n}." for n in self.notes]
         lines.append(f"Verdict: {self.verdict}. {self.summary}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        good = not (self.violated or self.void)
+        head = f"Audit of {self.target}: {self.scope}. Verdict: {self.verdict}. {self.summary}"
+        return page(self.caveats, head, good=good, more=str(self))

@@ -114,11 +114,11 @@ def fit(
         if declared:
             model.set_params(classes=_declared(options["classes"]))
         if cluster is not None:
-            if dictionary is not None:
-                raise Refusal("files are encoded before they go to a cluster. Leave --dictionary or --cluster out.")
-            need_target(data, target)
-            form = {"n_features": n_features, "columns": columns, "zero_based": zero_based}
-            with on_cluster(data, cluster, visible, target=target, **form) as spread:
+            form: dict[str, object] = {"dictionary": dictionary}
+            if dictionary is None:
+                need_target(data, target)
+                form = {"target": target, "n_features": n_features, "columns": columns, "zero_based": zero_based}
+            with on_cluster(data, cluster, visible, **form) as spread:
                 run(model, spread, None, None, visible)
         elif dictionary is None and stays_in_files(data, options["memory_limit"], target):
             if columns is not None:
@@ -207,6 +207,7 @@ def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None
 
     import numpy as np
 
+    from ..estimators.summary import has_intervals
     from ..privacy import HopelessFitWarning, MissingValueError, NonPrivateRandomnessWarning
 
     model.set_params(verbose=visible)
@@ -221,6 +222,8 @@ def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None
     model.set_params(verbose=False)
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
+        if has_intervals(model):
+            model.intervals_ = model.intervals_.named(names)
 
 
 def tell(

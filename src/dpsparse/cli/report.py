@@ -42,7 +42,7 @@ def report(
 ) -> None:
     """Write one HTML page about MODEL: may it be released, what was promised, what was not, and what speaks against it.
 
-    The page needs no network, and nothing reads data to make it. The exit code is 7 where the model carries no promise.
+    The page needs no network, and nothing reads data to make it. The exit code is 7 where the answer is no.
 
     \b
     Examples:
@@ -51,7 +51,8 @@ def report(
       dpsparse report --ledger sqlite:///budget.db -o ledger.html
       dpsparse report --bench out/own-mine.parquet -o bench.html
     """
-    from ..report import bench_page, ledger_page
+    from ..ledger import Ledger
+    from ..report import bench_page, ledger_page, report_of_file
 
     if sum(given is not None for given in (model, search, bench)) > 1:
         raise Refusal("give one of MODEL, --search and --bench.")
@@ -66,47 +67,38 @@ def report(
 
             write_text(out, bench_page(Results.read(bench)))
         elif ledger is not None:
-            from ..ledger import Ledger
-
             write_text(out, ledger_page(Ledger(ledger)))
         else:
             raise Refusal("give a MODEL, --search, --bench or --ledger. dpsparse report --help shows examples.")
         _said({"page": out}, f"The page is in {out}.", as_json)
         return
-    found = _about(subject, ledger, audit, score)
+    found = report_of_file(
+        subject,
+        ledger=None if ledger is None else Ledger(ledger),
+        audit=_read(audit, "--audit"),
+        scores=_read(score, "--score"),
+    )
     write_text(out, found.html())
     verdict = found.verdict
     reasons = [f"{check.what}: {check.said}" for check in verdict.reasons]
-    content = {"page": out, "release": str(verdict.light), "headline": verdict.headline, "reasons": reasons}
+    content = {
+        "page": out,
+        "release": str(verdict.light),
+        "headline": f"{verdict.word} {verdict.headline}",
+        "reasons": reasons,
+    }
     text = "\n".join(
-        [f"May it be released? {verdict.headline}", *(f"  {r}" for r in reasons), f"The page is in {out}."]
+        [
+            f"May it be released? {verdict.word} {verdict.headline}",
+            *(f"  {r}" for r in reasons),
+            f"The page is in {out}.",
+        ]
     )
     _said(content, text, as_json)
     if not found.values["statement"].private:
         raise NoPromise(f"{subject} carries no promise to anyone in the data; its caveats say why.")
-
-
-def _about(subject: Path, ledger: str | None, audit: Path | None, score: Path | None) -> Any:
-    from .. import load
-    from ..estimators.model_file import digest_in
-    from ..ledger import Ledger
-    from ..privacy.errors import ModelEditedError
-    from ..report import report_of
-
-    edited = False
-    try:
-        fitted = load(subject)
-    except ModelEditedError:
-        edited, fitted = True, load(subject, edited=True)
-    return report_of(
-        fitted,
-        digest=digest_in(subject),
-        edited=edited,
-        ledger=None if ledger is None else Ledger(ledger),
-        audit=_read(audit, "--audit"),
-        scores=_read(score, "--score"),
-        name=subject.name,
-    )
+    if verdict.light == "no":
+        raise NoPromise(f"{subject} must not be released: {reasons[0]}")
 
 
 def _read(path: Path | None, option: str) -> Mapping[str, Any] | None:

@@ -26,9 +26,9 @@ def show(model: Path, as_json: bool) -> None:
       dpsparse show model.json
     """
     from .. import load
-    from ..estimators.model_file import digest_in
     from ..estimators.summary import summary
     from ..privacy.errors import ModelEditedError
+    from ..storage import digest_in
 
     edited = None
     try:

@@ -3,25 +3,47 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils import estimator_html_repr
 
 if TYPE_CHECKING:
-    from ..report import Report
+    from matplotlib.axes import Axes
+
+    from ..report.content import Report
+    from .linear import SparseLinear
 
 
 class Stated:
-    """Shows the statement of a fitted estimator and its intervals, under its diagram, and reports about it; not for direct use."""
+    """Shows the statement of a fitted estimator and its intervals, under its diagram, and reports about it and draws it; not for direct use."""
 
     @property
     def report_(self) -> Report:
         """One page for a reviewer: shown in a notebook, written by ``report_.save("report.html")``; see `dpsparse.report`."""
-        from ..report import report_of
+        from ..report.content import report_of
 
         if "statement_" not in vars(self):
             raise AttributeError("there is no report yet: fit the estimator first.")
         return report_of(self)
+
+    def plot(self, where: str | PathLike[str] | Axes | None = None) -> Axes:
+        """Draw the coefficients of the fitted model, with intervals where it has some.
+
+        On the current axes of pyplot, on given ones, or in a file; returns the axes. Needs the extra `plots`.
+        `statement_.plot()` draws the promise, and `plan(...).plot()` what to expect.
+        """
+        from .plotting import plot_coefficients
+
+        if "statement_" not in vars(self):
+            raise AttributeError("there is nothing to plot yet: fit the estimator first.")
+        return plot_coefficients(self._shown_model(), where)
+
+    def _shown_model(self) -> SparseLinear:
+        """The linear model inside: that of a search, the last step of a pipeline, or itself."""
+        found: Any = vars(self).get("best_estimator_", self)
+        steps = vars(found).get("steps")
+        return found if steps is None else steps[-1][1]  # type: ignore[no-any-return]
 
     def _repr_html_(self) -> str:
         stated = vars(self).get("statement_")

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data import Source, read_bounds, refuse_missing
 from ..data.declared import ColumnBounds, declared_bounds
 from ..data.missing import AT_PREDICTION
+from ..data.parts import read_units
 from ..data.stored import StoredRows
 from ..facts import Vector
 from ..fits import FitRequest, Fitted, Targets, fit, prepare, read_targets, refuse_rows_brought
@@ -149,19 +150,29 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array, sparse matrix or data frame of shape (rows, n_features), files, or rows on a cluster
             Files are a path, a pattern such as ``"rows/*.parquet"``, or what `dpsparse.readers.open_rows` gives. Rows on a cluster are a Dask
-            array or frame, a Spark frame, or what `dpsparse.readers.open_cluster` gives.
+            array or frame, a Spark frame, or what `dpsparse.readers.cluster.open_cluster` gives.
         y : array of shape (rows,), or str
             With a path or a frame of a cluster, the name of the target's column. None: files hold it.
             ``fit(frame, target="name")`` is the same.
+        units : array of shape (rows,), optional
+            With ``intervals="split"``: the id of each row's person or household, as a keyword. All rows of a unit are then in one part. Ids are not part of a record: they must not be
+            computed from its content. The unit of privacy stays one row.
         """
-        target = unsupported.pop("target", None)
+        target, units = unsupported.pop("target", None), unsupported.pop("units", None)
         refuse_fit_arguments(unsupported)
         if target is not None and y is not None:
             raise TypeError("the target was given twice, as y and as target. Leave one of them out.")
         y = target if y is None else y
         request, source, targets = self.read_rows(X, y)
         del X, y
-        return self.fit_source(request, source, targets)
+        if units is None:
+            return self.fit_source(request, source, targets)
+        if request.intervals is None:
+            raise ValueError(
+                "units say which rows stay together in the parts of intervals='split'. Leave them out, or ask for intervals."
+            )
+        by_unit = replace(request, by_unit=True)
+        return self.fit_source(by_unit, source, targets, read_units(units, source.shape[0]))
 
     def __sklearn_clone__(self) -> Self:
         """A clone, which knows its family: see `Family`."""
@@ -174,7 +185,9 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("_family", None)
         return self
 
-    def fit_source(self, request: FitRequest, source: Source, targets: Targets) -> Self:
+    def fit_source(
+        self, request: FitRequest, source: Source, targets: Targets, units: NDArray[np.str_] | None = None
+    ) -> Self:
         """Fit on rows that have passed the door. For rooms that read them themselves."""
         from ..planner.foresight import warn_if_hopeless
 
@@ -184,7 +197,7 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
             self._family.note(request, shape, stacklevel=4)
         notes = warn_if_hopeless(prepared, shape, stacklevel=4)
         return self.keep(
-            fit(prepared, source, targets.vectors(prepared.models), targets.assumptions, notes), targets.classes
+            fit(prepared, source, targets.vectors(prepared.models), targets.assumptions, notes, units), targets.classes
         )
 
     def _keep_shared(self, fitted: Fitted) -> None:

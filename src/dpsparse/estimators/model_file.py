@@ -143,12 +143,6 @@ def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = L
     return model
 
 
-def digest_in(path: str | os.PathLike[str], largest: int = LARGEST_BYTES) -> str | None:
-    """The digest that a model file names, whether it fits or not; None for files of version 1."""
-    named: str | None = _parts(path, largest).get("digest")
-    return named
-
-
 def _parts(path: str | os.PathLike[str], largest: int) -> dict[str, Any]:
     """The content of a file whose form is right."""
     text = read_bytes(path, largest, "a dpsparse model")

@@ -179,10 +179,11 @@ INTERVALS: dict[str, Test] = {
     "features": lambda v: isinstance(v, list) and all(_text(name) or _count(name) for name in v),
     "estimate": _numbers,
     "covariance": lambda v: isinstance(v, list) and all(map(_numbers, v)),
-    "flag": lambda v: v in ("good", "wide", "too many"),
+    "flag": lambda v: v in ("good", "clipped", "wide", "too many"),
     "target": lambda v: v in ("mean", "robust"),
     "clip": lambda v: _number(v) and v >= 0,
     "kept": lambda v: _number(v) and 0 <= v <= 1,
+    "beyond": lambda v: _number(v) and 0 <= v <= 1,
     "n_rows": _count,
     "classes": _truth,
     "columns": lambda v: isinstance(v, list) and all(map(_count, v)),
@@ -193,10 +194,10 @@ INTERVALS: dict[str, Test] = {
 
 
 def _are_intervals(value: object) -> bool:
-    if not (isinstance(value, dict) and value.keys() == INTERVALS.keys()):
+    if not (isinstance(value, dict) and INTERVALS.keys() - {"beyond"} <= value.keys() <= INTERVALS.keys()):
         return False
     size = len(value["features"]) if isinstance(value["features"], list) else -1
-    fits = all(test(value[name]) for name, test in INTERVALS.items())
+    fits = all(INTERVALS[name](given) for name, given in value.items())
     return fits and len(value["estimate"]) == size and [len(row) for row in value["covariance"]] == [size] * size
 
 

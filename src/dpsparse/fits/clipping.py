@@ -13,6 +13,8 @@ from ..privacy import Ask, Noise, Plan, PrivacyError
 
 #: Name of the ask.
 ASK = "clipped"
+#: Words of the note that tells how much was clipped.
+CLIPPED = "were clipped to the declared bounds"
 #: Parts of entries and of targets above which advice is given.
 MANY, MANY_TARGETS = 0.05, 0.02
 
@@ -51,7 +53,7 @@ def clipping_notes(answers: Sequence[tuple[Vector, float]], *, classes: bool) ->
     off = 200 * float(np.mean([noise for _, noise in answers])) / len(answers) ** 0.5
     said = [f"{_percent(entries)} of entries", f"{_percent(rows)} of rows by their norm"]
     said += [] if classes else [f"{_percent(targets)} of targets"]
-    notes = [f"about {', '.join(said)} were clipped to the declared bounds, give or take {max(off, 0.1):.2g} %"]
+    notes = [f"about {', '.join(said)} {CLIPPED}, give or take {max(off, 0.1):.2g} %"]
     if entries > MANY + off / 100:
         notes.append(
             "many entries were clipped: feature_bound is too narrow for this data. Look the limits up once more, or learn them with PrivateBounds"

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..data.source import Source, silence
 from ..facts import Vector
 from ..ledger import paying
@@ -26,6 +29,7 @@ def fit(
     targets: Sequence[Vector],
     assumptions: Sequence[str] = (),
     notes: Sequence[str] = (),
+    units: NDArray[np.str_] | None = None,
 ) -> Fitted:
     """Pay for what was prepared, run it on private rows, and state what was promised.
 
@@ -40,6 +44,8 @@ def fit(
         What the promise rests on beside the recipe's own.
     notes : sequence of str
         What the statement is to say beside.
+    units : array of str, optional
+        The unit of each row, where the plan deals rows by units.
 
     Guarantee
     ---------
@@ -69,11 +75,12 @@ def fit(
             label=name if request.label is None else request.label,
             run_id=request.run_id,
             delta=prepared.delta,
+            seeded=not randomness.secure,
         ) as payment,
         bar as watcher,
         silence(),
     ):
-        fitted = run(prepared, X, targets, payment, watcher, draft=draft, randomness=randomness)
+        fitted = run(prepared, X, targets, payment, watcher, draft=draft, randomness=randomness, units=units)
     # cited once more, now that the ledger has noted the end
     stated = charged_to(fitted.statement, payment)
     event("fit done", **public, answers=sum(ask.times for ask in stated.asks), ledger=stated.ledger)

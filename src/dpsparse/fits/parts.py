@@ -12,7 +12,8 @@ from ..losses import Logistic, Squared
 from ..oracle import Indices
 from ..privacy import Adjacency, AssumptionError, Budget, Coins, Noise, Plan, PoissonRows
 from ..recipes import Auto, SelectPolish, shipped
-from ..solvers.intervals import Pilot, SplitIntervals, most_coefficients
+from ..solvers.interval_clips import Pilot
+from ..solvers.intervals import SplitIntervals, most_coefficients
 from ..solvers.one_step import Flag, Step
 from .prepare import Prepared, planned
 from .request import FitRequest, Shape
@@ -22,7 +23,7 @@ FIRST = 0.5
 #: In part B residuals are clipped, and targets before them are not.
 UNBOUNDED = 1e300
 #: Weights of Gram matrix and meat beside the score: where they are nearly free, and where they are not.
-WEIGHTS = {Adjacency.REPLACE_ONE: (0.8, 0.2), Adjacency.ADD_REMOVE: (0.2, 0.05)}
+WEIGHTS = {Adjacency.REPLACE_ONE: (0.8, 0.2), Adjacency.ADD_REMOVE: (0.2, 0.15)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +61,12 @@ class Inferred:
     estimate, covariance : arrays
         Of the features of the support, and last of the intercept where there is one.
     intercept : bool
-    flag : {"good", "wide", "too many"}
+    flag : {"good", "clipped", "wide", "too many"}
     target : {"mean", "robust"}
     clip, kept : float
         Where residuals were clipped, in units of the target, and the part of them that was not.
+    beyond : float
+        Part of rows that weigh less, at most.
     n_rows : int
         Expected rows of the second part.
     asked : int or None
@@ -78,6 +81,7 @@ class Inferred:
     target: str
     clip: float
     kept: float
+    beyond: float
     n_rows: int
     asked: int | None = None
 
@@ -86,7 +90,7 @@ def prepare_parts(request: FitRequest, shape: Shape) -> Prepared:
     """Both parts of a fit with intervals, and the price of the dearer one."""
     _refuse(request, shape)
     budget, delta = request.budget_for(shape.n_rows)
-    coins = Coins.under(request.adjacency, FIRST)
+    coins = Coins.under(request.adjacency, FIRST, units=request.by_unit)
     n_first, n_second = coins.expected(shape.n_rows)
     intervals = _intervals(request, budget, n_second)
     sparsity = None if request.sparsity is None else min(request.sparsity, intervals.most)
@@ -127,6 +131,7 @@ def _intervals(request: FitRequest, budget: Budget, n_rows: int) -> SplitInterva
         gram=gram,
         meat=meat,
         most=most_coefficients(n_rows, mu * 2 / budget.kappa),
+        reading=1 / mu,
     )
 
 
@@ -179,6 +184,7 @@ def in_user_units(inference: Inference, pilot: Pilot, step: Step, shift: Vector,
         target="robust" if inference.intervals.robust else "mean",
         clip=pilot.residual,
         kept=pilot.kept,
+        beyond=pilot.beyond,
         n_rows=inference.intervals.n_rows,
         asked=asked,
     )
@@ -195,6 +201,7 @@ def nothing_selected(inference: Inference, asked: int | None) -> Inferred:
         target="robust" if inference.intervals.robust else "mean",
         clip=0.0,
         kept=1.0,
+        beyond=0.0,
         n_rows=inference.intervals.n_rows,
         asked=asked,
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Protocol
 
 from ..privacy import Plan, PrivacyError
+from .notebook_bar import NotebookBar, in_notebook
 from .oracle import Watcher
 
 
@@ -14,10 +16,53 @@ def turns_of(plan: Plan) -> int:
     return own + max((turns_of(branch) for _, branch in plan.branches), default=0)
 
 
+class Bar(Protocol):
+    """Something that can be looked at while it moves."""
+
+    def start(self) -> None:
+        """Show it."""
+        ...
+
+    def advance(self, name: str) -> None:
+        """Count one charge, and tell its name."""
+        ...
+
+    def stop(self) -> None:
+        """Let go of the screen."""
+        ...
+
+
+class TerminalBar:
+    """A bar of the library rich. `total` None: charges are not counted, and the bar only shows that something runs."""
+
+    def __init__(self, title: str, total: int | None) -> None:
+        try:
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        except ImportError:
+            raise PrivacyError("verbose=True needs the package rich. Install it, or leave verbose=False.") from None
+        self._counts = total is not None
+        self._bar = Progress() if self._counts else Progress(TextColumn(title), BarColumn(), TimeElapsedColumn())
+        self._task = self._bar.add_task(title, total=total)
+
+    def start(self) -> None:
+        """Show it."""
+        self._bar.start()
+
+    def advance(self, name: str) -> None:
+        """Count one charge, and tell its name."""
+        if self._counts:
+            self._bar.update(self._task, advance=1, description=name)
+
+    def stop(self) -> None:
+        """Let go of the screen."""
+        self._bar.stop()
+
+
 class ProgressBar:
     """Counts charges while a fit runs; shows that it runs, where even their number is secret.
 
-    Made before anything is paid, so that a missing library is refused first.
+    Made before anything is paid, so that a missing library is refused first. In a notebook it is a line of HTML, which needs no
+    widgets; elsewhere it is drawn by rich.
 
     Parameters
     ----------
@@ -29,16 +74,8 @@ class ProgressBar:
     """
 
     def __init__(self, title: str, total: int | None, *, visible: bool) -> None:
-        self._bar = None
-        self._counts = total is not None
-        if not visible:
-            return
-        try:
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-        except ImportError:
-            raise PrivacyError("verbose=True needs the package rich. Install it, or leave verbose=False.") from None
-        self._bar = Progress() if self._counts else Progress(TextColumn(title), BarColumn(), TimeElapsedColumn())
-        self._task = self._bar.add_task(title, total=total)
+        kind = NotebookBar if in_notebook() else TerminalBar
+        self._bar: Bar | None = kind(title, total) if visible else None
 
     def __enter__(self) -> Watcher:
         if self._bar is not None:
@@ -46,8 +83,8 @@ class ProgressBar:
         return self._charged
 
     def _charged(self, name: str) -> None:
-        if self._bar is not None and self._counts:
-            self._bar.update(self._task, advance=1, description=name)
+        if self._bar is not None:
+            self._bar.advance(name)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -196,6 +196,7 @@ class FitRequest:
     verbose: bool
     intervals: str | None = None
     interval_target: str = "mean"
+    by_unit: bool = False
 
     @classmethod
     def read(cls, arguments: Mapping[str, object], *, classifies: bool) -> Self:

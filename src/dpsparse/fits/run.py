@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..data.parts import Parts
 from ..facts import Vector
@@ -91,6 +92,7 @@ def run(
     draft: Statement,
     randomness: Randomness,
     open_oracle: OpenOracle | None = None,
+    units: NDArray[np.str_] | None = None,
 ) -> Fitted:
     """Run a prepared fit that is paid for: one solver for each vector of targets, each with an oracle of its own.
 
@@ -106,11 +108,13 @@ def run(
     randomness : Randomness
     open_oracle : OpenOracle, optional
         Who makes the oracles; default: ours, or what `substitute_oracles` put in their place.
+    units : array of str, optional
+        The unit of each row, for a deal into parts.
     """
     opener = _opener.get() if open_oracle is None else open_oracle
     if prepared.inference is not None:
         [y] = targets
-        return _run_parts(prepared, X, y, payment, watcher, draft, randomness, opener)
+        return _run_parts(prepared, X, y, payment, watcher, draft, randomness, opener, units)
     models: list[tuple[Vector, float]] = []
     answers: list[Answer] = []
     paths: list[Path] = []
@@ -149,11 +153,14 @@ def _run_parts(
     draft: Statement,
     randomness: Randomness,
     opener: OpenOracle,
+    units: NDArray[np.str_] | None,
 ) -> Fitted:
     """Part A selects and makes the model; part B is asked once. To each the rows of the other are absent; the key of the coins is dropped."""
     inference, request = prepared.inference, prepared.request
     assert inference is not None
-    deal = Parts(inference.coins.first, randomness.key())
+    if (units is not None) != (inference.coins.rule == "units"):
+        raise PrivacyError("rows are dealt by the rule of the plan: units are told where it says so, and only there.")
+    deal = Parts(inference.coins.first, randomness.key(), units)
     path = Path() if request.keep_path else None
     first = opener(inference.first, X, deal.targets(y, 0), randomness, payment, watcher)
     with closing(first):

@@ -10,6 +10,7 @@ from ..privacy import DataError, Statement
 from ..privacy.errors import LedgerTamperedError
 from .entries import Entry
 from .ledger import Ledger
+from .names import SEEDED_LABEL
 
 #: How far what is stated may be from what the entry's bill gives: other versions of numpy and scipy round differently.
 TOLERANCE = 1e-6
@@ -37,5 +38,9 @@ class Cited:
         if math.isfinite(mu) and not math.isclose(entry.bill.mu(), mu, rel_tol=TOLERANCE):
             raise LedgerTamperedError(
                 f"the model states mu = {mu:.6g}, and entry {entry.number} paid for {entry.bill.mu():.6g}: it is not the entry of this model."
+            )
+        if self.statement.private and entry.label.endswith(SEEDED_LABEL):
+            raise LedgerTamperedError(
+                f"entry {entry.number} paid for noise that came from a seed, and the model claims to be private."
             )
         return entry

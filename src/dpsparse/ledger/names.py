@@ -9,6 +9,8 @@ from ..privacy.errors import LedgerError
 
 #: Longest name, in characters.
 LONGEST = 200
+#: What the label of an entry ends with whose noise came from a seed. The chain seals it, so that no model file can claim otherwise.
+SEEDED_LABEL = " [seed: not private]"
 
 
 def dataset_name(given: object) -> str:
@@ -24,6 +26,15 @@ def run_name(given: object) -> str:
 def label_text(given: object) -> str:
     """A label: public, may be empty."""
     return "" if given == "" else _name(given, "a label")
+
+
+def seeded_label(label: str) -> str:
+    """A label that says that the noise came from a seed.
+
+    >>> seeded_label("dp_ight")
+    'dp_ight [seed: not private]'
+    """
+    return label[: LONGEST - len(SEEDED_LABEL)].rstrip() + SEEDED_LABEL
 
 
 def refuse_likeness(name: str, known: Iterable[str]) -> None:

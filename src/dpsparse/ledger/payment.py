@@ -12,7 +12,7 @@ from ..accounting.costs.plan import PlanBill
 from ..privacy.errors import LedgerError
 from .address import Secret, has_default
 from .ledger import Ledger
-from .names import dataset_name, label_text, run_name
+from .names import dataset_name, label_text, run_name, seeded_label
 from .reservation import Reservation
 
 
@@ -89,6 +89,7 @@ def paying(
     label: str,
     run_id: str | None = None,
     delta: float | None = None,
+    seeded: bool = False,
 ) -> Iterator[Payment]:
     """Reserve a bill, run what stands inside, and confirm; refunded if nothing was answered.
 
@@ -109,6 +110,8 @@ def paying(
         Which run it pays for; public. A retry with the same one is not charged twice (`Ledger.reserve`).
     delta : float or None
         At which a refusal says what would fit.
+    seeded : bool
+        Whether the noise comes from a seed: the entry's label then says so.
     """
     check_ledger(ledger, dataset, label, run_id)
     if dataset is None:
@@ -118,6 +121,7 @@ def paying(
         raise LedgerError(
             f"{label!r} has no privacy and so no price: it must not touch data that a ledger guards. Leave ledger=None for it."
         )
+    label = seeded_label(label) if seeded else label
     with Ledger.of(ledger).reserve(dataset, bill, label=label, run_id=run_id, delta=delta) as reservation:
         if isinstance(bill, PlanBill) and bill.account.costs.random:
             reservation.start()

@@ -71,7 +71,8 @@ def figure(panels: Sequence[Panel]) -> Figure:
     handles = {
         label: handle for frame in flat for handle, label in zip(*frame.get_legend_handles_labels(), strict=True)
     }
-    drawn.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(3, len(handles)), fontsize=7)
+    columns = min(3, 1 + across, len(handles))  # as many as fit below the panels
+    drawn.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns, fontsize=7)
     return drawn
 
 

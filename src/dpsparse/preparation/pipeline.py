@@ -280,8 +280,15 @@ class PrivatePipeline(Stated, Pipeline):  # type: ignore[misc]
             whole = state_pipeline(statements, epsilon=None, delta=plan.delta, accountant=None, free=plan.free)
         else:
             label = "private pipeline" if self.label is None else self.label
+            seeded = any(vars(step).get("random_state") is not None for _, step in self.steps)
             with paying(
-                self.ledger, self.dataset, plan.bill, label=label, run_id=self.run_id, delta=plan.delta
+                self.ledger,
+                self.dataset,
+                plan.bill,
+                label=label,
+                run_id=self.run_id,
+                delta=plan.delta,
+                seeded=seeded,
             ) as payment:
                 payment.start()
                 statements = self._fit_steps(start, X, y, n_rows, bounds, plan)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import ndtr
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
 #: Above this epsilon a statement carries a caveat. Under pure epsilon-DP an attacker is then right in up to
 #: e^10/(1 + e^10), more than 9,999 of 10,000 cases: the promise alone no longer keeps a secret.
@@ -46,6 +48,38 @@ def attacker_success(epsilon: float, delta: float, mu: float = math.inf, rho: fl
     gaussian = float(ndtr(mu / 2))
     distance = min(math.sqrt(rho / 2), math.sqrt(-math.expm1(-rho)))
     return min(1.0, approximate, gaussian, (1 + distance) / 2)
+
+
+def least_missed(wrong: NDArray[np.float64], epsilon: float, delta: float, mu: float = math.inf) -> NDArray[np.float64]:
+    r"""The least part that an attacker misses, at each part that they accuse wrongly: the trade-off curve of a promise.
+
+    Of those who hold x they accuse a part alpha wrongly, and of those who hold x' they miss a part beta.
+
+    Parameters
+    ----------
+    wrong : array
+        alpha.
+    epsilon, delta, mu : float
+        As in `attacker_success`.
+
+    Guarantee
+    ---------
+    Each promise bounds beta from below, and the larger bound holds.
+
+    * (epsilon, delta): :math:`\beta \ge \max(0,\; 1 - \delta - e^{\epsilon}\alpha,\; e^{-\epsilon}(1 - \delta - \alpha))`, which randomised
+      response with a leak of probability delta attains;
+    * mu-GDP: :math:`\beta \ge \Phi(\Phi^{-1}(1 - \alpha) - \mu)`, an equality for Gaussians.
+
+    Examples
+    --------
+    >>> least_missed(np.array([0.0, 0.25, 1.0]), 0.0, 0.0)
+    array([1.  , 0.75, 0.  ])
+    """
+    growth = math.exp(min(epsilon, 700.0))
+    bounds = [np.zeros_like(wrong), 1 - delta - growth * wrong, (1 - delta - wrong) / growth]
+    if math.isfinite(mu):
+        bounds.append(ndtr(ndtri(1 - wrong) - mu))
+    return np.asarray(np.max(bounds, axis=0), dtype=float)
 
 
 def in_percent(probability: float) -> str:

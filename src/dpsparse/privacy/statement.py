@@ -6,12 +6,16 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 from ..plain import Json, plain
 from . import words
 from .attacker import attacker_success
 from .plan import Noise
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: What the caveat of everything ends with whose noise came from a seed, and which is therefore not private.
 SEEDED = "with a fixed seed: not private"
@@ -195,6 +199,15 @@ class Statement:
     def details(self) -> str:
         """All of it in words: caveats first, then the promise, every answer, the accountant, assumptions and notes."""
         return words.details(self)
+
+    def plot(self, where: str | PathLike[str] | Axes | None = None) -> Axes:
+        """Draw what an attacker can at most learn: detections against wrong accusations.
+
+        On the current axes of pyplot, on given ones, or in a file; returns the axes. Needs the extra `plots`.
+        """
+        from .plotting import plot_promise
+
+        return plot_promise(self, where)
 
     def __str__(self) -> str:
         return words.short(self)

@@ -6,6 +6,7 @@ that needs no network. Nothing here reads rows.
 
 from .bench_page import bench_page
 from .content import Report, report_of
+from .file_report import report_of_file
 from .ledger_page import ledger_page
 
-__all__ = ["Report", "bench_page", "ledger_page", "report_of"]
+__all__ = ["Report", "bench_page", "ledger_page", "report_of", "report_of_file"]

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
+import html
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from ..estimators.interval_words import meaning
 from ..estimators.linear import SparseLinear
-from ..estimators.summary import in_units, keeps_dictionary, summary
+from ..estimators.summary import keeps_dictionary, summary
+from ..fits.clipping import CLIPPED
 from ..ledger import Ledger
-from ..ledger.cited import Cited
-from ..planner.summary import PlanSummary
 from ..privacy import DataError, Statement
 from ..privacy.attacker import in_percent
-from ..privacy.errors import LedgerTamperedError
 from ..privacy.words import details, paragraph
 from ..regular_files import write_whole
+from .evidence import (
+    audit_check,
+    caveat_checks,
+    file_check,
+    ledger_check,
+    outlook_check,
+    promise_check,
+    score_check,
+    settings_check,
+)
+from .expected import EPSILONS, forecast, needed, plan_again, what_if
+from .measured import coverage_of
+from .model_rows import method_of, rows_of
 from .page import number, render
-from .pictures import Axis, Line, plot
-from .promise import Learned, learned
-from .verdict import Check, Light, Verdict, decide
+from .pictures import whisker
+from .promise import learned, pictures, read_offs
+from .verdict import Verdict, decide
 
-#: Budgets and multiples of the rows in the table of what would be expected elsewhere.
-EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-MULTIPLES = (0.5, 1.0, 2.0, 5.0, 10.0)
-#: Coefficients that are listed; a model with more says how many are left out.
-LISTED = 200
+#: What the page shows of an audit; what is not there is left out.
+AUDIT = ("verdict", "summary", "violated", "void", "caveats", "audited", "scope", "runs", "checks", "laws")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +63,12 @@ class Report:
         """Write the page; the file appears whole or not at all."""
         write_whole(Path(path), self.html())
 
-    def _repr_html_(self) -> str:
-        import html
+    def __repr__(self) -> str:
+        return f"<Report on {self.values['name']}: {self.verdict.word} {self.verdict.headline}>"
 
-        return f'<iframe srcdoc="{html.escape(self.html())}" style="width:100%;height:640px;border:1px solid #ccc" title="Report"></iframe>'
+    def _repr_html_(self) -> str:
+        inside = html.escape(self.html())
+        return f'<iframe srcdoc="{inside}" sandbox="" style="width:100%;height:640px;border:1px solid #ccc" title="Report"></iframe>'
 
 
 def report_of(
@@ -71,14 +81,14 @@ def report_of(
     scores: Mapping[str, Any] | None = None,
     name: str = "",
 ) -> Report:
-    """Gather what is known about a fitted model, private pipeline or search.
+    """Gather what is known about a fitted model, private pipeline or search. Of a model in memory the answer is never yes: see `report_of_file`.
 
     Parameters
     ----------
     model : SparseClassifier, SparseRegressor, PrivatePipeline or PrivateSearch
         Fitted.
     digest : str or None
-        Of the file that it was loaded from.
+        Of the file that it was loaded from; None: no file was looked at.
     edited : bool
         Whether the digest does not fit.
     ledger : Ledger or None
@@ -92,34 +102,46 @@ def report_of(
     if statement is None:
         raise DataError("there is nothing to report: the model was not fitted.")
     inner = _linear(model)
-    planned = _planned(inner, statement)
-    payment, entry = _payment(statement, ledger)
-    verdict = decide(statement, edited=edited, payment=payment, audit=audit, outlook=_expected(planned))
-    found = learned(statement)
+    planned = plan_again(inner, statement)
+    payment, extract = ledger_check(statement, ledger)
+    verdict = decide(
+        [
+            promise_check(statement),
+            file_check(digest, edited),
+            settings_check(model, inner, statement, planned),
+            *caveat_checks(statement),
+            payment,
+            audit_check(statement.recipe if model is inner else None, audit),
+            *score_check(scores),
+            *outlook_check(planned),
+        ]
+    )
     values = {
         "name": name or type(inner).__name__,
         "statement": statement,
         "caveats": statement.caveats,
         "promise": paragraph(statement),
         "details": details(statement),
-        "success": in_percent(found.success),
-        "beliefs": found.beliefs,
-        "tradeoff": _tradeoff(found, statement),
+        "success": in_percent(statement.attacker_success),
+        "beliefs": learned(statement).beliefs,
+        "read_offs": read_offs(statement),
+        "pictures": pictures(statement),
         "model": summary(inner),
-        "effects": in_units(inner) if keeps_dictionary(inner) else (),
-        "coefficients": _coefficients(inner),
-        "intervals": vars(inner).get("intervals_"),
-        "left_out": max(0, len(inner.support_) - LISTED),
+        **_model(inner),
         "asks": _asks(statement),
+        "clipped": [note for note in statement.notes if CLIPPED in note],
         "digest": digest,
         "ledger": statement.ledger,
-        "entry": entry,
-        "audit": audit,
+        "extract": extract,
+        "audit": None if audit is None else {**dict.fromkeys(AUDIT), **audit},
         "scores": scores,
-        "planned": planned,
-        "what_if": _what_if(planned),
-        "forecast": _forecast(planned, statement),
+        "planned": None if planned is None else planned.summary,
+        "epsilons": EPSILONS,
+        "what_if": what_if(planned),
+        **needed(planned, statement),
+        "forecast": forecast(planned, statement),
         "search": getattr(model, "best_params_", None),
+        "search_score": getattr(model, "best_score_", None),
     }
     return Report(verdict, values)
 
@@ -133,60 +155,23 @@ def _linear(model: Any) -> SparseLinear:
     return found
 
 
-def _planned(model: SparseLinear, statement: Statement) -> PlanSummary | None:
-    """What the planner expects of such a fit, from public facts; None where it cannot be planned again."""
-    from ..planner import Assumed, summarise
-
-    if not statement.priced:
-        return None
-    try:
-        return summarise(model.fitted_request(), statement.n_rows, model.n_features_in_, Assumed())
-    except (ValueError, TypeError):  # a recipe that is not installed here, or bounds of another step
-        return None
-
-
-def _payment(statement: Statement, ledger: Ledger | None) -> tuple[Check | None, Mapping[str, Any] | None]:
-    if ledger is None or statement.ledger is None:
-        return None, None
-    try:
-        entry = Cited(statement.ledger, statement).check(ledger)
-    except LedgerTamperedError as error:
-        return Check("Ledger", Light.NO, str(error), "ledger"), None
-    head = ledger.verify().head
-    total, spent = ledger.total(entry.dataset), ledger.spent(entry.dataset)
-    facts = {
-        "dataset": entry.dataset,
-        "entry": entry.number,
-        "label": entry.label,
-        "time": entry.time,
-        "status": entry.status,
-        "head of the ledger": head,
-        "spent of the dataset's total": f"{spent} of {total}",
+def _model(model: SparseLinear) -> dict[str, Any]:
+    """The coefficients, and what is known of their noise."""
+    rows, intervals = rows_of(model), vars(model).get("intervals_")
+    reach = {
+        unit: max((row.known.reach for row in rows if row.known and row.unit == unit), default=0.0) or 1.0
+        for unit in {row.unit for row in rows}
     }
-    said = f"Entry {entry.number} of dataset {entry.dataset!r} paid for this promise; the whole ledger verifies."
-    return Check("Ledger", Light.YES, said, "ledger"), facts
-
-
-def _expected(planned: PlanSummary | None) -> Check | None:
-    if planned is None or planned.verdict == "unknown":
-        return None
-    light = Light.WAIT if planned.verdict == "hopeless" else Light.YES
-    return Check("Usefulness", light, f"{planned.verdict}: {planned.why}", "planner, from public facts alone")
-
-
-def _tradeoff(found: Learned, statement: Statement) -> str:
-    title = (
-        "How often an attacker is right about one row at most (detections), by how often they accuse wrongly"
-        if statement.private
-        else "Nothing is promised: an attacker may always be right"
-    )
-    across = Axis("wrong accusations", 0.0, 1.0)
-    up = Axis("detections, at most", 0.0, 1.0)
-    lines = [
-        Line("the promise of this model", found.false_alarms.tolist(), found.detections.tolist()),
-        Line("a guess by a coin", [0.0, 1.0], [0.0, 1.0], dashed=True),
-    ]
-    return plot(title, across, up, lines)
+    marks = ["" if row.known is None else whisker(row.known, reach[row.unit]) for row in rows]
+    return {
+        "rows": list(zip(rows, marks, strict=True)),
+        "in_units": keeps_dictionary(model),
+        "left_out": max(0, len(model.support_) + 1 - len(rows)),
+        "intervals": intervals,
+        "method": "" if intervals is None else method_of(intervals),
+        "coverage": "" if intervals is None else str(coverage_of(intervals)),
+        "meaning": [] if intervals is None else meaning(intervals),
+    }
 
 
 def _asks(statement: Statement) -> list[dict[str, Any]]:
@@ -203,56 +188,3 @@ def _asks(statement: Statement) -> list[dict[str, Any]]:
 def _span(values: list[float]) -> str:
     low, high = number(min(values)), number(max(values))
     return low if low == high else f"{low} to {high}"
-
-
-def _coefficients(model: SparseLinear) -> list[dict[str, Any]]:
-    coef = np.atleast_2d(model.coef_)
-    names = vars(model).get("feature_names_in_")
-    largest = max(float(np.abs(coef).max(initial=0.0)), 1e-300)
-    order = sorted(model.support_, key=lambda j: -float(np.abs(coef[:, j]).max()))
-    return [
-        {
-            "name": f"feature {j}" if names is None else str(names[j]),
-            "values": coef[:, j].tolist(),
-            "bar": round(100 * float(np.abs(coef[:, j]).max()) / largest),
-        }
-        for j in order[:LISTED]
-    ]
-
-
-def _what_if(planned: PlanSummary | None) -> list[dict[str, Any]]:
-    """Typical test errors elsewhere, from the planner's formulas."""
-    if planned is None or planned.outlook is None or planned.error is None:
-        return []
-    rows = []
-    for multiple in MULTIPLES:
-        count = max(1, round(multiple * planned.n_rows))
-        errors = [planned.outlook.error(count, epsilon) for epsilon in EPSILONS]
-        rows.append({"rows": count, "errors": [None if e is None else e.test.typical for e in errors]})
-    return rows
-
-
-def _forecast(planned: PlanSummary | None, statement: Statement) -> str:
-    if planned is None or planned.outlook is None or planned.error is None:
-        return ""
-    epsilons = np.geomspace(0.1, 16.0, 33).tolist()
-    found = [planned.outlook.error(None, epsilon) for epsilon in epsilons]
-    known = [(epsilon, error.test) for epsilon, error in zip(epsilons, found, strict=True) if error is not None]
-    if not known:
-        return ""
-    constant = planned.error.constant
-    top = max(constant, *(band.high for _, band in known)) * 1.05
-    x = [epsilon for epsilon, _ in known]
-    lines = [
-        Line(
-            "typical test error, with the band of nine in ten data sets",
-            x,
-            [band.typical for _, band in known],
-            [band.low for _, band in known],
-            [band.high for _, band in known],
-        ),
-        Line("a constant predictor", [x[0], x[-1]], [constant, constant], dashed=True),
-    ]
-    title = "Expected test error by epsilon, from public facts and formulas, not from this data"
-    mark = statement.epsilon if x[0] <= statement.epsilon <= x[-1] else None
-    return plot(title, Axis("epsilon", x[0], x[-1], log=True), Axis("test error", 0.0, top), lines, mark)

@@ -40,5 +40,5 @@ def ledger_page(ledger: Ledger) -> str:
                 "entries": entries,
             }
         )
-    values = {"verified": verified, "problem": problem, "identity": ledger.identity, "datasets": datasets}
+    values = {"verified": verified, "problem": problem, "identity": ledger.identity(), "datasets": datasets}
     return render("ledger.html", values)

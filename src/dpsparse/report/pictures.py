@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from .model_rows import Known
 
 #: Size of a plot, and of its margins.
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 520, 320, 62, 16, 14, 50
 #: Colours that differ in brightness too, each at least 4.5 to 1 against white.
-COLOURS = ("#1b5e9e", "#a3480b", "#3b6e22", "#6a3d9a", "#5a5a5a")
+COLOURS = ("#1b5e9e", "#a3480b", "#3b6e22", "#6a3d9a", "#8a1f5c")
+#: Of dashed lines, which are there to compare with.
+GREY = "#4a4a4a"
 
 
 @dataclass(frozen=True)
@@ -31,9 +36,17 @@ class Axis:
         return min(1.0, max(0.0, found))
 
     def ticks(self) -> list[float]:
-        """Values that are labelled."""
+        """Values that are labelled.
+
+        >>> Axis("error", 0.0, 1.37).ticks()
+        [0.0, 0.5, 1.0]
+        """
         if not self.log:
-            return [self.low + (self.high - self.low) * k / 5 for k in range(6)]
+            rough = (self.high - self.low) / 5
+            power = 10.0 ** math.floor(math.log10(rough))
+            step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= rough * (1 - 1e-9))
+            first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+            return [k * step for k in range(first, last + 1)]
         decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         found = [m * 10.0**d for d in decades for m in (1, 2, 5)]
         return [value for value in found if self.low * (1 - 1e-9) <= value <= self.high * (1 + 1e-9)]
@@ -51,8 +64,32 @@ class Line:
     dashed: bool = False
 
 
-def plot(title: str, across: Axis, up: Axis, lines: Sequence[Line], mark: float | None = None) -> str:
+@dataclass(frozen=True)
+class Point:
+    """A place on a curve: what its button is called, and what is read off there."""
+
+    name: str
+    x: float
+    y: float
+    said: str
+
+
+def plot(
+    title: str,
+    across: Axis,
+    up: Axis,
+    lines: Sequence[Line],
+    *,
+    mark: float | None = None,
+    mark_name: str = "",
+    points: Sequence[Point] = (),
+    choose: str = "",
+    chosen: int = 0,
+) -> str:
     """Curves as an SVG element. The title is read out, and every curve tells its name when it is pointed at.
+
+    With `choose`, one of the points, or of the lines with a band where there are none, is brought out at a time, by radio buttons: no script
+    is needed, arrow keys move between them, and what is chosen is printed.
 
     Parameters
     ----------
@@ -62,36 +99,126 @@ def plot(title: str, across: Axis, up: Axis, lines: Sequence[Line], mark: float 
     lines : sequence of Line
     mark : float or None
         A value on the axis across that is marked by an upright line.
+    mark_name : str
+        What is marked.
+    points : sequence of Point
+        Places on a curve that can be chosen, each with a sentence.
+    choose : str
+        What the buttons choose; empty: there are none.
+    chosen : int
+        Which one is chosen first.
     """
-    parts = [
+    drawn = [
         f'<svg role="img" viewBox="0 0 {WIDTH} {HEIGHT}" class="plot" aria-label="{html.escape(title)}">',
         f"<title>{html.escape(title)}</title>",
         *_frame(across, up),
     ]
+    options = [line.name for line in lines if line.low is not None] if choose and not points else []
     for number, line in enumerate(lines):
-        colour = COLOURS[number % len(COLOURS)]
-        if line.low is not None and line.high is not None:
-            points = [*zip(line.x, line.high, strict=True), *reversed([*zip(line.x, line.low, strict=True)])]
-            parts.append(f'<polygon points="{_points(points, across, up)}" fill="{colour}" opacity="0.18"/>')
-        dash = ' stroke-dasharray="6 4"' if line.dashed else ""
-        path = _points(zip(line.x, line.y, strict=True), across, up)
-        parts.append(
-            f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}>'
-            f"<title>{html.escape(line.name)}</title></polyline>"
-        )
+        one = _line(line, _colour(number, line), across, up)
+        drawn.append(f'<g class="option o{number}">{one}</g>' if line.name in options else one)
     if mark is not None:
         x = _x(across.part(mark))
-        parts.append(
-            f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" stroke="#222" stroke-dasharray="2 3"/>'
+        drawn.append(
+            f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" stroke="#222" stroke-width="1.5" stroke-dasharray="2 3">'
+            f"<title>{html.escape(mark_name)}</title></line>"
         )
-    parts.append("</svg>")
-    names = "".join(
-        f'<li><span class="key" style="background:{COLOURS[k % len(COLOURS)]}"></span>{html.escape(line.name)}</li>'
-        for k, line in enumerate(lines)
-    )
+    drawn += [f'<g class="option o{k}">{_point(point, across, up)}</g>' for k, point in enumerate(points)]
+    drawn.append("</svg>")
+    keys = [_key(line.name, _colour(k, line), line.dashed) for k, line in enumerate(lines)]
+    keys += [] if mark is None or not mark_name else [_key(mark_name, "#222", True)]
+    caption = f'<figcaption>{html.escape(title)}<ul class="keys">{"".join(keys)}</ul></figcaption>'
+    buttons = _buttons(title, choose, options or [point.name for point in points], chosen) if choose else ""
+    told = "".join(f'<p class="option o{k}">{html.escape(point.said)}</p>' for k, point in enumerate(points))
+    return f"<figure{' class=choice' if choose else ''}>{buttons}{told}{''.join(drawn)}{caption}</figure>"
+
+
+def share(title: str, values: Sequence[tuple[str, float, str]], low: float = 0.0, low_name: str = "") -> str:
+    """Parts of a whole as level bars from `low` to 1: each with its name, its value, and its value in words.
+
+    Parameters
+    ----------
+    title : str
+        The text alternative.
+    values : sequence of (name, part, words)
+    low : float
+        Where the bars begin.
+    low_name : str
+        What it means to be there.
+    """
+    left, right, step = 150, 74, 26
+    wide, high = WIDTH - left - right, TOP + step * len(values) + 34
+    axis = Axis("", low, 1.0)
+    drawn = [
+        f'<svg role="img" viewBox="0 0 {WIDTH} {high}" class="plot" aria-label="{html.escape(title)}">',
+        f"<title>{html.escape(title)}</title>",
+    ]
+    for value in (low, (1 + low) / 2, 1.0):
+        x = round(left + wide * axis.part(value), 1)
+        name = f"{100 * value:.3g} %" + (f" ({low_name})" if value == low and low_name else "")
+        drawn.append(f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{high - 28}" stroke="#c8c8c8"/>')
+        drawn.append(f'<text x="{x}" y="{high - 10}" text-anchor="middle">{html.escape(name)}</text>')
+    for number, (name, part, words) in enumerate(values):
+        y = TOP + step * number + 5
+        long = round(wide * axis.part(part), 1)
+        colour = COLOURS[number % 2]
+        drawn.append(f'<text x="{left - 8}" y="{y + 12}" text-anchor="end">{html.escape(name)}</text>')
+        drawn.append(f'<rect x="{left}" y="{y}" width="{wide}" height="15" fill="#eeeeee"/>')
+        drawn.append(f'<rect x="{left}" y="{y}" width="{max(long, 1.5)}" height="15" fill="{colour}"/>')
+        drawn.append(f'<text x="{left + wide + 8}" y="{y + 12}">{html.escape(words)}</text>')
+    return f"<figure>{''.join(drawn)}</svg><figcaption>{html.escape(title)}</figcaption></figure>"
+
+
+def whisker(known: Known, reach: float) -> str:
+    """An interval and its middle in the cell of a table, on a scale from -reach to reach; hollow where it is not clear of noise."""
+    axis = Axis("", -reach, reach)
+    a, b, c = (round(4 + 152 * axis.part(value), 1) for value in (known.low, known.estimate, known.high))
+    fill = COLOURS[0] if known.clear else "#fff"
     return (
-        f'<figure>{"".join(parts)}<figcaption>{html.escape(title)}<ul class="keys">{names}</ul></figcaption></figure>'
+        '<svg viewBox="0 0 160 16" class="whisker" aria-hidden="true"><line x1="80" x2="80" y1="0" y2="16" stroke="#999"/>'
+        f'<line x1="{a}" x2="{c}" y1="8" y2="8" stroke="{COLOURS[0]}" stroke-width="2"/>'
+        f'<circle cx="{b}" cy="8" r="4" fill="{fill}" stroke="{COLOURS[0]}" stroke-width="2"/></svg>'
     )
+
+
+def _colour(number: int, line: Line) -> str:
+    return GREY if line.dashed else COLOURS[number % len(COLOURS)]
+
+
+def _line(line: Line, colour: str, across: Axis, up: Axis) -> str:
+    band = ""
+    if line.low is not None and line.high is not None:
+        points = [*zip(line.x, line.high, strict=True), *reversed([*zip(line.x, line.low, strict=True)])]
+        band = f'<polygon points="{_points(points, across, up)}" fill="{colour}" opacity="0.18"/>'
+    dash = ' stroke-dasharray="6 4"' if line.dashed else ""
+    path = _points(zip(line.x, line.y, strict=True), across, up)
+    return (
+        f'{band}<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.5"{dash}>'
+        f"<title>{html.escape(line.name)}</title></polyline>"
+    )
+
+
+def _point(point: Point, across: Axis, up: Axis) -> str:
+    x, y = _x(across.part(point.x)), _y(up.part(point.y))
+    guide = f'<path d="M{LEFT} {y}H{x}V{HEIGHT - BOTTOM}" fill="none" stroke="#222" stroke-dasharray="2 3"/>'
+    return (
+        f'{guide}<circle cx="{x}" cy="{y}" r="5" fill="{COLOURS[1]}"><title>{html.escape(point.said)}</title></circle>'
+    )
+
+
+def _key(name: str, colour: str, dashed: bool) -> str:
+    dash = ' stroke-dasharray="6 4"' if dashed else ""
+    mark = f'<svg viewBox="0 0 24 8" class="key" aria-hidden="true"><line x1="0" x2="24" y1="4" y2="4" stroke="{colour}" stroke-width="3"{dash}/></svg>'
+    return f"<li>{mark}{html.escape(name)}</li>"
+
+
+def _buttons(title: str, choose: str, names: Sequence[str], chosen: int) -> str:
+    group = "c" + hashlib.sha256(title.encode()).hexdigest()[:8]
+    made = "".join(
+        f'<label><input type="radio" name="{group}" class="b{k}"{" checked" if k == chosen else ""}>{html.escape(name)}</label>'
+        for k, name in enumerate(names)
+    )
+    return f'<fieldset class="buttons"><legend>{html.escape(choose)}</legend>{made}</fieldset>'
 
 
 def _frame(across: Axis, up: Axis) -> list[str]:
@@ -112,7 +239,7 @@ def _frame(across: Axis, up: Axis) -> list[str]:
     return parts
 
 
-def _points(points, across: Axis, up: Axis) -> str:  # type: ignore[no-untyped-def]
+def _points(points: Iterable[tuple[float, float]], across: Axis, up: Axis) -> str:
     return " ".join(f"{_x(across.part(x))},{_y(up.part(y))}" for x, y in points)
 
 

@@ -1,12 +1,6 @@
-r"""What an attacker can at most learn, as numbers for a picture.
+"""What an attacker can at most learn, as numbers and pictures.
 
-An attacker who sees the release decides whether one row was x or x'. Of those who hold x they accuse a part alpha wrongly, and
-of those who hold x' they miss a part beta. A promise bounds beta from below for every alpha (the trade-off curve):
-
-* (epsilon, delta): :math:`\beta \ge \max(0,\; 1 - \delta - e^{\epsilon}\alpha,\; e^{-\epsilon}(1 - \delta - \alpha))`;
-* mu-GDP: :math:`\beta \ge \Phi(\Phi^{-1}(1 - \alpha) - \mu)`.
-
-Each holds, so their maximum does.
+The curve is that of `dpsparse.privacy.attacker.least_missed`.
 """
 
 from __future__ import annotations
@@ -15,11 +9,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from ..facts import Vector
 from ..privacy import Statement
+from ..privacy.attacker import in_percent, least_missed
+from .pictures import Axis, Line, Point, plot, share
 
+#: Wrong accusations that can be chosen in the picture.
+ACCEPTED = (0.01, 0.05, 0.1, 0.25)
 #: What an attacker thinks before they see the release, in the table of posterior beliefs.
 PRIORS = (0.001, 0.01, 0.1, 0.5)
 
@@ -35,23 +32,10 @@ class Learned:
 
 
 def tradeoff(statement: Statement, alphas: Vector) -> Vector:
-    """The least part that an attacker misses, at each part that they accuse wrongly; 0 where nothing is promised.
-
-    >>> from types import SimpleNamespace
-    >>> promised = SimpleNamespace(private=True, epsilon=0.0, delta=0.0, mu=math.inf)
-    >>> tradeoff(promised, np.array([0.0, 0.25, 1.0]))
-    array([1.  , 0.75, 0.  ])
-    """
+    """The least part that an attacker misses, at each part that they accuse wrongly; 0 where nothing is promised."""
     if not statement.private:
         return np.zeros_like(alphas)
-    growth = math.exp(min(statement.epsilon, 700.0))
-    first = 1 - statement.delta - growth * alphas
-    second = (1 - statement.delta - alphas) / growth
-    bounds = [np.zeros_like(alphas), first, second]
-    if math.isfinite(statement.mu):
-        bounds.append(ndtr(ndtri(1 - alphas) - statement.mu))
-    found: Vector = np.max(bounds, axis=0)
-    return found
+    return least_missed(alphas, statement.epsilon, statement.delta, statement.mu)
 
 
 def learned(statement: Statement) -> Learned:
@@ -74,3 +58,56 @@ def belief(prior: float, statement: Statement) -> float:
         return 1.0
     odds = prior / (1 - prior) * math.exp(statement.epsilon)
     return odds / (1 + odds)
+
+
+def pictures(statement: Statement) -> dict[str, str]:
+    """What an attacker can at most learn, drawn: success, trade-off curve, and belief before and after."""
+    found = learned(statement)
+    success, whom = in_percent(found.success), "about one row" if statement.private else "about everyone"
+    gauge = share(
+        f"How often an attacker who has two equally likely candidates for one row picks the right one, at most: {success}",
+        [("by a coin", 0.5, "50 %"), ("with this model", found.success, success)],
+        low=0.5,
+        low_name="a coin",
+    )
+    bars: list[tuple[str, float, str]] = []
+    for prior, after in found.beliefs:
+        bars += [
+            (f"before: {100 * prior:g} %", prior, f"{100 * prior:g} %"),
+            ("after, at most", after, in_percent(after)),
+        ]
+    odds = share(
+        "How sure an attacker can be that something is true of one person, before and after they saw the model, at most",
+        bars,
+    )
+    points = [_read_off(statement, alpha) for alpha in ACCEPTED]
+    curve = plot(
+        f"How often an attacker is right {whom}, at most (detections), by how often they accuse wrongly",
+        Axis("wrong accusations", 0.0, 1.0),
+        Axis("detections, at most", 0.0, 1.0),
+        [
+            Line(
+                "the promise of this model" if statement.private else "no promise",
+                found.false_alarms.tolist(),
+                found.detections.tolist(),
+            ),
+            Line("a guess by a coin", [0.0, 1.0], [0.0, 1.0], dashed=True),
+        ],
+        points=points,
+        choose="Wrong accusations that the attacker accepts",
+        chosen=1,
+    )
+    return {"gauge": gauge, "tradeoff": curve, "odds": odds}
+
+
+def _read_off(statement: Statement, alpha: float) -> Point:
+    found = 1 - float(tradeoff(statement, np.array([alpha]))[0])
+    said = (
+        f"Who accuses {100 * alpha:g} % of people wrongly finds at most {in_percent(found)} of those whose row it is."
+    )
+    return Point(f"{100 * alpha:g} %", alpha, found, said)
+
+
+def read_offs(statement: Statement) -> tuple[tuple[float, float], ...]:
+    """The same as a table: wrong accusations, and detections at most."""
+    return tuple((point.x, point.y) for point in (_read_off(statement, alpha) for alpha in ACCEPTED))

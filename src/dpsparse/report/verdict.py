@@ -1,13 +1,13 @@
-"""May this be released? The answer on the first screen, from statement, ledger and audit alone."""
+"""May this be released? The answer on the first screen follows from checks, each with its source."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
-from ..privacy import Statement
+#: What must have been looked at and found good before anything may be green.
+REQUIRED = ("Promise", "File", "Settings", "Ledger")
 
 
 class Light(StrEnum):
@@ -34,6 +34,7 @@ class Verdict:
     """The answer, and the checks that it follows from."""
 
     light: Light
+    word: str
     headline: str
     checks: tuple[Check, ...]
 
@@ -44,80 +45,27 @@ class Verdict:
         return (*grave, *(check for check in self.checks if check.light is Light.WAIT))
 
 
+#: The answer in a word, and in a sentence.
 HEADLINES = {
-    Light.NO: "No. Do not release this.",
-    Light.WAIT: "Not yet. The promise holds as stated, and something below is still open.",
-    Light.YES: "Yes, as far as this software can tell: the promise below holds and was paid for.",
+    Light.NO: ("No.", "Do not release this."),
+    Light.WAIT: ("Not yet.", "Nothing speaks against the promise, and something is still open:"),
+    Light.YES: ("Yes,", "as far as this software can tell: the promise below holds and was paid for."),
 }
 
 
-def decide(
-    statement: Statement,
-    *,
-    edited: bool = False,
-    payment: Check | None = None,
-    audit: Mapping[str, Any] | None = None,
-    outlook: Check | None = None,
-) -> Verdict:
-    """Weigh what is known.
+def decide(checks: Sequence[Check]) -> Verdict:
+    """Weigh checks. One no makes a no, one wait a wait; a yes needs every one of `REQUIRED` to be there and to be a yes.
 
-    A promise that does not hold, an edited file, a ledger that does not answer for the model, or an audit that refuted the
-    promise is a no. A caveat, a payment that was not looked at, or a fit that the planner calls hopeless is a wait. Only what
-    passes every check is a yes.
-
-    Parameters
-    ----------
-    statement : Statement
-    edited : bool
-        Whether the digest of the model's file does not fit.
-    payment : Check or None
-        What a ledger said about the entry that the statement cites; None: no ledger was asked.
-    audit : mapping or None
-        Result of an audit, as ``dpsparse audit --json`` prints it.
-    outlook : Check or None
-        What the planner expected.
+    >>> decide([Check("Promise", Light.YES, "kept", "statement")]).light  # the file and the ledger were not looked at
+    <Light.WAIT: 'wait'>
     """
-    checks = [_promise(statement), _file(edited)]
-    checks += [Check("Caveat", Light.WAIT, f"{caveat}.", "statement") for caveat in statement.caveats]
-    checks.append(payment or _unpaid(statement))
-    checks.append(_audit(audit))
-    checks += [] if outlook is None else [outlook]
-    worst = next(
-        (light for light in (Light.NO, Light.WAIT) if any(check.light is light for check in checks)), Light.YES
-    )
-    return Verdict(worst, HEADLINES[worst], tuple(checks))
-
-
-def _promise(statement: Statement) -> Check:
-    if not statement.private:
-        return Check(
-            "Promise", Light.NO, "It carries no promise to anyone in the data. The caveats say why.", "statement"
-        )
-    said = f"({statement.epsilon:.4g}, {statement.delta:.2g})-differential privacy, {statement.adjacency}."
-    return Check("Promise", Light.YES, said, "statement")
-
-
-def _file(edited: bool) -> Check:
-    if edited:
-        return Check(
-            "File", Light.NO, "It was changed after it was saved, or is damaged: its digest does not fit.", "digest"
-        )
-    return Check("File", Light.YES, "It is as it was saved: its digest fits.", "digest")
-
-
-def _unpaid(statement: Statement) -> Check:
-    if statement.ledger is None:
-        said = "No ledger was charged, so nothing shows what else was released about the same people."
-        return Check("Ledger", Light.WAIT, said, "statement")
-    said = "The statement names an entry of a ledger that was not opened for this report. Give it with --ledger."
-    return Check("Ledger", Light.WAIT, said, "statement")
-
-
-def _audit(audit: Mapping[str, Any] | None) -> Check:
-    if audit is None:
-        said = "No audit was given. The promise rests on proofs and on the tests of the software; an audit would attack this recipe."
-        return Check("Audit", Light.OPEN, said, "none")
-    verdict = str(audit.get("verdict", "unknown"))
-    if audit.get("violated") or verdict == "violated":
-        return Check("Audit", Light.NO, "An attack did better than the promise allows.", "audit")
-    return Check("Audit", Light.YES, f"No attack did better than the promise allows (verdict: {verdict}).", "audit")
+    lights = {check.light for check in checks}
+    good = {check.what for check in checks if check.light is Light.YES}
+    if Light.NO in lights:
+        worst = Light.NO
+    elif Light.WAIT in lights or not good.issuperset(REQUIRED):
+        worst = Light.WAIT
+    else:
+        worst = Light.YES
+    word, headline = HEADLINES[worst]
+    return Verdict(worst, word, headline, tuple(checks))

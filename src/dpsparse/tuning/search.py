@@ -298,7 +298,15 @@ class PrivateSearch(Stated, MetaEstimatorMixin, BaseEstimator):  # type: ignore[
         draft = draft_search(plan.bill, plan.delta, plan.run_rho, loss, plan.n_rows, said, secure=randomness.secure)
         models = [(parameters, self._candidate(parameters, plan)) for parameters in drawn]
         bar = ProgressBar("private search", None, visible=self.verbose)  # how many runs there are is secret
-        paid = paying(self.ledger, self.dataset, plan.bill, label=label, run_id=self.run_id, delta=plan.delta)
+        paid = paying(
+            self.ledger,
+            self.dataset,
+            plan.bill,
+            label=label,
+            run_id=self.run_id,
+            delta=plan.delta,
+            seeded=not randomness.secure,
+        )
         with paid as payment, bar:
             payment.start()  # also where no run was drawn: the ledger must not tell
             with silence():

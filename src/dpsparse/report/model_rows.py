@@ -1,0 +1,119 @@
+"""The coefficients of a model as a reader wants them: in the units of its table, with what stands clear of noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..estimators.intervals import FALSE_DISCOVERIES, INTERCEPT, Intervals
+from ..estimators.linear import SparseLinear
+from ..estimators.summary import keeps_dictionary
+from ..tables import TableEncoder
+
+#: Coefficients that are listed; a model with more says how many are left out.
+LISTED = 200
+
+
+@dataclass(frozen=True)
+class Known:
+    """An interval by rows that did not select, in the units of the table, and whether the coefficient stands clear of noise; None: not asked."""
+
+    estimate: float
+    low: float
+    high: float
+    clear: bool | None
+
+    @property
+    def reach(self) -> float:
+        """How far from zero it goes."""
+        return max(abs(self.low), abs(self.high))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One feature.
+
+    Attributes
+    ----------
+    name, level, unit : str
+        As the dictionary has them; without one, the column's name alone.
+    values : tuple of float
+        Its coefficient, one for each margin.
+    bar : int
+        Size against the largest, in per cent, on the scale of the fit.
+    known : Known or None
+        Its interval, where there is one.
+    """
+
+    name: str
+    level: str
+    unit: str
+    values: tuple[float, ...]
+    bar: int
+    known: Known | None = None
+
+
+def rows_of(model: SparseLinear) -> tuple[Row, ...]:
+    """Features with a coefficient, the largest first, at most `LISTED`; the constant comes last."""
+    coef = np.atleast_2d(model.coef_)
+    shown, names = _in_units(model, coef)
+    intervals: Intervals | None = vars(model).get("intervals_")
+    ends = {} if intervals is None else _ends(model, intervals)
+    sizes = np.abs(coef).max(axis=0)
+    largest = max(float(sizes.max(initial=0.0)), 1e-300)
+    chosen = sorted({*model.support_.tolist(), *ends}, key=lambda j: (-float(sizes[j]), j))
+    found = []
+    for j in chosen[:LISTED]:
+        name, level, unit = names[j]
+        bar = round(100 * float(sizes[j]) / largest)
+        found.append(Row(name, level, unit, tuple(shown[:, j].tolist()), bar, ends.get(j)))
+    return (*found, _intercept(model, intervals))
+
+
+def _intercept(model: SparseLinear, intervals: Intervals | None) -> Row:
+    """The constant, in the units of the table. Its interval is known on the scale of the fit alone, and shown where that is the table's."""
+    if keeps_dictionary(model):
+        value = TableEncoder(model.dictionary_).decode(model.coef_, model.intercept_)[-1].coefficient
+        return Row(INTERCEPT, "", "", tuple(np.atleast_1d(value).tolist()), 0)
+    values = tuple(np.atleast_1d(model.intercept_).tolist())
+    if intervals is None or len(intervals) == len(intervals.columns):
+        return Row(INTERCEPT, "", "", values, 0)
+    last = intervals[-1]
+    return Row(INTERCEPT, "", "", values, 0, Known(last.estimate, last.low, last.high, None))
+
+
+def method_of(intervals: Intervals) -> str:
+    """How it was decided what stands clear of noise, in a sentence."""
+    return (
+        f"Intervals of {100 * intervals.level:g} %, each by itself, from rows that did not select (split), of sampling and privacy noise together. "
+        f"Clear of noise: called nonzero by the procedure of Benjamini and Hochberg, with at most {100 * FALSE_DISCOVERIES:g} % false ones expected among them."
+    )
+
+
+def _in_units(model: SparseLinear, coef: np.ndarray) -> tuple[np.ndarray, list[tuple[str, str, str]]]:
+    """Coefficients by encoded column in the units of the dictionary, and what the columns are called."""
+    if not keeps_dictionary(model):
+        given = vars(model).get("feature_names_in_")
+        names = [f"feature {j}" for j in range(coef.shape[1])] if given is None else [str(name) for name in given]
+        return coef, [(name, "", "") for name in names]
+    effects = TableEncoder(model.dictionary_).decode(coef, np.zeros(coef.shape[0]))[: coef.shape[1]]
+    shown = np.array([np.atleast_1d(effect.coefficient) for effect in effects], dtype=float).reshape(len(effects), -1)
+    return shown.T, [(effect.column, effect.level, effect.unit) for effect in effects]
+
+
+def _ends(model: SparseLinear, intervals: Intervals) -> dict[int, Known]:
+    """Estimate, ends and mark of each column with an interval, in the units of the dictionary."""
+    columns = list(intervals.columns)
+    size = len(columns)
+    half = intervals.half_width[:size]
+    middle = intervals.estimate[:size]
+    told = []
+    for values in (middle, middle - half, middle + half):
+        full = np.zeros((1, model.n_features_in_))
+        full[0, columns] = values
+        told.append(_in_units(model, full)[0][0, columns])
+    marks = intervals.rejected[:size]
+    return {
+        j: Known(float(told[0][k]), float(told[1][k]), float(told[2][k]), bool(marks[k])) for k, j in enumerate(columns)
+    }

@@ -1,0 +1,1 @@
+"""The documentation under test: its blocks of code, its examples, its build."""

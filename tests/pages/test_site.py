@@ -1,0 +1,185 @@
+"""What fails the build of the documentation: each check has something that it finds. The build itself is `make docs`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from pages.block import ROOT, pages
+
+DOCS = ROOT / "docs"
+sys.path.insert(0, str(DOCS))
+pytest.importorskip("latex2mathml", reason="the extra docs is not installed")
+pytest.importorskip("sphinx", reason="the extra docs is not installed")
+
+from extensions import checks, commands, mathml, readme, rooms  # noqa: E402
+
+
+def faults(html, title="Title"):
+    return checks.page_faults("page", title, checks.Page(html))
+
+
+def test_a_page_that_was_overwritten_is_found():
+    assert faults("<h1>Title<a>#</a></h1>") == []
+    assert "overwritten" in faults("<h1>Search</h1>")[0]
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        '<script src="https://cdn.example.org/a.js"></script>',
+        '<script src="//cdn.example.org/a.js"></script>',
+        '<link rel="stylesheet" href="https://fonts.example.org/a.css">',
+        '<link rel="preconnect" href="https://fonts.example.org">',
+        '<img src="http://example.org/a.png">',
+        '<div style="background: url(https://example.org/a.png)"></div>',
+    ],
+)
+def test_a_page_that_loads_from_elsewhere_is_found(element):
+    assert "not bundled" in faults(f"<h1>Title</h1>{element}")[0]
+
+
+def test_links_that_a_reader_follows_are_no_loads_and_must_be_addresses():
+    assert faults('<h1>Title</h1><a href="https://example.org/paper">p</a><link rel="next" href="a.html">') == []
+    assert "no address" in faults('<h1>Title</h1><a href="https://paper">p</a>')[0]
+
+
+def test_links_that_lead_nowhere_are_found(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.html").touch()
+    links = '<a href="b.html#here">1</a><a href="c.html">2</a><a href="b.html#there">3</a><a href="#">4</a>'
+    read = {"a": checks.Page(links), "b": checks.Page('<p id="here">')}
+    assert checks.link_faults(tmp_path, read) == [
+        "a: c.html leads nowhere.",
+        "a: b.html#there leads to no place of its page.",
+    ]
+
+
+def test_a_style_sheet_that_loads_from_elsewhere_is_found(tmp_path):
+    (tmp_path / "a.css").write_text('@import "https://example.org/a.css"; a { background: url(own.png) }')
+    assert len(checks.style_faults(tmp_path)) == 1
+
+
+def test_a_missing_name_a_missing_field_and_a_missing_option_are_found(monkeypatch):
+    known = {
+        rooms.home(room, name) for room in rooms.rooms() if room not in rooms.ELSEWHERE for name in rooms.listed(room)
+    }
+    assert checks.reference_faults(known) == []
+    assert checks.reference_faults(known - {"dpsparse.SparseRegressor"}) != []
+    page = commands.page()
+    assert checks.command_faults(page) == []
+    assert checks.command_faults(page.replace("--epsilon", "")) == ["command_line: --epsilon is missing."]
+    from dpsparse import recipes
+
+    monkeypatch.setattr(recipes, "describe", lambda name: "Nothing.")
+    assert any("is not explained" in fault for fault in checks.reference_faults(known))
+
+
+def test_every_room_of_the_package_has_a_place_in_the_reference():
+    grouped = [room for group in rooms.GROUPS.values() for room in group]
+    assert sorted([*grouped, *rooms.ELSEWHERE]) == rooms.rooms()
+    assert len(set(grouped)) == len(grouped)
+
+
+def test_every_public_name_has_a_directive():
+    import dpsparse
+
+    made = "\n".join(rooms.pages().values())
+    for name in dpsparse.__all__:
+        assert f":: dpsparse.{name}\n" in made or f"# dpsparse.{name}\n" in made, name
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        r"\epsilon",
+        r"\|w\|_2 \le \tfrac12",
+        r"\lVert x\rVert",
+        r"\arg\min_\theta F(\theta)",
+        r"\mathrm{clip}_C",
+        r"a &= b \\ c &= d",
+    ],
+)
+def test_formulas_are_drawn_without_scripts(formula):
+    made = mathml.mathml(formula, display=True)
+    assert made.startswith("<math")
+    assert "\\" not in re.sub(r"&#x\w+;", "", made)
+    assert "&</mi>" not in made
+
+
+def test_a_formula_that_cannot_be_drawn_is_found():
+    with pytest.raises(ValueError, match="not known"):
+        mathml.mathml(r"\nosuchcommand x", display=False)
+
+
+def test_the_table_of_the_readme_is_that_of_the_page():
+    page = (DOCS / "peers.md").read_text()
+    text = (ROOT / "README.md").read_text()
+    assert readme.updated(text, page) == text, "python docs/extensions/readme.py writes it"
+    assert "dpsparse auto" in readme.table(page)
+
+
+def test_every_page_is_in_a_list_of_contents():
+    """Sphinx warns of others; here without a build, and by which section."""
+    named = {"index"}
+    for page in pages():
+        folder = (ROOT / page).parent
+        for block in re.findall(r"```\{toctree\}\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL):
+            for line in block.splitlines():
+                if line and not line.startswith(":"):
+                    found = folder.glob(f"{line}.md") if "*" in line else [(folder / f"{line}.md").resolve()]
+                    named |= {path.relative_to(DOCS).with_suffix("").as_posix() for path in found}
+    written = {page.removeprefix("docs/").removesuffix(".md") for page in pages() if page.startswith("docs/")}
+    assert written - named == set()
+
+
+def test_a_newcomer_needs_two_clicks():
+    """The front page links to the pages that answer the first questions."""
+    front = (DOCS / "index.md").read_text()
+    for page in ("tables.md", "choosing_epsilon.md", "extend/recipe.md", "limits.md"):
+        assert f"({page})" in front
+    assert "gap" in (DOCS / "tables.md").read_text()
+
+
+def test_success_in_per_cent_on_the_page_about_epsilon():
+    """The table is what the code says."""
+    from dpsparse import SparseClassifier
+    from dpsparse.privacy.attacker import attacker_success, in_percent
+
+    rows = re.findall(
+        r"^\| ([\d.]+) \| ([\d.]+ %) \| ([\d.]+ %) \|$", (DOCS / "choosing_epsilon.md").read_text(), re.MULTILINE
+    )
+    assert len(rows) == 6
+    for epsilon, pure, gaussian in rows:
+        model = SparseClassifier(epsilon=float(epsilon), delta=1e-6, row_norm=1.0, recipe="dual_averaging")
+        plan = model.plan(10_000, 100)
+        assert pure == in_percent(attacker_success(float(epsilon), 0.0))
+        assert gaussian == in_percent(attacker_success(float(epsilon), 1e-6, plan.mu, plan.rho))
+
+
+def test_exit_codes_on_the_page_about_operations():
+    from dpsparse.cli import exits
+
+    page = (DOCS / "operations.md").read_text()
+    codes = {kind.exit_code for kind in vars(exits).values() if isinstance(kind, type) and hasattr(kind, "exit_code")}
+    assert {int(code) for code in re.findall(r"^\| (\d) \|", page, re.MULTILINE)} == codes | {0, 1}
+
+
+def test_variables_of_the_environment_on_the_page_about_operations():
+    page = (DOCS / "operations.md").read_text()
+    used = set()
+    for path in (ROOT / "src" / "dpsparse").rglob("*.py"):
+        used |= set(re.findall(r"[\"'](DPSPARSE_[A-Z]+)[\"']", path.read_text()))
+    assert used
+    assert {name for name in used if f"`{name}`" not in page} == set()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("pydata_sphinx_theme") is None, reason="the extra docs is not installed")
+def test_the_pages_are_built_without_a_warning(tmp_path):
+    from sphinx.cmd.build import build_main
+
+    assert build_main(["-W", "-q", "-b", "html", "-d", str(tmp_path / "trees"), str(DOCS), str(tmp_path / "html")]) == 0
