@@ -23,13 +23,13 @@ test-slow: $(READY)
 
 # Workers in processes of their own: Dask, and Spark where Java is installed (Debian: default-jre-headless).
 test-cluster: $(SPARK)
-	$(BIN)/python -m pytest -W ignore tests/cluster
+	$(BIN)/python -m pytest -W ignore tests/cluster -m "not slow"
 
 test-torch: $(ENGINES_READY)
-	$(ENGINES)/bin/python -m pytest tests/neural -m "not slow"
+	OMP_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -n auto tests/neural
 
 test-flower: $(ENGINES_READY)
-	FLWR_TELEMETRY_ENABLED=0 $(ENGINES)/bin/python -m pytest tests/federated
+	FLWR_TELEMETRY_ENABLED=0 $(ENGINES)/bin/python -m pytest -n auto tests/federated/test_flower.py
 
 test-engines: test-torch test-flower
 
@@ -112,3 +112,58 @@ $(SPARK): $(READY)
 
 clean:
 	rm -rf .venv .venvs out docs/_build
+
+# A release: wheel and source archive, checked, installed into an empty environment, and the demo and its report made from there.
+.PHONY: dist
+DIST := .venvs/dist
+EMPTY := .venvs/empty
+
+dist: $(DIST)/.ready
+	rm -rf dist build src/dpsparse.egg-info
+	$(DIST)/bin/python -m build --no-isolation --outdir dist .
+	$(DIST)/bin/twine check --strict dist/*
+	rm -rf $(EMPTY)
+	$(PYTHON) -m venv $(EMPTY)
+	$(EMPTY)/bin/pip install -q -c constraints.txt "$$(ls dist/*.whl)[report]"
+	cd $(EMPTY) && bin/dpsparse demo --out demo --n-rows 4000 --n-features 1000
+	cd $(EMPTY) && bin/dpsparse report demo/binary-model.json -o demo/report.html
+	@ls -l dist
+
+$(DIST)/.ready: constraints.txt
+	$(PYTHON) -m venv $(DIST)
+	$(DIST)/bin/pip install -q -c constraints.txt build twine setuptools
+	@touch $(DIST)/.ready
+
+# Reports, pages of the docs and notebooks in a real browser: Debian's chromium, installed where it is missing and the user is root.
+# Screenshots: DPSPARSE_SHOTS=folder. Documentation that was built already: DPSPARSE_SITE=docs/_build/html.
+.PHONY: browser test-browser lock-browser
+BROWSER := .venv/.browser
+
+browser: $(BROWSER)
+	@if command -v chromium > /dev/null || command -v chromium-browser > /dev/null || command -v google-chrome > /dev/null || test -n "$$DPSPARSE_CHROMIUM"; then :; \
+	elif test "$$(id -u)" = 0 && command -v apt-get > /dev/null; then apt-get update -q && apt-get install -y -q --no-install-recommends chromium fonts-liberation; \
+	else echo "chromium is missing, and only root can install it (apt-get install chromium): the tests will be skipped"; fi
+
+test-browser: browser
+	$(BIN)/python -m pytest tests/browser -m browser
+
+$(BROWSER): $(READY) requirements-browser.lock
+	$(BIN)/pip install -q --require-hashes -r requirements-browser.lock
+	@touch $(BROWSER)
+
+lock-browser: $(READY)
+	$(BIN)/pip install -q uv
+	grep -oE "^[A-Za-z0-9_.-]+==[^ ;]+" requirements.lock > .venv/versions.txt
+	$(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11.5 --no-header --no-annotate \
+	  -c .venv/versions.txt -o requirements-browser.lock constraints-browser.txt
+
+# Other libraries beside ours, in environments of their own; then docs/peers.md and docs/peers.svg.
+.PHONY: bench-peers
+bench-peers: $(READY)
+	$(BIN)/python -m benchmarks.peers --install
+	$(BIN)/python -m benchmarks.peers
+
+# Every central recipe on further numbers of workers and partitions.
+.PHONY: test-cluster-slow
+test-cluster-slow: $(SPARK)
+	$(BIN)/python -m pytest -W ignore tests/cluster -m slow
