@@ -106,8 +106,7 @@ def believed(noisy: Vector, noise: float, bounds: Vector) -> tuple[Vector, Vecto
     likely = np.exp(-0.5 * np.minimum(distance - distance.min(axis=1, keepdims=True), 1e3))
     law = np.full(PLACES.size, 1 / PLACES.size)
     for _ in range(STEPS):
-        odds = likely * law
-        law = (odds / odds.sum(axis=1, keepdims=True)).mean(axis=0)
+        law = law * (likely.T @ (1 / (likely @ law))) / len(likely)
     odds = likely * law
     odds /= odds.sum(axis=1, keepdims=True)
     inside = (PLACES * size + told * WIDTH**2) / (size + WIDTH**2)

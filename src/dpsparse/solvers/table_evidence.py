@@ -38,18 +38,16 @@ class Evidence:
         d = gradient.size
         square = np.clip(gradient / noise, -LARGEST, LARGEST) ** 2
         counts = np.unique(np.geomspace(1, max(1, min(most, d // 2)), 6).astype(int))
-        variance = 1 + VARIANCES
-        normal = -0.5 * (np.log(variance)[:, None] + square / variance[:, None])
-        none = -0.5 * square
+        variance = 1 + VARIANCES[:, None]
+        odds = np.exp(0.5 * square * (1 - 1 / variance)) / np.sqrt(variance)  # against no coefficient; at most e^450
         few = many = -math.inf
         for part in counts / d:
-            outside, inside = math.log1p(-part), math.log(part)
-            few = max(few, float(np.logaddexp(outside + none, inside + normal).sum(axis=1).max()))
-            for i, base in enumerate(normal[:-1]):
-                mixed = np.logaddexp(outside + base, inside + normal[i + 1 :]).sum(axis=1)
-                many = max(many, float(mixed.max()))
-        many = max(many, float(normal.sum(axis=1).max()))
-        return cls(many - few, few - float(none.sum()))
+            rare = part * odds
+            few = max(few, float(np.log(1 - part + rare).sum(axis=1).max()))
+            for i, base in enumerate((1 - part) * odds[:-1]):
+                many = max(many, float(np.log(base + rare[i + 1 :]).sum(axis=1).max()))
+        many = max(many, float(np.log(odds).sum(axis=1).max()))
+        return cls(many - few, few)
 
 
 class Trail:
