@@ -85,7 +85,7 @@ def example() -> Iterator[str]:
     command = "plan --n-rows 2000 --n-features 1000 --task classification --sparsity 10 --feature-bound 1"
     told = CliRunner().invoke(main, command.split()).output
     start = told.index("what to expect")
-    yield "```"
+    yield "```console"
     yield f"$ dpsparse {command}"
     yield "..."
     yield told[start:].rstrip()

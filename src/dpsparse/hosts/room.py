@@ -31,7 +31,7 @@ from ..privacy.errors import DataError
 PER_COORDINATE = 12 * 8
 PER_ROW = 3 * 8
 SANITISED = 112
-SANITISED_DENSE = 48
+SANITISED_DENSE = 24
 #: Bytes of an entry of a block at work in a question: as it is read, in floats, and what kernels make of it.
 AT_WORK = 56
 AT_WORK_DENSE = 24

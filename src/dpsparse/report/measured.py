@@ -1,6 +1,6 @@
 """How often intervals of 95 % contained their target when that was measured: what stands behind the marks of a report.
 
-The figures are those of ``docs/intervals_benchmark.md`` (``python -m benchmarks.coverage``), pooled over the cells of a kind; a test compares
+The figures are those of ``docs/intervals_benchmark.md``, pooled over the cells of a kind; a test compares
 them with ``docs/coverage.json``.
 """
 
