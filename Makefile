@@ -80,7 +80,7 @@ SCALED ?= select_polish
 
 bench-scale: $(SPARK)
 	$(BIN)/python -m benchmarks.out_of_core --parse
-	$(BIN)/python -m benchmarks.out_of_core --rows $(ROWS) --features $(FEATURES) --nonzeros $(NONZEROS) --memory-limit $(LIMIT) --recipes $(SCALED)
+	$(BIN)/python -m benchmarks.out_of_core --rows $(ROWS) --features $(FEATURES) --nonzeros $(NONZEROS) --memory-limit $(LIMIT) --in-memory-rows 2000000 --recipes $(SCALED)
 	$(BIN)/python -m benchmarks.scale_cluster --engine dask
 	@if command -v java > /dev/null; then $(BIN)/python -m benchmarks.scale_cluster --engine spark --count 10 --recipes select_polish; \
 	else echo "Spark is left out: Java is not installed"; fi

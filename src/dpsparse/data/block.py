@@ -181,7 +181,9 @@ def _norms(x: Matrix, lattice: Lattice, owner: Indices | None = None) -> tuple[V
         change = away**2 - shift[x.indices] ** 2 if lattice.shifted else away**2
         squares = _sums_of_rows(change.astype(kind, copy=False), x.indptr, owner) + (shift**2).astype(kind).sum()
         largest = _largest_absent(x, owner, shift) if lattice.shifted else np.zeros(x.shape[0])
-        np.maximum.at(largest, owner, np.abs(away))
+        filled = np.flatnonzero(np.diff(x.indptr))
+        if filled.size:
+            largest[filled] = np.maximum(largest[filled], np.maximum.reduceat(np.abs(away), x.indptr[filled]))
     else:
         away = x.astype(float)
         exact = kind is not float

@@ -13,6 +13,9 @@ from .draws import Draw
 from .kernels import products
 from .shard import Shard
 
+#: The largest float: what a slope beyond floats counts as.
+LARGEST = float(np.finfo(float).max)
+
 
 def slopes(loss: Loss, margins: Vector, block: Block) -> Vector:
     """Slope of each row, finite whatever the margin; zero for absent records and where the slope is no number.
@@ -20,11 +23,10 @@ def slopes(loss: Loss, margins: Vector, block: Block) -> Vector:
     Margins come one after the other in memory, so that a vectorised function treats each row alike wherever it stands. Where a
     row has a margin for each class it has a slope for each, and its target comes as a column.
     """
-    limit = np.finfo(float).max
     with np.errstate(all="ignore"):  # a wild iterate must not tell anything through a warning
         y, alive = (np.ascontiguousarray(v).reshape(-1, *[1] * (margins.ndim - 1)) for v in (block.y, block.alive))
         slope = np.asarray(loss.slope(np.ascontiguousarray(margins), y))
-        slope = np.clip(slope, -limit, limit)
+        slope = np.clip(slope, -LARGEST, LARGEST)
         slope[np.isnan(slope)] = 0.0
         slope *= alive
     return slope
