@@ -596,8 +596,8 @@ def test_intervals_are_printed_saved_and_shown(tmp_path):
     header = ",".join(["age", "dose", "risk", "d", "e", "f", "y"])
     y = X[:, 0] - X[:, 2] + 0.2 * rng.standard_normal(2000)
     np.savetxt(tmp_path / "rows.csv", np.column_stack([X, y]), delimiter=",", header=header, comments="")
-    named = run("fit", tmp_path / "rows.csv", *common[1:-2], "--target", "y", "--intervals", "--seed", "1", "--json")
-    told = json.loads(named.stdout)["intervals"]
+    named = ["fit", tmp_path / "rows.csv", *common[1:], "--target", "y", "--intervals", "--seed", "1", "--json"]
+    told = json.loads(run(*named).stdout)["intervals"]
     assert {row["feature"] for row in told} == {"age", "risk", "(intercept)"}
     plan = ["plan", "--n-rows", "2000", "--n-features", "6", *common[1:-2]]
     planned = run(*plan, "--intervals", "--half-width", "0.1")
