@@ -60,8 +60,8 @@ MUTANTS = (
         ),
         (
             "whole sites without a state",
-            "None if keeps else ClosedRounds(",
-            "None if keeps or state is None else ClosedRounds(",
+            "None if noise is None else ClosedRounds(",
+            "None if noise is None or state is None else ClosedRounds(",
         ),
         (
             "closed rounds of an old state are open",
@@ -89,8 +89,14 @@ MUTANTS = (
             'if self._file.note(number, b"closed") is not None:',
             "if self._file.note(number, b'closed') == '':",
         ),
-        ("a state without its marks goes on", "if self._file.paid() is None:", "if False:"),
+        ("a state without its marks goes on", "if begun is None:", "if False:"),
+        ("a run goes on with another noise", "if begun != self._noise:", "if False:"),
         ("a run is begun over the state of another", "if self._state.exists():", "if False:"),
+    ),
+    *changed(
+        "federated/server.py",
+        WHOLE,
+        ("a seed is forgotten", '"" if self._randomness.secure else " from a seed"', '"" if True else " from a seed"'),
     ),
     *changed(
         "federated/serving.py",

@@ -29,6 +29,11 @@ from .rounds import Rounds, rounds_of
 NOBODY, SERVER = "nobody", "server"
 
 
+def in_a_word(bill: Bill) -> str:
+    """Equal for equal bills, and for no others."""
+    return hashlib.sha256(canonical(stored(bill)).encode()).hexdigest()
+
+
 @dataclass(frozen=True)
 class Purse:
     """Who pays for a run: a dataset of a ledger, or nobody.
@@ -61,7 +66,7 @@ class Purse:
     @property
     def price(self) -> str:
         """The bill in a word: equal for equal bills."""
-        return "none" if self.bill is None else hashlib.sha256(self._stored.encode()).hexdigest()
+        return "none" if self.bill is None else in_a_word(self.bill)
 
     @property
     def _stored(self) -> str:
