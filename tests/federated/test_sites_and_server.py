@@ -1,5 +1,6 @@
 """Rounds between sites and a server without rows: the right model, whoever drops out, and nothing paid or answered twice."""
 
+import json
 import pickle
 from dataclasses import replace
 
@@ -169,6 +170,25 @@ def ask_record(certificate, **changes):
     return {"asks": (replace(certificate.statement.asks[0], **changes),)}
 
 
+@pytest.mark.parametrize(
+    "name", ["private", "priced", "ledger", "accountant", "versions", "assumptions", "notes", "caveats"]
+)
+@pytest.mark.parametrize("value", ["x", -1, 0.5, [], {}, [1], {"x": 1}, {"entry": []}, 10**20])
+def test_a_statement_that_cannot_be_repeated_is_refused_like_any_bad_message(name, value):
+    server = serve(["a"], estimator(SAMPLED))
+    X, y = rows(0)
+    site = Site(X, y, server.protocol, name="a", epsilon=4.0, delta=1e-5)
+    content = json.loads(site.certificate())
+    content["statement"][name] = value
+    try:
+        server.enrol(json.dumps(content))
+    except MessageError:
+        assert not server.federation.certificates
+        return
+    assert str(server.statement())
+    assert server.statement().details()
+
+
 def bill_of(certificate, **changes):
     """The bill for another ask, at the same scale."""
     ask = replace(certificate.bill.plan.asks[0], **changes)
@@ -188,6 +208,10 @@ def bill_of(certificate, **changes):
         ("statement", lambda c: ask_record(c, scale=c.statement.asks[0].scale * 1.01), "promises more"),
         ("statement", lambda c: ask_record(c, times=3), "promises more"),
         ("statement", lambda c: ask_record(c, rate=0.01), "promises more"),
+        ("statement", lambda c: ask_record(c, draws=7), "promises more"),
+        ("statement", lambda c: ask_record(c, offset="x"), "promises more"),
+        ("statement", lambda c: ask_record(c, part=["x"]), "promises more"),
+        ("statement", lambda c: ask_record(c, cost_name=["x"]), "promises more"),
         ("statement", lambda c: {"adjacency": "add-remove"}, "something else"),
         ("statement", lambda c: {"unit": "one whole site"}, "something else"),
         ("statement", lambda c: {"n_rows": 0}, "none of a site"),

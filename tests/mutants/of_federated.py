@@ -184,8 +184,8 @@ MUTANTS = (
         ),
         (
             "stated asks are believed",
-            "(told.name, told.times, told.noise, told.rate) != (ask.name, ask.times, str(ask.noise), rate)",
-            "False",
+            "if told != own:",
+            "if False:",
         ),
         ("epsilon may be a hundredth too low", "TOLERANCE = 1e-6", "TOLERANCE = 1e-2"),
     ),
