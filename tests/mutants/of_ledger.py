@@ -351,13 +351,19 @@ MUTANTS = (
         "report/test_verdict.py",
         (
             "an entry of a seeded fit answers for a private model",
-            "if self.statement.private and entry.label.endswith(SEEDED_LABEL):",
-            "if not self.statement.private and entry.label.endswith(SEEDED_LABEL):",
+            "if self.statement.private and is_seeded(entry.label):",
+            "if not self.statement.private and is_seeded(entry.label):",
         ),
     ),
     *changed(
         "ledger/payment.py",
         "report/test_verdict.py",
         ("a seed is not noted", "label = seeded_label(label) if seeded else label", "label = label"),
+        ("a label imitates a seed", "        own_label(label)\n", "        label\n"),
+    ),
+    *changed(
+        "ledger/charging.py",
+        "ledger/test_runs.py",
+        ("a seeded run takes up what another reserved", 'state == "reserved" and alike and', 'state == "reserved" and'),
     ),
 )

@@ -17,6 +17,7 @@ from ..accounting import Bill, PlanBill, PricedPlan, price
 from ..accounting.costs.base import canonical, stored
 from ..facts import Vector
 from ..ledger import Ledger
+from ..ledger.names import seeded_label
 from ..ops import project_ball
 from ..privacy import Budget, Plan, Statement
 from ..privacy.errors import LedgerError, PrivacyError, RunRepeatedError
@@ -194,8 +195,11 @@ class RoundSite(ABC):
         ledger: Ledger | str | None,
         dataset: str | None,
         memory: str | Path | None,
+        *,
+        seeded: bool,
     ) -> None:
-        """Take tasks from now on."""
+        """Take tasks from now on; an entry that pays for noise from a seed says so."""
+        label = seeded_label(label) if seeded else label
         run = f"{self._agreed.identity.hex()}-{self._number}"
         purse = Purse.of(ledger, dataset, self._bill, label, run, delta)
         self._desk = Desk(self._agreed, self._number, rounds_of(memory, run), purse, walk)
