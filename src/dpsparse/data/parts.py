@@ -56,12 +56,11 @@ def read_units(given: object, n_rows: int) -> NDArray[np.str_]:
     """Ids of units as text, one for each row: 7, "7" and a numpy integer 7 are one unit. Refuses another number of them."""
     try:
         ids = np.asarray(given, dtype=object)
-        texts = np.array([_text(i) for i in ids.tolist()], dtype=np.str_) if ids.shape == (n_rows,) else None
     except Exception:  # whatever a user's object raises could hold a value
-        texts = None
-    if texts is None:
+        ids = np.empty((), dtype=object)
+    if ids.shape != (n_rows,):
         raise DataError("units must hold one id for each row: a column of text or whole numbers, as long as y.")
-    return texts
+    return np.array([_text(i) for i in ids.tolist()], dtype=np.str_)
 
 
 def _text(given: object) -> str:
