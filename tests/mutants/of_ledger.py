@@ -97,11 +97,11 @@ MUTANTS = (
             "    known = _known(chain, request, content)\n    if known is not None:\n        return known\n    now",
             "    now",
         ),
-        ("a started run is taken up", 'if state == "reserved" and canonical', 'if state != "done" and canonical'),
+        ("a started run is taken up", 'if state == "reserved" and alike', 'if state != "done" and alike'),
         (
             "a run of another cost is taken up",
-            'if state == "reserved" and canonical(body["bill"]) == canonical(content):',
-            'if state == "reserved":',
+            'alike and canonical(body["bill"]) == canonical(content):',
+            "alike:",
         ),
         (
             "a refunded run is taken up",

@@ -144,9 +144,7 @@ def _known(chain: Chain, request: Request, content: dict[str, Any]) -> tuple[str
         if state == "reserved" and alike and canonical(body["bill"]) == canonical(content):
             return chain.head().ledger, event
         why = {
-            "reserved": "is reserved for work of another cost"
-            if alike
-            else "is reserved for work with another random_state",
+            "reserved": f"is reserved for work {'of another cost' if alike else 'with another random_state'}",
             "started": "was started, and what it answered may have been seen: to answer again would cost again",
             "done": "is done: use the model that it saved",
         }[state]
