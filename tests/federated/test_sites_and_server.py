@@ -412,6 +412,16 @@ def test_a_site_that_is_restarted_goes_on_at_the_same_price_only(paid, tmp_path)
     assert join(server, "a", epsilon=1.0, **options).answer(later)
 
 
+@pytest.mark.parametrize("seeds", [(1, None), (None, 1)])
+def test_a_site_that_began_with_a_seed_never_goes_on_as_a_private_one(seeds, tmp_path):
+    server, memory = serve(["a"]), tmp_path / "site"
+    later = Task(server.protocol.identity, 1, np.zeros(server.protocol.size)).to_bytes()
+    join(server, "a", memory=memory, random_state=seeds[0]).answer(server.task())
+    with pytest.raises(PrivacyError, match="a random_state only if it had one"):
+        join(server, "a", memory=memory, random_state=seeds[1]).answer(later)
+    assert join(server, "a", memory=memory, random_state=seeds[0]).answer(later)
+
+
 def test_a_site_does_not_go_on_with_an_entry_of_another_price_that_was_never_started(tmp_path, monkeypatch):
     """Killed when the cost was reserved and not noted; restarted without its ledger at another price; then with it."""
     ledger = Ledger(f"sqlite:///{tmp_path}/budget.db")

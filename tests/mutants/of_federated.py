@@ -96,7 +96,7 @@ MUTANTS = (
     *changed(
         "federated/server.py",
         WHOLE,
-        ("a seed is forgotten", '"" if self._randomness.secure else " from a seed"', '"" if True else " from a seed"'),
+        ("a seed is forgotten", "seeded=not self._randomness.secure", "seeded=False"),
     ),
     *changed(
         "federated/serving.py",

@@ -144,7 +144,7 @@ class Server(RoundServer):
         """The price of the server's own noise, and whether it comes from a seed, in a word; None: it adds none."""
         if self._changes is None:
             return None
-        return in_a_word(PlanBill.of(self._changes.priced)) + ("" if self._randomness.secure else " from a seed")
+        return in_a_word(PlanBill.of(self._changes.priced), seeded=not self._randomness.secure)
 
     def _invite(self) -> Sequence[int]:
         everybody = range(len(self.protocol.sites))
