@@ -44,6 +44,13 @@ def test_every_site_pays_out_of_its_own_ledger_or_nobody_pays(tmp_path):
     assert [len([e for e in ledger.entries(f"clinic {n}") if e.status == "done"]) for n in "abc"] == [1, 1, 0]
 
 
+def test_a_seed_is_noted_in_the_ledgers_of_all_sites(tmp_path):
+    ledger = Ledger(f"sqlite:///{tmp_path}/budget.db")
+    ledger.create("d", epsilon=5.0, delta=1e-4)
+    fit_shared(estimator(DENSE, random_state=1), holdings(1, ledger=ledger, dataset="d"), honest=1)
+    assert [entry.label for entry in ledger.entries("d")] == ["dp_ight [seed: not private]"]
+
+
 @pytest.mark.parametrize(
     ("options", "honest", "match"),
     [

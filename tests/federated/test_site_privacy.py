@@ -68,7 +68,13 @@ def test_a_run_that_protects_sites_says_whom_it_trusts(tmp_path):
     assert any("own state alone" in a for a in statement.assumptions)
     assert server.answered == (), "how many were drawn is secret"
     resumed = Server.resume(
-        tmp_path / "server.json", estimator(LOOP), sites=NAMES, n_rows=200, n_features=6, site_privacy=privacy
+        tmp_path / "server.json",
+        estimator(LOOP),
+        sites=NAMES,
+        n_rows=200,
+        n_features=6,
+        site_privacy=privacy,
+        random_state=3,
     )
     assert np.array_equal(resumed.model().coef_, model.coef_)
 
@@ -102,6 +108,37 @@ def protect(path, names=NAMES, rate=0.4, **options):
 def go_on(path, names=NAMES, rate=0.4, **options):
     privacy = SitePrivacy(epsilon=4.0, delta=1e-3, clip=0.5, rate=rate)
     return Server.resume(path, estimator(LOOP), sites=names, n_rows=200, n_features=6, site_privacy=privacy, **options)
+
+
+OTHERS = {
+    "a lower price": {"epsilon": 0.1},
+    "a higher price": {"epsilon": 400.0},
+    "another delta": {"delta": 1e-6},
+    "fewer sites by coins": {"rate": 0.2},
+    "other neighbours": {"adjacency": "replace-one"},
+}
+
+
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+def test_a_run_goes_on_with_the_noise_with_which_it_began(other, tmp_path):
+    """Its statement has one price for all rounds, also for those that were closed before."""
+    begun = {"epsilon": 4.0, "delta": 1e-3, "clip": 0.5, "rate": 0.4, "adjacency": "add-remove"}
+    path, settings = tmp_path / "server.json", {"sites": NAMES, "n_rows": 200, "n_features": 6}
+    server = Server(estimator(LOOP), **settings, site_privacy=SitePrivacy(**begun), state=path)
+    server.close()
+    with pytest.raises(PrivacyError, match="began with another noise"):
+        Server.resume(path, estimator(LOOP), **settings, site_privacy=SitePrivacy(**{**begun, **other}))
+    resumed = Server.resume(path, estimator(LOOP), **settings, site_privacy=SitePrivacy(**begun))
+    assert (resumed.round, resumed.statement().epsilon) == (1, server.statement().epsilon)
+
+
+@pytest.mark.parametrize(("first", "then"), [({"random_state": 0}, {}), ({}, {"random_state": 0})])
+def test_a_run_that_began_with_a_seed_never_ends_as_a_private_one(first, then, tmp_path):
+    server = protect(tmp_path / "server.json", **first)
+    server.close()
+    with pytest.raises(PrivacyError, match="a random_state only if it had one"):
+        go_on(tmp_path / "server.json", **then)
+    assert go_on(tmp_path / "server.json", **first).statement().private is server.statement().private
 
 
 def test_whole_sites_are_not_protected_without_a_state():

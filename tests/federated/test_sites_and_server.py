@@ -1,5 +1,6 @@
 """Rounds between sites and a server without rows: the right model, whoever drops out, and nothing paid or answered twice."""
 
+import json
 import pickle
 from dataclasses import replace
 
@@ -169,6 +170,25 @@ def ask_record(certificate, **changes):
     return {"asks": (replace(certificate.statement.asks[0], **changes),)}
 
 
+@pytest.mark.parametrize(
+    "name", ["private", "priced", "ledger", "accountant", "versions", "assumptions", "notes", "caveats"]
+)
+@pytest.mark.parametrize("value", ["x", -1, 0.5, [], {}, [1], {"x": 1}, {"entry": []}, 10**20])
+def test_a_statement_that_cannot_be_repeated_is_refused_like_any_bad_message(name, value):
+    server = serve(["a"], estimator(SAMPLED))
+    X, y = rows(0)
+    site = Site(X, y, server.protocol, name="a", epsilon=4.0, delta=1e-5)
+    content = json.loads(site.certificate())
+    content["statement"][name] = value
+    try:
+        server.enrol(json.dumps(content))
+    except MessageError:
+        assert not server.federation.certificates
+        return
+    assert str(server.statement())
+    assert server.statement().details()
+
+
 def bill_of(certificate, **changes):
     """The bill for another ask, at the same scale."""
     ask = replace(certificate.bill.plan.asks[0], **changes)
@@ -188,6 +208,10 @@ def bill_of(certificate, **changes):
         ("statement", lambda c: ask_record(c, scale=c.statement.asks[0].scale * 1.01), "promises more"),
         ("statement", lambda c: ask_record(c, times=3), "promises more"),
         ("statement", lambda c: ask_record(c, rate=0.01), "promises more"),
+        ("statement", lambda c: ask_record(c, draws=7), "promises more"),
+        ("statement", lambda c: ask_record(c, offset="x"), "promises more"),
+        ("statement", lambda c: ask_record(c, part=["x"]), "promises more"),
+        ("statement", lambda c: ask_record(c, cost_name=["x"]), "promises more"),
         ("statement", lambda c: {"adjacency": "add-remove"}, "something else"),
         ("statement", lambda c: {"unit": "one whole site"}, "something else"),
         ("statement", lambda c: {"n_rows": 0}, "none of a site"),
@@ -369,7 +393,8 @@ def test_a_site_that_is_restarted_neither_pays_nor_answers_twice(tmp_path):
     server.receive(report)
     server.close()
     server.receive(again.answer(server.task()))
-    assert len(ledger.entries("d")) == 1
+    [entry] = ledger.entries("d")
+    assert entry.label.endswith(" [seed: not private]"), "of a test"
     with pytest.raises(PrivacyError, match="answers no second time"):
         again.answer(Task(server.protocol.identity, 0, np.ones(server.protocol.size)).to_bytes())
 
@@ -385,6 +410,16 @@ def test_a_site_that_is_restarted_goes_on_at_the_same_price_only(paid, tmp_path)
     with pytest.raises(PrivacyError, match="another price"):
         join(server, "a", epsilon=9.0, **options).answer(later)
     assert join(server, "a", epsilon=1.0, **options).answer(later)
+
+
+@pytest.mark.parametrize("seeds", [(1, None), (None, 1)])
+def test_a_site_that_began_with_a_seed_never_goes_on_as_a_private_one(seeds, tmp_path):
+    server, memory = serve(["a"]), tmp_path / "site"
+    later = Task(server.protocol.identity, 1, np.zeros(server.protocol.size)).to_bytes()
+    join(server, "a", memory=memory, random_state=seeds[0]).answer(server.task())
+    with pytest.raises(PrivacyError, match="a random_state only if it had one"):
+        join(server, "a", memory=memory, random_state=seeds[1]).answer(later)
+    assert join(server, "a", memory=memory, random_state=seeds[0]).answer(later)
 
 
 def test_a_site_does_not_go_on_with_an_entry_of_another_price_that_was_never_started(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from dpsparse import Ledger, NoisyCount, PrivateScaler, SparseRegressor
+from dpsparse import Ledger, NoisyCount, PrivateScaler, SparseRegressor, private_score
 from dpsparse.ledger import Reservation, paying
 from dpsparse.privacy import LedgerError, LedgerNotWrittenError, RunRepeatedError
 from truth.ledgers import bill
@@ -31,7 +31,7 @@ class Broken(Exception):
 
 
 def test_labels_and_runs_are_kept_with_their_entry(ledger):
-    with paying(ledger, "trial", bill(), label="night job", run_id="2025-06-01"):
+    with paying(ledger, "trial", bill(), label="night job", run_id="2025-06-01", seeded=False):
         pass
     [entry] = ledger.entries("trial")
     assert (entry.label, entry.run_id) == ("night job", "2025-06-01")
@@ -174,10 +174,35 @@ def test_bad_names_of_runs_and_bad_labels_are_refused(ledger, bad):
     assert ledger.entries("trial") == ()
 
 
+@pytest.mark.parametrize("first", [False, True])
+def test_what_was_reserved_without_a_seed_is_not_taken_up_with_one(ledger, first):
+    """Nor the other way round: the entry says what its noise was."""
+    label = "x [seed: not private]" if first else "x"
+    ledger.reserve("trial", bill(), label=label, run_id="night")
+    again = paying(ledger, "trial", bill(), label="x", run_id="night", seeded=not first)
+    with pytest.raises(RunRepeatedError, match="reserved for work with another random_state"), again:
+        pass
+    with paying(ledger, "trial", bill(), label="x", run_id="night", seeded=first):
+        pass
+    assert [entry.label for entry in ledger.entries("trial")] == [label]
+
+
+def test_whoever_pays_for_noise_from_a_seed_says_so_in_the_ledger(ledger):
+    paid, X = {"ledger": ledger, "dataset": "trial", "random_state": 0}, np.zeros((50, 2))
+    PrivateScaler(epsilon=0.1, delta=1e-7, feature_bound=1.0, **paid).fit(X)
+    settings = {"epsilon": 0.1, "delta": 1e-7}
+    model = SparseRegressor(**settings, sparsity=1, feature_bound=1.0, target_bound=1.0).fit(X, X[:, 0])
+    private_score(model, X, X[:, 0], **settings, **paid)
+    assert [entry.label for entry in ledger.entries("trial")] == [
+        "private column scales [seed: not private]",
+        "private score [seed: not private]",
+    ]
+
+
 def test_a_run_without_a_ledger_is_refused():
     with (
         pytest.raises(LedgerError, match="a run_id belongs to a ledger"),
-        paying(None, None, bill(), label="x", run_id="night"),
+        paying(None, None, bill(), label="x", run_id="night", seeded=False),
     ):
         pass
 

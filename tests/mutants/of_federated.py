@@ -60,8 +60,8 @@ MUTANTS = (
         ),
         (
             "whole sites without a state",
-            "None if keeps else ClosedRounds(",
-            "None if keeps or state is None else ClosedRounds(",
+            "None if noise is None else ClosedRounds(",
+            "None if noise is None or state is None else ClosedRounds(",
         ),
         (
             "closed rounds of an old state are open",
@@ -89,8 +89,14 @@ MUTANTS = (
             'if self._file.note(number, b"closed") is not None:',
             "if self._file.note(number, b'closed') == '':",
         ),
-        ("a state without its marks goes on", "if self._file.paid() is None:", "if False:"),
+        ("a state without its marks goes on", "if begun is None:", "if False:"),
+        ("a run goes on with another noise", "if begun != self._noise:", "if False:"),
         ("a run is begun over the state of another", "if self._state.exists():", "if False:"),
+    ),
+    *changed(
+        "federated/server.py",
+        WHOLE,
+        ("a seed is forgotten", "seeded=not self._randomness.secure", "seeded=False"),
     ),
     *changed(
         "federated/serving.py",
@@ -178,8 +184,8 @@ MUTANTS = (
         ),
         (
             "stated asks are believed",
-            "(told.name, told.times, told.noise, told.rate) != (ask.name, ask.times, str(ask.noise), rate)",
-            "False",
+            "if told != own:",
+            "if False:",
         ),
         ("epsilon may be a hundredth too low", "TOLERANCE = 1e-6", "TOLERANCE = 1e-2"),
     ),

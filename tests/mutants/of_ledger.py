@@ -97,11 +97,11 @@ MUTANTS = (
             "    known = _known(chain, request, content)\n    if known is not None:\n        return known\n    now",
             "    now",
         ),
-        ("a started run is taken up", 'if state == "reserved" and canonical', 'if state != "done" and canonical'),
+        ("a started run is taken up", 'if state == "reserved" and alike', 'if state != "done" and alike'),
         (
             "a run of another cost is taken up",
-            'if state == "reserved" and canonical(body["bill"]) == canonical(content):',
-            'if state == "reserved":',
+            'alike and canonical(body["bill"]) == canonical(content):',
+            "alike:",
         ),
         (
             "a refunded run is taken up",
@@ -351,13 +351,19 @@ MUTANTS = (
         "report/test_verdict.py",
         (
             "an entry of a seeded fit answers for a private model",
-            "if self.statement.private and entry.label.endswith(SEEDED_LABEL):",
-            "if not self.statement.private and entry.label.endswith(SEEDED_LABEL):",
+            "if self.statement.private and is_seeded(entry.label):",
+            "if not self.statement.private and is_seeded(entry.label):",
         ),
     ),
     *changed(
         "ledger/payment.py",
         "report/test_verdict.py",
         ("a seed is not noted", "label = seeded_label(label) if seeded else label", "label = label"),
+        ("a label imitates a seed", "        own_label(label)\n", "        label\n"),
+    ),
+    *changed(
+        "ledger/charging.py",
+        "ledger/test_runs.py",
+        ("a seeded run takes up what another reserved", 'state == "reserved" and alike and', 'state == "reserved" and'),
     ),
 )

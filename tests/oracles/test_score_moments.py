@@ -239,11 +239,11 @@ def test_numbers_that_floats_cannot_square_are_refused_before_a_charge(part, val
 @pytest.mark.parametrize("centre", [0.0, 1e60])
 @pytest.mark.parametrize("bound", [1e-150, 8.0, 1e250])
 def test_no_record_adds_more_than_is_stated_whatever_the_sizes(scale, norm, centre, bound):
-    """At the ends of what is allowed, and for bounds of columns at the ends of floats: in silence."""
-    held = Facts(n_rows=64, n_features=4, lower=-bound, upper=bound, row_norm=2 * bound, target=Target(bound=1e9))
+    """At the ends of what is allowed, and for bounds of columns and targets at the ends of floats: in silence."""
+    held = Facts(n_rows=64, n_features=4, lower=-bound, upper=bound, row_norm=2 * bound, target=Target(bound=1e300))
     model = Centred(np.arange(4), np.full(4, centre), np.zeros(4), 0.0)
     question = ScoreMoments(model, np.full(4, scale), False, 1e-60, norm, 0.2, 0.05)
-    host = MemoryHost(np.full((1, 4), bound), np.array([1e9]), held)
+    host = MemoryHost(np.full((1, 4), bound), np.array([1e300]), held)
     measured = measure(question, host.lattice)
     norm_found = np.linalg.norm(host.total(question, Squared(), None) * measured.unit)
     assert norm_found <= measured.reach.l2(Adjacency.ADD_REMOVE)

@@ -189,3 +189,15 @@ def test_ids_are_read_as_text_and_there_is_one_for_each_row():
     for wrong in ([1, 2], 5, None, [[1], [2], [3]]):
         with pytest.raises(DataError, match="one id for each row"):
             read_units(wrong, 3)
+
+
+class Wordless:
+    """An id that has no text."""
+
+    def __str__(self):
+        raise ValueError("secret 17")
+
+
+@pytest.mark.parametrize("wordless", [Wordless(), 10**5000], ids=["an object", "a number of 5000 digits"])
+def test_an_id_without_a_text_is_a_unit_and_nothing_is_said_of_it(wordless):
+    assert read_units([wordless, "b", wordless], 3).tolist() == ["", "b", ""]

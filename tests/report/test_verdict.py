@@ -12,7 +12,7 @@ from dpsparse import Ledger, SparseRegressor, recipes
 from dpsparse.cli import main
 from dpsparse.estimators.model_schema import digest
 from dpsparse.privacy import DataError
-from dpsparse.privacy.errors import LedgerTamperedError
+from dpsparse.privacy.errors import LedgerError, LedgerTamperedError
 from dpsparse.report import report_of, report_of_file
 from dpsparse.report.verdict import REQUIRED, Check, Light, decide
 from report.pages import check_page, first_screen
@@ -255,6 +255,22 @@ def test_a_seeded_entry_is_noted_in_the_ledger_and_pays_for_no_private_model(boo
     long = fitted(random_state=0, ledger=book, label="x" * 200, **CHARGED)
     assert book.entries("trial")[-1].label.endswith("[seed: not private]")
     assert not long.statement_.private
+
+
+def test_an_empty_label_does_not_hide_the_seed(book):
+    model = fitted(random_state=0, ledger=book, label="", **CHARGED)
+    assert [entry.label for entry in book.entries("trial")] == ["[seed: not private]"]
+    from dpsparse.ledger.cited import Cited
+
+    claimed = replace(model.statement_, private=True)
+    with pytest.raises(LedgerTamperedError, match="came from a seed"):
+        Cited(claimed.ledger, claimed).check(book)
+
+
+def test_no_label_of_a_user_says_that_there_was_a_seed(book):
+    with pytest.raises(LedgerError, match="must not end with"):
+        fitted(ledger=book, label="one [seed: not private]", **CHARGED)
+    assert book.entries("trial") == ()
 
 
 def test_the_command_says_no_and_exits_so(tmp_path):

@@ -157,7 +157,8 @@ def _held(question: ScoreMoments, view: Seen, size: int, *, classes: bool) -> tu
     shrink = limit / np.maximum(np.sqrt(squares), limit)
     for j in range(size):
         columns[:, j] *= shrink / question.norm
-    psi = np.clip(-view.slopes / question.residual, -1.0, 1.0)
+    with np.errstate(over="ignore"):
+        psi = np.clip(-view.slopes / question.residual, -1.0, 1.0)
     bend = 4 * np.abs(psi) * (1 - np.abs(psi)) if classes else np.ones(psi.size)
     return columns, shrink * psi, bend
 

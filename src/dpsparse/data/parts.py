@@ -60,4 +60,12 @@ def read_units(given: object, n_rows: int) -> NDArray[np.str_]:
         ids = np.empty((), dtype=object)
     if ids.shape != (n_rows,):
         raise DataError("units must hold one id for each row: a column of text or whole numbers, as long as y.")
-    return np.array([str(i) for i in ids.tolist()], dtype=np.str_)
+    return np.array([_text(i) for i in ids.tolist()], dtype=np.str_)
+
+
+def _text(given: object) -> str:
+    """An id as text; what has none is one unit, as missing ids are."""
+    try:
+        return str(given)
+    except Exception:  # a whole number of more than 4300 digits has none
+        return ""

@@ -172,7 +172,8 @@ def private_score(
     draft = draft_score(priced, at, what, scored.loss, rows, on_missing, secure=randomness.secure)
     bill = PlanBill.of(priced)
     name = "private score" if label is None else label
-    with paying(ledger, dataset, bill, label=name, run_id=run_id, delta=at) as payment, silence():
+    seeded = not randomness.secure
+    with paying(ledger, dataset, bill, label=name, run_id=run_id, delta=at, seeded=seeded) as payment, silence():
         view = MarginTable(scored.coef, scored.intercept, Lattice(facts).unit, float(np.max(facts.upper)))
         table = _table(scored.source, view, codes, facts)
         with closing(host_of(table, targets, facts)) as host:

@@ -30,7 +30,7 @@ class Book:
     what it promises or was not asked, or the second of a site in a round, is refused with `MessageError` and changes nothing. Where there is a `state`,
     a round that is closed is noted in it before the step is made: after a crash in between the round counts as closed, and the model is that of the
     round before. Where reports are private (`keeps` False) there is a `state`, and no step, and no noise in it, is made twice for one round
-    (`ClosedRounds`); who was asked and how many answered is neither saved nor told.
+    (`ClosedRounds`); who was asked and how many answered is neither saved nor told; and a run goes on with the noise with which it began.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class Book:
     least : int
         With how many reports a round may be closed.
     state : path or None
-    keeps : bool
-        Whether reports of the open round, who was asked, and how many answered are saved and told; False where they are private. After a restart sites are
-        drawn anew, and send what they sent before as the same bytes.
+    noise : str or None
+        Where reports are private: the price of the server's noise, and whether it comes from a seed, in a word. Reports of the open round, who was asked, and how
+        many answered are then neither saved nor told: after a restart sites are drawn anew, and send what they sent before as the same bytes.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Book:
         least: int,
         state: str | PathLike[str] | None,
         *,
-        keeps: bool = True,
+        noise: str | None = None,
     ) -> None:
         self.lock = threading.RLock()
         self.protocol = protocol
@@ -69,8 +69,8 @@ class Book:
         self._step = step
         self._invite = invite
         self._least = least
-        self.keeps = keeps
-        self._closed = None if keeps else ClosedRounds(_required(state), protocol.identity)
+        self.keeps = noise is None
+        self._closed = None if noise is None else ClosedRounds(_required(state), protocol.identity, noise)
         self._open()
 
     def _open(self) -> None:

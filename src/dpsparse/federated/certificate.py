@@ -126,7 +126,7 @@ class Certificate:
                 "a site of this protocol gives a certificate with a bill if, and only if, it adds noise itself."
             )
         said, about = self.statement, protocol.about
-        if type(said.n_rows) is not int or said.n_rows < 1 or said.private > protocol.private:
+        if not _well_formed(said) or said.private > protocol.private:
             raise MessageError("the statement of the certificate is none of a site of this protocol.")
         if self.bill is None:
             return
@@ -158,6 +158,20 @@ class Certificate:
         return (
             math.inf if self.bill is None else epsilon_of(self.bill, self.statement.delta if delta is None else delta)
         )
+
+
+def _well_formed(said: Statement) -> bool:
+    """Whether a statement that came from elsewhere can be repeated: words are texts, marks are marks, and no entry of a ledger is cited, which nobody here can look up."""
+    versions = list(said.versions.items()) if isinstance(said.versions, dict) else [(None, None)]
+    words = [
+        said.accountant,
+        *said.assumptions,
+        *said.caveats,
+        *said.notes,
+        *(word for pair in versions for word in pair),
+    ]
+    marks = type(said.private) is bool and type(said.priced) is bool and said.ledger is None
+    return marks and type(said.n_rows) is int and said.n_rows >= 1 and all(type(word) is str for word in words)
 
 
 @dataclass(frozen=True)

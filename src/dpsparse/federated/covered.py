@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..accounting import Bill, PlanBill
 from ..accounting.costs.base import canonical, restored, stored
 from ..accounting.draws import Cost
 from ..privacy import PoissonRows, PrivacyError, Statement
+from ..privacy.statement import COST_NAMES
 
 #: By what part of itself a stated epsilon may be below that of its bill: searches may end elsewhere in other releases of NumPy and SciPy, and
 #: statements print six digits.
@@ -20,7 +22,7 @@ ROUNDING = 1e-12
 
 
 def covered(said: Statement, bill: Bill) -> bool:
-    """Whether epsilon, rho, mu and the cost of each ask in a statement are at least those of its bill, and noise, times and rates are the same.
+    """Whether epsilon, rho, mu and the cost of each ask in a statement are at least those of its bill, and all else that it says of its asks is the same.
 
     False for bills whose draws are not known, and for numbers that no accountant takes.
     """
@@ -32,7 +34,18 @@ def covered(said: Statement, bill: Bill) -> bool:
         for ask, told in zip(bill.plan.asks, said.asks, strict=True):
             rate = ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
             drawn = Cost(ask.noise, bill.rho_scale * ask.weights()[0], rate, ask.offset).strength
-            if (told.name, told.times, told.noise, told.rate) != (ask.name, ask.times, str(ask.noise), rate):
+            own = replace(
+                told,
+                name=ask.name,
+                times=ask.times,
+                draws=ask.draws,
+                noise=str(ask.noise),
+                rate=rate,
+                offset=ask.offset,
+                cost_name=COST_NAMES[ask.noise],
+                part="",
+            )
+            if told != own:
                 return False
             exact += [(drawn, told.cost), (drawn, told.sensitivity / told.scale)]
         if not all(least <= stated * (1 + ROUNDING) for least, stated in exact):

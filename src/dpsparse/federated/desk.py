@@ -17,6 +17,7 @@ from ..accounting import Bill, PlanBill, PricedPlan, price
 from ..accounting.costs.base import canonical, stored
 from ..facts import Vector
 from ..ledger import Ledger
+from ..ledger.names import is_seeded, seeded_label
 from ..ops import project_ball
 from ..privacy import Budget, Plan, Statement
 from ..privacy.errors import LedgerError, PrivacyError, RunRepeatedError
@@ -29,6 +30,11 @@ from .rounds import Rounds, rounds_of
 NOBODY, SERVER = "nobody", "server"
 
 
+def in_a_word(bill: Bill, *, seeded: bool) -> str:
+    """Noise of a price: equal for equal bills whose noise comes, or does not come, from a seed, and for no others."""
+    return hashlib.sha256(canonical(stored(bill)).encode()).hexdigest() + (" from a seed" if seeded else "")
+
+
 @dataclass(frozen=True)
 class Purse:
     """Who pays for a run: a dataset of a ledger, or nobody.
@@ -37,7 +43,7 @@ class Purse:
     ---------
     The whole bill is reserved under the name of the run, noted in the site's memory, and started, in this order, before the first
     report. A run that the ledger knows as started, at this price, goes on only where the memory knows it too; otherwise what was answered is not known, and
-    it is refused. A run goes on at the price at which it began; one that the ledger has reserved at another price is refused.
+    it is refused. A run goes on at the price at which it began, and with a seed only if it began with one; one that the ledger has reserved at another price is refused.
     """
 
     ledger: Ledger | None
@@ -60,8 +66,8 @@ class Purse:
 
     @property
     def price(self) -> str:
-        """The bill in a word: equal for equal bills."""
-        return "none" if self.bill is None else hashlib.sha256(self._stored.encode()).hexdigest()
+        """The bill in a word, and whether its noise comes from a seed: equal for equal ones."""
+        return "none" if self.bill is None else in_a_word(self.bill, seeded=is_seeded(self.label))
 
     @property
     def _stored(self) -> str:
@@ -73,7 +79,8 @@ class Purse:
         known = rounds.paid()
         if known not in (None, self.price):
             raise PrivacyError(
-                "this site began the run at another price, and goes on at that one only. Give the same epsilon, delta and number of rows."
+                "this site began the run at another price, and goes on at that one only. Give the same epsilon, delta and number of rows, and a "
+                "random_state only if it had one."
             )
         if self.ledger is None or self.dataset is None or self.bill is None:
             rounds.note_paid(self.price)
@@ -189,8 +196,11 @@ class RoundSite(ABC):
         ledger: Ledger | str | None,
         dataset: str | None,
         memory: str | Path | None,
+        *,
+        seeded: bool,
     ) -> None:
-        """Take tasks from now on."""
+        """Take tasks from now on; an entry that pays for noise from a seed says so."""
+        label = seeded_label(label) if seeded else label
         run = f"{self._agreed.identity.hex()}-{self._number}"
         purse = Purse.of(ledger, dataset, self._bill, label, run, delta)
         self._desk = Desk(self._agreed, self._number, rounds_of(memory, run), purse, walk)

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .. import checks
+from ..accounting import PlanBill
 from ..data.lattice import Lattice
 from ..estimators.linear import SparseLinear
 from ..facts import Vector
@@ -24,6 +25,7 @@ from ..regular_files import same_file
 from ..solvers.federated import FedHT
 from .book import Book
 from .certificate import NOTHING, ROWS, SITES, state_federation, state_sites
+from .desk import in_a_word
 from .protocol import LARGEST_BOUND, Protocol
 from .saved import Saved
 from .serving import RoundServer
@@ -44,7 +46,8 @@ class Server(RoundServer):
     closed with at least `least_sites` reports; with fewer it stays open, as it was.
 
     With `site_privacy` the noise is added here, once a round: see `SiteChanges`. `state` is then required, and a round is noted as closed beside it before its
-    noise is drawn, so that no noise is drawn twice for one round, by whichever server is resumed from it (`ClosedRounds`). What sites changed, who was
+    noise is drawn, so that no noise is drawn twice for one round, by whichever server is resumed from it; and one that is resumed with another price, or with another kind of
+    randomness, is refused (`ClosedRounds`). What sites changed, who was
     asked, and how many answered is written to no file, told to no log, and not shown by `repr`.
 
     Parameters
@@ -130,12 +133,18 @@ class Server(RoundServer):
             raise ValueError(f"least_sites must be at most the number of sites, {len(names)}, got {least_sites!r}.")
         start = np.concatenate([self._prepared.facts.first()] * self._prepared.models)
         least = 0 if self._changes is not None else least  # who answers there is nobody's business
-        self._book = Book(self.protocol, start, self._step, self._invite, least, state, keeps=self._changes is None)
+        self._book = Book(self.protocol, start, self._step, self._invite, least, state, noise=self._noise())
         if nonce is None:
             self._book.begin()
         elif self._changes is not None:
             assert state is not None
             self._book.load(Saved.read(state), state)
+
+    def _noise(self) -> str | None:
+        """The price of the server's own noise, and whether it comes from a seed, in a word; None: it adds none."""
+        if self._changes is None:
+            return None
+        return in_a_word(PlanBill.of(self._changes.priced), seeded=not self._randomness.secure)
 
     def _invite(self) -> Sequence[int]:
         everybody = range(len(self.protocol.sites))

@@ -107,7 +107,7 @@ def fit_shared(
     )
     made.n_features_in_ = width
     vectors = [t.vectors(prepared.models) for t in targets]
-    with _paid(holdings, prepared, run_id) as payments, silence():
+    with _paid(holdings, prepared, run_id, seeded=not sources_of_noise[0].secure) as payments, silence():
         turns = iter(range(prepared.models))
 
         def opened(
@@ -143,7 +143,9 @@ def fit_shared(
 
 
 @contextmanager
-def _paid(holdings: Sequence[Holding], prepared: Prepared, run_id: str | None) -> Iterator[list[Payment]]:
+def _paid(
+    holdings: Sequence[Holding], prepared: Prepared, run_id: str | None, *, seeded: bool
+) -> Iterator[list[Payment]]:
     """Reservations in the ledgers of all sites; refunded together if nothing was answered."""
     with ExitStack() as stack:
         yield [
@@ -155,6 +157,7 @@ def _paid(holdings: Sequence[Holding], prepared: Prepared, run_id: str | None) -
                     label=prepared.recipe.name,
                     run_id=None if run_id is None or h.dataset is None else run_id,
                     delta=prepared.delta,
+                    seeded=seeded,
                 )
             )
             for h in holdings

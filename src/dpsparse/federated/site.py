@@ -96,7 +96,8 @@ class Site(RoundSite):
         self._price(every, epsilon, self._delta, str(self._relation))
         if self._priced is not None:
             warn_if_seeded(self._randomness, "site")
-        self._open(self._walk, self.protocol.recipe, self._delta, ledger, dataset, memory)
+        seeded = not self._randomness.secure
+        self._open(self._walk, self.protocol.recipe, self._delta, ledger, dataset, memory, seeded=seeded)
         with silence():
             self._hosts = self._host_rows(source, y)
 

@@ -17,6 +17,7 @@ from ..accounting.filters import Charge
 from ..privacy.errors import BudgetError, BudgetExceededError, LedgerError, LedgerNotWrittenError, RunRepeatedError
 from .chain import Chain, Event
 from .entries import STATUS
+from .names import is_seeded
 from .reservation import Reservation
 from .state import State, latest
 from .store import Store
@@ -139,10 +140,11 @@ def _known(chain: Chain, request: Request, content: dict[str, Any]) -> tuple[str
         if body.get("run_id") != request.run_id:
             continue
         state = status[event.entry]
-        if state == "reserved" and canonical(body["bill"]) == canonical(content):
+        alike = is_seeded(body["label"]) == is_seeded(request.label)
+        if state == "reserved" and alike and canonical(body["bill"]) == canonical(content):
             return chain.head().ledger, event
         why = {
-            "reserved": "is reserved for work of another cost",
+            "reserved": f"is reserved for work {'of another cost' if alike else 'with another random_state'}",
             "started": "was started, and what it answered may have been seen: to answer again would cost again",
             "done": "is done: use the model that it saved",
         }[state]

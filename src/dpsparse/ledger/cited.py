@@ -10,7 +10,7 @@ from ..privacy import DataError, Statement
 from ..privacy.errors import LedgerTamperedError
 from .entries import Entry
 from .ledger import Ledger
-from .names import SEEDED_LABEL
+from .names import is_seeded
 
 #: How far what is stated may be from what the entry's bill gives: other versions of numpy and scipy round differently.
 TOLERANCE = 1e-6
@@ -39,7 +39,7 @@ class Cited:
             raise LedgerTamperedError(
                 f"the model states mu = {mu:.6g}, and entry {entry.number} paid for {entry.bill.mu():.6g}: it is not the entry of this model."
             )
-        if self.statement.private and entry.label.endswith(SEEDED_LABEL):
+        if self.statement.private and is_seeded(entry.label):
             raise LedgerTamperedError(
                 f"entry {entry.number} paid for noise that came from a seed, and the model claims to be private."
             )

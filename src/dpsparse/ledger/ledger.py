@@ -167,8 +167,8 @@ class Ledger:
         run_id : str or None
             Names the run that is paid for, in public, so that a retry is not charged twice. What an earlier entry of the same dataset and
             run_id makes of it: none, or a refunded one: a new entry is reserved. *reserved*, with an equal bill: that entry is taken up, and
-            nothing more is charged; of several who hold it, one can start. *started*, *done*, or reserved with another bill:
-            refused by `RunRepeatedError`. It is written in the same transaction as the entry, so a crash cannot part them.
+            nothing more is charged; of several who hold it, one can start. *started*, *done*, or reserved with another bill, or for noise from a seed where
+            this is none, or the other way round: refused by `RunRepeatedError`. It is written in the same transaction as the entry, so a crash cannot part them.
         delta : float or None
             At which a refusal says what would fit; None: the dataset's.
 

@@ -10,7 +10,7 @@ from ..privacy.errors import LedgerError
 #: Longest name, in characters.
 LONGEST = 200
 #: What the label of an entry ends with whose noise came from a seed. The chain seals it, so that no model file can claim otherwise.
-SEEDED_LABEL = " [seed: not private]"
+SEEDED_LABEL = "[seed: not private]"
 
 
 def dataset_name(given: object) -> str:
@@ -28,13 +28,26 @@ def label_text(given: object) -> str:
     return "" if given == "" else _name(given, "a label")
 
 
+def own_label(given: object) -> str:
+    """A label that a user chose: it does not say of itself what only the ledger says."""
+    label = label_text(given)
+    if is_seeded(label):
+        raise LedgerError(f"a label must not end with {SEEDED_LABEL}: that is how the ledger marks noise from a seed.")
+    return label
+
+
 def seeded_label(label: str) -> str:
     """A label that says that the noise came from a seed.
 
-    >>> seeded_label("dp_ight")
-    'dp_ight [seed: not private]'
+    >>> seeded_label("dp_ight"), seeded_label("")
+    ('dp_ight [seed: not private]', '[seed: not private]')
     """
-    return label[: LONGEST - len(SEEDED_LABEL)].rstrip() + SEEDED_LABEL
+    return f"{label_text(label)[: LONGEST - len(SEEDED_LABEL) - 1].rstrip()} {SEEDED_LABEL}".lstrip()
+
+
+def is_seeded(label: str) -> bool:
+    """Whether a label says that the noise came from a seed."""
+    return label.endswith(SEEDED_LABEL)
 
 
 def refuse_likeness(name: str, known: Iterable[str]) -> None:

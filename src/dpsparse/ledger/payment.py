@@ -12,7 +12,7 @@ from ..accounting.costs.plan import PlanBill
 from ..privacy.errors import LedgerError
 from .address import Secret, has_default
 from .ledger import Ledger
-from .names import dataset_name, label_text, run_name, seeded_label
+from .names import dataset_name, own_label, run_name, seeded_label
 from .reservation import Reservation
 
 
@@ -44,7 +44,7 @@ class Payment:
 def check_ledger(ledger: object, dataset: object, label: object = None, run_id: object = None) -> None:
     """Refuse a ledger without a dataset's name, the other way round, and what is neither; a run without a ledger; opens nothing."""
     if label is not None:
-        label_text(label)
+        own_label(label)
     if ledger is None and dataset is None:
         _refuse_lone_run(run_id)
         return
@@ -89,7 +89,7 @@ def paying(
     label: str,
     run_id: str | None = None,
     delta: float | None = None,
-    seeded: bool = False,
+    seeded: bool,
 ) -> Iterator[Payment]:
     """Reserve a bill, run what stands inside, and confirm; refunded if nothing was answered.
 

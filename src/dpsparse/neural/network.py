@@ -137,8 +137,11 @@ class SparseNetwork:
         plan = gradients_plan(self.steps, self._rate(n), private=False) if priced is None else priced
         bill = None if priced is None else PlanBill.of(priced)
         label = self.recipe if self.label is None else self.label
+        seeded = not randomness.secure
         with (
-            paying(self.ledger, self.dataset, bill, label=label, run_id=self.run_id, delta=delta) as payment,
+            paying(
+                self.ledger, self.dataset, bill, label=label, run_id=self.run_id, delta=delta, seeded=seeded
+            ) as payment,
             silence(),
         ):
             rows = private_rows(X, y, self.loss, self.classes, n)

@@ -66,7 +66,8 @@ class NetworkSite(RoundSite):
         self._randomness = Randomness(random_state)
         if self._priced is not None:
             warn_if_seeded(self._randomness, "site")
-        self._open(self._walk, self.protocol.about.recipe, self._delta, ledger, dataset, memory)
+        seeded = not self._randomness.secure
+        self._open(self._walk, self.protocol.about.recipe, self._delta, ledger, dataset, memory, seeded=seeded)
         self._gradients.rehearse(tuple(np.shape(X)[1:]), example_target(self.protocol.loss, self.protocol.classes))
         self._rows = private_rows(X, y, self.protocol.loss, self.protocol.classes, self._n)
 

@@ -108,7 +108,8 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         draft = draft_step(priced, delta, what, facts.n_rows, self.on_missing, secure=randomness.secure)
         warn_if_seeded(randomness, "step", stacklevel=6)
         label, bill = what if self.label is None else self.label, PlanBill.of(priced)
-        paid = paying(self.ledger, self.dataset, bill, label=label, run_id=self.run_id, delta=delta)
+        seeded = not randomness.secure
+        paid = paying(self.ledger, self.dataset, bill, label=label, run_id=self.run_id, delta=delta, seeded=seeded)
         targets = np.zeros(X.shape[0]) if y is None else y
         with paid as payment, silence(), closing(host_of(X, targets, facts)) as host:
             yield Opened(make_oracle(host, Squared(), priced, randomness, payment), draft, payment)
