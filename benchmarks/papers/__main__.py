@@ -3,6 +3,7 @@
 python -m benchmarks.papers --scale quick             # the short set
 python -m benchmarks.papers                           # everything; goes on where it was stopped
 python -m benchmarks.papers --only 000-figure-1 --estimate
+python -m benchmarks.papers --seeds 4                 # the first seeds of every study, where time is short; more may follow
 python -m benchmarks.papers --so-far                  # keep what a run that was stopped had of whole seeds, then the pages
 python -m benchmarks.papers --recheck 10              # numbers drawn at random from the results that are kept, run again
 python -m benchmarks.papers --pages                   # pages and figures from the results that are kept
@@ -15,11 +16,13 @@ import os
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from dpsparse.bench import Results, ScaledStudy, run_study
+from dpsparse.bench import Cell, Results, ScaledStudy, run_study
 from dpsparse.bench.find import studies
 from dpsparse.bench.results import Journal
 
@@ -60,6 +63,32 @@ def so_far(study: ScaledStudy, folder: Path) -> Results | None:
     return Results(study.name, few, scale="full" if whole == count else f"the first {whole} of {count} seeds")
 
 
+@dataclass(frozen=True)
+class FirstSeeds:
+    """The runs of a study at its first seeds, for the same journal."""
+
+    study: ScaledStudy
+    count: int
+
+    @property
+    def name(self) -> str:
+        """That of the study."""
+        return self.study.name
+
+    @property
+    def runs(self) -> str:
+        """Its journal."""
+        return self.study.runs
+
+    def cells(self) -> Sequence[Cell]:
+        """Its runs at these seeds."""
+        return [cell for cell in self.study.cells() if cell.seed < self.count]
+
+    def run(self, cell: Cell) -> dict[str, float]:
+        """One of them."""
+        return self.study.run(cell)
+
+
 class Progress:
     """A line to standard error every twentieth of a study, with the time that is left."""
 
@@ -84,6 +113,7 @@ def main() -> int:
     parser.add_argument(
         "--keep", type=Path, help="folder for results; no pages. Default: benchmarks/results, and pages"
     )
+    parser.add_argument("--seeds", type=int, metavar="N", help="run the first N seeds alone, then as --so-far")
     parser.add_argument("--estimate", action="store_true", help="print CPU minutes of what is left, and stop")
     parser.add_argument(
         "--so-far", action="store_true", help="keep the whole seeds of runs that were stopped; do not run"
@@ -108,7 +138,10 @@ def main() -> int:
             name: (known[name], known[name].metric, results) for name, results in kept.items() if results is not None
         }
         return min(1, recheck(there, options.recheck))
-    if options.so_far:
+    for study in chosen if options.seeds else ():
+        few = FirstSeeds(study, options.seeds)
+        run_study(few, options.out / f"{study.runs}.jsonl", processes=options.processes, tell=Progress(study.name))
+    if options.so_far or options.seeds:
         for study in chosen:
             partly = so_far(study, options.out)
             if partly is not None:
