@@ -26,10 +26,15 @@ def every() -> list[Block]:
 
 @pytest.fixture
 def quiet(monkeypatch):
-    """What a page changes for its process is undone: the logger, and recipes that it registers."""
+    """What a page changes for its process is undone: the logger and its files, and recipes that it registers."""
     monkeypatch.setattr(registry, "REGISTRY", dict(recipes.REGISTRY))
-    monkeypatch.setattr(LOGGER, "handlers", list(LOGGER.handlers))
+    before = list(LOGGER.handlers)
+    monkeypatch.setattr(LOGGER, "handlers", list(before))
     monkeypatch.setattr(LOGGER, "level", LOGGER.level)
+    yield
+    for handler in LOGGER.handlers:
+        if handler not in before:
+            handler.close()
 
 
 @pytest.mark.parametrize("page", WITH_CODE)
