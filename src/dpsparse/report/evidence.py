@@ -100,10 +100,9 @@ class Extract:
 def ledger_check(statement: Statement, ledger: Ledger | None) -> tuple[Check, Extract | None]:
     """Whether a ledger answers for the entry that a statement cites."""
     if statement.ledger is None:
-        said = (
-            "No ledger was charged, so nothing shows what else was released about the same people. "
-            "Fit with a ledger from now on; for this model, have those who keep the data confirm in writing that nothing else was."
-        )
+        said = "No ledger was charged, so nothing shows what else was released about the same people."
+        if statement.private:
+            said += " Fit with a ledger from now on; for this model, have those who keep the data confirm in writing that nothing else was."
         if ledger is not None:
             said = "The model names no entry of a ledger, so the given one cannot answer for it."
         return Check("Ledger", Light.WAIT, said, "statement"), None
