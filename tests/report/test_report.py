@@ -211,3 +211,9 @@ def test_the_clipped_share_is_shown_where_it_was_paid_for():
     page = report_of(fitted(check_bounds=0.1)).html()
     assert "were clipped to the declared bounds" in page
     assert "No count of clipped values" not in page
+
+
+def test_an_attacker_is_told_of_in_the_words_of_the_statement():
+    page = fitted(adjacency="add-remove", n_rows=len(X)).report_.html()
+    assert page.count("does not know whether one row is in the data") >= 2
+    assert "two equally likely candidates" not in page
