@@ -33,6 +33,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "dpsparse"
 html_css_files = ["dpsparse.css"]
 html_show_sourcelink = False
+html_show_search_summary = False  # it fetches pages, which a browser refuses where they are files
 html_theme_options = {
     "header_links_before_dropdown": 6,
     "navigation_depth": 3,

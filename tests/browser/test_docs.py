@@ -40,3 +40,13 @@ def test_the_front_page_fits_a_phone_and_can_be_walked_by_keyboard(site, visit, 
         page.keyboard.press("Tab")
         seen.add(page.evaluate("() => document.activeElement.getAttribute('href') || ''"))
     assert len(seen) > 8
+
+
+def test_the_search_finds_pages_where_they_are_files(site, visit):
+    opened = visit()
+    page = opened.open(site / "search.html")
+    page.goto(f"{page.url}?q=epsilon")
+    page.locator("#search-results li a").first.wait_for()
+    found = page.locator("#search-results li a").evaluate_all("links => links.map(link => link.getAttribute('href'))")
+    assert any(link.startswith("choosing_epsilon.html") for link in found)
+    assert opened.wrong == []

@@ -51,6 +51,16 @@ def test_the_answer_is_on_the_first_screen_and_has_its_colour(name, screen, fold
 
 
 @pytest.mark.parametrize("name", MODELS)
+def test_checks_are_read_on_a_phone_without_scrolling_sideways(name, folder, visit):
+    page = visit("phone").open(folder / f"{name}.html")
+    tables = page.locator("table.stack")
+    for k in range(tables.count()):
+        assert tables.nth(k).evaluate("e => e.parentElement.scrollWidth <= e.parentElement.clientWidth")
+    narrow = page.locator("table.stack td:nth-child(3)").evaluate_all("cells => cells.map(c => c.clientWidth)")
+    assert min(narrow) > 300
+
+
+@pytest.mark.parametrize("name", MODELS)
 def test_plots_are_drawn_within_their_frames(name, folder, visit):
     page = visit().open(folder / f"{name}.html")
     plots = page.locator("svg.plot")

@@ -34,7 +34,7 @@ def test_a_paid_model_without_caveats_may_be_released(book, tmp_path):
     page = check_page((tmp_path / "page.html").read_text())
     first = first_screen(page)
     assert 'class="answer yes"' in first
-    assert "Yes," in first
+    assert "Yes." in first
     assert "entry 3 of trial" in first
     assert f"({model.statement_.epsilon:.4g}" in first or "differential privacy" in first
     assert book.verify().head in page
@@ -103,7 +103,7 @@ def test_pages_about_ledgers_and_comparisons(book, tmp_path, monkeypatch):
     run = CliRunner().invoke(main, ["report", "--ledger", book.address, "-o", str(tmp_path / "ledger.html")])
     assert run.exit_code == 0, run.output
     page = check_page((tmp_path / "ledger.html").read_text())
-    assert "in order" in page
+    assert "It verifies" in page
     assert "trial" in page
     from dpsparse.bench import Cell, Results
 
@@ -211,3 +211,9 @@ def test_the_clipped_share_is_shown_where_it_was_paid_for():
     page = report_of(fitted(check_bounds=0.1)).html()
     assert "were clipped to the declared bounds" in page
     assert "No count of clipped values" not in page
+
+
+def test_an_attacker_is_told_of_in_the_words_of_the_statement():
+    page = fitted(adjacency="add-remove", n_rows=len(X)).report_.html()
+    assert page.count("does not know whether one row is in the data") >= 2
+    assert "two equally likely candidates" not in page

@@ -196,7 +196,11 @@ class PlanSummary:
         return (*none, *(warning.rstrip(".") for warning in self.warnings), *verdict)
 
     def _repr_html_(self) -> str:
-        head = f"{self.recipe} on {self.n_rows} rows x {self.n_features} features. Verdict: {self.verdict}."
+        cost = "" if self.epsilon is None else f", under ({self.epsilon:.6g}, {self.delta:.3g})-differential privacy"
+        why = "" if self.caveats else f" {self.why}"
+        head = (
+            f"{self.recipe} on {self.n_rows:,} rows x {self.n_features:,} features{cost}. Verdict: {self.verdict}.{why}"
+        )
         return page(self.caveats, head, good=not self.caveats, more=str(self))
 
     def _expected(self) -> list[str]:

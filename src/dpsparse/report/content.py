@@ -16,7 +16,7 @@ from ..fits.clipping import CLIPPED
 from ..ledger import Ledger
 from ..privacy import DataError, Statement
 from ..privacy.attacker import in_percent
-from ..privacy.words import details, paragraph
+from ..privacy.words import GUESSES, details, paragraph
 from ..regular_files import write_whole
 from .evidence import (
     audit_check,
@@ -123,6 +123,7 @@ def report_of(
         "promise": paragraph(statement),
         "details": details(statement),
         "success": in_percent(statement.attacker_success),
+        "guess": GUESSES.get(statement.adjacency, GUESSES["replace-one"]),
         "beliefs": learned(statement).beliefs,
         "read_offs": read_offs(statement),
         "pictures": pictures(statement),

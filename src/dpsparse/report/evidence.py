@@ -101,6 +101,8 @@ def ledger_check(statement: Statement, ledger: Ledger | None) -> tuple[Check, Ex
     """Whether a ledger answers for the entry that a statement cites."""
     if statement.ledger is None:
         said = "No ledger was charged, so nothing shows what else was released about the same people."
+        if statement.private:
+            said += " Fit with a ledger from now on; for this model, have those who keep the data confirm in writing that nothing else was."
         if ledger is not None:
             said = "The model names no entry of a ledger, so the given one cannot answer for it."
         return Check("Ledger", Light.WAIT, said, "statement"), None
@@ -159,4 +161,6 @@ def outlook_check(planned: Planned | None) -> list[Check]:
         return []
     light = Light.WAIT if planned.summary.verdict == "hopeless" else Light.YES
     said = f"Expected to be {planned.summary.verdict}. {planned.summary.why}"
+    if light is Light.WAIT:
+        said += " The promise holds all the same; the model is probably of no use."
     return [Check("Usefulness", light, said, "planner, from public facts alone")]

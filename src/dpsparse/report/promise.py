@@ -65,7 +65,7 @@ def pictures(statement: Statement) -> dict[str, str]:
     found = learned(statement)
     success, whom = in_percent(found.success), "about one row" if statement.private else "about everyone"
     gauge = share(
-        f"How often an attacker who has two equally likely candidates for one row picks the right one, at most: {success}",
+        f"How often an attacker who knows everything else guesses right, at most: {success}",
         [("by a coin", 0.5, "50 %"), ("with this model", found.success, success)],
         low=0.5,
         low_name="a coin",
@@ -102,9 +102,7 @@ def pictures(statement: Statement) -> dict[str, str]:
 
 def _read_off(statement: Statement, alpha: float) -> Point:
     found = 1 - float(tradeoff(statement, np.array([alpha]))[0])
-    said = (
-        f"Who accuses {100 * alpha:g} % of people wrongly finds at most {in_percent(found)} of those whose row it is."
-    )
+    said = f"An attacker who accuses {100 * alpha:g} % of people wrongly detects at most {in_percent(found)} of those they look for."
     return Point(f"{100 * alpha:g} %", alpha, found, said)
 
 

@@ -48,8 +48,8 @@ class Verdict:
 #: The answer in a word, and in a sentence.
 HEADLINES = {
     Light.NO: ("No.", "Do not release this."),
-    Light.WAIT: ("Not yet.", "Nothing speaks against the promise, and something is still open:"),
-    Light.YES: ("Yes,", "as far as this software can tell: the promise below holds and was paid for."),
+    Light.WAIT: ("Not yet.", "Nothing was found against the promise, but something is still open:"),
+    Light.YES: ("Yes.", "As far as this software can tell, the promise below holds and was paid for."),
 }
 
 
