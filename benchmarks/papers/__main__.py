@@ -16,18 +16,17 @@ import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from dpsparse.bench import Cell, Results, ScaledStudy, run_study
+from dpsparse.bench import Results, ScaledStudy, run_study
 from dpsparse.bench.find import studies
 from dpsparse.bench.results import Journal
 
 from . import pages
 from .recheck import recheck
+from .study import FirstSeeds
 
 
 def minutes(study: ScaledStudy, folder: Path) -> tuple[float, int, int]:
@@ -61,32 +60,6 @@ def so_far(study: ScaledStudy, folder: Path) -> Results | None:
         return None
     few = {cell: done[cell] for cell in cells if cell.seed < whole}
     return Results(study.name, few, scale="full" if whole == count else f"the first {whole} of {count} seeds")
-
-
-@dataclass(frozen=True)
-class FirstSeeds:
-    """The runs of a study at its first seeds, for the same journal."""
-
-    study: ScaledStudy
-    count: int
-
-    @property
-    def name(self) -> str:
-        """That of the study."""
-        return self.study.name
-
-    @property
-    def runs(self) -> str:
-        """Its journal."""
-        return self.study.runs
-
-    def cells(self) -> Sequence[Cell]:
-        """Its runs at these seeds."""
-        return [cell for cell in self.study.cells() if cell.seed < self.count]
-
-    def run(self, cell: Cell) -> dict[str, float]:
-        """One of them."""
-        return self.study.run(cell)
 
 
 class Progress:

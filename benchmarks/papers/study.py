@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from dpsparse.bench import Cell, Claim, Results, Scale
+from dpsparse.bench import Cell, Claim, Results, Scale, ScaledStudy
 from dpsparse.privacy import PrivacyError
 
 from .cases import case_of, present
@@ -176,3 +176,29 @@ class PaperStudy:
         if "-support" in self.figures:
             limited = [name for name in methods if "dense model" not in name]
             save(support_recovery(results, methods=limited), path.with_name(f"{path.stem}-support{path.suffix}"))
+
+
+@dataclass(frozen=True)
+class FirstSeeds:
+    """The runs of a study at its first seeds, for the same journal."""
+
+    study: ScaledStudy
+    count: int
+
+    @property
+    def name(self) -> str:
+        """That of the study."""
+        return self.study.name
+
+    @property
+    def runs(self) -> str:
+        """Its journal."""
+        return self.study.runs
+
+    def cells(self) -> Sequence[Cell]:
+        """Its runs at these seeds."""
+        return [cell for cell in self.study.cells() if cell.seed < self.count]
+
+    def run(self, cell: Cell) -> dict[str, float]:
+        """One of them."""
+        return self.study.run(cell)
