@@ -1,6 +1,7 @@
 """The studies of the papers: complete, consistent, and their pages made of the committed results."""
 
 import math
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from benchmarks.papers.figures import FIGURES
 from benchmarks.papers.methods import EXACT, METHODS, PRINTED, Ask, estimate
 from benchmarks.papers.recheck import recheck
 from benchmarks.papers.scores import scores
-from benchmarks.papers.study import PaperStudy
+from benchmarks.papers.study import FirstSeeds, PaperStudy
 
 from dpsparse import recipes
 from dpsparse.bench import Cell, Results, run_study
@@ -209,3 +210,10 @@ def test_a_case_that_is_missing_is_left_out(monkeypatch, tmp_path):
     assert cases.present("000-lin-i")
     names = {cell.data for cell in STUDIES["000-table-3"].cells()}
     assert names == set()
+
+
+def test_the_first_seeds_of_a_study_are_a_part_of_it():
+    few = pickle.loads(pickle.dumps(FirstSeeds(STUDIES["003-figure-1"], 2)))  # processes get them
+    assert (few.name, few.runs) == ("003-figure-1", STUDIES["003-figure-1"].runs)
+    assert {cell.seed for cell in few.cells()} == {0, 1}
+    assert set(few.cells()) < set(STUDIES["003-figure-1"].cells())
