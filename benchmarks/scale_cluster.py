@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import tempfile
 import time
@@ -190,6 +191,7 @@ def main() -> None:
     parser.add_argument("--nonzeros", type=int, default=50)
     parser.add_argument("--memory-limit", default="500MB", help="for the rows of each worker")
     parser.add_argument("--worker-memory", help="of each worker of Dask in all: one that takes more is killed")
+    parser.add_argument("--java-memory", default="6g", help="of Spark's Java, through which built parts pass")
     parser.add_argument("--count", type=int, default=20, help="questions")
     parser.add_argument("--recipes", nargs="*", default=["dual_averaging", "select_polish"])
     parser.add_argument("--steps", type=int, help="of each recipe; default: its own number")
@@ -198,6 +200,7 @@ def main() -> None:
     parser.add_argument("--file", type=Path, help="keep the rows here, and use them if they are there")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--driver-memory {given.java_memory} pyspark-shell")
     with tempfile.TemporaryDirectory() as folder:
         path = given.file or Path(folder, "rows.dpsrows")
         if not path.exists():

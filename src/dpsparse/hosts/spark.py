@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -71,6 +72,7 @@ def cluster_of(address: str) -> Iterator[SparkSession]:
     builder = SparkSession.builder.appName("dpsparse")
     if address.startswith("spark:local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers of this machine have the packages of this process
         builder = builder.master(address.removeprefix("spark:"))
         for name, value in LOOPBACK.items():
             builder = builder.config(name, value)
