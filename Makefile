@@ -69,7 +69,7 @@ papers: $(READY)
 # Speed and memory against goals and peers, which get environments of their own in .venvs; tables and plots go into docs.
 bench-speed: $(READY)
 	$(BIN)/python -m benchmarks.speed.peers .venvs/speed
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.speed --peers .venvs/speed --docs docs
+	OMP_NUM_THREADS=1 DPSPARSE_THREADS=1 $(BIN)/python -m benchmarks.speed --peers .venvs/speed --docs docs
 
 # Rows that do not fit in memory; and what a question costs on a cluster beside its work, rates, and a simulation. A smaller one: make bench-scale ROWS=500000 FEATURES=100000 LIMIT=300MB
 ROWS ?= 20000000

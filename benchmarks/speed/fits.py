@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from dpsparse.data.kernels import choice
+
 from .. import settings as data
 from .clock import Times, interleave
 from .goals import Line, Settings
@@ -46,7 +48,8 @@ def lbfgs(train: tuple[Any, Any]) -> Any:
 
 
 def dense(settings: Settings) -> list[Line]:
-    """20,000 x 500: `auto` against Opacus, the better of two learning rates, and diffprivlib."""
+    """20,000 x 500: `auto` against Opacus, the better of two learning rates, and diffprivlib. Compiled kernels are loaded before, as after some work."""
+    choice.load()
     X, y = rows(25_000, 500)
     train, test = (X[:20_000], y[:20_000]), (X[20_000:], y[20_000:])
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
@@ -69,9 +72,10 @@ def dense(settings: Settings) -> list[Line]:
 
 
 def text(settings: Settings) -> list[Line]:
-    """news20: `auto` against scikit-learn without privacy, and Opacus."""
+    """news20: `auto` against scikit-learn without privacy, and Opacus. Kernels as above."""
     if data.data_folder() is None:
         return []
+    choice.load()
     news = data.news20()
     assert news.test is not None
     train, test = (news.X, news.y), news.test
