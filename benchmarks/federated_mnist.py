@@ -64,7 +64,7 @@ class Setup:
 
 #: Batches and rounds by what a processor can do; step sizes by `federated_steps`.
 SETUPS = (
-    Setup("fedsgd_ht", None, rounds=150, batch=32, step_size=0.1),
+    Setup("fedsgd_ht", None, rounds=150, batch=32, step_size=0.07),
     *(Setup("dp_fedsgd_ht", epsilon, rounds=40, batch=120, step_size=1.0) for epsilon in (6.0, 4.0)),
     *(Setup("dp_fedgd_ht", epsilon, rounds=40, batch=math.inf, step_size=1.0) for epsilon in (6.0, 4.0)),
 )
