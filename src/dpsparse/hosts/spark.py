@@ -72,7 +72,7 @@ def cluster_of(address: str) -> Iterator[SparkSession]:
     builder = SparkSession.builder.appName("dpsparse")
     if address.startswith("spark:local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers of this machine have the packages of this process
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # with the packages of this process
         builder = builder.master(address.removeprefix("spark:"))
         for name, value in LOOPBACK.items():
             builder = builder.config(name, value)
