@@ -12,6 +12,7 @@ STUDY = GuideStudy(
             methods=("DP-IGHT", "DP-GCD", "DP-IGHT dense"),
             epsilons=(2.0,),
             seeds=20,
+            noises=3,
             quick=3,
         ),
     ),

@@ -24,7 +24,7 @@ GRIDS = (
 BETTER = (("DP-SCSG-HT", "DP-GD-HT"), ("DP-SGD-HT", "DP-GD-HT"))
 FOLDS = (
     "Five folds, twice over. Best of grid: the paper's six steps with 100 passes (GD), 20 (SGD, batches of n/10) and 10 (SCSG, snapshots of n/2 "
-    "rows, inner batches of n/20), at three budgets on four folds."
+    "rows, inner batches of n/20), at three budgets."
 )
 PASSES = (
     "Only the noise differs between seeds. The paper's claim is about passes: stochastic methods reach their best "

@@ -21,8 +21,6 @@ from .scores import scores
 
 #: Draws of the noise for each synthetic dataset at most; their mean is one run, so that standard errors count datasets.
 NOISES = 3
-#: Seeds at which every point of a grid is run.
-GRID_SEEDS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +33,11 @@ class Part:
         Names in `cases.CASES` and `methods.METHODS`.
     epsilons : tuple of float
     seeds : int
-        Runs of a method. Points of a grid are run at the first few.
+        Runs of a method, and of every point of its grid.
     noises : int
-        Draws of the noise within one run.
+        Draws of the noise within one run; one at the points of a grid.
     quick : int
-        Seeds of the quick scale; 0 leaves the part out.
+        Seeds of the quick scale, of which a grid has the first; 0 leaves the part out.
     quick_epsilons, quick_sets, quick_points
         What of it the quick scale runs: all, where empty. Of a grid every so many points.
     """
@@ -59,13 +57,13 @@ class Part:
         quick = scale == "quick"
         sets = (self.quick_sets or self.sets) if quick else self.sets
         epsilons = (self.quick_epsilons or self.epsilons) if quick else self.epsilons
-        seeds, grid_seeds = (min(self.quick, self.seeds), 1) if quick else (self.seeds, min(self.seeds, GRID_SEEDS))
+        seeds = min(self.quick, self.seeds) if quick else self.seeds
         found = []
         for seed in range(seeds):
             for data in filter(present, sets):
                 for name in self.methods:
                     method = METHODS[name]
-                    if method.grid and seed >= grid_seeds:
+                    if quick and method.grid and seed > 0:
                         continue
                     places = range(1, method.grid + 1, self.quick_points if quick else 1) if method.grid else (0,)
                     budgets = epsilons if method.noise else (math.inf,)

@@ -4,20 +4,20 @@ Guarantee
 ---------
 The gradient :math:`g_i` of one row, over all D parameters, is scaled to norm at most C and truncated towards zero to whole multiples of :math:`C/2^{20}`:
 :math:`q_i = \mathrm{trunc}(g_i\,f_i\,2^{20}/C)`, :math:`f_i = \min(1, C(1-10^{-6})/\|g_i\|)`. The norm is computed in float64, right to a part of
-:math:`D\,2^{-53}`; factor and product are floats of 24 bits and wrong by at most :math:`2^{-23}` together. For all of that :math:`10^{-6}` leaves room up to
+:math:`D\,2^{-53}`, for a chain of layers of :math:`2^{-23}`; factor and product are floats of 24 bits and wrong by at most :math:`2^{-23}` together. For all of that :math:`10^{-6}` leaves room up to
 :math:`D = 10^9`, and truncation only shrinks: :math:`\|q_i\| \le 2^{20}`. Where a gradient is not finite the
-row adds nothing, and so does a row on which the network or the loss fails. Groups of :math:`2^{24}/2^{20} = 16` rows are added as 32-bit floats: no partial sum exceeds :math:`2^{24}`, up to which these hold every
-whole number, so it is exact in any order. Groups are added as 64-bit integers.
+row adds nothing, and so does a row on which the network or the loss fails. The rows of a chunk, at most 128, are
+added as 32-bit integers: no sum exceeds :math:`2^{27}`. Chunks are added as 64-bit integers.
 
-*Rows by themselves.* :math:`q_i` must not depend on who else is computed beside row i, to the last bit. Rows are therefore computed in chunks of one fixed size,
+*Rows by themselves.* Rows go through `torch.func.vmap`, or through layers that cannot mix them (`chains`). :math:`q_i` must not depend on who else is computed beside row i, to the last bit. Rows are therefore computed in chunks of one fixed size,
 filled with zeros, and `rehearse` tries on made-up rows whether each place of a chunk gives the same bits in any company. Where it does not, every row is
 computed alone. Networks whose rows mix (batch normalisation) or that draw at random (dropout) are refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -27,23 +27,40 @@ from torch.func import functional_call, grad, vmap
 
 from ..facts import Vector
 from ..privacy import PrivacyError
+from .chains import Criterion, chain_of
 
 #: Units of the lattice in the clip of one row.
 UNITS = 2.0**20
-#: Rows whose whole numbers 32-bit floats add up exactly.
-GROUP = int(2.0**24 / UNITS)
 #: Room for the rounding of norms.
 SLACK = 1e-6
 #: Clips beyond these would leave the range of 32-bit floats.
 SMALLEST_CLIP, LARGEST_CLIP = 1e-20, 1e20
-#: Rows that are computed at once.
-CHUNK = 64
+#: Gradients beyond this norm count as not finite: below it, no product of two factors is beyond the 32-bit floats.
+LARGEST_NORM = 1e38
+#: Rows that are computed at once at most, and numbers of their gradients: 256 MB.
+CHUNK, NUMBERS = 128, 2**26
 
 Integers = NDArray[np.int64]
 #: Networks that were rehearsed, and how many rows at once each of them may compute.
 _TRIED: WeakKeyDictionary[torch.nn.Module, dict[tuple[Any, ...], int]] = WeakKeyDictionary()
-#: Loss of outputs (1, ...) and targets (1,): a number.
-Criterion = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+class Rows(NamedTuple):
+    """Gradients of some rows, shape (rows, dimension), and their norms in float64: **private**."""
+
+    values: torch.Tensor
+    norms: torch.Tensor
+
+    def each(self) -> Iterator[tuple[torch.Tensor, float]]:
+        """One after the other."""
+        return zip(self.values, self.norms.tolist(), strict=True)
+
+
+def units(row: torch.Tensor, norm: float, clip: float) -> torch.Tensor:
+    """One gradient within the clip, in whole units; zero where it is not finite. Written over `row`; the conversion to integers truncates."""
+    if not norm <= LARGEST_NORM:
+        return torch.zeros(row.shape, dtype=torch.int32)
+    return row.mul_(min((1 - SLACK) * UNITS / max(norm, 1e-300), UNITS / clip)).to(torch.int32)
 
 
 class RowGradients:
@@ -54,11 +71,11 @@ class RowGradients:
     module : torch.nn.Module
         The network; its parameters are the public start, its buffers stay as they are.
     criterion : function of outputs and targets
-    chunk : int
-        Rows at once.
+    chunk : int, optional
+        Rows at once; default: as many as their gradients leave room for, up to `CHUNK`.
     """
 
-    def __init__(self, module: torch.nn.Module, criterion: Criterion, chunk: int = CHUNK) -> None:
+    def __init__(self, module: torch.nn.Module, criterion: Criterion, chunk: int | None = None) -> None:
         self._module = module
         self._shapes = {name: tuple(p.shape) for name, p in module.named_parameters()}
         if not self._shapes:
@@ -66,7 +83,8 @@ class RowGradients:
         self._sizes = [int(np.prod(shape, dtype=np.int64)) for shape in self._shapes.values()]
         self._buffers = {name: b.detach().clone() for name, b in module.named_buffers()}
         self._criterion = criterion
-        self._chunk = chunk
+        self._chunk = max(1, min(CHUNK, NUMBERS // self.dimension)) if chunk is None else min(CHUNK, chunk)
+        self._chain = chain_of(module)
         self._each = vmap(grad(self._loss), in_dims=(None, 0, 0))
         self._together = grad(self._losses)
 
@@ -108,9 +126,13 @@ class RowGradients:
     def total(self, w: Vector, X: torch.Tensor, y: torch.Tensor, taking: NDArray[np.bool_], clip: float) -> Integers:
         """Sum of the clipped gradients of the rows that take part, in units of ``clip / UNITS``: **private**."""
         total = np.zeros(self.dimension, dtype=np.int64)
+        # the same memory for all chunks: new pages cost more than gradients
+        held = torch.empty((self._chunk, self.dimension))
         for place in self._places(taking):
-            for group in torch.split(self.whole(self.silent(w, X[place], y[place]), clip), GROUP):
-                total += group.sum(dim=0).numpy().astype(np.int64)
+            part = torch.zeros(self.dimension, dtype=torch.int32)
+            for row, norm in self.silent(w, X[place], y[place], held).each():
+                part += units(row, norm, clip)
+            total += part.numpy()
         return total
 
     def exact(self, w: Vector, X: torch.Tensor, y: torch.Tensor, taking: NDArray[np.bool_]) -> Vector:
@@ -129,7 +151,7 @@ class RowGradients:
             part = torch.full((1,), torch.nan)
         if bool(torch.isfinite(part).all()):
             return part
-        rows = self.silent(w, X, y).to(torch.float64)
+        rows = self.silent(w, X, y).values.to(torch.float64)
         return rows[torch.isfinite(rows).all(dim=1)].sum(dim=0)
 
     def _places(self, taking: NDArray[np.bool_]) -> tuple[torch.Tensor, ...]:
@@ -137,39 +159,44 @@ class RowGradients:
         chosen = np.flatnonzero(taking)
         return torch.split(torch.from_numpy(chosen), self._chunk) if chosen.size else ()
 
-    def chunk(self, w: Vector, X: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Gradients of up to a chunk of rows, shape (rows, dimension). What the network raises passes: for made-up rows, and for `silent`."""
+    def chunk(self, w: Vector, X: torch.Tensor, y: torch.Tensor, held: torch.Tensor | None = None) -> Rows:
+        """Gradients of up to a chunk of rows. What the network raises passes: for made-up rows, and for `silent`.
+
+        They are written to `held`, if that is given, which has as many rows as a chunk.
+        """
         count, missing = len(X), self._chunk - len(X)
         filled = torch.cat([X, torch.zeros((missing, *X.shape[1:]), dtype=X.dtype)]) if missing else X
         targets = torch.cat([y, torch.zeros((missing, *y.shape[1:]), dtype=y.dtype)]) if missing else y
+        held = torch.empty((self._chunk, self.dimension)) if held is None else held
+        if self._chain is not None and self._chain.fits(tuple(X.shape[1:])):
+            norms = self._chain.gradients(self.parameters(w), filled, targets, self._criterion, held)
+            return Rows(held[:count], norms[:count])
         found = self._each(self.parameters(w), filled, targets)
-        return torch.cat([g.reshape(self._chunk, -1) for g in found.values()], dim=1)[:count]
+        torch.cat([g.reshape(self._chunk, -1) for g in found.values()], dim=1, out=held)
+        return Rows(held[:count], torch.stack([torch.linalg.vector_norm(v, dtype=torch.float64) for v in held[:count]]))
 
-    def silent(self, w: Vector, X: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    def silent(self, w: Vector, X: torch.Tensor, y: torch.Tensor, held: torch.Tensor | None = None) -> Rows:
         """The same of private rows.
 
         Where the network or the loss fails on a chunk, its rows are computed one by one, and those on which it fails have gradient zero: a
         failure raises nothing, tells nothing, and changes nothing for other rows.
         """
         try:
-            return self.chunk(w, X, y)
+            return self.chunk(w, X, y, held)
         except Exception:  # its words could be about these rows
-            return torch.cat([self._alone(w, X[[i]], y[[i]]) for i in range(len(X))])
+            alone = [self._alone(w, X[[i]], y[[i]]) for i in range(len(X))]
+            return Rows(torch.cat([one.values for one in alone]), torch.cat([one.norms for one in alone]))
 
-    def _alone(self, w: Vector, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    def _alone(self, w: Vector, x: torch.Tensor, y: torch.Tensor) -> Rows:
         try:
             return self.chunk(w, x, y)
         except Exception:
-            return torch.zeros((1, self.dimension))
+            return Rows(torch.zeros((1, self.dimension)), torch.zeros(1, dtype=torch.float64))
 
     @staticmethod
-    def whole(rows: torch.Tensor, clip: float) -> torch.Tensor:
-        """Gradients within the clip, in whole units, as floats. Written over `rows`: copies of them took more time than gradients do."""
-        norm = torch.stack([torch.linalg.vector_norm(row, dtype=torch.float64) for row in rows])
-        known = torch.isfinite(norm)
-        rows[~known] = 0.0
-        factor = torch.clamp((1 - SLACK) * UNITS / norm.clamp_min(1e-300), max=UNITS / clip)
-        return rows.mul_(torch.where(known, factor, 0.0).to(rows.dtype)[:, None]).trunc_()
+    def whole(rows: Rows, clip: float) -> torch.Tensor:
+        """Gradients within the clip, in whole units. Written over `rows`."""
+        return torch.stack([units(row, norm, clip) for row, norm in rows.each()])
 
     # ---------------------------------------------------------------------------------------------- rehearsal
 
@@ -212,36 +239,34 @@ class RowGradients:
         loud = X * 1e3
         y = target.expand(count, *target.shape[1:]).clone()
         try:
-            known = self._in_order(w, X, y, torch.arange(count))
+            known = self._bits(self.chunk, w, X, y, torch.arange(count))
             order = torch.randperm(count, generator=generator)
-            if not torch.equal(self._in_order(w, X, y, order), known):
+            if not torch.equal(self._bits(self.chunk, w, X, y, order), known):
                 return False
             kept = [0, count // 2, count - 1]
             company = loud.clone()
             company[kept] = X[kept]
-            found = [
-                self.whole(self.silent(w, company[i : i + self._chunk], y[i : i + self._chunk]), 1.0)
-                for i in range(0, count, self._chunk)
-            ]
-            if not torch.equal(torch.cat(found)[kept], known[kept]):
+            if not torch.equal(self._bits(self.silent, w, company, y, torch.arange(count))[kept], known[kept]):
                 return False
             alone = count // 3
-            return bool(torch.equal(self.whole(self.chunk(w, X[[alone]], y[[alone]]), 1.0)[0], known[alone]))
+            single = self._bits(self.chunk, w, X[[alone]], y[[alone]], torch.arange(1))
+            return bool(torch.equal(single[0], known[alone]))
         except Exception as error:
             raise PrivacyError(
                 f"the gradients of single rows cannot be computed for this network ({type(error).__name__}): of made-up rows of shape {shape} with target "
                 f"{target.tolist()[0]}. A network for classes needs an output for each of them."
             ) from None
 
-    def _in_order(self, w: Vector, X: torch.Tensor, y: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
-        """Whole gradients of rows that were computed in some order, put back."""
-        parts = [
-            self.whole(self.chunk(w, X[place], y[place]), 1.0)
-            for place in (order[i : i + self._chunk] for i in range(0, len(order), self._chunk))
+    def _bits(
+        self, compute: Callable[..., Rows], w: Vector, X: torch.Tensor, y: torch.Tensor, order: torch.Tensor
+    ) -> torch.Tensor:
+        """Every bit of the gradients of rows and of their norms, which were computed in some order, put back."""
+        parts = [compute(w, X[place], y[place]) for place in torch.split(order, self._chunk)]
+        found = [
+            torch.cat([part.values.view(torch.int32), part.norms[:, None].view(torch.int32)], dim=1) for part in parts
         ]
-        found = torch.cat(parts)
-        back = torch.empty_like(found)
-        back[order] = found
+        back = torch.empty((len(order), found[0].shape[1]), dtype=torch.int32)
+        back[order] = torch.cat(found)
         return back
 
 

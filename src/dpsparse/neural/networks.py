@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections import OrderedDict
 
 import torch
 from torch import nn
@@ -11,34 +12,30 @@ from torch import nn
 from .. import checks
 
 
-class PaperCNN(nn.Module):  # type: ignore[misc]
+def paper_cnn(seed: int = 0) -> nn.Sequential:
     """Two convolutions of 5 x 5 with 6 and 16 channels, each followed by ReLU and 2 x 2 max-pooling, and linear layers 256-120-84-10: 44,426 weights.
 
-    Takes images of shape (1, 28, 28) and gives log-probabilities of ten classes.
+    It takes images of shape (1, 28, 28) and gives log-probabilities of ten classes. The usual start of its layers is drawn from a public seed; the state of torch's own generator
+    stays as it was.
     """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv2d(1, 6, 5)
-        self.conv2 = nn.Conv2d(6, 16, 5)
-        self.fc1 = nn.Linear(16 * 4 * 4, 120)
-        self.fc2 = nn.Linear(120, 84)
-        self.fc3 = nn.Linear(84, 10)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Log-probabilities."""
-        x = nn.functional.max_pool2d(torch.relu(self.conv1(x)), 2, 2)
-        x = nn.functional.max_pool2d(torch.relu(self.conv2(x)), 2, 2)
-        x = torch.relu(self.fc1(x.flatten(1)))
-        x = torch.relu(self.fc2(x))
-        return nn.functional.log_softmax(self.fc3(x), dim=1)
-
-
-def paper_cnn(seed: int = 0) -> PaperCNN:
-    """The network with the usual start of its layers, drawn from a public seed; the state of torch's own generator stays as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return PaperCNN()
+        layers = {
+            "conv1": nn.Conv2d(1, 6, 5),
+            "relu1": nn.ReLU(),
+            "pool1": nn.MaxPool2d(2),
+            "conv2": nn.Conv2d(6, 16, 5),
+            "relu2": nn.ReLU(),
+            "pool2": nn.MaxPool2d(2),
+            "flat": nn.Flatten(),
+            "fc1": nn.Linear(16 * 4 * 4, 120),
+            "relu3": nn.ReLU(),
+            "fc2": nn.Linear(120, 84),
+            "relu4": nn.ReLU(),
+            "fc3": nn.Linear(84, 10),
+            "classes": nn.LogSoftmax(dim=1),
+        }
+        return nn.Sequential(OrderedDict(layers))
 
 
 def sparse_start(module: nn.Module, sparsity: int, seed: int = 0) -> nn.Module:
