@@ -28,7 +28,7 @@ from dpsparse.accounting.pld import sampled_epsilon
 from dpsparse.datasets.digits import Digits, load_mnist
 from dpsparse.privacy import Adjacency, Ask, Budget, EveryRow, Noise, Plan, PoissonRows, PrivacyError
 
-from .federated_mnist_page import KEPT, write_page
+from .federated_mnist_page import FEW, KEPT, write_page
 
 SITES = tuple(f"site {k}" for k in range(10))
 DELTA = 1e-5
@@ -62,11 +62,13 @@ class Setup:
         return f"{self.algorithm}{budget}-{self.rounds}-{seed}"
 
 
-#: Batches and rounds by what a processor can do; step sizes by `federated_steps`.
+EPSILONS = (6.0, 4.0)
+#: Batches and rounds by what a processor can do; step sizes by `federated_steps`. DP-FedGD-HT stands beside DP-FedSGD-HT of as many rounds, each with the price of these.
 SETUPS = (
     Setup("fedsgd_ht", None, rounds=150, batch=32, step_size=0.07),
-    *(Setup("dp_fedsgd_ht", epsilon, rounds=40, batch=120, step_size=1.0) for epsilon in (6.0, 4.0)),
-    *(Setup("dp_fedgd_ht", epsilon, rounds=40, batch=math.inf, step_size=1.0) for epsilon in (6.0, 4.0)),
+    *(Setup("dp_fedsgd_ht", epsilon, rounds=40, batch=120, step_size=1.0) for epsilon in EPSILONS),
+    *(Setup("dp_fedsgd_ht", epsilon, rounds=FEW, batch=120, step_size=1.0) for epsilon in EPSILONS),
+    *(Setup("dp_fedgd_ht", epsilon, rounds=FEW, batch=math.inf, step_size=1.0) for epsilon in EPSILONS),
 )
 
 
@@ -186,6 +188,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
     parser.add_argument("--only", nargs="*", help="names of algorithms")
     parser.add_argument("--epsilons", type=float, nargs="*", help="some of them")
+    parser.add_argument("--rounds", type=int, nargs="*", help="curves of these numbers of rounds alone")
     parser.add_argument("--stop", type=int, default=10**9, help="stop after this round of a curve; it can go on later")
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--page", action="store_true")
@@ -198,7 +201,9 @@ def main() -> None:
     digits, setups = centred(load_mnist(given.data)), SETUPS
     if given.short:
         digits = digits._replace(X_test=digits.X_test[:2500], y_test=digits.y_test[:2500])
-        setups = tuple(replace(s, rounds=2, local_steps=2, rows=300, batch=min(s.batch, 32)) for s in SETUPS)
+        setups = tuple(
+            dict.fromkeys(replace(s, rounds=2, local_steps=2, rows=300, batch=min(s.batch, 32)) for s in SETUPS)
+        )
         given.seeds, given.out = [0], given.work / "short.json"
     keeper = Keeper(given.out)
     for seed in given.seeds:
@@ -206,6 +211,8 @@ def main() -> None:
             if given.only and setup.algorithm not in given.only:
                 continue
             if given.epsilons and setup.epsilon is not None and setup.epsilon not in given.epsilons:
+                continue
+            if given.rounds and setup.rounds not in given.rounds:
                 continue
             folder = given.work / setup.name(seed)
             curve(setup, digits, seed, folder, keeper.of(setup, seed), given.stop)

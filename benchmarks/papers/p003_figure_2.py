@@ -11,7 +11,7 @@ from .curves import by_rows
 from .methods import DENSE
 from .study import PaperStudy, Part
 
-ROWS, METHOD = (5_000, 20_000, 80_000), f"DP-IHT{GRID}"
+ROWS, METHOD = (2_500, 10_000, 40_000), f"DP-IHT{GRID}"
 METHODS = ("zero", "DP-IHT", METHOD, "auto", *DENSE)
 PLACES = ((18, 10), (36, 10), (54, 5), (54, 20))
 
@@ -55,7 +55,7 @@ STUDY = Forest(
             epsilons=(0.5, 1.0, 2.0, 4.0),
             seeds=10,
             quick_epsilons=(2.0,),
-            quick_sets=(named(5_000, 54, 10),),
+            quick_sets=(named(ROWS[0], 54, 10),),
             quick_points=2,
         ),
         Part(
@@ -63,7 +63,7 @@ STUDY = Forest(
             methods=METHODS,
             epsilons=(2.0,),
             seeds=10,
-            quick_sets=(named(5_000, 18, 10),),
+            quick_sets=(named(ROWS[0], 18, 10),),
             quick_points=2,
         ),
     ),
