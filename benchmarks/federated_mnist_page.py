@@ -18,7 +18,7 @@ PAGE, FIGURE = ROOT / "docs" / "federated_figure.md", ROOT / "docs" / "federated
 NAMES = {"fedsgd_ht": "FedSGD-HT", "dp_fedsgd_ht": "DP-FedSGD-HT", "dp_fedgd_ht": "DP-FedGD-HT"}
 DATA, METRIC = "MNIST, ten sites", "error"
 #: Rounds of DP-FedGD-HT, and of the curves of DP-FedSGD-HT that it is compared with.
-FEW = 6
+FEW = 5
 #: What is wanted of which curve.
 WANTED = ((("fedsgd_ht", None, 150), 0.93), (("dp_fedsgd_ht", 6.0, 40), 0.70))
 #: Algorithm, epsilon, and the rounds that were priced.

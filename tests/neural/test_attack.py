@@ -20,7 +20,7 @@ DRAWS, CLIP = 1500, 0.05
 
 def worlds() -> tuple[np.ndarray, np.ndarray, float]:
     """What an attacker sees along the direction in which two records differ, and the mu that was stated for one answer."""
-    gradients = RowGradients(small(), LOSSES["cross_entropy"], chunk=4)
+    gradients = RowGradients(small(), LOSSES["cross_entropy"], chunk=16)
     priced = price(gradients_plan(DRAWS, 1.0, private=True), Budget.approx(1200.0, 1e-5))
     w, (X, y) = gradients.start(), images(3)
     y[1] = 0

@@ -38,7 +38,7 @@ def test_the_sum_of_rows_is_the_gradient_of_the_sum():
 
 @pytest.mark.parametrize("clip", [1e-3, 0.5, 1e6])
 def test_no_row_adds_more_than_its_clip_whatever_it_holds(clip):
-    gradients, (X, y) = RowGradients(small(), CROSS, chunk=8), tensors(24)
+    gradients, (X, y) = RowGradients(small(), CROSS, chunk=16), tensors(24)
     wild = X.clone()
     wild[0], wild[1], wild[2], wild[3] = float("nan"), float("inf"), 1e30, -1e10
     w = gradients.start() * 3
@@ -119,7 +119,7 @@ def test_a_network_that_differs_by_place_is_computed_row_by_row(off):
                 found.values[0] *= off
             return found
 
-    gradients = Placed(small(), CROSS, chunk=8)
+    gradients = Placed(small(), CROSS, chunk=16)
     gradients.rehearse((1, 6, 6), example_target("cross_entropy", 3))
     assert gradients.rows_at_once == 1
 
@@ -129,7 +129,7 @@ def test_a_network_that_differs_by_place_is_computed_row_by_row(off):
 
 @pytest.mark.parametrize(("adjacency", "rate"), [("replace-one", 1.0), ("add-remove", 0.5)])
 def test_the_noise_is_that_of_the_price(adjacency, rate):
-    gradients = RowGradients(small(), CROSS, chunk=8)
+    gradients = RowGradients(small(), CROSS, chunk=16)
     priced = price(gradients_plan(60, rate, private=True), Budget.approx(2.0, 1e-5, adjacency))
     X, _ = images(8)
     rows = private_rows(X, np.full(8, 99), "cross_entropy", 3, 8)
@@ -146,7 +146,7 @@ def test_the_noise_is_that_of_the_price(adjacency, rate):
 
 def test_one_record_moves_a_sum_by_no_more_than_the_noise_was_made_for():
     """The same noise and coins in two worlds: what is left is what one record moved."""
-    gradients = RowGradients(small(), CROSS, chunk=8)
+    gradients = RowGradients(small(), CROSS, chunk=16)
     priced = price(gradients_plan(3, 0.5, private=True), Budget.approx(2.0, 1e-5))
     X, y = images(20)
     largest = 0.0

@@ -10,13 +10,15 @@ row adds nothing, and so does a row on which the network or the loss fails. The 
 added as 32-bit integers: no sum exceeds :math:`2^{27}`. Chunks are added as 64-bit integers.
 
 *Rows by themselves.* Rows go through `torch.func.vmap`, or through layers that cannot mix them (`chains`). :math:`q_i` must not depend on who else is computed beside row i, to the last bit. Rows are therefore computed in chunks of one fixed size,
-filled with zeros, and `rehearse` tries on made-up rows whether each place of a chunk gives the same bits in any company. Where it does not, every row is
+filled with zeros, by one thread, and `rehearse` tries on made-up rows whether each place of a chunk gives the same bits in any company. Where it does not, every row is
 computed alone. Networks whose rows mix (batch normalisation) or that draw at random (dropout) are refused.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -39,10 +41,26 @@ SMALLEST_CLIP, LARGEST_CLIP = 1e-20, 1e20
 LARGEST_NORM = 1e38
 #: Rows that are computed at once at most, and numbers of their gradients: 256 MB.
 CHUNK, NUMBERS = 128, 2**26
+#: Made-up rows that are tried in every place of a chunk.
+PLACES = 8
+#: Rows that are computed at once are a multiple of it, so that registers are filled whatever the width of a layer: a rest is computed by other functions.
+WHOLE = 16
 
 Integers = NDArray[np.int64]
 #: Networks that were rehearsed, and how many rows at once each of them may compute.
 _TRIED: WeakKeyDictionary[torch.nn.Module, dict[tuple[Any, ...], int]] = WeakKeyDictionary()
+
+
+@contextmanager
+def _one_way() -> Iterator[None]:
+    """Numbers of 32 bits and one thread, whatever the process is set to: how a tensor is shared among threads depends on its size, and last bits on that."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.autocast("cpu", enabled=False):
+            yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 class Rows(NamedTuple):
@@ -72,7 +90,7 @@ class RowGradients:
         The network; its parameters are the public start, its buffers stay as they are.
     criterion : function of outputs and targets
     chunk : int, optional
-        Rows at once; default: as many as their gradients leave room for, up to `CHUNK`.
+        Rows at once, cut to a multiple of `WHOLE` or to 1; default: as many as their gradients leave room for, up to `CHUNK`.
     """
 
     def __init__(self, module: torch.nn.Module, criterion: Criterion, chunk: int | None = None) -> None:
@@ -83,7 +101,8 @@ class RowGradients:
         self._sizes = [int(np.prod(shape, dtype=np.int64)) for shape in self._shapes.values()]
         self._buffers = {name: b.detach().clone() for name, b in module.named_buffers()}
         self._criterion = criterion
-        self._chunk = max(1, min(CHUNK, NUMBERS // self.dimension)) if chunk is None else min(CHUNK, chunk)
+        at_once = min(CHUNK, NUMBERS // self.dimension if chunk is None else chunk)
+        self._chunk = at_once - at_once % WHOLE or 1
         self._chain = chain_of(module)
         self._each = vmap(grad(self._loss), in_dims=(None, 0, 0))
         self._together = grad(self._losses)
@@ -165,15 +184,17 @@ class RowGradients:
         They are written to `held`, if that is given, which has as many rows as a chunk.
         """
         count, missing = len(X), self._chunk - len(X)
-        filled = torch.cat([X, torch.zeros((missing, *X.shape[1:]), dtype=X.dtype)]) if missing else X
-        targets = torch.cat([y, torch.zeros((missing, *y.shape[1:]), dtype=y.dtype)]) if missing else y
+        filled = torch.cat([X, torch.zeros((missing, *X.shape[1:]), dtype=X.dtype)]).contiguous()
+        targets = torch.cat([y, torch.zeros((missing, *y.shape[1:]), dtype=y.dtype)]).contiguous()
         held = torch.empty((self._chunk, self.dimension)) if held is None else held
-        if self._chain is not None and self._chain.fits(tuple(X.shape[1:])):
-            norms = self._chain.gradients(self.parameters(w), filled, targets, self._criterion, held)
-            return Rows(held[:count], norms[:count])
-        found = self._each(self.parameters(w), filled, targets)
-        torch.cat([g.reshape(self._chunk, -1) for g in found.values()], dim=1, out=held)
-        return Rows(held[:count], torch.stack([torch.linalg.vector_norm(v, dtype=torch.float64) for v in held[:count]]))
+        with _one_way():
+            if self._chain is not None and self._chain.fits(tuple(X.shape[1:])):
+                norms = self._chain.gradients(self.parameters(w), filled, targets, self._criterion, held)
+                return Rows(held[:count], norms[:count])
+            found = self._each(self.parameters(w), filled, targets)
+            torch.cat([g.reshape(self._chunk, -1) for g in found.values()], dim=1, out=held)
+            norms = torch.stack([torch.linalg.vector_norm(v, dtype=torch.float64) for v in held[:count]])
+        return Rows(held[:count], norms)
 
     def silent(self, w: Vector, X: torch.Tensor, y: torch.Tensor, held: torch.Tensor | None = None) -> Rows:
         """The same of private rows.
@@ -213,14 +234,13 @@ class RowGradients:
             The target of which the loss asks most: the last class.
         """
         tried = _TRIED.setdefault(self._module, {})
-        place = (shape, str(target.dtype), tuple(target.tolist()), id(self._criterion), self._chunk)
+        place = (shape, str(target.dtype), tuple(target.tolist()), self._criterion, self._chunk, self._chain is None)
         if place in tried:  # sites of one process may share a network
             self._chunk = tried[place]
             return
-        w = self.start()
-        if self._chunk > 1 and not self._apart(w, shape, target):
+        if self._chunk > 1 and not self._apart(shape, target):
             self._chunk = 1
-        if self._chunk == 1 and not self._apart(w, shape, target):
+        if self._chunk == 1 and not self._apart(shape, target):
             raise PrivacyError(
                 "the network does not treat every row by itself: its gradients changed with the company of a row, or from one time to the "
                 "next. Batch normalisation and dropout cannot be trained here."
@@ -232,30 +252,41 @@ class RowGradients:
         """How many rows are computed at once."""
         return self._chunk
 
-    def _apart(self, w: Vector, shape: tuple[int, ...], target: torch.Tensor) -> bool:
+    def _apart(self, shape: tuple[int, ...], target: torch.Tensor) -> bool:
+        """Whether made-up rows have the same bits in every place and in any company, at the start and at other parameters: those of a start may be zeros, which hide much."""
         generator = torch.Generator().manual_seed(0)
         count = max(self._chunk, 3)
         X = torch.rand((count, *shape), generator=generator) * 2 - 1
-        loud = X * 1e3
         y = target.expand(count, *target.shape[1:]).clone()
+        kept = [0, count // 2, count - 1]
+        company = X * 1e3
+        company[kept] = X[kept]
+        order, straight = torch.randperm(count, generator=generator), torch.arange(count)
         try:
-            known = self._bits(self.chunk, w, X, y, torch.arange(count))
-            order = torch.randperm(count, generator=generator)
-            if not torch.equal(self._bits(self.chunk, w, X, y, order), known):
-                return False
-            kept = [0, count // 2, count - 1]
-            company = loud.clone()
-            company[kept] = X[kept]
-            if not torch.equal(self._bits(self.silent, w, company, y, torch.arange(count))[kept], known[kept]):
-                return False
-            alone = count // 3
-            single = self._bits(self.chunk, w, X[[alone]], y[[alone]], torch.arange(1))
-            return bool(torch.equal(single[0], known[alone]))
+            for w in (self.start(), self._elsewhere(generator)):
+                known = self._bits(self.chunk, w, X, y, straight)
+                same = [torch.equal(self._bits(self.chunk, w, X, y, order), known)]
+                same.append(torch.equal(self._bits(self.silent, w, company, y, straight)[kept], known[kept]))
+                for row in range(min(count, PLACES)):
+                    alone = self._bits(self.chunk, w, X[[row]], y[[row]], straight[:1])
+                    every = self._bits(self.chunk, w, X[[row]].expand_as(X), y, straight)
+                    same += [torch.equal(alone[0], known[row]), torch.equal(every, alone.expand_as(every))]
+                if not all(same):
+                    return False
+            return True
         except Exception as error:
             raise PrivacyError(
                 f"the gradients of single rows cannot be computed for this network ({type(error).__name__}): of made-up rows of shape {shape} with target "
                 f"{target.tolist()[0]}. A network for classes needs an output for each of them."
             ) from None
+
+    def _elsewhere(self, generator: torch.Generator) -> Vector:
+        """Parameters without zeros, of the usual size for the inputs of a layer."""
+        parts = [
+            torch.randn(size, generator=generator) / math.sqrt(max(1, size // shape[0] if shape else 1))
+            for size, shape in zip(self._sizes, self._shapes.values(), strict=True)
+        ]
+        return torch.cat(parts).to(torch.float64).numpy()
 
     def _bits(
         self, compute: Callable[..., Rows], w: Vector, X: torch.Tensor, y: torch.Tensor, order: torch.Tensor
