@@ -109,7 +109,7 @@ class Chain:
                     x = _pass(name, layer, x, weights)
         except Exception:  # what is wrong with such rows is said by the rehearsal
             return False
-        return x.ndim > 1
+        return bool(x.ndim > 1)
 
     def gradients(
         self,

@@ -286,7 +286,7 @@ class RowGradients:
             torch.randn(size, generator=generator) / math.sqrt(max(1, size // shape[0] if shape else 1))
             for size, shape in zip(self._sizes, self._shapes.values(), strict=True)
         ]
-        return torch.cat(parts).to(torch.float64).numpy()
+        return np.asarray(torch.cat(parts).to(torch.float64).numpy())
 
     def _bits(
         self, compute: Callable[..., Rows], w: Vector, X: torch.Tensor, y: torch.Tensor, order: torch.Tensor

@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy, mse_loss
 
 from ..data.source import center_targets, code_classes, numbers, silence
 from ..privacy import DataError
-from .gradients import Criterion
+from .chains import Criterion
 from .oracle import NetworkRows
 
 #: Losses by name: outputs (1, ...) and targets (1,) in, a number out.
