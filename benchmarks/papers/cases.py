@@ -375,7 +375,7 @@ CASES: dict[str, tuple[str | None, Callable[[int], Case]]] = {
     },
     **{
         f"covertype, n {n}, p {p}, s {s}": ("covtype.npz", _forest(p, s, n))
-        for n in (2_500, 10_000, 40_000)
+        for n in (1_500, 4_500, 13_500)
         for p, s in ((18, 10), (36, 10), (54, 10), (54, 5), (54, 20))
     },
 }

@@ -11,7 +11,7 @@ from .curves import by_rows
 from .methods import DENSE
 from .study import PaperStudy, Part
 
-ROWS, METHOD = (2_500, 10_000, 40_000), f"DP-IHT{GRID}"
+ROWS, METHOD = (1_500, 4_500, 13_500), f"DP-IHT{GRID}"
 METHODS = ("zero", "DP-IHT", METHOD, "auto", *DENSE)
 PLACES = ((18, 10), (36, 10), (54, 5), (54, 20))
 

@@ -36,7 +36,7 @@ class DPSGD(PrivateRecipe):
         entries, within 30..200, and at most :math:`(n\mu/4\kappa)^2`; up to five times as many where noise is no concern (`recipes.rules.walks`).
     step_size : float or None
         Constant step, one for each turn. None: the path ends where the noise that it gathers reaches three quarters of a typical
-        margin in the margin of a row; steps are at first :math:`1.2\,d/(\beta_0 K_2^2)`, and then as long as the released answers
+        margin in the margin of a row; steps are at first :math:`1.2\,d/(\beta_0 K_2^2)`, on texts at most :math:`20/(\beta_0 K_2^2)`, and then as long as the released answers
         allow (`solvers.steps.Pace`): a long step takes the mean of several turns.
     clip : float or None
         l2 clip C of one row's gradient. None: :math:`R K_2` with R = 0.3 for classes and a fifth of a typical residual
