@@ -67,7 +67,7 @@ EPSILONS = (6.0, 4.0)
 SETUPS = (
     Setup("fedsgd_ht", None, rounds=150, batch=32, step_size=0.07),
     *(Setup("dp_fedsgd_ht", epsilon, rounds=40, batch=120, step_size=1.0) for epsilon in EPSILONS),
-    *(Setup("dp_fedsgd_ht", epsilon, rounds=FEW, batch=120, step_size=1.0) for epsilon in EPSILONS),
+    *(Setup("dp_fedsgd_ht", epsilon, rounds=FEW, batch=120, step_size=2.0) for epsilon in EPSILONS),
     *(Setup("dp_fedgd_ht", epsilon, rounds=FEW, batch=math.inf, step_size=2.0) for epsilon in EPSILONS),
 )
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dpsparse.bench import Cell, Claim, Results, run_study
+from dpsparse.bench import Cell, Claim, Results, run_study, runner
 from dpsparse.bench.own import register_file
 from dpsparse.bench.results import allowance
 from dpsparse.cli import main
@@ -257,3 +257,13 @@ def test_a_file_without_a_recipe_or_with_an_error_is_refused(tmp_path):
         register_file(empty)
     with pytest.raises(DataError, match="ZeroDivisionError"):
         register_file(broken)
+
+
+def test_cells_on_the_same_data_are_run_by_one_process_and_all_are_kept_busy():
+    cells = [Cell("a" if k % 3 else "b", f"m{m}", 1.0, k) for k in range(12) for m in range(50)]
+    groups = list(runner._groups(cells, 2))
+    assert [cell for group in groups for cell in group] == cells
+    assert all(len({(cell.data, cell.seed) for cell in group}) == 1 for group in groups)
+    assert max(len(group) for group in groups) == runner.TOGETHER
+    few = list(runner._groups(cells[:10], 4))
+    assert [len(group) for group in few] == [1] * 10
