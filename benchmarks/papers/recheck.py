@@ -15,7 +15,7 @@ from dpsparse.bench import Results, ScaledStudy
 from dpsparse.bench.results import mean_and_error
 from dpsparse.bench.study import Cell
 
-#: Numbers that take longer than this many CPU seconds, as far as is known, are not drawn.
+#: Numbers that take longer than this many CPU seconds, as far as is known, are not drawn, unless a study has no others.
 DEAREST = 20.0
 
 
@@ -25,10 +25,11 @@ def entries(results: Results, metric: str) -> list[list[Cell]]:
     for cell, errors in sorted(results.errors.items()):
         if math.isfinite(errors.get(metric, math.nan)):
             groups.setdefault((cell.data, cell.method, cell.epsilon, cell.at), []).append(cell)
-    cheap = [
-        cells for cells in groups.values() if sum(results.errors[cell].get("cost", 1.0) for cell in cells) < DEAREST
-    ]
-    return cheap
+
+    def cost(cells: list[Cell]) -> float:
+        return sum(results.errors[cell].get("cost", 1.0) for cell in cells)
+
+    return [cells for cells in groups.values() if cost(cells) < DEAREST] or [min(groups.values(), key=cost)]
 
 
 def recheck(known: Mapping[str, tuple[ScaledStudy, str, Results]], count: int, seed: int = 0) -> int:

@@ -196,6 +196,8 @@ def test_numbers_that_are_run_again_agree_or_are_told(monkeypatch, capsys):
     off = Results(study.name, {cell: {study.metric: 9.0} for cell in cells})
     assert recheck({study.name: (study, study.metric, off)}, 1) == 1
     assert "DIFFERS" in capsys.readouterr().out
+    dear = Results(study.name, {cell: {**errors, "cost": 1e6} for cell, errors in results.errors.items()})
+    assert recheck({study.name: (study, study.metric, dear)}, 1) == 0
 
 
 def test_figures_of_the_pages_are_there():
