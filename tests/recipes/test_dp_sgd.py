@@ -11,6 +11,7 @@ from dpsparse import SparseClassifier, SparseRegressor, audit
 from dpsparse.facts import Penalty
 from dpsparse.privacy import EveryRow, PoissonRows
 from dpsparse.recipes import DPSGD
+from dpsparse.solvers.steps import FixedSteps
 from truth.coordinates import easy, objective
 from truth.twins import both_runs
 
@@ -115,7 +116,7 @@ def test_given_numbers_are_taken_as_they_are():
     assert made.step_sizes == (0.3,) * 7
     assert made.clip.norm == 2.0
     assert made.rows == PoissonRows(0.1)
-    assert made.pace is None
+    assert made.step_rule == FixedSteps()
 
 
 def test_the_guard_keeps_correlated_columns_from_diverging():

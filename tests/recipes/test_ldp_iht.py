@@ -11,7 +11,7 @@ from dpsparse.facts import Facts, Target
 from dpsparse.losses import Custom, Huber, KnownLink, Poisson
 from dpsparse.privacy import AssumptionError, Budget, BudgetError, Noise, OncePerPerson
 from dpsparse.recipes import DPIGHT, LDPIHT, LDPMoment
-from dpsparse.solvers.steps import Pace
+from dpsparse.solvers.steps import PacedSteps
 
 
 def data(n: int, p: int, s: int, seed: int = 0):
@@ -117,7 +117,7 @@ def test_defaults_follow_the_rules_of_the_docstring():
     solver = LDPIHT().solver(facts, Budget.approx(1.0, 0.0))
     assert len(solver.step_sizes) == 3 * round(math.log(100_000 / (50 * math.log(50))))
     assert solver.clip.norm == pytest.approx(4 / 12 * math.sqrt(50))
-    assert solver.pace == Pace(pytest.approx(3.0), falls=True)
+    assert solver.step_rule == PacedSteps(pytest.approx(3.0), falls=True)
     assert solver.noise is Noise.LOCAL
     assert solver.rows == OncePerPerson()
     assert solver.radius is None
@@ -126,7 +126,7 @@ def test_defaults_follow_the_rules_of_the_docstring():
 def test_hopeless_plans_hardly_move_and_look_for_one_feature():
     facts = LDPIHT().view(Facts(n_rows=100, n_features=500, row_norm=math.sqrt(500), target=Target(bound=4.0)))
     solver = LDPIHT().solver(facts, Budget.approx(0.5, 0.0))
-    assert sum(solver.step_sizes) < 0.01 * solver.pace.longest
+    assert sum(solver.step_sizes) < 0.01 * solver.step_rule.longest
     assert solver.sparsity == 1
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpsparse.facts import Facts
-from dpsparse.solvers.dual_averaging import Averaging, DualAveraging, Weighting
+from dpsparse.solvers.dual_averaging import Averaging, DualAveraging, PathSums, Weighting
 from truth.scripted import ScriptedOracle
 
 FACTS = Facts(n_rows=10, n_features=3)
@@ -63,3 +63,21 @@ def test_frequent_columns_get_less_weight_and_rows_length_one():
     script = {"means": [[0.4, 0.1, 0.01]], "size": [[2.0]], "gradient": [[-1.0, -1.0, -1.0]]}
     oracle = ScriptedOracle.of(loop, FACTS, script)
     np.testing.assert_allclose(loop.run(oracle), 3.0 * np.array([0.5, 1.0, 1.0]) / 2.0)
+
+
+def test_lengths_and_variances_are_the_sums_over_steps_for_any_weights():
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(0.5, 2.0, 6)
+    lengths, variance = np.zeros(6), np.zeros(6)
+    found = PathSums.start(weights)
+    for turn in range(9):
+        if turn in (3, 7):
+            weights = rng.uniform(0.5, 2.0, 6)
+            found = found.reweighted(weights)
+        step, deviation = rng.uniform(0.1, 1.0, 2)
+        found.add(step, step * deviation)
+        lengths += step * weights**2
+        variance += (step * deviation * weights) ** 2
+        np.testing.assert_allclose(found.lengths, lengths, rtol=1e-12)
+        np.testing.assert_allclose(found.variance, variance, rtol=1e-12)
+        np.testing.assert_allclose(found.inverse * weights, 1.0, rtol=1e-12)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dpsparse.facts import Clip, Facts
 from dpsparse.oracle import Magnitude, Path
 from dpsparse.solvers.iht import IHT, PeeledIHT
+from dpsparse.solvers.steps import SecantSteps
 from truth.scripted import ScriptedOracle
 
 FACTS = Facts(n_rows=10, n_features=4)
 FREE = Facts(n_rows=10, n_features=3, intercept=1.0)
+STEEP = Facts(n_rows=10, n_features=3, intercept=1.0, curvature=4.0)
 
 
 def test_each_step_follows_the_answer_and_keeps_the_largest():
@@ -25,10 +29,12 @@ def test_each_step_follows_the_answer_and_keeps_the_largest():
 
 
 def test_ridge_radius_and_the_step_of_the_intercept():
-    loop = IHT(sparsity=3, step_sizes=(1.0, 1.0), clip=Clip(1.0), ridge=0.5, radius=2.0, intercept_step=0.25)
+    loop = IHT(sparsity=3, step_sizes=(1.0, 1.0), clip=Clip(1.0), ridge=0.5, radius=2.0)
     answers = {"gradient": [[-1.0, 0.0, 0.0, -2.0], [0.0, 0.0, 0.0, 0.0]]}
-    found = loop.run(ScriptedOracle.of(loop, FREE, answers))
+    found = loop.run(ScriptedOracle.of(loop, STEEP, answers))
     np.testing.assert_allclose(found, [0.5, 0.0, 0.0, 0.5], err_msg="only the coefficient shrinks")
+    plain = replace(loop, intercept_cap=False, radius=None)
+    np.testing.assert_allclose(plain.run(ScriptedOracle.of(plain, STEEP, answers)), [0.5, 0.0, 0.0, 2.0])
     far = {"gradient": [[-30.0, 40.0, 0.0, 0.0], [0.0] * 4]}
     loop = IHT(sparsity=3, step_sizes=(1.0, 1.0), clip=Clip(1.0), radius=2.0)
     np.testing.assert_allclose(loop.run(ScriptedOracle.of(loop, FREE, far)), [1.2, -1.6, 0.0, 0.0])
@@ -37,7 +43,7 @@ def test_ridge_radius_and_the_step_of_the_intercept():
 def test_a_secant_takes_one_over_the_curvature_that_it_sees():
     curvature = 4.0
     target = np.array([1.0, -2.0, 0.0, 0.0])
-    loop = IHT(sparsity=4, step_sizes=(0.1,) * 3, clip=Clip(1.0), secant=True)
+    loop = IHT(sparsity=4, step_sizes=(0.1,) * 3, clip=Clip(1.0), step_rule=SecantSteps())
     script = {"gradient": [lambda question: curvature * (question.w - target)] * 3}
     np.testing.assert_allclose(loop.run(ScriptedOracle.of(loop, FACTS, script)), target, atol=1e-12)
 

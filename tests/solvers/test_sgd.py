@@ -7,7 +7,7 @@ import numpy as np
 from dpsparse.facts import Clip, Facts, Penalty
 from dpsparse.privacy.plan import EveryRow, PoissonRows
 from dpsparse.solvers.sgd import SGD
-from dpsparse.solvers.steps import Pace
+from dpsparse.solvers.steps import PacedSteps
 from truth.scripted import ScriptedOracle
 
 FACTS = Facts(n_rows=10, n_features=3)
@@ -41,7 +41,7 @@ def test_a_step_that_answers_prove_too_long_is_taken_back():
     """Curvature 4 and no noise: a step of 1 runs past the minimum, and the loop goes back to a quarter of the way, where it lies."""
     target = np.array([1.0, -2.0, 0.5])
     script = {"gradient": [lambda question: 4.0 * (question.w - target)] * 4}
-    loop = SGD(step_sizes=(1.0,) * 4, clip=Clip(1e-9), rows=EveryRow(), sparsity=3, pace=Pace(1.0))
+    loop = SGD(step_sizes=(1.0,) * 4, clip=Clip(1e-9), rows=EveryRow(), sparsity=3, step_rule=PacedSteps(1.0))
     np.testing.assert_allclose(loop.run(ScriptedOracle.of(loop, FACTS, script)), target, atol=1e-6)
     noisy = ScriptedOracle.of(loop, FACTS, script, noise=1e3)
     np.testing.assert_allclose(
@@ -52,7 +52,9 @@ def test_a_step_that_answers_prove_too_long_is_taken_back():
 def test_a_long_step_takes_the_mean_of_the_turns_that_pay_for_it():
     """Steps of 3 in pieces of 1: three answers at one point, whose mean is walked along."""
     answers = [[-1.0, 0.0, 0.0], [-2.0, 0.0, 0.0], [-3.0, 0.0, 0.0]] + [[0.0, 0.0, 0.0]] * 7
-    loop = SGD(step_sizes=(1.0,) * 10, clip=Clip(1e-9), rows=EveryRow(), sparsity=3, pace=Pace(3.0, group=1.0))
+    loop = SGD(
+        step_sizes=(1.0,) * 10, clip=Clip(1e-9), rows=EveryRow(), sparsity=3, step_rule=PacedSteps(3.0, group=1.0)
+    )
     oracle = ScriptedOracle.of(loop, FACTS, {"gradient": answers}, noise=1e3)
     np.testing.assert_allclose(loop.run(oracle), [6.0, 0.0, 0.0])
     points = [question.w[0] for _, question in oracle.asked]

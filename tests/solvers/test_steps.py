@@ -7,40 +7,46 @@ import pytest
 
 from dpsparse.facts import Clip, Facts, Target
 from dpsparse.privacy.budget import Budget
+from dpsparse.privacy.plan import EveryRow
 from dpsparse.recipes.rules.walks import QUIET, default_turns, quiet_noise
-from dpsparse.solvers.steps import WIDENED, Pace, coordinate_steps, intercept_gain
+from dpsparse.solvers.steps import WIDENED, Gradients, PacedSteps, Turn, coordinate_steps, intercept_gain
+from truth.scripted import ScriptedOracle
 
 BENDS = np.array([1.0, 0.01])
 START = np.array([1.0, 1.0])
 
 
-def descend(pace, turns, deviation=0.0):
-    """A loop on an exact parabola, whose answers are said to have noise of this deviation."""
-    stride, w, seen = pace.start(turns), START.copy(), []
-    while stride.left:
-        clip = stride.clip(Clip(1.0), deviation)
-        w, g, step = stride.walk(w, lambda at, _: BENDS * at, deviation, pace.longest)
-        w = w - step * g
-        seen.append(clip.norm)
+def descend(rule, turns, deviation=0.0):
+    """A loop on an exact parabola, whose answers are said to have noise of this deviation; the clips that it used."""
+    oracle = ScriptedOracle(
+        Facts(n_rows=10, n_features=2), {"gradient": [lambda query: BENDS * query.w] * turns}, noise=deviation
+    )
+    turn = Turn(rule.longest, "gradient", EveryRow())
+    steps = rule.start(Gradients(oracle=oracle, clip=Clip(1.0), turns=[turn] * turns, thresholded=False))
+    w, seen = START.copy(), []
+    while steps.left:
+        at, g, eta = steps.next(w)
+        w = at - eta * g
+        seen.append(steps.clip.norm)
     return w, seen
 
 
 def test_momentum_goes_further_where_noise_is_no_concern():
-    plain, _ = descend(Pace(1.0), 60)
-    ahead, _ = descend(Pace(1.0, quiet=1.0), 60)
+    plain, _ = descend(PacedSteps(1.0), 60)
+    ahead, _ = descend(PacedSteps(1.0, quiet=1.0), 60)
     assert plain[1] == pytest.approx(0.99**60, rel=0.05)
     assert abs(ahead[1]) < 0.3 * plain[1]
 
 
 def test_noise_that_is_a_concern_leaves_plain_steps_and_the_clip_alone():
-    loud = Pace(1.0, quiet=1e-6, widest=8.0)
+    loud = PacedSteps(1.0, quiet=1e-6, widest=8.0)
     walked, clips = descend(loud, 60, deviation=1e-3)
-    assert walked == pytest.approx(descend(Pace(1.0), 60, deviation=1e-3)[0])
+    assert walked == pytest.approx(descend(PacedSteps(1.0), 60, deviation=1e-3)[0])
     assert set(clips) == {1.0}
 
 
 def test_the_clip_doubles_up_to_its_widest_where_noise_is_far_from_a_concern():
-    _, clips = descend(Pace(1.0, quiet=1.0, widest=6.0), 30, deviation=1e-6)
+    _, clips = descend(PacedSteps(1.0, quiet=1.0, widest=6.0), 30, deviation=1e-6)
     assert clips == sorted(clips)
     assert set(clips) == {1.0, 2.0, 4.0, 6.0}
 
@@ -48,7 +54,7 @@ def test_the_clip_doubles_up_to_its_widest_where_noise_is_far_from_a_concern():
 def test_the_clip_stops_where_its_noise_would_near_a_concern():
     deviation = 1e-3
     quiet = WIDENED * (2.5 * deviation) ** 2  # twice as wide is calm, four times is not
-    _, clips = descend(Pace(1.0, quiet=quiet, widest=8.0), 30, deviation=deviation)
+    _, clips = descend(PacedSteps(1.0, quiet=quiet, widest=8.0), 30, deviation=deviation)
     assert max(clips) == 2.0
 
 

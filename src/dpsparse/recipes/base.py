@@ -26,6 +26,8 @@ class Recipe(ABC):
         Assumptions that the user must accept by name.
     zero_is_absence : bool
         Whether zero at an end of a column's bounds is taken for absence, and the column measured from zero.
+    local : bool
+        Whether people's devices randomise, so that nobody can be asked anything else about the rows.
     joint : bool
         Whether it makes one model of many classes (``facts.target.joint``); otherwise each class has a model against the rest.
     """
@@ -35,6 +37,7 @@ class Recipe(ABC):
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
     needs: ClassVar[tuple[str, ...]] = ()
     zero_is_absence: ClassVar[bool] = False
+    local: ClassVar[bool] = False
     joint: ClassVar[bool] = False
 
     def resolve(self, facts: Facts, budget: Budget) -> tuple[Recipe, str]:

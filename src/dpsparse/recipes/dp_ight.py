@@ -11,7 +11,7 @@ import numpy as np
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers import IHT, PeeledIHT
-from ..solvers.steps import Pace
+from ..solvers.steps import FixedSteps, PacedSteps
 from .base import PrivateRecipe
 from .rules.fields import positive, whole
 from .rules.sparsity import default_sparsity
@@ -37,7 +37,7 @@ class DPIGHT(PrivateRecipe):
         A number: the step of each turn, and the loop is the papers'. None: as in `DPSGD` (dense); for peeling a path of
         :math:`\eta_t = \eta_0(1 - t/T)` a selection, with :math:`\eta_0 = a \min(1, 20/T)\, d/(\beta_0 K_2^2)` (:math:`a` = 2.5 for regression, 0.5 for
         classes), longer where the noise allows it; it is walked in up to eight steps on what was selected, as long as the released
-        answers allow (`solvers.steps.Pace`).
+        answers allow (`solvers.steps.PacedSteps`).
     clip : float or None
         l2 clip C of one row's gradient. None: as in `DPSGD` (dense); :math:`C = R K_2` with :math:`R` = a fifth of a typical residual
         (target_bound/15) for regression and 1/2 for classes (peel). Clipping squared loss is Huber's loss: tight clips cost
@@ -207,8 +207,8 @@ class DPIGHT(PrivateRecipe):
         else:
             first = (0.5 if facts.target.classes else 2.5) * min(1.0, 20 / steps)
             sizes = first * facts.n_features / (facts.curvature * facts.norm_bound**2) * ramp
-        pace = Pace(float(sizes[0])) if self.step_size is None else None
-        if pace is not None:  # where noise allows a longer path, as long as answers show no harm
+        rule = PacedSteps(float(sizes[0])) if self.step_size is None else FixedSteps()
+        if self.step_size is None:  # where noise allows a longer path, as long as answers show no harm
             path = math.sqrt(1 - self.selection) * path_per_clip(facts, budget, s) / clip
             sizes = np.maximum(sizes, path * ramp / ramp.sum())
         return PeeledIHT(
@@ -218,28 +218,25 @@ class DPIGHT(PrivateRecipe):
             step_sizes=tuple(float(v) for v in sizes),
             schedule=tuple(float(v) for v in ramp),
             values=VALUES if self.step_size is None else 1,
-            pace=pace,
+            step_rule=rule,
             ridge=facts.penalty.l2,
             radius=self.radius,
-            intercept_step=intercept_step(facts),
         )
 
     def _dense(self, facts: Facts, budget: Budget, s: int) -> IHT:
         """The loop on whole gradients."""
         walk = Walk.of(facts, budget, s, self.steps, self.clip, self.step_size)
-        ramp = 1.0 - np.arange(walk.turns) / walk.turns if self.decay and walk.pace is None else np.ones(walk.turns)
+        ramp = (
+            1.0 - np.arange(walk.turns) / walk.turns
+            if self.decay and self.step_size is not None
+            else np.ones(walk.turns)
+        )
         return IHT(
             clip=walk.clip,
             sparsity=s,
             step_sizes=tuple(float(v) for v in walk.piece * ramp),
             schedule=tuple(float(v) for v in ramp),
-            pace=walk.pace,
+            step_rule=walk.step_rule,
             ridge=facts.penalty.l2,
             radius=self.radius,
-            intercept_step=intercept_step(facts),
         )
-
-
-def intercept_step(facts: Facts) -> float:
-    """Rows agree on the intercept's column, so its curvature is known: at most beta_0 h^2."""
-    return 1 / (facts.curvature * facts.intercept**2) if facts.free else math.inf

@@ -10,7 +10,6 @@ from ..facts import Facts
 from ..privacy.budget import Budget
 from ..solvers.sgd import SGD
 from .base import PrivateRecipe
-from .rules.documents import documents
 from .rules.fields import positive, whole
 from .rules.theory import budget_of, prescribed
 from .rules.walks import Walk, batches, check_schedule, default_rate
@@ -37,11 +36,11 @@ class DPSGD(PrivateRecipe):
     step_size : float or None
         Constant step, one for each turn. None: the path ends where the noise that it gathers reaches three quarters of a typical
         margin in the margin of a row; steps are at first :math:`1.2\,d/(\beta_0 K_2^2)`, on texts at most :math:`20/(\beta_0 K_2^2)`, and then as long as the released answers
-        allow (`solvers.steps.Pace`): a long step takes the mean of several turns.
+        allow (`solvers.steps.PacedSteps`): a long step takes the mean of several turns.
     clip : float or None
         l2 clip C of one row's gradient. None: :math:`R K_2` with R = 0.3 for classes and a fifth of a typical residual
         (target_bound/15) for regression, more where the budget is so large that noise is no concern, and doubled on the way where released
-        answers show that it is none (`Stride.clip`): noise follows the clip, so the price stays.
+        answers show that it is none (`PacedSteps`): noise follows the clip, so the price stays.
     batch_size : float, tuple of float, or None
         Expected rows :math:`qn` of a batch, or one number for each step: a public schedule. 1 is the batch of one of the
         paper: most batches are empty. From n on every row answers. None: :math:`q = 2\mu/(\kappa\sqrt T)`, at most a half, where
@@ -51,7 +50,7 @@ class DPSGD(PrivateRecipe):
     ---------
     Poisson sampling, and Gaussian noise of :math:`z C` on the sum. One record changes a step no more than the pair
     :math:`(1-q)N(0,z^2) + qN(1,z^2)` against :math:`(1-q)N(0,z^2) + qN(-1,z^2)` (replace-one) or :math:`N(0,z^2)` (add-remove),
-    whatever the data, and T such pairs are composed by their privacy loss distributions (``accounting/pairs.py``, ``sampled.py``).
+    whatever the data, and T such pairs are composed by their privacy loss distributions (``accounting/pairs.py``, ``accounting/pld.py``).
     Empty batches release noise only, and sums are divided by the public :math:`qn`.
 
     Deviations
@@ -118,7 +117,7 @@ class DPSGD(PrivateRecipe):
             rows=batches(self.batch_size, facts, default_rate(budget, walk.turns)),
             sparsity=facts.cap,
             thresholds=False,
-            settled=1.0 if documents(facts) else SETTLED,
+            settled=1.0 if facts.documents else SETTLED,
             penalty=facts.penalty,
-            pace=walk.pace,
+            step_rule=walk.step_rule,
         )

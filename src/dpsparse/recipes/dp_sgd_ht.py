@@ -127,5 +127,5 @@ class DPSGDHT(PrivateRecipe):
             rows=batches(self.batch_size, facts, default_rate(budget, walk.turns)),
             sparsity=count,
             penalty=Penalty(kind="l2", alpha=facts.penalty.l2),
-            pace=walk.pace,
+            step_rule=walk.step_rule,
         )

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers.transfer import Auxiliary, KnowledgeTransfer
-from ..statistics import refuse_condition
+from ..statistics import RECORDS, refuse_condition
 from .base import PrivateRecipe
 from .rules.auxiliary import auxiliary_rows, check_auxiliary, theory
 from .rules.fields import positive, whole
@@ -76,13 +76,13 @@ class DPSLKT(PrivateRecipe):
         K: rows are scaled down to this norm on the support. None: the largest norm there.
     ridge : float or None
         :math:`\lambda`, in the units of the estimator's `alpha`, to which it is added. None: none if alpha > 0, otherwise
-        :math:`n\lambda = \tfrac12 K\sqrt{\kappa\beta_0\,n\,G K/(T\mu s)}`: where shrinkage and noise are about equal, for
+        :math:`n\lambda = \tfrac12 K\sqrt{2\beta_0\,n\,G K/(T\mu s)}`: where shrinkage and noise are about equal, for
         features of equal size and margins of size T. (Noise of a tenth of R/K, whatever the shrinkage, would shrink by
         80 % at n = 1000, s = 10, epsilon = 2.)
 
     Guarantee
     ---------
-    The teacher's l2 sensitivity is :math:`\kappa G/(n\lambda) + 2\tau/\lambda`, by strong convexity on a support that is
+    The teacher's l2 sensitivity is, under either adjacency, :math:`2 G/(n\lambda) + 2\tau/\lambda`, by strong convexity on a support that is
     already public (``dpsparse.statistics.teacher``); labels multiply it by :math:`\|\tilde X_S\|_2`. Selection and one
     Gaussian release compose. Holds for any data. Convex losses only (squared, Huber, logistic, Poisson).
 
@@ -189,7 +189,7 @@ class DPSLKT(PrivateRecipe):
         G = self.clip or R * min(K, generous * typical_norm(facts, many))
         ridge = facts.n_rows * (facts.penalty.l2 + (self.ridge or 0.0))
         if ridge == 0:
-            noise = budget.kappa * facts.curvature * facts.n_rows * G * K / (facts.target.typical * mu * many)
+            noise = RECORDS * facts.curvature * facts.n_rows * G * K / (facts.target.typical * mu * many)
             ridge = 0.5 * K * math.sqrt(noise)
         refuse_condition(facts.n_rows * facts.curvature * K**2 / ridge)
         m = self.auxiliary_rows or auxiliary_rows(facts.n_rows, many + facts.free)

@@ -16,7 +16,6 @@ from ..solvers.dual_averaging import Averaging
 from ..solvers.dual_averaging import DualAveraging as Loop
 from .base import PrivateRecipe
 from .rules.averaging import INTERCEPT, averaging, check_loop, intercept_weight, low_intercept, typical_slope
-from .rules.documents import documents
 from .rules.views import centre
 
 #: Sparse columns are not weighted where their means count from more than this part of a row's bound on: nearly all would drown in noise.
@@ -199,11 +198,11 @@ class Constants:
             many = cls(
                 first_clip=0.6, short_clip=0.6, plain_clip=0.6, refit_clip=0.9, means=0.04, least_steps=60, spread=4.0
             )
-            if documents(facts):
+            if facts.documents:
                 return replace(many, margin_noise=1.0, power=0.25, momentum=0.8, least_steps=24, spread=8.0)
             return replace(many, margin_noise=1.2, threshold=0.0)
         found = cls() if facts.target.classes else cls(margin_noise=0.9, fill=1.0)
-        if not documents(facts):
+        if not facts.documents:
             return found
         found = replace(found, means=0.05, power=0.45, followed=True)
         return replace(found, **FEWER) if facts.target.classes else found

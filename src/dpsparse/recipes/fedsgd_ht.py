@@ -9,6 +9,7 @@ from ..facts import Clip, Facts, Penalty
 from ..privacy.plan import Noise
 from ..solvers.federated import FedHT
 from ..solvers.sgd import SGD
+from ..solvers.steps import FixedSteps, SampledSecantSteps
 from .base import Baseline
 from .rules.federated import LOCAL_STEPS
 from .rules.fields import positive, whole
@@ -63,7 +64,7 @@ class FedSGDHT(Baseline):
             rows=batches(size, facts, 1.0),
             sparsity=facts.cap,
             penalty=Penalty(kind="l2", alpha=facts.penalty.l2),
-            secant=self.step_size is None,
+            step_rule=SampledSecantSteps(facts.cap) if self.step_size is None else FixedSteps(),
             noise=Noise.NONE,
         )
         return FedHT(local=local, rounds=self.rounds, sparsity=facts.cap)

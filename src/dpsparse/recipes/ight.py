@@ -9,6 +9,7 @@ from ..facts import Clip, Facts
 from ..oracle import Solver
 from ..privacy.plan import Noise
 from ..solvers import IHT
+from ..solvers.steps import FixedSteps, SecantSteps
 from .base import Baseline
 from .rules.fields import positive, whole
 from .rules.settled import settle
@@ -65,7 +66,8 @@ class IGHT(Baseline):
             sparsity=facts.cap,
             step_sizes=(step,) * self.steps,
             clip=Clip(1.0),
-            secant=self.step_size is None,
+            step_rule=SecantSteps() if self.step_size is None else FixedSteps(),
+            intercept_cap=False,
             ridge=facts.penalty.l2,
             radius=self.radius,
             noise=Noise.NONE,

@@ -12,6 +12,7 @@ from ..privacy.plan import Noise
 from ..solvers import IHT
 from ..solvers.label import OnLabels
 from ..solvers.proximal import AcceleratedProximal
+from ..solvers.steps import FixedSteps, SecantSteps
 from .base import PrivateRecipe
 from .rules.fields import positive, whole
 from .rules.reports import LABELS, check_mechanism, label_deviation, label_threshold
@@ -65,6 +66,7 @@ class LabelLDPIHT(PrivateRecipe):
     """
 
     name: ClassVar[str] = "label_ldp_iht"
+    local: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
 
     steps: int | None = None
@@ -116,7 +118,8 @@ class LabelLDPIHT(PrivateRecipe):
             sparsity=s,
             step_sizes=(self.step_size or safe,) * (self.steps or 100),
             clip=Clip(1.0),
-            secant=self.step_size is None,
+            step_rule=SecantSteps() if self.step_size is None else FixedSteps(),
+            intercept_cap=False,
             ridge=facts.penalty.l2,
             radius=self.radius or largest_norm(facts),
             noise=Noise.NONE,

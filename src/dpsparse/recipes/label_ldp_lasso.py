@@ -50,6 +50,7 @@ class LabelLDPLasso(PrivateRecipe):
     """
 
     name: ClassVar[str] = "label_ldp_lasso"
+    local: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l1", "elasticnet")
 
     steps: int = 200

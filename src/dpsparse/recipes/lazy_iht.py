@@ -9,7 +9,7 @@ from typing import ClassVar
 from ..facts import Facts
 from ..privacy.budget import Budget
 from ..solvers.dual_averaging import DualAveraging as Loop
-from ..solvers.steps import Pace
+from ..solvers.steps import PacedSteps
 from .base import PrivateRecipe
 from .rules.averaging import (
     INTERCEPT,
@@ -98,7 +98,7 @@ class LazyIHT(PrivateRecipe):
         length = min(loop.length if facts.target.direct else allowed, LONGEST * facts.n_features / bend)
         return Loop(
             loop=replace(loop, length=length),
-            pace=Pace(STABLE / facts.curvature, reach=STABLE),
+            step_rule=PacedSteps(STABLE / facts.curvature, reach=STABLE),
             column_weight=math.sqrt(1 - INTERCEPT * facts.free) / facts.row_bound,
             intercept_weight=intercept_weight(facts),
             sparsity=min(facts.sparsity or default_sparsity(facts, budget, peel=False), facts.n_features),

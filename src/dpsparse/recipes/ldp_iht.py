@@ -11,7 +11,7 @@ import numpy as np
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers import IHT
-from ..solvers.steps import Pace
+from ..solvers.steps import FixedSteps, PacedSteps
 from .base import PrivateRecipe
 from .rules.fields import positive, whole
 from .rules.reports import VECTORS, check_mechanism, report_epsilon, report_error, vectors
@@ -36,7 +36,7 @@ class LDPIHT(PrivateRecipe):
     ----------
     steps : int or None
         T, rounds of people. None: three times :math:`\ln(n\epsilon^2/(p\ln p))`, rounded, within 1..10 (the T of Theorem 4 of
-        [WX19]_): several rounds answer for one long step, and fewer where columns are correlated (`solvers.steps.Pace`).
+        [WX19]_): several rounds answer for one long step, and fewer where columns are correlated (`solvers.steps.PacedSteps`).
     step_size : float or None
         First step; steps fall linearly to zero, which averages the noise of the last rounds. None: at most :math:`3p/(\beta_0K_2^2)`, three
         times the Newton step for features that fill their bounds and are uncorrelated (twice for classes): the clip holds it. Steps are
@@ -78,6 +78,7 @@ class LDPIHT(PrivateRecipe):
     """
 
     name: ClassVar[str] = "ldp_iht"
+    local: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
 
     steps: int | None = None
@@ -144,10 +145,9 @@ class LDPIHT(PrivateRecipe):
             sparsity=s,
             step_sizes=tuple(float(v) for v in sizes),
             clip=Clip(clip),
-            pace=Pace(longest, falls=self.decay) if paced else None,
+            step_rule=PacedSteps(longest, falls=self.decay) if paced else FixedSteps(),
             ridge=facts.penalty.l2,
             radius=self.radius,
-            intercept_step=1 / (facts.curvature * facts.intercept**2) if facts.free else math.inf,
             rows=rows,
             noise=noise,
         )

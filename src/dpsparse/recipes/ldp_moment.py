@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -50,6 +49,7 @@ class LDPMoment(PrivateRecipe):
     """
 
     name: ClassVar[str] = "ldp_moment"
+    local: ClassVar[bool] = True
     penalties: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[tuple[str, ...]] = ("known-design",)
 
@@ -83,7 +83,6 @@ class LDPMoment(PrivateRecipe):
             step_sizes=(step,),
             clip=Clip(clip),
             radius=self.radius,
-            intercept_step=1 / (facts.curvature * facts.intercept**2) if facts.free else math.inf,
             rows=rows,
             noise=noise,
         )

@@ -9,6 +9,7 @@ from ..facts import Clip, Facts
 from ..oracle import Solver
 from ..privacy.plan import Noise
 from ..solvers.scsg import SCSG
+from ..solvers.steps import FixedSteps, SampledSecantSteps
 from .base import Baseline
 from .rules.epochs import check_option, length_seed
 from .rules.fields import positive, whole
@@ -48,7 +49,7 @@ class ExactEpochs(Baseline):
             snapshot_rows=participation(batch, facts, 1.0),
             inner_rows=participation(inner, facts, 1.0),
             ridge=facts.penalty.l2,
-            secant=self.step_size is None,
+            step_rule=SampledSecantSteps(facts.cap) if self.step_size is None else FixedSteps(),
             noise=Noise.NONE,
         )
         return settle(loop, facts, None if self.step_size else self.tol)

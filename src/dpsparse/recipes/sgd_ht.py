@@ -9,6 +9,7 @@ from ..facts import Clip, Facts, Penalty
 from ..oracle import Solver
 from ..privacy.plan import Noise
 from ..solvers.sgd import SGD
+from ..solvers.steps import FixedSteps, SampledSecantSteps
 from .base import Baseline
 from .rules.fields import positive, whole
 from .rules.settled import settle
@@ -66,7 +67,7 @@ class SGDHT(Baseline):
             rows=batches(sizes, facts, 1.0),
             sparsity=facts.cap,
             penalty=Penalty(kind="l2", alpha=facts.penalty.l2),
-            secant=self.step_size is None,
+            step_rule=SampledSecantSteps(facts.cap) if self.step_size is None else FixedSteps(),
             noise=Noise.NONE,
         )
         return settle(loop, facts, None if self.step_size else self.tol)

@@ -88,11 +88,9 @@ class Tables(PrivateRecipe):
             raise ValueError(
                 f"recipe {self.name!r} starts at the constant and cannot use a start vector; leave start=None."
             )
-        level = PART * facts.n_rows * budget.as_mu() * 2 / budget.kappa
-        rule = TableRule()
-        plain = Schedule.of(rule, facts, level, race=True)
-        if facts.sparsity is not None or facts.n_features < rule.race_columns or plain.constant or plain.guesses:
-            return TableDescent(level=level, rule=rule)
+        plain = _schedule(facts, budget)
+        if not self.races(facts, budget):
+            return TableDescent(level=plain.level, rule=plain.rule)
         # what is left for a sparse model after the first phase, and after the second
         dense = plain.plan(gaussian=Noise.GAUSSIAN, gumbel=Noise.GUMBEL)
         left, sparse = dense.share, []
@@ -102,4 +100,16 @@ class Tables(PrivateRecipe):
             left = dense.share - sum(dense[name].share for name in names)
             runner = SelectPolish().solver(facts, Budget.zcdp(left * budget.as_rho(), budget.relation))
             sparse.append(replace(runner, told=plain.means > 0, means=0.0))
-        return TableDescent(level=level, rule=rule, sparse=tuple(sparse))
+        return TableDescent(level=plain.level, rule=plain.rule, few_coefficients=tuple(sparse))
+
+    def races(self, facts: Facts, budget: Budget) -> bool:
+        """Whether answers will choose between many coefficients and few; the planner asks here too."""
+        plain = _schedule(facts, budget)
+        wide = facts.sparsity is None and facts.n_features >= plain.rule.race_columns
+        return wide and not plain.constant and not plain.guesses
+
+
+def _schedule(facts: Facts, budget: Budget) -> Schedule:
+    """Of many coefficients, from which few may take over."""
+    level = PART * facts.n_rows * budget.as_mu() * 2 / budget.kappa
+    return Schedule.of(TableRule(), facts, level, race=True)

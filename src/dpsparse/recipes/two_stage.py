@@ -9,7 +9,7 @@ from typing import ClassVar
 from ..facts import Clip, Facts
 from ..privacy.budget import Budget
 from ..solvers.two_stage import SelectMinimise
-from ..statistics import refuse_condition
+from ..statistics import RECORDS, refuse_condition
 from .base import PrivateRecipe
 from .rules.fields import positive, whole
 from .rules.screening import (
@@ -56,15 +56,15 @@ class TwoStage(PrivateRecipe):
         K: rows are scaled down to this norm on the support. None: the largest norm there, so no row is.
     ridge : float or None
         :math:`\lambda/n` in the units of the estimator's `alpha`, to which it is added. None: none if alpha > 0, otherwise
-        :math:`\lambda = \max(2\beta/\epsilon,\; 0.6\,\kappa L K/(Tm))`, which balances shrinkage against the tilt: at
-        this :math:`\lambda` a model with typical margins T is shrunk about as much as noise of scale :math:`\kappa L/m` moves it.
+        :math:`\lambda = \max(2\beta/\epsilon,\; 1.2\,L K/(Tm))`, which balances shrinkage against the tilt: at
+        this :math:`\lambda` a model with typical margins T is shrunk about as much as noise of scale :math:`2L/m` moves it.
         :math:`\beta = \beta_0 K^2` bounds the curvature of one row.
 
     Guarantee
     ---------
     Stage 1: s selections of range :math:`\min(2\kappa C_\infty, \sqrt2\kappa C_2)`, or one Gaussian of sensitivity
     :math:`\kappa C_2`, or s selections of range 2 on votes. Stage 2: the Renyi curve of objective perturbation with
-    :math:`m = \kappa L/s_o` and offset :math:`\log(1+\beta/\lambda)`, proved for both adjacencies and for approximate
+    :math:`m = 2L/s_o` and offset :math:`\log(1+\beta/\lambda)`, proved for both adjacencies and for approximate
     minima in ``dpsparse.statistics.objective_perturbation``. Renyi curves add up. Holds for any data: rows and slopes are
     clipped. Convex losses only (squared, Huber, logistic, Poisson).
 
@@ -72,8 +72,9 @@ class TwoStage(PrivateRecipe):
     ----------
     [KST12]_ choose the support by an exponential mechanism over all subsets, or by votes of blocks of rows; the former
     cannot be computed. Their objective perturbation needs :math:`\lambda \ge 2\beta/\epsilon` and noise of scale
-    :math:`L\sqrt{8\ln(2/\delta)+4\epsilon}/\epsilon`: 10.1 L at (1, 1e-5), where the curve here needs 6.3 L for the same
-    :math:`\lambda` under add-remove. Blocks by position in the file would break add-remove adjacency; ours are dealt by
+    :math:`L\sqrt{8\ln(2/\delta)+4\epsilon}/\epsilon`: 10.1 L at (1, 1e-5) for one record, where the curve here needs 6.3 L for the same
+    :math:`\lambda`; ours counts two records under either adjacency, so that it holds however many rows are present
+    (``dpsparse.statistics.minimise``). Blocks by position in the file would break add-remove adjacency; ours are dealt by
     coins. Their analysis asks for exact minima; ours covers the solver's tolerance and rounding. The intercept is
     regularised like every coefficient: the proof needs it.
 
@@ -139,7 +140,7 @@ class TwoStage(PrivateRecipe):
         ridge = facts.n_rows * (facts.penalty.l2 + (self.ridge or 0.0))
         if ridge == 0:
             epsilon = budget.epsilon if budget.epsilon is not None else rho
-            balance = 0.6 * budget.kappa * L * K / (facts.target.typical * m)
+            balance = 0.6 * RECORDS * L * K / (facts.target.typical * m)
             ridge = max(2 * facts.curvature * K**2 / epsilon, balance)
         refuse_condition(facts.n_rows * facts.curvature * K**2 / ridge)
         parts = None

@@ -22,7 +22,7 @@ from ..ops import hard_threshold
 from ..oracle import Indices, Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Plan
-from .coordinates import ColumnSquares, Coordinates, Stretch
+from .coordinates import ColumnSquares, CoordinateSteps
 
 #: Iterates kept of a path at most.
 KEPT = 500
@@ -67,22 +67,13 @@ class RandomCD:
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate, thresholded to the allowed number of nonzeros; everything here is post-processing."""
-        facts = oracle.facts
-        at = Coordinates.of(
-            facts, self.squares.read(oracle), self.residual, self.step_size, columns=self.squares.share > 0
-        )
-        w = at.first()
-        stretch = Stretch(oracle, at)
-        every = -(-self.steps // KEPT)
+        facts, steps = oracle.facts, CoordinateSteps(oracle, self.squares, self.residual, self.step_size)
+        w, every = steps.first(), -(-self.steps // KEPT)
         for turn, j in enumerate(oracle.plan.public["order"], start=1):
-            g = float(oracle.gradient_at(w, np.array([j]), clip=at.clip)[0])
-            stretch.see(int(j), g, turn - 1)
-            new = at.move(w, int(j), g, stretch.factor)
-            stretch.moved(int(j), g, float(new[j] - w[j]))
-            w = new
+            w = steps.next(w, int(j))
             if path is not None and (turn % every == 0 or turn == self.steps):
                 path.add(w, oracle)
-        scale = np.sqrt(at.curvature)
+        scale = np.sqrt(steps.curvature)
         return hard_threshold(w * scale, facts.cap, facts.free) / scale
 
     def _order(self, facts: Facts) -> Indices:

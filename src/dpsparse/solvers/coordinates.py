@@ -70,71 +70,76 @@ class ColumnSquares:
         return np.clip(oracle.squares(), floor, self.bounds)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Coordinates:
-    """Curvatures, clip and step sizes, from public facts and released squares."""
+def coordinate_bounds(facts: Facts, squares: Vector, residual: float, *, columns: bool) -> tuple[Vector, Clip]:
+    """Curvatures from mean squares, and the clip from the residual bound R; `columns`: every column by its own square."""
+    ridge = facts.penalty.l2 * np.ones(facts.dimension)
+    ridge[facts.n_features :] = 0.0
+    norm = residual * facts.norm_bound
+    clip = Clip(norm, columns=residual * np.sqrt(squares)) if columns else Clip(norm, slope=residual)
+    return facts.curvature * squares + ridge, clip
 
-    facts: Facts
-    curvature: Vector
-    clip: Clip
-    step_size: float
 
-    @classmethod
-    def of(cls, facts: Facts, squares: Vector, residual: float, step_size: float, *, columns: bool) -> Coordinates:
-        """Curvatures from mean squares, clips from the residual bound R; `columns`: clip every column by its own square."""
-        ridge = facts.penalty.l2 * np.ones(facts.dimension)
-        ridge[facts.n_features :] = 0.0
-        norm = residual * facts.norm_bound
-        clip = Clip(norm, columns=residual * np.sqrt(squares)) if columns else Clip(norm, slope=residual)
-        return cls(facts=facts, curvature=facts.curvature * squares + ridge, clip=clip, step_size=step_size)
+class CoordinateSteps:
+    r"""The steps of one run along one coordinate at a time, as long as released answers allow.
+
+    A step is `step_size` over the worst-case curvature :math:`H_j`. A loss behind a link bends far less than it may:
+    Poisson's by the largest rate that is allowed. When the gradient along coordinate j is asked for again after j moved
+    by :math:`\delta`, the two answers show the curvature :math:`\Delta g_j/\delta` (and what other coordinates did to it
+    meanwhile); three standard deviations of their noise are added. `factor`, by which steps are longer than in the worst
+    case, at most doubles from one such answer to the next, and falls back to 1 where an answer shows the worst case.
+    Where margins speak of targets directly (numbers, classes) the curvature is known well, and the factor stays 1.
+
+    Parameters
+    ----------
+    oracle : Oracle
+    squares : ColumnSquares
+        Asked for here, where they have a share.
+    residual : float
+        Bound R on the slope of the loss of one row.
+    step_size : float
+
+    Attributes
+    ----------
+    curvature : array
+        :math:`H_j`.
+    clip : Clip
+    """
+
+    def __init__(self, oracle: Oracle, squares: ColumnSquares, residual: float, step_size: float) -> None:
+        self.oracle, self.step_size, self.factor, self.turn = oracle, step_size, 1.0, 0
+        self.curvature, self.clip = coordinate_bounds(
+            oracle.facts, squares.read(oracle), residual, columns=squares.share > 0
+        )
+        self.last: dict[int, tuple[float, float]] = {}  # the gradient along j, and how far j moved then
 
     def first(self) -> Vector:
         """The start vector, within the box and with no more nonzeros than allowed."""
-        penalty = rough(self.facts.penalty)
-        w = self.facts.first()
-        if penalty.kind == "box":
-            w = proximal_step(w, 1.0, penalty, self.facts.free)
-        return hard_threshold(w, self.facts.cap, self.facts.free)
+        facts = self.oracle.facts
+        w = facts.first()
+        if facts.penalty.kind == "box":
+            w = proximal_step(w, 1.0, facts.penalty, facts.free)
+        return hard_threshold(w, facts.cap, facts.free)
 
-    def move(self, w: Vector, j: int, gradient: float, stretch: float = 1.0) -> Vector:
-        """A proximal step along coordinate j, `stretch` times as long as usual; the intercept is not penalised."""
-        penalty, step = self.facts.penalty, stretch * self.step_size / self.curvature[j]
-        out = w.copy()
-        if j >= self.facts.n_features:
-            out[j] -= step * gradient
+    def next(self, w: Vector, j: int) -> Vector:
+        """`w` after a proximal step along the noisy gradient of coordinate j; the intercept is not penalised."""
+        facts, penalty = self.oracle.facts, self.oracle.facts.penalty
+        g = float(self.oracle.gradient_at(w, np.array([j]), clip=self.clip)[0])
+        self._compare(j, g)
+        step, new = self.factor * self.step_size / self.curvature[j], w.copy()
+        if j >= facts.n_features:
+            new[j] -= step * g
         else:
-            target = np.array([w[j] - step * (gradient + penalty.l2 * w[j])])
-            out[j] = proximal_step(target, float(step), rough(penalty))[0]
-        return out
+            target = np.array([w[j] - step * (g + penalty.l2 * w[j])])
+            new[j] = proximal_step(target, float(step), rough(penalty))[0]
+        self.last[j], self.turn = (g, float(new[j] - w[j])), self.turn + 1
+        return new
 
-
-class Stretch:
-    r"""How much longer than 1 over the worst-case curvature steps may be, by what released answers show.
-
-    A loss behind a link bends far less than it may: Poisson's by the largest rate that is allowed. When the gradient along
-    coordinate j is asked for again after j moved by :math:`\delta`, the two answers show the curvature
-    :math:`\Delta g_j/\delta` (and what other coordinates did to it meanwhile); three deviations of their noise are added. Steps at most
-    double from one such answer to the next, and fall back to the worst case where an answer shows it. Where margins speak of targets directly (numbers,
-    classes) the curvature is known well, and nothing is stretched.
-    """
-
-    def __init__(self, oracle: Oracle, at: Coordinates) -> None:
-        self.factor = 1.0
-        self._oracle = oracle
-        self._at = at
-        self._active = not oracle.facts.target.direct
-        self._last: dict[int, tuple[float, float]] = {}
-
-    def moved(self, j: int, gradient: float, by: float) -> None:
-        """Keep what was answered about j, and how far it moved then."""
-        self._last[j] = (gradient, by)
-
-    def see(self, j: int, gradient: float, turn: int) -> None:
-        """Compare with the last answer about j."""
-        if not self._active or j not in self._last or self._last[j][1] == 0:
+    def _compare(self, j: int, g: float) -> None:
+        """Set the factor by the last answer about j and this one."""
+        before, by = self.last.get(j, (0.0, 0.0))
+        if self.oracle.facts.target.direct or by == 0:
             return
-        before, by = self._last[j]
-        question = Gradient(self._at.first(), self._at.clip, np.array([j]))
-        doubt = DOUBT * math.sqrt(2) * self._oracle.deviation(question, "values", turn)
-        bend = ((gradient - before) / by + doubt / abs(by)) / self._at.curvature[j]
+        query = Gradient(self.oracle.facts.first(), self.clip, np.array([j]))
+        doubt = DOUBT * math.sqrt(2) * self.oracle.deviation(query, "values", self.turn)
+        bend = ((g - before) / by + doubt / abs(by)) / self.curvature[j]
         self.factor = 1.0 if bend >= 1 else min(1 / bend if bend > 0 else math.inf, 2 * self.factor)

@@ -43,8 +43,7 @@ from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Plan
 from .column_weights import Weighting, sized_weights, told_columns
 from .evidence import Evidence
-from .steps import DOUBT, Pace
-from .walked import Walked
+from .steps import DOUBT, PacedSteps, StepLimit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +100,7 @@ class DualAveraging:
     settled : float
         Part of the steps after which a lazy loop keeps its coordinates: entries that waited outside have added up to more
         than they are worth, and the rest of the path corrects those that came in.
-    pace : Pace or None
+    step_rule : PacedSteps or None
         Holds the steps of a lazy loop by what its answers show of the curvature. None: steps as planned.
     refit : Averaging or None
         Second run, on the coordinates that have the largest entries after the first.
@@ -118,7 +117,7 @@ class DualAveraging:
     sparsity: int | None = None
     lazy: bool = False
     settled: float = 1.0
-    pace: Pace | None = None
+    step_rule: PacedSteps | None = None
     refit: Averaging | None = None
     refit_size_share: float = 0.0
     refit_least: float = 1.0
@@ -147,113 +146,204 @@ class DualAveraging:
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate, sparse if asked for; everything here is post-processing."""
-        facts = oracle.facts
-        everything = np.arange(facts.dimension)
-        weights = np.full(facts.dimension, self.column_weight)
-        weights[facts.n_features :] = self.intercept_weight
-        evidence, loop = None, self.loop
-        start = facts.first()
-        if self.weighting is not None and self.weighting.followed:
-            evidence = Evidence(told_columns(oracle, self.weighting), facts)
-            weights[: facts.n_features] *= evidence.columns.weights(self.weighting.power)
-            if evidence.columns.rare:
-                loop = replace(loop, length=self.weighting.longer * loop.length)
-        elif self.weighting is not None:
-            weights[: facts.n_features] *= sized_weights(oracle, self.weighting)
-        w, ranks = self._average(oracle, "gradient", loop, start, weights, everything, path, evidence)
-        if self.sparsity is None or self.sparsity >= facts.n_features:
+        facts, steps = oracle.facts, self._start(oracle)
+        w, ranks = self._average(steps, facts.first(), path)
+        if self.sparsity is None or self.sparsity >= facts.n_features or (self.lazy and self.refit is None):
             return w
         if self.refit is None:
-            kept = hard_threshold(_sizes(w) / weights, self.sparsity, facts.free) != 0
-            return w if self.lazy else np.where(_column(kept, w), w, 0.0)
+            kept = hard_threshold(_sizes(w) / steps.weights, self.sparsity, facts.free) != 0
+            return np.where(_column(kept, w), w, 0.0)
         best = np.sort(np.argsort(-ranks[: facts.n_features], kind="stable")[: self.sparsity])
-        support = np.r_[best, np.arange(facts.n_features, facts.dimension)]
+        again = self._restart(oracle, steps.weights, best)
         start = np.zeros_like(w)
-        start[support] = w[support]
+        start[again.at] = w[again.at]
+        return self._average(again, start, path)[0]
+
+    def _average(self, steps: DualSteps, start: Vector, path: Path | None) -> tuple[Vector, Vector]:
+        """The loop: its last iterate, and the sizes of the sums without any threshold, over a multiple of their noise."""
+        w, first = start.copy(), start[steps.at].copy()
+        Z, v = np.zeros_like(first), np.zeros_like(first)
+        while steps.left:
+            g, eta = steps.next(w)
+            v = steps.loop.momentum * v + (1 - steps.loop.momentum) * g
+            Z = Z - eta * v
+            w[steps.at] = self._threshold(first, Z, steps)
+            if path is not None:
+                path.add(w, steps.oracle, thresholds=len(path.iterates) + 1)
+        return w, _sizes(first + Z) / np.sqrt(steps.sums.lengths)
+
+    def _threshold(self, first: Vector, Z: Vector, steps: DualSteps) -> Vector:
+        """Where the next gradient is taken: start and sum, thresholded lazily or softly, then the penalty's proximal map."""
+        free, classes = steps.oracle.facts.free, steps.classes
+        moved = first + Z
+        if self.lazy:
+            moved = steps.largest(moved)
+        elif steps.loop.threshold:
+            by = steps.loop.threshold * np.sqrt(
+                steps.sums.variance * (1.0 if classes == 1 else (classes - 1) / classes)
+            )
+            by[by.size - free :] = 0.0
+            moved = soft_threshold(Z, _column(by, Z)) + first
+        penalty = steps.oracle.facts.penalty
+        return proximal_step(moved, _column(steps.sums.lengths, Z), penalty, free) if penalty.active else moved
+
+    def _start(self, oracle: Oracle) -> DualSteps:
+        """The steps of the first run, on all coordinates, with weights of columns as `weighting` says."""
+        facts, rule, loop, evidence = oracle.facts, self.weighting, self.loop, None
+        weights = np.full(facts.dimension, self.column_weight)
+        weights[facts.n_features :] = self.intercept_weight
+        if rule is not None and rule.followed:
+            evidence = Evidence(told_columns(oracle, rule), facts)
+            weights[: facts.n_features] *= evidence.columns.weights(rule.power)
+            if evidence.columns.rare:
+                loop = replace(loop, length=rule.longer * loop.length)
+        elif rule is not None:
+            weights[: facts.n_features] *= sized_weights(oracle, rule)
+        return DualSteps(self, oracle, "gradient", loop, weights, None, evidence)
+
+    def _restart(self, oracle: Oracle, weights: Vector, best: Indices) -> DualSteps:
+        """The steps of the second run, on the best features and the intercept, in columns that make rows there as long as 1."""
+        support = np.r_[best, np.arange(oracle.facts.n_features, oracle.facts.dimension)]
         size = oracle.row_size(weights[best], top=1.0, support=best, ask="support size")
         weights[best] /= self.refit_fill * min(max(size, self.refit_least), 1.0)
-        return self._average(oracle, "refit", self.refit, start, weights[support], support, path)[0]
+        assert self.refit is not None
+        return DualSteps(self, oracle, "refit", self.refit, weights[support], support)
 
-    def _average(
+
+class DualSteps:
+    """The steps of one run: weighted gradients on some coordinates, and what is known about their noise.
+
+    Parameters
+    ----------
+    solver : DualAveraging
+    oracle : Oracle
+    ask : str
+        What the gradients are called in the plan.
+    loop : Averaging
+    weights : array
+        Of the coordinates; they follow the evidence, in place.
+    support : array of int, or None
+        The coordinates, the intercept last; None: all.
+    evidence : Evidence or None
+        What weights follow; None: they stay.
+    """
+
+    def __init__(
         self,
+        solver: DualAveraging,
         oracle: Oracle,
         ask: str,
         loop: Averaging,
-        start: Vector,
         weights: Vector,
-        support: Indices,
-        path: Path | None,
+        support: Indices | None,
         evidence: Evidence | None = None,
-    ) -> tuple[Vector, Vector]:
-        """The loop from `start` on the coordinates of `support`, the intercept last; `weights` follow the evidence, in place.
+    ) -> None:
+        self.solver, self.oracle, self.ask, self.loop = solver, oracle, ask, loop
+        self.weights, self.support, self.evidence = weights, support, evidence
+        self.at: slice | Indices = slice(None) if support is None else support
+        self.classes = oracle.facts.target.n_classes if oracle.facts.target.joint else 1
+        self.sizes, self.turn = loop.sizes, 0
+        self.sums = PathSums.start(weights)
+        self.limit = None if solver.step_rule is None else StepLimit(solver.step_rule)
+        self.before: tuple[Vector, Vector] | None = None
+        self.kept = np.ones(weights.size, dtype=bool)
 
-        Returns the iterate, and the sizes of the path's sums without any threshold, over a multiple of their noise.
-        """
-        facts = oracle.facts
-        whole = support.size == facts.dimension
-        at, everywhere = (slice(None), None) if whole else (support, support)
-        kind = JointGradient if facts.target.joint else WeightedGradient
-        classes = facts.target.n_classes if facts.target.joint else 1
-        w, first = start.copy(), start[at].copy()
-        U, v, room = np.zeros_like(first), np.zeros_like(first), np.empty_like(first)
-        kept = np.ones(support.size, dtype=bool)
-        sums = Walked.start(weights)
-        stride = None if self.pace is None else self.pace.start(loop.steps)
-        before: tuple[Vector, Vector] | None = None
-        sizes = loop.sizes
-        for turn, step in enumerate(sizes):
-            if evidence is not None and self._follow(
-                evidence, turn, float(np.sum(sizes[:turn])) / loop.length, weights
-            ):
-                sums = sums.go_on(weights)
-            question = kind(w, weights.copy(), loop.clip, everywhere)
-            told = np.asarray(oracle.answer(question, ask)).reshape(first.shape)
-            deviation = oracle.deviation(question, ask, turn)
-            if stride is not None:
-                here = w[at] / _column(weights, first)
-                if before is not None:
-                    stride.see(told - before[1], here - before[0], DOUBT * math.sqrt(2) * deviation)
-                before, step = (here, told), stride.take(step)
-            g = np.multiply(told, _column(sums.inverse, first), out=room)
-            if classes > 1:
-                g -= (g @ np.full(classes, 1 / classes))[:, None]
-            if evidence is not None:
-                head = slice(0, facts.n_features)
-                slope = float(g[-1]) / facts.intercept if facts.free and classes == 1 else 0.0
-                evidence.add(step, g[head], deviation * sums.inverse[head], slope)
-            v *= loop.momentum
-            g *= 1 - loop.momentum
-            v += g
-            sums.add(step, step * deviation)
-            U -= np.multiply(v, _column(sums.squares * step, U), out=room)
-            if self.lazy:
-                assert self.sparsity is not None
-                if turn <= self.settled * loop.steps:
-                    kept = hard_threshold(_sizes(first + U) / weights, self.sparsity, facts.free) != 0
-                moved = np.where(_column(kept, U), first + U, 0.0)
-            elif loop.threshold:
-                by = loop.threshold * np.sqrt(sums.variance * (1.0 if classes == 1 else (classes - 1) / classes))
-                by[by.size - facts.free :] = 0.0
-                moved = soft_threshold(U, _column(by, U))
-                moved += first
-            else:
-                moved = first + U
-            if facts.penalty.active:
-                moved = proximal_step(moved, _column(sums.walked, U), facts.penalty, facts.free)
-            w[at] = moved
-            if path is not None:
-                path.add(w, oracle, thresholds=turn + 1)
-        return w, _sizes(first + U) / np.sqrt(sums.walked)
+    @property
+    def left(self) -> int:
+        """Turns that are left."""
+        return len(self.sizes) - self.turn
 
-    def _follow(self, evidence: Evidence, turn: int, spent: float, weights: Vector) -> bool:
-        """Change the weights of the features to those that the evidence speaks for, where it is time to look; tells whether they changed."""
-        assert self.weighting is not None
-        if turn % self.weighting.every or spent <= self.weighting.after:
-            return False
-        found = evidence.weights()
+    def next(self, w: Vector) -> tuple[Vector, Vector]:
+        """The gradient at `w`, in units of the columns as they are, and the step along each coordinate."""
+        kind = JointGradient if self.oracle.facts.target.joint else WeightedGradient
+        self._follow()
+        query = kind(w, self.weights.copy(), self.loop.clip, self.support)
+        answer = np.asarray(self.oracle.answer(query, self.ask)).reshape(w[self.at].shape)
+        noise = self.oracle.deviation(query, self.ask, self.turn)
+        step = self._length(w[self.at] / _column(self.weights, answer), answer, noise)
+        g = answer * _column(self.sums.inverse, answer)
+        if self.classes > 1:  # the true gradient sums to zero over the classes
+            g -= (g @ np.full(self.classes, 1 / self.classes))[:, None]
+        if self.evidence is not None:
+            facts, head = self.oracle.facts, slice(0, self.oracle.facts.n_features)
+            slope = float(g[-1]) / facts.intercept if facts.free and self.classes == 1 else 0.0
+            self.evidence.add(step, g[head], noise * self.sums.inverse[head], slope)
+        self.sums.add(step, step * noise)
+        self.turn += 1
+        return g, _column(self.sums.squares * step, g)
+
+    def largest(self, moved: Vector) -> Vector:
+        """The largest entries in weighted columns; after a part of the steps, those on the coordinates of then."""
+        assert self.solver.sparsity is not None
+        if self.turn - 1 <= self.solver.settled * self.loop.steps:
+            sizes = _sizes(moved) / self.weights
+            self.kept = hard_threshold(sizes, self.solver.sparsity, self.oracle.facts.free) != 0
+        return np.where(_column(self.kept, moved), moved, 0.0)
+
+    def _length(self, here: Vector, answer: Vector, noise: float) -> float:
+        """The planned length of this step, or what answers allow; `here` in weighted columns."""
+        step = self.sizes[self.turn]
+        if self.limit is None:
+            return step
+        if self.before is not None:
+            self.limit.see(answer - self.before[1], here - self.before[0], DOUBT * math.sqrt(2) * noise)
+        self.before = (here, answer)
+        return self.limit.take(step)
+
+    def _follow(self) -> None:
+        """Change the weights of the features to those that the evidence speaks for, where it is time to look."""
+        rule, spent = self.solver.weighting, float(np.sum(self.sizes[: self.turn])) / self.loop.length
+        if self.evidence is None or rule is None or self.turn % rule.every or spent <= rule.after:
+            return
+        found = self.evidence.weights()
         if found is not None:
-            weights[: found.size] = self.column_weight * found
-        return found is not None
+            self.weights[: found.size] = self.solver.column_weight * found
+            self.sums = self.sums.reweighted(self.weights)
+
+
+@dataclass
+class PathSums:
+    """What the steps of a path add up to in each coordinate: two numbers for all of them, as long as weights stay.
+
+    Attributes
+    ----------
+    squares, inverse : array
+        Squared and inverse weights.
+    before : tuple of arrays, or None
+        Lengths and variances under earlier weights.
+    step_sum, noise_sum : float
+        Sum of steps, and of squares of steps times standard deviations, under the present weights.
+    """
+
+    squares: Vector
+    inverse: Vector
+    before: tuple[Vector, Vector] | None = None
+    step_sum: float = 0.0
+    noise_sum: float = 0.0
+
+    @classmethod
+    def start(cls, weights: Vector) -> PathSums:
+        """Before the first step."""
+        return cls(weights**2, 1 / weights)
+
+    def reweighted(self, weights: Vector) -> PathSums:
+        """With other weights from here on."""
+        return PathSums(weights**2, 1 / weights, (self.lengths, self.variance))
+
+    def add(self, step: float, noise: float) -> None:
+        """One step, with noise of this standard deviation in weighted columns."""
+        self.step_sum += step
+        self.noise_sum += noise**2
+
+    @property
+    def lengths(self) -> Vector:
+        """Sum of steps times squared weights."""
+        return self.step_sum * self.squares + (0.0 if self.before is None else self.before[0])
+
+    @property
+    def variance(self) -> Vector:
+        """Variance of the noise in each coordinate."""
+        return self.noise_sum * self.squares + (0.0 if self.before is None else self.before[1])
 
 
 def _column(values: Vector, like: Vector) -> Vector:

@@ -24,7 +24,7 @@ from ..facts import Facts, Vector
 from ..oracle import Greedy, Indices, Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Plan
-from .coordinates import ColumnSquares, Coordinates, Stretch
+from .coordinates import ColumnSquares, CoordinateSteps
 from .proximal import Descent, minimise
 
 
@@ -78,28 +78,18 @@ class GreedyCD:
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate; everything here is post-processing."""
-        facts = oracle.facts
-        at = Coordinates.of(
-            facts, self.squares.read(oracle), self.residual, self.step_size, columns=self.squares.share > 0
-        )
-        w = at.first()
-        stretch = Stretch(oracle, at)
-        chosen: list[int] = []
-        for turn in range(self.steps):
-            score = Greedy(self._rule(chosen), at.curvature, w, facts.penalty)
-            j = int(oracle.select(w, 1, score=score, clip=at.clip, excluded=beyond_cap(w, facts))[0])
-            g = float(oracle.gradient_at(w, np.array([j]), clip=at.clip)[0])
-            stretch.see(j, g, turn)
-            new = at.move(w, j, g, stretch.factor)
-            stretch.moved(j, g, float(new[j] - w[j]))
-            w = new
+        facts, steps = oracle.facts, CoordinateSteps(oracle, self.squares, self.residual, self.step_size)
+        w, chosen = steps.first(), list[int]()
+        for _ in range(self.steps):
+            score = Greedy(self._rule(chosen), steps.curvature, w, facts.penalty)
+            j = int(oracle.select(w, 1, score=score, clip=steps.clip, excluded=beyond_cap(w, facts))[0])
+            w = steps.next(w, j)
             chosen.append(j)
             if path is not None:
                 path.add(w, oracle)
         if not self.settle:
             return w
-        capped = facts.cap < facts.n_features
-        moving = (w != 0) | (np.arange(w.size) >= facts.n_features) if capped else None
+        moving = (w != 0) | (np.arange(w.size) >= facts.n_features) | (facts.cap >= facts.n_features)
         return minimise(Descent(oracle, "settle", self.settle, self.tol, facts.penalty, path), w, moving)
 
     def _rule(self, chosen: list[int]) -> str:

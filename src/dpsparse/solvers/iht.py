@@ -24,10 +24,10 @@ import numpy as np
 
 from ..facts import Clip, Facts, Vector
 from ..ops import hard_threshold, project_ball
-from ..oracle import Gradient, Indices, Magnitude, Oracle, Path
+from ..oracle import Indices, Magnitude, Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, EveryRow, Noise, Participation, Plan
-from .steps import Pace, Stride, answer_spread, intercept_gain
+from .steps import FixedSteps, Gradients, StepRule, Turn, without_intercept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,24 +39,19 @@ class IHT:
     sparsity : int
         Nonzero coefficients kept after every step.
     step_sizes : tuple of float
-        One step along the noisy gradient for each turn; fixed before any row is read.
+        The length of path that each turn pays for; fixed before any row is read.
     clip : Clip
         How much one row may contribute to a gradient.
-    secant : bool
-        Take `step_sizes` only at the start, and then 1 over the curvature that the answers show:
-        :math:`\langle\Delta g, \Delta w\rangle / \|\Delta w\|^2`, never forgetting more than a tenth of the largest
-        one a step. For exact answers; noise would swamp the differences.
-    pace : Pace or None
-        Step lengths from released answers; `step_sizes` then say how much of the path each turn pays for. None: one step of
-        its size for each turn.
+    step_rule : StepRule
+        How long steps are: those of `step_sizes`, or as long as the answers allow.
     schedule : tuple of float or None
         Relative budget of each turn; None: all alike.
     ridge : float
         Weight of the l2 penalty.
     radius : float or None
         Project onto the l2 ball of this radius.
-    intercept_step : float
-        Longest step along the intercept, whose column is as high for every row.
+    intercept_cap : bool
+        Whether the intercept's step is held within its known curvature, as in all loops on noisy answers.
     rows : EveryRow or PoissonRows
         Which rows answer each gradient.
     noise : Noise
@@ -67,69 +62,34 @@ class IHT:
     step_sizes: tuple[float, ...]
     clip: Clip
     schedule: tuple[float, ...] | None = None
-    secant: bool = False
-    pace: Pace | None = None
+    step_rule: StepRule = FixedSteps()
     ridge: float = 0.0
     radius: float | None = None
-    intercept_step: float = float("inf")
+    intercept_cap: bool = True
     rows: Participation = EveryRow()
     noise: Noise = Noise.GAUSSIAN
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """One gradient for each step."""
         times = len(self.step_sizes)
-        return Plan(
-            asks=(
-                Ask(
-                    name="gradient",
-                    question="Gradient",
-                    noise=self.noise,
-                    times=times,
-                    rows=self.rows,
-                    schedule=self.schedule,
-                ),
-            )
+        gradient = Ask(
+            name="gradient", question="Gradient", noise=self.noise, times=times, rows=self.rows, schedule=self.schedule
         )
+        return Plan(asks=(gradient,))
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate; everything here is post-processing."""
-        free = oracle.facts.free
-        w = oracle.facts.first()
-        before: tuple[Vector, Vector] | None = None
-        curvature = 0.0
-        stride = None if self.pace is None else self.pace.start(len(self.step_sizes))
-        turn = thresholds = 0
-
-        clip = self.clip
-
-        def ask(at: Vector, turn: int) -> Vector:
-            return oracle.gradient(at, clip=clip) + self.ridge * without_intercept(at, free)
-
-        while turn < len(self.step_sizes):
-            step, gain = self.step_sizes[turn], 0.0
-            if stride is not None:
-                clip = stride.clip(self.clip, answer_spread(oracle, "gradient", self.clip, self.rows))
-                spread, since = answer_spread(oracle, "gradient", clip, self.rows), turn
-                w, g, step = stride.walk(w, ask, spread, step, plain=True)
-                turn = len(self.step_sizes) - stride.left
-                gain = intercept_gain(turn, turn - since, spread, oracle.facts)
-            else:
-                g, turn = ask(w, turn), turn + 1
-            if self.secant and before is not None:
-                moved = w - before[0]
-                length = float(moved @ moved)
-                if length > 1e-20 * float(w @ w):  # differences of a loop that has settled are rounding
-                    curvature = max(float((g - before[1]) @ moved) / length, 0.9 * curvature)
-                step = 1.0 / curvature if curvature > 0 else step
-            before = (w, g)
-            w = project_ball(
-                hard_threshold(w - step_sizes(step, w.size, free, self.intercept_step, gain) * g, self.sparsity, free),
-                self.radius,
-            )
-            thresholds += 1
+        w, steps = oracle.facts.first(), self.step_rule.start(self._gradients(oracle))
+        while steps.left:
+            at, g, eta = steps.next(w)
+            w = project_ball(hard_threshold(at - eta * g, self.sparsity, oracle.facts.free), self.radius)
             if path is not None:
-                path.add(w, oracle, thresholds)
+                path.add(w, oracle, thresholds=len(path.iterates) + 1)
         return w
+
+    def _gradients(self, oracle: Oracle) -> Gradients:
+        turns = [Turn(size, "gradient", self.rows) for size in self.step_sizes]
+        return Gradients(oracle=oracle, clip=self.clip, turns=turns, ridge=self.ridge, intercept_cap=self.intercept_cap)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,8 +103,8 @@ class PeeledIHT:
     selection : float
         Part of the budget that pays for the selections.
     values : int
-        How many times the gradient on the selected coordinates is asked for after each selection; each pays for an equal part of
-        the step. With a `pace` these are as many shorter steps there, or fewer longer ones; without it one step along their mean.
+        How many times the gradient on the selected coordinates is asked for after each selection; each pays for an
+        equal part of the step. These are as many shorter steps there, or fewer longer ones where the rule allows it.
     """
 
     sparsity: int
@@ -153,10 +113,9 @@ class PeeledIHT:
     schedule: tuple[float, ...] | None = None
     selection: float = 0.5
     values: int = 1
-    pace: Pace | None = None
+    step_rule: StepRule = FixedSteps()
     ridge: float = 0.0
     radius: float | None = None
-    intercept_step: float = float("inf")
     selection_noise: Noise = Noise.GUMBEL
     noise: Noise = Noise.GAUSSIAN
 
@@ -184,56 +143,29 @@ class PeeledIHT:
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate."""
-        facts = oracle.facts
-        w = facts.first()
-        stride = None if self.pace is None else self.pace.start(self.values)
-        for turn, step in enumerate(self.step_sizes):
-            length = step if stride is None else stride.longest(step)
-            shrunk = w - length * self.ridge * without_intercept(w, facts.free)
-            support = oracle.select(w, self.sparsity, score=Magnitude(length, shrunk), clip=self.clip)
-            w = self._descend(
-                oracle, w, np.r_[support, np.arange(facts.n_features, facts.dimension)], step, turn, stride
-            )
+        w = oracle.facts.first()
+        steps = self.step_rule.start(self._gradients(oracle, 0, np.arange(w.size)))
+        for turn, size in enumerate(self.step_sizes):
+            support = self._peel(oracle, w, steps.longest(size))
+            steps.restart(self._gradients(oracle, turn, support))
+            while steps.left:
+                at, g, eta = steps.next(w)
+                w = np.zeros_like(at)
+                w[support] = at[support] - eta * g
+                w = project_ball(w, self.radius)
             if path is not None:
                 path.add(w, oracle, thresholds=turn + 1)
         return w
 
-    def _descend(
-        self, oracle: Oracle, w: Vector, support: Indices, step: float, turn: int, stride: Stride | None
-    ) -> Vector:
-        """From `w`, whose answers speak of the support alone, along the gradient there; what lies outside is left behind."""
+    def _peel(self, oracle: Oracle, w: Vector, length: float) -> Indices:
+        """The features that a step of this length would keep, chosen privately, and the intercept."""
         facts = oracle.facts
-        ridge = self.ridge * without_intercept(np.ones(facts.dimension), facts.free)[support]
+        score = Magnitude(length, w - length * self.ridge * without_intercept(w, facts.free))
+        chosen = oracle.select(w, self.sparsity, score=score, clip=self.clip)
+        return np.concatenate([chosen, np.arange(facts.n_features, facts.dimension)])
 
-        def ask(at: Vector, _: int = 0) -> Vector:
-            return oracle.gradient_at(at, support, clip=self.clip) + ridge * at[support]
-
-        def move(at: Vector, g: Vector, length: float) -> Vector:
-            new = np.zeros_like(at)
-            sizes = step_sizes(length, at.size, facts.free, self.intercept_step)
-            new[support] = at[support] - sizes[support] * g
-            return project_ball(new, self.radius)
-
-        if stride is None:
-            return move(w, np.mean([ask(w) for _ in range(self.values)], axis=0), step)
-        spread = oracle.deviation(Gradient(w, self.clip, support), "values", turn * self.values)
-        stride.rest(self.values)
-        while stride.left:
-            w, g, length = stride.walk(w, ask, spread, step / self.values, support)
-            w = move(w, g, length)
-        return w
-
-
-def without_intercept(w: Vector, free: int) -> Vector:
-    """The coefficients that a penalty sees: all but the intercept."""
-    out = w.copy()
-    out[w.size - free :] = 0.0
-    return out
-
-
-def step_sizes(step: float, dimension: int, free: int, longest: float, least: float = 0.0) -> Vector:
-    """The step along each coordinate: `step`, and along the intercept at most `longest` and at least the part `least` of it."""
-    sizes = np.full(dimension, step)
-    if free:
-        sizes[dimension - free :] = min(max(step, least * longest) if least else step, longest)
-    return sizes
+    def _gradients(self, oracle: Oracle, turn: int, support: Indices) -> Gradients:
+        """The gradients on a support after selection number `turn`."""
+        turns = [Turn(self.step_sizes[turn] / self.values, "values", EveryRow())] * self.values
+        first = turn * self.values
+        return Gradients(oracle=oracle, clip=self.clip, turns=turns, ridge=self.ridge, support=support, first=first)

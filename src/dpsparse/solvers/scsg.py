@@ -23,6 +23,7 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,8 +33,7 @@ from ..ops import hard_threshold
 from ..oracle import GradientChange, Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, EveryRow, Noise, Participation, Plan, RandomTimes
-from .iht import without_intercept
-from .steps import DOUBT, Pace, Stride, answer_spread, coordinate_steps, follow, intercept_gain, sampled_curvature
+from .steps import DOUBT, FixedSteps, Gradients, StepRule, Steps, Turn, without_intercept
 
 #: A change is never bounded below this part of the clip.
 LEAST_CHANGE = 2.0**-20
@@ -69,12 +69,9 @@ class SCSG:
         Part of the budget that pays for the snapshots.
     ridge : float
         Weight of the l2 penalty.
-    secant : bool
-        Take `step_size` only at the start, and then 1 over the curvature that changes since the snapshot show, as `IHT`
-        does; for exact answers.
-    pace : Pace or None
-        Step lengths from released answers. `step_size` then says how much of the path an inner step of one epoch pays for; longer
-        steps take the mean over several epochs: of their snapshots at one point, and of so many changes for each inner step.
+    step_rule : StepRule
+        How long steps are. `step_size` is the length of path that an inner step of one epoch pays for; longer steps take
+        the mean over several epochs: of their snapshots at one point, and of as many changes for each inner step.
     noise : Noise
         ``Noise.NONE`` for the non-private twin.
     """
@@ -91,19 +88,15 @@ class SCSG:
     change_clip: float = 2.0
     snapshot_share: float = 0.5
     ridge: float = 0.0
-    secant: bool = False
-    pace: Pace | None = None
+    step_rule: StepRule = FixedSteps()
     noise: Noise = Noise.GAUSSIAN
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """One gradient for each snapshot, one change for each inner step; the lengths of the epochs are public."""
         law = None if self.length_seed is None else RandomTimes(self.epochs, self.inner)
-        if law is None:
-            lengths: tuple[int, ...] = (max(1, int(self.inner)),) * self.epochs
-        else:
-            lengths = law.draw(np.random.default_rng(self.length_seed))
-        if self.lengths_known:
-            law = None
+        fixed = (max(1, int(self.inner)),) * self.epochs
+        lengths = fixed if law is None else law.draw(np.random.default_rng(self.length_seed))
+        law = None if self.lengths_known else law
         snapshot = Ask(
             name="snapshot",
             question="Gradient",
@@ -125,67 +118,66 @@ class SCSG:
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate; everything here is post-processing."""
-        facts = oracle.facts
-        w = facts.first()
-        curvature, thresholds, epoch = 0.0, 0, 0
-        lengths = oracle.plan.public["lengths"]
-        stride = None if self.pace is None else self.pace.start(len(lengths))
-
-        clip, free = self.clip, False
-
-        def ask(at: Vector, epoch: int) -> Vector:
-            return oracle.gradient(at, clip=clip, ask="snapshot")
-
-        while epoch < len(lengths):
-            before, step, gain = epoch, self.step_size, 0.0
-            if stride is not None:
-                clip = stride.clip(self.clip, answer_spread(oracle, "snapshot", self.clip, self.snapshot_rows))
-                spread = answer_spread(oracle, "snapshot", clip, self.snapshot_rows)
-                free = self._free(oracle, stride, clip, spread)
-                anchor, centre, step = stride.walk(w, ask, spread, step, plain=True)
-                w, epoch = anchor, len(lengths) - stride.left
-                both = math.hypot(
-                    spread, self._change_spread(oracle, clip, 2.0 if free else self._largest_change(stride, facts))
-                )
-                gain = intercept_gain(epoch, epoch - before, both, facts)
-            else:
-                anchor, centre, epoch = w, ask(w, epoch), epoch + 1
-            groups = shared(sum(lengths[before:epoch]), epoch - before)
-            for turns in groups:
-                bound = change_bound(w, anchor, clip, facts, 2.0 if free else self._largest_change(stride, facts))
-                question = GradientChange(w, anchor, clip, bound)
-                change = np.mean([oracle.answer(question, "change") for _ in range(turns)], axis=0)
-                if self.secant:
-                    curvature = follow(curvature, sampled_curvature(change, w, anchor, self.sparsity))
-                    step = 1.0 / curvature if curvature > 0 else step
-                elif stride is not None:
-                    doubt = DOUBT * oracle.deviation(question, "change", 0) / math.sqrt(turns)
-                    stride.see(change, w - anchor, doubt)
-                    step = stride.hold(step)
-                g = centre + change + self.ridge * without_intercept(w, facts.free)
-                w = hard_threshold(w - coordinate_steps(step, facts, gain / len(groups)) * g, self.sparsity, facts.free)
-                thresholds += 1
+        w, facts = oracle.facts.first(), oracle.facts
+        snapshots = [Turn(self.step_size, "snapshot", self.snapshot_rows)] * self.epochs
+        epochs = self.step_rule.start(Gradients(oracle=oracle, clip=self.clip, turns=snapshots))
+        while epochs.left:
+            first = epochs.turn
+            w, mean, _ = epochs.next(w)
+            inner = InnerSteps(self, epochs, w, oracle.plan.public["lengths"][first : epochs.turn])
+            for answers in inner.groups:
+                change, eta = inner.next(w, answers)
+                g = mean + change + self.ridge * without_intercept(w, facts.free)
+                w = hard_threshold(w - eta * g, self.sparsity, facts.free)
                 if path is not None:
-                    path.add(w, oracle, thresholds)
+                    path.add(w, oracle, thresholds=len(path.iterates) + 1)
         return w
 
-    def _free(self, oracle: Oracle, stride: Stride, clip: Clip, spread: float) -> bool:
-        """Whether noise, that of snapshots and of changes together, is no concern even where no change is held back."""
-        return stride.calm(math.hypot(spread, self._change_spread(oracle, clip, 2.0)))
 
-    def _change_spread(self, oracle: Oracle, clip: Clip, largest: float) -> float:
-        """Noise of a change of at most so many clips; none where no epoch has a turn."""
-        if not any(ask.name == "change" for ask in oracle.plan.asks):
-            return 0.0
-        w = oracle.facts.first()
-        return oracle.deviation(GradientChange(w, w, clip, largest * clip.norm), "change", 0)
+class InnerSteps:
+    """The inner steps of one epoch, or of several that share their snapshot.
 
-    def _largest_change(self, stride: Stride | None, facts: Facts) -> float:
-        """Of a row's gradient, in clips: `change_clip`, and more by the root of the curvature that was proven."""
-        if stride is None:
-            return self.change_clip
-        part = stride.proven * facts.n_features / (facts.curvature * facts.norm_bound**2)
-        return min(2.0, self.change_clip * math.sqrt(max(1.0, part)))
+    Parameters
+    ----------
+    loop : SCSG
+    epochs : Steps
+        Those of the snapshots, which learn from every change.
+    anchor : array
+        Where the snapshot was taken.
+    lengths : sequence of int
+        Inner steps that each of the epochs pays for.
+    """
+
+    def __init__(self, loop: SCSG, epochs: Steps, anchor: Vector, lengths: Sequence[int]) -> None:
+        self.loop, self.epochs, self.anchor, self.clip = loop, epochs, anchor, epochs.clip
+        self.oracle, self.groups = epochs.gradients.oracle, shared(sum(lengths), len(lengths))
+        if self.groups:
+            noise = epochs.gradients.noise_std(0, self.clip)
+            # where noise is harmless even for changes of any size, none is clipped
+            self.unclipped = epochs.is_quiet(math.hypot(noise, self._noise_std(2.0)))
+            self.gain = epochs.gain(math.hypot(noise, self._noise_std(self._largest()))) / len(self.groups)
+
+    def next(self, w: Vector, answers: int) -> tuple[Vector, Vector]:
+        """The mean change of the gradient since the anchor in so many answers, and the step along each coordinate."""
+        bound = change_bound(w, self.anchor, self.clip, self.oracle.facts, self._largest())
+        query = GradientChange(w, self.anchor, self.clip, bound)
+        change = np.mean([self.oracle.answer(query, "change") for _ in range(answers)], axis=0)
+        doubt = DOUBT * self.oracle.deviation(query, "change", 0) / math.sqrt(answers)
+        self.epochs.see(change, w, self.anchor, doubt)
+        return change, self.epochs.gradients.sizes(self.epochs.length, self.gain)
+
+    def _noise_std(self, largest: float) -> float:
+        """Noise of a change of at most this many clips."""
+        query = GradientChange(self.anchor, self.anchor, self.clip, largest * self.clip.norm)
+        return self.oracle.deviation(query, "change", 0)
+
+    def _largest(self) -> float:
+        """Largest change of a row's gradient in clips: `change_clip`, and more by the root of the proven curvature."""
+        if self.unclipped:
+            return 2.0
+        facts = self.oracle.facts
+        part = self.epochs.proven * facts.n_features / (facts.curvature * facts.norm_bound**2)
+        return min(2.0, self.loop.change_clip * math.sqrt(max(1.0, part)))
 
 
 def shared(turns: int, many: int) -> list[int]:

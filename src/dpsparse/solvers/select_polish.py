@@ -154,8 +154,7 @@ class _Run:
             self.high = min(facts.target_bound, facts.slope_bound)
             self.low = self.high / 300
         self.size = typical_entry(solver.rule, facts, entry)
-        sparse = facts.row_bound**2 / (facts.n_features * self.size**2) < 0.15
-        self.residual_quantile = 0.9 if sparse else solver.rule.residual_quantile
+        self.residual_quantile = 0.9 if facts.spiky(self.size) else solver.rule.residual_quantile
         self.support: Indices = np.zeros(0, dtype=np.intp)
         self.centre, self.w, self.last = np.zeros(0), np.zeros(0), np.zeros(0)
         self.b = self.residual = self.curvature = self.length = 0.0

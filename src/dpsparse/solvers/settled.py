@@ -19,8 +19,8 @@ from ..ops import hard_threshold
 from ..oracle import Oracle, Path, Solver
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Plan
-from .iht import without_intercept
 from .proximal import Descent, minimise
+from .steps import without_intercept
 
 #: Exchanges of coordinates that are tried from one start, and gradients for one minimisation or comparison.
 EXCHANGES = 10

@@ -15,6 +15,7 @@ References
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,7 +25,7 @@ from ..ops import hard_threshold, proximal_step
 from ..oracle import Oracle, Path
 from ..privacy.budget import Budget
 from ..privacy.plan import Ask, Noise, Participation, Plan
-from .steps import Pace, answer_spread, coordinate_steps, follow, intercept_gain, sampled_curvature
+from .steps import FixedSteps, Gradients, SampledSecantSteps, StepRule, Turn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,7 @@ class SGD:
     Parameters
     ----------
     step_sizes : tuple of float
-        One step along the noisy gradient for each turn; fixed before any row is read.
+        The length of path that each turn pays for; fixed before any row is read.
     clip : Clip
         How much one row may contribute to a gradient.
     rows : EveryRow, PoissonRows, or a tuple of them
@@ -48,12 +49,8 @@ class SGD:
         rest of the steps moves only those.
     penalty : Penalty
         Applied by its proximal map after every step.
-    secant : bool
-        Take `step_sizes` only at the start, and then 1 over the curvature that answers about the change of the gradient
-        show, as `IHT` does; for exact answers.
-    pace : Pace or None
-        Step lengths from released answers; `step_sizes` then say how much of the path each turn pays for. None: one step of
-        its size for each turn.
+    step_rule : StepRule
+        How long steps are: those of `step_sizes`, or as long as the answers allow.
     noise : Noise
         ``Noise.NONE`` for the non-private twin.
     """
@@ -65,8 +62,7 @@ class SGD:
     thresholds: bool = True
     settled: float = 1.0
     penalty: Penalty = field(default_factory=Penalty)
-    secant: bool = False
-    pace: Pace | None = None
+    step_rule: StepRule = FixedSteps()
     noise: Noise = Noise.GAUSSIAN
 
     def __post_init__(self) -> None:
@@ -75,17 +71,17 @@ class SGD:
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """One gradient for each step; one ask for each sampling rate, all with the same noise multiplier."""
-        schedule = self._schedule()
-        times = len(schedule)
+        turns = self._turns()
+        counts = Counter((turn.ask, turn.rows) for turn in turns)
         asks = [
-            Ask(name=name, question="Gradient", noise=self.noise, times=k, rows=rows, share=k / times)
-            for rows, name in self._names().items()
-            for k in [schedule.count(rows)]
+            Ask(name=name, question="Gradient", noise=self.noise, times=k, rows=rows, share=k / len(turns))
+            for (name, rows), k in counts.items()
         ]
-        if self.secant and times > 1:
-            asks.append(
-                Ask(name="change", question="GradientChange", noise=self.noise, times=times - 1, rows=schedule[0])
+        if isinstance(self.step_rule, SampledSecantSteps) and len(turns) > 1:
+            change = Ask(
+                name="change", question="GradientChange", noise=self.noise, times=len(turns) - 1, rows=turns[0].rows
             )
+            asks.append(change)
         return Plan(asks=tuple(asks))
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
@@ -94,51 +90,25 @@ class SGD:
 
     def run_from(self, w: Vector, oracle: Oracle, path: Path | None = None) -> Vector:
         """The same from another public start: a loop of rounds goes on where the last one ended."""
-        facts = oracle.facts
-        names, schedule = self._names(), self._schedule()
-        kept = np.ones(w.size, dtype=bool)
-        before: Vector | None = None
-        curvature = 0.0
-        stride = None if self.pace is None else self.pace.start(len(schedule))
-        turn = thresholds = 0
-
-        clip = self.clip
-
-        def ask(at: Vector, turn: int) -> Vector:
-            return oracle.gradient(at, clip=clip, ask=names[schedule[turn]])
-
-        while turn < len(schedule):
-            step, rows, gain = self.step_sizes[turn], schedule[turn], 0.0
-            if stride is not None:
-                clip = stride.clip(self.clip, answer_spread(oracle, names[rows], self.clip, rows))
-                spread, since = answer_spread(oracle, names[rows], clip, rows), turn
-                w, g, step = stride.walk(w, ask, spread, step, plain=self.thresholds)
-                turn = len(schedule) - stride.left
-                gain = intercept_gain(turn, turn - since, spread, facts)
-            else:
-                g, turn = ask(w, turn), turn + 1
-            if before is not None and self.secant:
-                change = oracle.gradient_change(w, before, clip=self.clip, change=2 * self.clip.norm)
-                curvature = follow(curvature, sampled_curvature(change, w, before, self.sparsity))
-                step = 1.0 / curvature if curvature > 0 else step
-            before = w
-            steps = coordinate_steps(step, facts, gain)
-            w = np.where(kept, proximal_step(w - steps * g, steps, self.penalty, facts.free), 0.0)
+        facts, steps = oracle.facts, self.step_rule.start(self._gradients(oracle))
+        moving = np.ones(w.size, dtype=bool)
+        while steps.left:
+            at, g, eta = steps.next(w)
+            w = np.where(moving, proximal_step(at - eta * g, eta, self.penalty, facts.free), 0.0)
             if self.thresholds:
                 w = hard_threshold(w, self.sparsity, facts.free)
-                thresholds += 1
-            elif turn >= self.settled * len(schedule) and np.all(kept):
+            elif steps.turn >= self.settled * len(self.step_sizes) and np.all(moving):
                 w = hard_threshold(w, self.sparsity, facts.free)
-                kept = (w != 0) | (np.arange(w.size) >= facts.n_features)
+                moving = (w != 0) | (np.arange(w.size) >= facts.n_features)
             if path is not None:
-                path.add(w, oracle, thresholds)
+                path.add(w, oracle, thresholds=(len(path.iterates) + 1) * self.thresholds)
         return hard_threshold(w, self.sparsity, facts.free)
 
-    def _schedule(self) -> tuple[Participation, ...]:
-        """Which rows answer, turn by turn."""
-        return self.rows if isinstance(self.rows, tuple) else (self.rows,) * len(self.step_sizes)
+    def _gradients(self, oracle: Oracle) -> Gradients:
+        return Gradients(oracle=oracle, clip=self.clip, turns=self._turns(), thresholded=self.thresholds, changes=True)
 
-    def _names(self) -> dict[Participation, str]:
-        """One ask for each distinct way to sample, named in the order of their first use."""
-        distinct = list(dict.fromkeys(self._schedule()))
-        return {rows: "gradient" if i == 0 else f"gradient-{i + 1}" for i, rows in enumerate(distinct)}
+    def _turns(self) -> list[Turn]:
+        """One gradient for each step size; one ask for each distinct way to sample, named in the order of first use."""
+        rows = self.rows if isinstance(self.rows, tuple) else (self.rows,) * len(self.step_sizes)
+        names = {way: f"gradient-{i}" if i > 1 else "gradient" for i, way in enumerate(dict.fromkeys(rows), start=1)}
+        return [Turn(size, names[way], way) for size, way in zip(self.step_sizes, rows, strict=True)]

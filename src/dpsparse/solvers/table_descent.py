@@ -34,9 +34,6 @@ class Descent:
         self.clip: float | None = None
         self.variance = 0.0  # of the noise in `dual`
         self.walked = 0.0
-        self.gradients: list[
-            tuple[Vector, float]
-        ] = []  # of each phase, as if at the start, with the variance of their noise
         self.columns = frame.size - frame.free
         self.trail = Trail(self.columns, 0.65 * oracle.facts.curvature / max(self.columns, 1))
         self.soft = schedule.soft if frame.matrix is None and self.columns == schedule.n_features else 0.0
@@ -79,37 +76,49 @@ class Descent:
 
     def run(self, phase: Phase) -> Descent:
         """Spend what a phase has."""
-        schedule, rule, facts = self.schedule, self.schedule.rule, self.oracle.facts
-        clip = rule.class_clip if schedule.classes else self.ask_clip(phase.clip)
-        tau = min(self.noise(clip) * phase.length, phase.limit)
-        self.clip = clip
-        averaged = math.sqrt(max(0.05, 1 - rule.burn * self.columns / (0.65 * facts.curvature * tau)))
-        first = phase.steps * (1 - averaged)
+        length, burned = self._begin(phase)
         v, mean, mass = np.zeros_like(self.w), np.zeros_like(self.w), 0.0
-        dual = self.dual if self.soft else self.w
         for turn, weight in enumerate(phase.weights):
-            question = FramedGradient(self.model(), clip)
-            answer = np.asarray(self.oracle.answer(question, phase.gradient))
-            v = schedule.momentum * v + (1 - schedule.momentum) * answer
-            noise = self.oracle.deviation(question, phase.gradient, turn)
-            step = tau * weight
-            self.trail.add(self.w[: self.columns], answer[: self.columns], noise, step)
-            dual = dual - step * v
-            self.walked += step
-            self.variance += (step * noise) ** 2
-            if self.soft:
-                by = np.full(dual.size, self.soft * math.sqrt(self.variance))
-                by[self.columns :] = 0.0
-                self.w = soft_threshold(dual, by) / (1 + self.walked * self.ridge)
-            else:
-                self.w = dual = dual / (1 + step * self.ridge)
-            if turn >= first:
+            g = self._ask(phase.gradient, turn, length * weight)
+            v = self.schedule.momentum * v + (1 - self.schedule.momentum) * g
+            self._move(v, length * weight)
+            if turn >= burned:
                 mean, mass = mean + weight * self.w, mass + weight
             if self.path is not None:
                 self.path.add(self.full(), self.oracle)
-        self.w, self.dual = mean / mass, dual
-        self.sampling = (clip / schedule.clip_factor(self.columns)) ** 2 / (max(self.columns, 1) * facts.n_rows)
+        self.w = mean / mass
         return self
+
+    def _begin(self, phase: Phase) -> tuple[float, float]:
+        """Set the clip of a phase; the length of its path, and the turns before its average begins."""
+        schedule, rule, facts = self.schedule, self.schedule.rule, self.oracle.facts
+        clip = rule.class_clip if schedule.classes else self.ask_clip(phase.clip)
+        length = min(self.noise(clip) * phase.length, phase.limit)
+        self.clip = clip
+        self.sampling = (clip / schedule.clip_factor(self.columns)) ** 2 / (max(self.columns, 1) * facts.n_rows)
+        averaged = math.sqrt(max(0.05, 1 - rule.burn * self.columns / (0.65 * facts.curvature * length)))
+        return length, phase.steps * (1 - averaged)
+
+    def _ask(self, name: str, turn: int, step: float) -> Vector:
+        """The gradient before a step of this length."""
+        assert self.clip is not None
+        query = FramedGradient(self.model(), self.clip)
+        answer = np.asarray(self.oracle.answer(query, name))
+        noise = self.oracle.deviation(query, name, turn)
+        self.trail.add(self.w[: self.columns], answer[: self.columns], noise, step)
+        self.walked += step
+        self.variance += (step * noise) ** 2
+        return answer
+
+    def _move(self, v: Vector, step: float) -> None:
+        """One proximal step along v, or with `soft` one of dual averaging: the sum of steps is thresholded by its noise."""
+        if not self.soft:
+            self.w = (self.w - step * v) / (1 + step * self.ridge)
+            return
+        self.dual = self.dual - step * v
+        by = np.full(self.dual.size, self.soft * math.sqrt(self.variance))
+        by[self.columns :] = 0.0
+        self.w = soft_threshold(self.dual, by) / (1 + self.walked * self.ridge)
 
     def evidence(self, most: int) -> Evidence:
         """What all gradients so far say about few coefficients, at most `most`, or many."""

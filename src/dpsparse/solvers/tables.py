@@ -34,7 +34,6 @@ from .origin import Origin
 from .polish_steps import symmetric
 from .select_polish import SelectAndPolish
 from .table_descent import Descent
-from .table_evidence import Evidence
 from .table_rule import TableRule
 from .table_schedule import DENSE, SPARSE, Schedule, grid
 
@@ -49,7 +48,7 @@ class TableDescent:
         N: rows times the Gaussian budget, in units of replace-one neighbours; public choices are made for it, never a noise scale.
     rule : TableRule
         Constants.
-    sparse : tuple of SelectAndPolish
+    few_coefficients : tuple of SelectAndPolish
         Who takes over, after the first phase and after the second, if few coefficients are enough; empty: nobody.
     selection_noise, noise : Noise
         What protects a choice, and a sum.
@@ -57,7 +56,7 @@ class TableDescent:
 
     level: float
     rule: TableRule = TableRule()
-    sparse: tuple[SelectAndPolish, ...] = ()
+    few_coefficients: tuple[SelectAndPolish, ...] = ()
     selection_noise: Noise = Noise.GUMBEL
     noise: Noise = Noise.GAUSSIAN
 
@@ -67,11 +66,13 @@ class TableDescent:
         return self._schedule(facts).plan(gaussian=self.noise, gumbel=self.selection_noise, others=others)
 
     def _schedule(self, facts: Facts) -> Schedule:
-        return Schedule.of(self.rule, facts, self.level, race=bool(self.sparse))
+        return Schedule.of(self.rule, facts, self.level, race=bool(self.few_coefficients))
 
     @property
     def _runners(self) -> list[SelectAndPolish]:
-        return [replace(runner, noise=self.noise, selection_noise=self.selection_noise) for runner in self.sparse]
+        return [
+            replace(runner, noise=self.noise, selection_noise=self.selection_noise) for runner in self.few_coefficients
+        ]
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the coefficients; everything here is post-processing."""
@@ -82,33 +83,23 @@ class TableDescent:
         descent, origin = _all_columns(oracle, schedule, start, path)
         for number, phase in enumerate(schedule.phases[:-1]):
             descent.run(phase)
-            if self.sparse:
-                runner = self._runners[number]
-                spiky = origin is not None and origin.spiky(
-                    descent.frame.length, runner.sparsity, oracle.facts.half_widths
-                )
-                if not spiky and self._few(descent.evidence(runner.sparsity), schedule, number):
-                    oracle.choose(SPARSE)
-                    return runner.run(oracle, path, origin)
+            if self.few_coefficients and self._few(descent, origin, number):
+                oracle.choose(SPARSE)
+                return self._runners[number].run(oracle, path, origin)
+            if self.few_coefficients:
                 oracle.choose(DENSE)
-        if schedule.keep is not None:
-            descent = _few_columns(descent, schedule.keep)
-        descent.run(schedule.phases[-1])
-        part = slope(descent) if schedule.slope else 1.0
-        found = descent.full(part)
-        if schedule.finish:
-            found[-1] += finish(descent, part) / oracle.facts.intercept
-        if path is not None:
-            path.add(found, oracle)
-        return found
+        return _result(_last_columns(descent).run(schedule.phases[-1]))
 
-    def _few(self, evidence: Evidence, schedule: Schedule, number: int) -> bool:
+    def _few(self, descent: Descent, origin: Origin | None, number: int) -> bool:
         """Whether few coefficients are enough: after the first phase only if that is clear, or many have little hope.
 
         Where nothing is clear after the second, many columns of which a few may matter are taken to be so, and others not.
         """
-        several = schedule.n_features >= self.rule.soft_columns
-        if number < len(self.sparse) - 1:
+        schedule, sparsity = descent.schedule, self.few_coefficients[number].sparsity
+        if origin is not None and origin.spiky(descent.frame.length, sparsity, descent.oracle.facts.half_widths):
+            return False
+        evidence, several = descent.evidence(sparsity), schedule.n_features >= self.rule.soft_columns
+        if number < len(self.few_coefficients) - 1:
             return evidence.many < 1 and (evidence.few > 6 or (several and schedule.kappa < 1.5))
         if evidence.many > max(3.0 if several else 2.0, min(evidence.few / 5, 5.0)):
             return False
@@ -156,11 +147,13 @@ def _all_columns(oracle: Oracle, schedule: Schedule, start: float, path: Path | 
     return _descent(oracle, schedule, columns, longest, start, path, asks, schedule.gram), origin
 
 
-def _few_columns(descent: Descent, keep: int) -> Descent:
-    """A new path on the columns with the largest coefficients in units of their half-widths, from the same means."""
+def _last_columns(descent: Descent) -> Descent:
+    """A new path on the columns with the largest coefficients in units of their half-widths; where all are kept, the same."""
     oracle, schedule, facts = descent.oracle, descent.schedule, descent.oracle.facts
+    if schedule.keep is None:
+        return descent
     sizes = np.abs(descent.features()) * facts.half_widths
-    best = np.sort(np.argsort(-sizes, kind="stable")[:keep])
+    best = np.sort(np.argsort(-sizes, kind="stable")[: schedule.keep])
     centre = descent.frame.centre[best]
     longest = min(facts.row_bound, float(np.linalg.norm(facts.half_widths[best]))) + float(np.linalg.norm(centre))
     asks = ("last gram", "last length")
@@ -220,7 +213,19 @@ def whitening(gram: Vector, noise: float, norm: float) -> tuple[Vector, float]:
     return vectors * scale, float(scale.max())
 
 
-# ------------------------------------------------------------------------------------------------ slope
+# ------------------------------------------------------------------------------------------------ end
+
+
+def _result(descent: Descent) -> Vector:
+    """The coefficients, drawn back by the slope and with a last step of the constant where these are asked for."""
+    schedule, facts = descent.schedule, descent.oracle.facts
+    part = slope(descent) if schedule.slope else 1.0
+    found = descent.full(part)
+    if schedule.finish:
+        found[-1] += finish(descent, part) / facts.intercept
+    if descent.path is not None:
+        descent.path.add(found, descent.oracle)
+    return found
 
 
 def slope(descent: Descent) -> float:
@@ -245,9 +250,6 @@ def slope(descent: Descent) -> float:
     if found >= 1 - 2 * noise:
         return 1.0
     return max(0.0, found) * max(0.0, 1 - (noise / max(abs(found), 1e-12)) ** 2)
-
-
-# ------------------------------------------------------------------------------------------------ finish
 
 
 def finish(descent: Descent, part: float) -> float:

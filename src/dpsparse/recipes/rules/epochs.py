@@ -67,7 +67,7 @@ class PrivateEpochs(PrivateRecipe):
             change_clip=self.change_clip or min(2.0, 0.2 * walk.spare),
             snapshot_share=self.snapshot_share,
             ridge=facts.penalty.l2,
-            pace=walk.pace,
+            step_rule=walk.step_rule,
         )
 
 

@@ -49,6 +49,6 @@ def private_rounds(
         rows=rows,
         sparsity=count,
         penalty=Penalty(kind="l2", alpha=facts.penalty.l2),
-        pace=walk.pace,
+        step_rule=walk.step_rule,
     )
     return FedHT(local=local, rounds=times, sparsity=count)

@@ -17,8 +17,7 @@ import numpy as np
 from ...facts import Clip, Facts
 from ...privacy.budget import Budget
 from ...privacy.plan import EveryRow, Participation, PoissonRows
-from ...solvers.steps import Pace
-from .documents import documents
+from ...solvers.steps import FixedSteps, PacedSteps, StepRule
 
 #: Noise in the margins, in typical margins, at which paths end.
 NOISE = 0.75
@@ -42,7 +41,7 @@ SPARSE_ROW, NOISY_COORDINATE = 100, 20
 
 @dataclass(frozen=True)
 class Walk:
-    """A clip, a number of turns, the piece of the path that each pays for, and the pace of the steps.
+    """A clip, a number of turns, the piece of the path that each pays for, and the rule of the step lengths.
 
     `spare` says how much larger the clip is than it has to be.
     """
@@ -50,7 +49,7 @@ class Walk:
     clip: Clip
     turns: int
     piece: float
-    pace: Pace | None
+    step_rule: StepRule
     spare: float
 
     @classmethod
@@ -90,19 +89,17 @@ class Walk:
             clip = min(largest, tight * spare)
             widest = largest / clip
         # texts bend where words go together, which no formula of their bounds can say: more, shorter steps
-        if steady and documents(facts):
+        if steady and facts.documents:
             longest = min(longest, LONGEST_ON_TEXTS / (min(facts.curvature, 1.0) * facts.norm_bound**2))
-        pace = (
-            Pace(longest, group=0.1 if documents(facts) else 0.3, quiet=quiet_noise(facts, kept), widest=widest)
-            if step_size is None
-            else None
-        )
+        if step_size is not None:
+            return cls(Clip(clip), turns, step_size, FixedSteps(), spare)
+        rule = PacedSteps(longest, group=0.1 if facts.documents else 0.3, quiet=quiet_noise(facts, kept), widest=widest)
         path = path_within(facts, NOISE * facts.target.margin * clip / per_clip)
-        return cls(Clip(clip), turns, step_size or path / turns, pace, spare)
+        return cls(Clip(clip), turns, path / turns, rule, spare)
 
 
 def quiet_noise(facts: Facts, kept: int) -> float:
-    r"""Noise :math:`\sigma^2\eta` of steps at which that of the margins is `QUIET` typical ones: :math:`2\beta(qt)^2/s`, see `Stride.clip`.
+    r"""Noise :math:`\sigma^2\eta` of steps at which that of the margins is `QUIET` typical ones: :math:`2\beta(qt)^2/s`, see `PacedSteps`.
 
     :math:`\beta` is the curvature of the loss at a typical margin, at most 1: bounds for counts are far above it.
     """
@@ -123,7 +120,7 @@ def path_within(facts: Facts, noise: float, doubt: float = 2.0) -> float:
     :math:`P = a/b^2`, and never above that of no step at all; half of it, since real columns do not fill their bounds. The larger the doubt, the shorter. Texts are never so spread
     over their columns, and end at `NOISE`.
     """
-    rate = math.inf if documents(facts) else facts.curvature * facts.norm_bound**2 / facts.n_features
+    rate = math.inf if facts.documents else facts.curvature * facts.norm_bound**2 / facts.n_features
     b = noise / facts.target.margin
     return NOISE / b * min(1.0, rate / (doubt * b))
 
@@ -152,7 +149,7 @@ def usual_turns(facts: Facts, budget: Budget) -> int:
 
 def _work(facts: Facts) -> float:
     """Entries that a turn reads, and what its noise costs."""
-    row = min(facts.n_features, SPARSE_ROW) if documents(facts) else facts.n_features
+    row = min(facts.n_features, SPARSE_ROW) if facts.documents else facts.n_features
     return facts.n_rows * row + NOISY_COORDINATE * facts.n_features
 
 
