@@ -19,7 +19,7 @@ from scipy.stats import norm
 import dpsparse
 from benchmarks.prepared import declared_facts
 from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.planner.assumed import Assumed, counts, documents
+from dpsparse.planner.assumed import Assumed, counts
 from dpsparse.planner.formulas import KNOTS, LEVELS, Case, both_odds, intercept_noise, main_odds
 from dpsparse.privacy import Budget
 
@@ -56,13 +56,13 @@ def estimator(record: dict[str, Any]) -> Any:
 
 def case(record: dict[str, Any]) -> tuple[Case, tuple[float, float, float]]:
     """What the planner would see of a record, and the signals of its convention."""
-    facts = declared_facts(estimator(record), record["n"], record["d"])
+    facts = declared_facts(estimator(record), record["n"], record["d"], sparse=record["sparse"])
     budget = Budget.approx(record["epsilon"], record["delta"])
     classes = record["task"] == "classification"
     seen = Case(
         algorithm=record["recipe"],
         classes=classes,
-        documents=documents(facts),
+        documents=facts.documents,
         counts=counts(facts),
         free=record["intercept"],
         n_rows=record["n"],
@@ -72,7 +72,7 @@ def case(record: dict[str, Any]) -> tuple[Case, tuple[float, float, float]]:
         mu=budget.as_mu(),
         base_rate=min(0.5, record["constant"]) if classes else 0.5,
     )
-    return seen, Assumed().signals(facts, documents(facts))
+    return seen, Assumed().signals(facts)
 
 
 def log_odds(value: float, within: tuple[float, float]) -> float:

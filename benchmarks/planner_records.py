@@ -43,6 +43,7 @@ def drawn(family: str, count: int, names: Sequence[str] = (), most: float = math
             assert setting.test is not None
             floor = attainable(setting) if made.floor is None else made.floor
             yield asdict(given) | {
+                "sparse": model.fitted_sparse,
                 "bounds": setting.bounds,
                 "recipe": model.statement_.recipe,
                 "signal": 1 - floor / made.constant,
@@ -121,6 +122,7 @@ def real() -> Iterator[dict[str, Any]]:
                     "epsilon": epsilon,
                     "delta": 1e-5,
                     "intercept": True,
+                    "sparse": model.fitted_sparse,
                     "bounds": setting.bounds,
                     "recipe": "dual_averaging",
                     "signal": 1 - floor / constant,

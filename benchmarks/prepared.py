@@ -14,6 +14,6 @@ def prepared_for(
     return prepare(estimator.request(), Shape(n_rows=n_rows, n_features=n_features, sparse=sparse, models=models))
 
 
-def declared_facts(estimator: SparseLinear, n_rows: int, n_features: int) -> Facts:
+def declared_facts(estimator: SparseLinear, n_rows: int, n_features: int, *, sparse: bool = False) -> Facts:
     """What is public about data of this shape, as it was declared."""
-    return estimator.request().facts(Shape(n_rows=n_rows, n_features=n_features))
+    return estimator.request().facts(Shape(n_rows=n_rows, n_features=n_features, sparse=sparse))

@@ -9,6 +9,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import scipy.sparse as sp
 
 from dpsparse.accounting import price
 from dpsparse.answers import CHOICES, Reach, contributions, measure, sum_rule
@@ -19,6 +20,8 @@ from dpsparse.data.personal import PIECE_ENTRIES, PublicRows, targets_of
 from dpsparse.data.restricted import RestrictedRows, restricted
 from dpsparse.data.shard import Shard
 from dpsparse.data.slopes import exact_gradient
+from dpsparse.data.source import Source
+from dpsparse.data.unread import CheckedColumns, UnreadCells
 from dpsparse.estimators.linear import SparseLinear
 from dpsparse.facts import Clip, Facts
 from dpsparse.fits import Prepared, Shape, prepare
@@ -45,6 +48,17 @@ class Chosen:
 
 def _drawn(chosen: Any) -> Any:
     return None if chosen is None else Chosen(chosen)
+
+
+def checked(X: Any, columns: int) -> Source:
+    """Rows that say which cells of a table with so many columns were not understood: a function of each row alone."""
+    source = Source(X)
+    rows = source.rows(0, source.shape[0])
+    rows = np.nan_to_num(rows.toarray() if sp.issparse(rows) else rows, nan=9.0, posinf=9.0)
+    d = rows.shape[1]
+    public = CheckedColumns(tuple(f"c{j}" for j in range(columns)), np.arange(d) % columns, np.zeros(d))
+    source.unread = UnreadCells.of(public, [np.abs(rows[:, j % d]) > 0.4 * (1 + j // d) for j in range(columns)])
+    return source
 
 
 class Rows(MemoryHost):
@@ -188,8 +202,3 @@ def prepared_for(
 ) -> Prepared:
     """What an estimator would run on data of this shape."""
     return prepare(estimator.request(), Shape(n_rows=n_rows, n_features=n_features, sparse=sparse, models=models))
-
-
-def declared_facts(estimator: SparseLinear, n_rows: int, n_features: int) -> Facts:
-    """What is public about data of this shape, as it was declared."""
-    return estimator.request().facts(Shape(n_rows=n_rows, n_features=n_features))

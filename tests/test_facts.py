@@ -143,3 +143,19 @@ def test_the_bound_of_the_target_is_one_number_under_two_names():
         Facts(n_rows=5, n_features=2, target=Target(bound=3.0), target_bound=4.0)
     with pytest.raises(ValueError, match="disagree"):
         replace(wider, target=Target(bound=5.0))
+
+
+@pytest.mark.parametrize(
+    ("sparse", "row_norm", "documents"), [(True, 1.0, True), (True, 20.0, False), (False, 1.0, False)]
+)
+def test_documents_are_sparse_rows_that_are_short_for_their_box(sparse, row_norm, documents):
+    facts = Facts(n_rows=1000, n_features=400, row_norm=row_norm, sparse=sparse)
+    assert facts.documents is documents
+    assert facts.spiky(facts.feature_bound) is (row_norm == 1.0)
+
+
+def test_rows_are_spiky_up_to_fifteen_in_a_hundred_of_their_box():
+    facts = Facts(n_rows=1000, n_features=100, row_norm=1.0, sparse=True)
+    edge = math.sqrt(1 / (0.15 * 100))
+    assert facts.spiky(1.001 * edge)
+    assert not facts.spiky(0.999 * edge)

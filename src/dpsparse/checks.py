@@ -116,6 +116,20 @@ MEMORY_UNITS = {
 }
 
 
+def truth(value: object, name: str, *, error: Refusal = ValueError) -> bool:
+    """True or False, of Python or of numpy.
+
+    Examples
+    --------
+    >>> truth("no", "sparse")
+    Traceback (most recent call last):
+    ValueError: sparse must be True or False, got 'no'.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise refusal(name, "True or False", value, error)
+    return bool(value)
+
+
 def memory(value: object, name: str, *, error: Refusal = ValueError) -> int:
     """An amount of memory in bytes: a whole number, or a text such as ``"2GB"`` or ``"512 MiB"``.
 

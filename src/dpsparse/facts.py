@@ -2,7 +2,8 @@
 
 Bounds are promises that the trusted rooms *enforce* (rows are clipped to them), so a wrong bound costs accuracy and
 never privacy. The number of rows is public under replace-one adjacency; under add-remove it is a number the user
-declares, and the real count stays inside the trusted room.
+declares, and the real count stays inside the trusted room: sums are clamped and minimisers use no more records than
+were declared, so that a number that is too small costs accuracy, too.
 """
 
 from __future__ import annotations
@@ -16,8 +17,26 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 
+#: Rows are spiky where their squared length is below this part of their box's.
+SPIKY = 0.15
+
+#: Sizes that a public number may have, such as a bound, a clip or a weight: its fourth power is a normal float
+#: (1e-240 to 1e240), so that no square, and no square of a product of two, vanishes or overflows.
+SMALLEST_SIZE, LARGEST_SIZE = 1e-60, 1e60
+
 #: What targets are.
 TargetKind = Literal["numbers", "classes", "counts"]
+
+
+def in_range(sizes: float | Vector | None) -> bool:
+    """Whether public sizes, all of them, are positive and neither too small nor too large to be squared; None is none.
+
+    Examples
+    --------
+    >>> in_range(1e-60), in_range(1e-61), in_range(float("nan")), in_range(np.array([1.0, 1e61]))
+    (True, False, False, False)
+    """
+    return sizes is None or bool(np.all((np.asarray(sizes) >= SMALLEST_SIZE) & (np.asarray(sizes) <= LARGEST_SIZE)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,13 +100,15 @@ class Clip:
 
     def __post_init__(self) -> None:
         for value in (self.norm, self.entry, self.slope):
-            if value is not None and not (np.isfinite(value) and value > 0):
-                raise ValueError(f"a clip must be positive and finite, got {value!r}.")
+            if not in_range(value):
+                raise ValueError(
+                    f"a clip must be positive, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, got {value!r}. Give the data in other units."
+                )
         if self.columns is not None:  # a copy that nobody can change under us
             object.__setattr__(self, "columns", np.array(self.columns, dtype=float))
             self.columns.flags.writeable = False
-        if self.columns is not None and not (np.all(np.isfinite(self.columns)) and np.all(self.columns > 0)):
-            raise ValueError("the clips of columns must be positive and finite.")
+        if not in_range(self.columns):
+            raise ValueError(f"the clips of columns must be between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}.")
 
     def times(self, factor: float) -> Clip:
         """So many times wider, in every bound."""
@@ -140,8 +161,10 @@ class Frame:
         fits = matrix is None or (matrix.ndim == 2 and matrix.shape[0] == size and bool(np.all(np.isfinite(matrix))))
         if self.centre.shape != (size,) or not np.all(np.isfinite(self.centre)) or not fits:
             raise ValueError("a frame needs one finite centre, and one finite row of its matrix, for each feature.")
-        if not (np.isfinite(self.length) and self.length > 0 and np.isfinite(self.constant) and self.constant >= 0):
-            raise ValueError("a frame needs a positive length and a constant that is not negative.")
+        if not (in_range(self.length) and (self.constant == 0 or in_range(self.constant))):
+            raise ValueError(
+                f"a frame needs a positive length, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, and such a constant or none."
+            )
 
     @property
     def free(self) -> int:
@@ -292,6 +315,8 @@ class Facts:
         coefficient in the user's units are ``scale`` times and one over ``scale`` times as large.
     counts_clipped : bool
         Whether rows remember, beside what they hold, how much of them was clipped, for a priced count.
+    counts_unread : int
+        Declared columns of the table for which rows remember whether their cell was understood, for a priced count; 0: rows do not.
     design : PublicRows or None
         Under label privacy: the features, which are public there.
 
@@ -325,6 +350,7 @@ class Facts:
     sparse: bool = False
     scale: float | Vector = 1.0
     counts_clipped: bool = False
+    counts_unread: int = 0
     design: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self, target_bound: float | None) -> None:  # type: ignore[override]
@@ -362,6 +388,19 @@ class Facts:
         """Largest l2 norm of a shifted row, without the intercept column."""
         shift = float(np.linalg.norm(self.shift * np.ones(self.n_features)))
         return min(self.row_norm + shift, float(np.linalg.norm(self.half_widths)))
+
+    def spiky(self, entry: float) -> bool:
+        """Whether rows with entries up to `entry` are zero or small in most columns, as their norm bound says."""
+        return self.row_bound**2 < SPIKY * self.n_features * entry**2
+
+    @property
+    def documents(self) -> bool:
+        """Whether rows are treated as text: stored sparse, and spiky by their declared bounds.
+
+        Recipes, solvers and the planner all ask here. Sparse rows of an ordinary box are treated
+        like dense ones.
+        """
+        return self.sparse and self.spiky(self.feature_bound)
 
     @property
     def norm_bound(self) -> float:

@@ -47,13 +47,16 @@ class SealedKind:
         try:
             outer = parse_json(text.decode("utf-8"))
             content: dict[str, Any] = outer["content"]
-            if content.pop("format") != self.format or content.pop("version") != self.version:
+            if content["format"] != self.format or outer["digest"] != content_digest(content):
                 raise ValueError
-            if outer["digest"] != content_digest({"format": self.format, "version": self.version, **content}):
-                raise ValueError
+            version = int(content["version"])
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             raise self.damaged(path) from None
-        return content
+        if version != self.version:
+            raise DataError(
+                f"{path} is {self.what} of format {version}, and this release reads format {self.version}. Go on with the release that saved it."
+            )
+        return {name: value for name, value in content.items() if name not in ("format", "version")}
 
     def damaged(self, path: str | PathLike[str]) -> DataError:
         """What to raise for a file whose content makes no sense."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from functools import lru_cache
 
@@ -435,6 +436,17 @@ def test_costs_that_differ_by_a_rounding_error_are_all_counted(epsilon, delta):
     )
     priced = price(asks, Budget.approx(epsilon, delta))
     assert 0.999 * epsilon <= priced.epsilon() <= epsilon
+
+
+def test_costs_that_become_one_by_rounding_are_counted_together():
+    """Two neighbouring floats times a scale may be one float: both draws stay in the account."""
+    near = [Cost(Noise.GAUSSIAN, rho) for rho in (0.05, math.nextafter(0.05, 1.0))]
+    costs = Costs(Counter(dict.fromkeys(near, 3)), (), (), None, ())
+    scales = [scale for scale in np.geomspace(0.01, 1.0, 200).tolist() if near[0].rho * scale == near[1].rho * scale]
+    assert scales, "such scales exist"
+    for scale in scales:
+        assert costs.scaled(scale).own.total() == 6
+        assert costs.scaled(scale).rho == pytest.approx(6 * 0.05 * scale, rel=1e-12)
 
 
 @pytest.mark.parametrize("models", [2, 5])

@@ -23,7 +23,7 @@ from dpsparse.mechanisms import Randomness, gumbel_top_k
 from dpsparse.oracle import Greedy
 from dpsparse.oracles import CentralOracle, RecordingOracle
 from dpsparse.privacy import Budget
-from dpsparse.solvers.coordinates import Coordinates
+from dpsparse.solvers.coordinates import coordinate_bounds
 from truth import audit
 from truth.neighbours import caught, loss_per_scale, neighbours
 from truth.rows import Table, table
@@ -206,7 +206,7 @@ def queries(columns: bool) -> tuple[list[np.ndarray], float, float]:
     """Scores of both worlds as they reach the noise of DP-GCD's first choice, its scale, and what was priced."""
     one, two = unequal(0.01)
     squares = np.r_[4.0, np.full(RIVALS, 4 * (N // 100) / N)] if columns else np.full(RIVALS + 1, 4.0)
-    at = Coordinates.of(one.facts, squares, 0.5, 1.0, columns=columns)
+    curvature, clip = coordinate_bounds(one.facts, squares, 0.5, columns=columns)
     budget = Budget.zcdp(0.3, "replace-one")
     solver = recipes.DPGCD(steps=1, mechanism="gaussian").solver(one.facts, budget)
     priced = price(solver.plan(one.facts, budget), budget)
@@ -215,7 +215,7 @@ def queries(columns: bool) -> tuple[list[np.ndarray], float, float]:
     for world in (one, two):
         oracle = CentralOracle(Rows(world.X, world.y, world.facts), Logistic(), priced, Randomness(0))
         with caught() as queries_seen:
-            oracle.select(w, 1, score=Greedy("gs-r", at.curvature, w, one.facts.penalty), clip=at.clip)
+            oracle.select(w, 1, score=Greedy("gs-r", curvature, w, one.facts.penalty), clip=clip)
         seen.extend(queries_seen)
     assert seen[0][2] == seen[1][2]
     return [q for _, q, _ in seen], float(seen[0][2]), priced.cost("select").strength

@@ -322,7 +322,7 @@ def test_predict_refuses_what_it_cannot_use(folder, classifier, regressor, tmp_p
 def test_plan_prints_what_a_fit_would_ask():
     result = run("plan", "--n-rows", 20000, "--n-features", 500, *NUMBERS[:2], *NUMBERS[4:])
     assert result.exit_code == 0, result.output
-    assert "select_polish on 20000 rows x 500 features" in result.stdout
+    assert "select_polish on 20000 dense rows x 500 features" in result.stdout
     assert "asks" in result.stdout
 
 
@@ -457,7 +457,7 @@ def test_arguments_are_refused_before_data_is_read(tmp_path):
     ("name", "content", "says"),
     [
         ("a.csv", "weight,y\n1,2\n7351x,3\n", "a cell that is no number"),
-        ("a.csv", "weight,y\n1,2\n7351\n", "a.csv"),
+        ("a.csv", "weight,y\n1,2\n7351\n", "holds NaN, inf"),
         ("a.csv", "weight,y\n1,7351x\n2,3\n", "a cell that is no number"),
         ("a.csv", "weight,y\n1,2\n,3\n", "holds NaN, inf"),
         ("a.csv", "weight,y\n1,2\n3,\n", "holds NaN, inf"),

@@ -15,7 +15,16 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from dpsparse import Ledger, PrivateScaler, PrivateSearch, SparseClassifier, SparseRegressor, private_score, recipes
+from dpsparse import (
+    Ledger,
+    PrivateScaler,
+    PrivateSearch,
+    SparseClassifier,
+    SparseRegressor,
+    private_score,
+    recipes,
+    release,
+)
 from dpsparse.data.source import Source
 from dpsparse.facts import Clip, Facts
 from dpsparse.hosts import ClusterHost, MemoryHost
@@ -160,10 +169,13 @@ def test_a_scaler_a_search_a_score_and_intervals_run_on_dask(threads):
     assert (
         str(private_score(model, chunked(X, 17, sp.csr_matrix), there, "accuracy", epsilon=3.0, random_state=2)) == card
     )
-    model.set_params(epsilon=30.0, sparsity=2, recipe="select_polish", intervals="split")
-    here = model.fit(rows, y).coef_.tobytes(), model.covariance_.tobytes(), model.statement_.to_json()
-    model.fit(chunked(X, 17, sp.csr_matrix), there)
-    assert (model.coef_.tobytes(), model.covariance_.tobytes(), model.statement_.to_json()) == here
+    settings = model.get_params() | {"epsilon": 30.0, "sparsity": 2, "recipe": "select_polish", "intervals": "split"}
+
+    def inferred(*given):  # a new model each time: a second fit of one would say so in its statement
+        model = SparseClassifier(**settings).fit(*given)
+        return model.coef_.tobytes(), model.covariance_.tobytes(), model.statement_.to_json()
+
+    assert inferred(chunked(X, 17, sp.csr_matrix), there) == inferred(rows, y)
 
 
 def test_what_others_say_about_a_part_is_not_passed_on(threads):
@@ -313,7 +325,7 @@ def test_the_command_line_encodes_a_table_on_a_cluster(tmp_path):
     patients().to_csv(tmp_path / "rows.csv", index=False)
     CODEBOOK.write(tmp_path / "codebook.yaml")
     found = []
-    for name, extra in (("here", []), ("there", ["--cluster", "local:1"])):
+    for name, extra in (("here", ["--check-cells", "0"]), ("there", ["--cluster", "local:1"])):  # not counted there
         out = tmp_path / f"{name}.json"
         command = [sys.executable, "-m", "dpsparse", "fit", str(tmp_path / "rows.csv"), "--out", str(out)]
         given = ["--dictionary", str(tmp_path / "codebook.yaml"), "--recipe", "select_polish", "--seed", "3"]
@@ -404,3 +416,65 @@ def test_a_cluster_behind_tls_gives_the_same_model(tmp_path):
             assert fitted("select_polish", chunked(X, 20), y) == expected
         with pytest.raises((OSError, TypeError, ValueError, RuntimeError)):
             Client(cluster.scheduler_address.replace("tls://", "tcp://"), timeout="3s")
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """Starts a scheduler with a worker for each folder of sources; gives a client."""
+    started, port = [], 40_000 + os.getpid() % 20_000
+    tool, at = [sys.executable, "-m", "distributed.cli.dask_scheduler"], f"tcp://127.0.0.1:{port}"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+    def start(*folders):
+        options = ["--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
+        surroundings = {**os.environ, "PYTHONPATH": str(SOURCE)}
+        started.append(subprocess.Popen([*tool, *options], cwd=tmp_path, env=surroundings, **quiet))
+        for folder in folders:
+            command = [sys.executable, "-m", "distributed.cli.dask_worker", at]
+            command += ["--nthreads", "1", "--no-nanny", "--no-dashboard"]
+            surroundings = {**os.environ, "PYTHONPATH": str(folder)}
+            started.append(subprocess.Popen(command, cwd=tmp_path, env=surroundings, **quiet))
+        client = Client(at, timeout="120s")
+        client.wait_for_workers(len(folders), timeout=120)
+        return client
+
+    yield start
+    for process in reversed(started):
+        process.kill()
+        process.wait()
+
+
+SOURCE = Path(release.__file__).parents[1]
+
+
+@pytest.mark.cluster
+def test_a_worker_that_does_not_clip_since_it_runs_another_release_is_refused_by_name(mixed, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(SOURCE / "dpsparse", other / "dpsparse", ignore=shutil.ignore_patterns("__pycache__"))
+    for name, old, new in (
+        ("__init__.py", f'__version__ = "{release.__version__}"', '__version__ = "0.0.9"'),
+        ("data/row_bounds.py", "bound / np.maximum(np.sqrt(squares), bound)", "np.ones_like(squares)"),
+    ):
+        text = (other / "dpsparse" / name).read_text()
+        assert old in text
+        (other / "dpsparse" / name).write_text(text.replace(old, new))
+    X, y = data()
+    with (
+        mixed(SOURCE, other) as client,
+        pytest.raises(DataError, match=r"process \d+ on .* runs dpsparse 0\.0\.9 ") as caught,
+    ):
+        open_collection(chunked(X, 5), da.from_array(y, chunks=5), client)
+    assert release.release() in str(caught.value)
+
+
+@pytest.mark.cluster
+def test_a_worker_without_the_package_is_refused_in_words(mixed, tmp_path):
+    empty = tmp_path / "empty" / "dpsparse"
+    empty.mkdir(parents=True)
+    (empty / "__init__.py").write_text("raise ModuleNotFoundError('No module named dpsparse', name='dpsparse')")
+    X, y = data()
+    with (
+        mixed(empty.parent) as client,
+        pytest.raises(DataError, match=r"the worker at tcp://.* does not have this release"),
+    ):
+        open_collection(chunked(X, 20), da.from_array(y, chunks=20), client)

@@ -194,15 +194,15 @@ def test_no_neighbour_moves_an_answer_further_than_its_price_and_half_of_it_woul
 
 def test_margins_do_not_depend_on_place_company_or_storage():
     coef, intercept = np.array([[2.0, -1.2, 0.0, 0.1], [1 / 3, 0.7, 1e-9, 3.0]]), np.array([0.2, -1.0])
-    whole = row_margins(Source(X), coef, intercept)
+    whole = row_margins(Source(X), coef, intercept, None)
     order = np.random.default_rng(1).permutation(3000)
-    np.testing.assert_array_equal(row_margins(Source(X[order]), coef, intercept), whole[order])
-    np.testing.assert_array_equal(row_margins(Source(X[7:8]), coef, intercept), whole[7:8])
-    np.testing.assert_array_equal(row_margins(Source(sp.csr_matrix(X)), coef, intercept), whole)
+    np.testing.assert_array_equal(row_margins(Source(X[order]), coef, intercept, None), whole[order])
+    np.testing.assert_array_equal(row_margins(Source(X[7:8]), coef, intercept, None), whole[7:8])
+    np.testing.assert_array_equal(row_margins(Source(sp.csr_matrix(X)), coef, intercept, None), whole)
     np.testing.assert_allclose(whole, X @ coef.T + intercept, rtol=1e-12, atol=1e-12)
     holed = X[:3].copy()
     holed[1, 2] = np.nan
-    assert np.isnan(row_margins(Source(holed), coef, intercept))[1].all()
+    assert np.isnan(row_margins(Source(holed), coef, intercept, None))[1].all()
 
 
 # ------------------------------------------------------------------------------------------------ refusals and parts

@@ -1,12 +1,16 @@
 """Central recipes over sites that make the noise in shares."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 from dpsparse import Ledger
 from dpsparse.federated import Holding, fit_shared
-from dpsparse.privacy import PrivacyError
-from dpsparse.recipes import DPIGHT, DPSGDHT
+from dpsparse.oracle import Centred, ResidualMean
+from dpsparse.privacy import Ask, EveryRow, Noise, Plan, PoissonRows, PrivacyError, PrivacyLeakError
+from dpsparse.recipes import DPIGHT, DPSGDHT, PrivateRecipe
 from truth.sites import NAMES, TRUTH, estimator, rows
 
 DENSE = DPIGHT(mechanism="dense", steps=4, step_size=0.5, clip=3.0)
@@ -68,3 +72,57 @@ def test_what_cannot_be_shared_is_refused(options, honest, match):
     with pytest.raises(ValueError, match="different names"):
         fit_shared(estimator(DENSE), [], honest=1)
     assert issubclass(PrivacyError, ValueError)
+
+
+# ------------------------------------------------------------------------------------------------ recipes of others
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Means of residuals of some rows; and, where it peeks, of what is no answer."""
+
+    rows: EveryRow | PoissonRows
+    peeks: bool
+
+    def plan(self, facts, budget):
+        return Plan(asks=(Ask(name="r", noise=Noise.GAUSSIAN, times=3, rows=self.rows, question="ResidualMean"),))
+
+    def run(self, oracle, path=None):
+        model = Centred(np.array([0]), np.zeros(1), np.zeros(1), 0.0)
+        w = np.zeros(oracle.facts.dimension)
+        w[0] = np.mean([oracle.answer(ResidualMean(model, 1.0), "r")[0] for _ in range(3)])
+        if self.peeks:
+            w[1] = len(vars(oracle))
+            w[2] = oracle._host.facts.n_rows
+        return w
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own(PrivateRecipe):
+    name: ClassVar[str] = "own_residuals"
+    rows: EveryRow | PoissonRows = EveryRow()
+    peeks: bool = False
+
+    def solver(self, facts, budget):
+        return Residuals(self.rows, self.peeks)
+
+
+def test_a_recipe_of_somebody_else_fits_over_sites():
+    assert fit_shared(estimator(Own()), holdings(), honest=3).statement_.private
+
+
+@pytest.mark.parametrize(
+    ("recipe", "error", "match"),
+    [
+        (Own(rows=PoissonRows(0.002)), PrivacyError, "ResidualMean is asked of every row"),
+        (Own(peeks=True), PrivacyLeakError, "peeks"),
+    ],
+    ids=["sampled", "peeks"],
+)
+def test_what_a_curator_refuses_sites_refuse_before_anybody_pays(recipe, error, match, tmp_path):
+    """Sums that are not sampled, at the price of a sample, told two worlds apart in 200 of 200 fits."""
+    ledger = Ledger(f"sqlite:///{tmp_path}/budget.db")
+    ledger.create("d", epsilon=5.0, delta=1e-4)
+    with pytest.raises(error, match=match):
+        fit_shared(estimator(recipe), holdings(1, ledger=ledger, dataset="d"), honest=1)
+    assert list(ledger.entries("d")) == []

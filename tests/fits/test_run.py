@@ -8,7 +8,7 @@ import pytest
 
 from dpsparse import Ledger, SparseClassifier, SparseRegressor, recipes
 from dpsparse.fits import coefficients_of, fit, open_oracle, prepare, read_targets, run, substitute_oracles
-from dpsparse.fits.statement import draft_fit
+from dpsparse.fits.statement import MADE_ROWS, draft_fit
 from dpsparse.ledger import Payment
 from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import RecordingOracle
@@ -90,7 +90,7 @@ def test_a_fit_by_parts_is_the_fit_of_the_estimator():
     request = model.request()
     made = prepare(request, request.shape(*X.shape))
     with pytest.warns(NonPrivateRandomnessWarning):
-        fitted = fit(made, X, read_targets(request, Y).vectors(made.models))
+        fitted = fit(made, X, read_targets(request, Y).vectors(made.models), (MADE_ROWS,))
     assert np.array_equal(fitted.models[0][0], whole.coef_)
     assert fitted.models[0][1] == whole.intercept_
     assert fitted.statement == whole.statement_

@@ -4,13 +4,25 @@ import ast
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import HashingVectorizer
 
 import dpsparse
 from builders import prepared_for
-from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.fits.statement import complete, draft_fit, draft_step, state_pipeline
+from dpsparse import (
+    PrivateScaler,
+    PrivateSearch,
+    RowNormalizer,
+    SparseClassifier,
+    SparseRegressor,
+    make_private_pipeline,
+    private_score,
+)
+from dpsparse.fits.statement import MADE_ROWS, complete, draft_fit, draft_step, state_pipeline
 from dpsparse.privacy import Answer, Noise
+from dpsparse.tables import Column, Dictionary, TableEncoder
 
 SOURCE = Path(dpsparse.__file__).parent
 BOUNDS = {"feature_bound": 1.0, "target_bound": 2.0}
@@ -84,3 +96,48 @@ def test_a_fit_without_a_sparsity_says_how_many_features_it_uses():
             model = SparseRegressor(epsilon=5.0, **options).fit(X, X[:, 0])
         note = f"{model.support_.size} of 400 features have a coefficient"
         assert any(note in n for n in model.statement_.notes) is said
+
+
+# ------------------------------------------------------------------------------------------------ what made the rows
+
+
+RNG = np.random.default_rng(3)
+ROWS, OUTCOMES = RNG.uniform(-1, 1, (300, 4)), RNG.uniform(-1, 1, 300)
+
+
+def encoder():
+    return TableEncoder(Dictionary([Column(name="age", kind="number", bounds=(0, 100), fill=50)]))
+
+
+@pytest.mark.parametrize("kind", ["array", "sparse", "frame", "file"])
+def test_a_fit_in_python_says_that_nothing_looked_at_its_rows_before(kind, tmp_path):
+    X = {"sparse": sp.csr_matrix, "frame": pd.DataFrame}.get(kind, np.asarray)(ROWS)
+    if kind == "file":
+        np.savez(tmp_path / "rows.npz", X=ROWS, y=OUTCOMES)
+    given = (str(tmp_path / "rows.npz"),) if kind == "file" else (X, OUTCOMES)
+    assert MADE_ROWS in SparseRegressor(**BOUNDS).fit(*given).statement_.assumptions
+
+
+def test_scores_steps_and_searches_say_it_too():
+    model = SparseRegressor(**BOUNDS).fit(ROWS, OUTCOMES)
+    assert MADE_ROWS in private_score(model, ROWS, OUTCOMES, ["r2"], epsilon=1.0).statement.assumptions
+    assert MADE_ROWS in PrivateScaler(epsilon=1.0, feature_bound=1.0).fit(ROWS).statement_.assumptions
+    search = PrivateSearch(SparseRegressor(**BOUNDS), {"sparsity": [1, 2]}, epsilon=2.0)
+    assert MADE_ROWS in search.fit(ROWS, OUTCOMES).statement_.assumptions
+
+
+def test_rows_that_were_made_from_raw_records_here_do_not_need_it():
+    """An encoder with a dictionary, alone or in a pipeline, and texts; a baseline promises nothing."""
+    table = pd.DataFrame({"age": RNG.integers(20, 80, 300)})
+    encoded = encoder().fit_transform(table)
+    model = SparseRegressor(target_bound=2.0)
+    assert MADE_ROWS not in model.fit(encoded, OUTCOMES).statement_.assumptions
+    pipe = make_private_pipeline(encoder(), model, epsilon=2.0).fit(table, OUTCOMES)
+    assert MADE_ROWS not in pipe.statement_.assumptions
+    texts = [f"word{i % 7} word{i % 5}" for i in range(300)]
+    words = make_private_pipeline(HashingVectorizer(n_features=16), RowNormalizer(), model, epsilon=2.0)
+    assert MADE_ROWS not in words.fit(texts, OUTCOMES).statement_.assumptions
+    numbers = make_private_pipeline(RowNormalizer(), model, epsilon=2.0).fit(ROWS, OUTCOMES)
+    assert MADE_ROWS in numbers.statement_.assumptions, "the control: numbers were made by somebody"
+    baseline = SparseRegressor(recipe="ight", sparsity=2, **BOUNDS).fit(ROWS, OUTCOMES)
+    assert MADE_ROWS not in baseline.statement_.assumptions

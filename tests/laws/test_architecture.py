@@ -1,8 +1,10 @@
 """Contracts between the rooms."""
 
 import ast
+import io
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -148,3 +150,45 @@ def test_any_is_rare():
     lines = sum(len(text.splitlines()) for text in texts)
     used = sum(isinstance(n, ast.Name) and n.id == "Any" for text in texts for n in ast.walk(ast.parse(text)))
     assert used < 8 * lines / 1000
+
+
+# ------------------------------------------------------------------------------------------------ loops
+
+#: Code lines of a loop: an algorithm box of a paper, with its line for the path.
+LOOP_LINES = 15
+#: Methods of a solver class that hold a loop over its turns.
+LOOPS = {"run", "run_from", "_average"}
+
+
+def loop_lengths(text):
+    """Code lines, without docstrings, comments and blank lines, of the loops of every class in a file."""
+    silent = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    code = {line for t in tokens if t.type not in silent for line in range(t.start[0], t.end[0] + 1)}
+    found = {}
+    for made in ast.walk(ast.parse(text)):
+        for node in made.body if isinstance(made, ast.ClassDef) else ():
+            if isinstance(node, ast.FunctionDef) and node.name in LOOPS:
+                first = node.body[1] if ast.get_docstring(node) is not None else node.body[0]
+                found[f"{made.name}.{node.name}"] = len(code & set(range(first.lineno, node.end_lineno + 1)))
+    return found
+
+
+@pytest.mark.parametrize("path", sorted((SOURCE / "solvers").glob("*.py")), ids=lambda p: p.name)
+def test_no_loop_of_a_solver_is_longer_than_an_algorithm_box(path):
+    assert {name: n for name, n in loop_lengths(path.read_text()).items() if n > LOOP_LINES} == {}
+
+
+def test_the_loops_of_all_papers_are_measured():
+    """A loop under another name would escape the law above."""
+    found = {name for path in (SOURCE / "solvers").glob("*.py") for name in loop_lengths(path.read_text())}
+    papers = ("IHT", "PeeledIHT", "FedHT", "SCSG", "GreedyCD", "RandomCD", "FrankWolfe", "DualAveraging", "Descent")
+    assert {f"{name}.run" for name in papers} | {"SGD.run_from", "DualAveraging._average"} <= found
+
+
+@pytest.mark.parametrize(("lines", "length"), [(15, 15), (16, 16)])
+def test_long_loops_are_seen(lines, length):
+    """The control: docstring, comment and blank line do not count, every other line does."""
+    body = "\n".join(f"        w = {i}" for i in range(lines))
+    text = f'class Loop:\n    def run(self):\n        """Words.\n\n        More."""\n        # why\n\n{body}\n'
+    assert loop_lengths(text) == {"Loop.run": length}

@@ -219,12 +219,22 @@ def test_a_start_that_damage_hides_is_not_refunded(ledger, path):
 def test_entries_that_do_not_add_up_are_refused(ledger, monkeypatch):
     from dpsparse.ledger.state import State
 
+    ledger.describe("trial")
     monkeypatch.setattr(State, "taken", lambda self, cost: self)  # a broken program
     ledger.reserve("trial", bill(0.1))
     monkeypatch.undo()
-    for read in (ledger.spent, ledger.odometer):
-        with pytest.raises(LedgerTamperedError, match="do not add up"):
+    for read in (ledger.spent, ledger.odometer, ledger.remaining, ledger.describe, ledger.entries):
+        with pytest.raises(LedgerTamperedError, match="says that other costs were taken than its entries have"):
             read("trial")
+
+
+def test_a_sum_of_entries_is_compared_with_the_totals_that_it_is_stated_beside(ledger):
+    from dpsparse.ledger.entries import recount
+
+    state, entries = ledger.describe("trial"), ledger.entries("trial")
+    assert len(recount(state, entries)) == len(entries)
+    with pytest.raises(LedgerTamperedError, match="do not add up"):
+        recount(state, entries[:-1])
 
 
 @pytest.mark.parametrize(

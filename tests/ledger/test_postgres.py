@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,8 +13,11 @@ from dpsparse import Ledger
 from dpsparse.accounting import PlanBill, price
 from dpsparse.ledger.chain import EVENTS, HEAD
 from dpsparse.privacy import Budget, BudgetExceededError, LedgerError, LedgerTamperedError
+from dpsparse.privacy.errors import LedgerNotWrittenError
 from truth import postgres
 from truth.ledger_herd import small_bill
+
+PAGES = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture(scope="module")
@@ -101,3 +107,58 @@ def test_a_missing_driver_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ImportError, match=r"pip install 'dpsparse\[postgres\]'"):
         Ledger("postgresql://localhost/db").spent("trial")
+
+
+# ------------------------------------------------------------------------------------------------ rights
+
+
+FORBIDDEN = (
+    f"DELETE FROM {EVENTS}",
+    f"UPDATE {EVENTS} SET dataset = 'x'",
+    f"TRUNCATE {EVENTS}",
+    f"DROP TABLE {EVENTS}",
+    f"ALTER TABLE {EVENTS} DISABLE TRIGGER ALL",
+    f"UPDATE {HEAD} SET ledger = 'x'",
+    f"DELETE FROM {HEAD}",
+)
+
+
+def forge(chain):
+    """The last entry, of which nothing was answered yet, ends; and nothing was ever taken."""
+    last = chain.event(chain.head().ends["trial"])
+    state = last.read()["state"]
+    nothing = {**state, "totals": dict.fromkeys(state["totals"], 0), "live": 0}
+    chain.append("trial", last.entry, "confirm", {"state": nothing})
+
+
+@pytest.mark.parametrize("page", ["ledger.md", "operations.md"])
+def test_the_documented_rights_run_as_written_and_do_not_give_budget_back(server, page):
+    """Three roles: one owns, one appends, one reads."""
+    import psycopg
+
+    [roles, grants] = re.findall(r"```sql\n(.*?)```", (PAGES / page).read_text(), re.DOTALL)
+    with postgres.fresh_database(server) as address:
+        with psycopg.connect(address, autocommit=True) as connection:
+            if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'ledger_owner'").fetchall():
+                connection.execute(roles)
+            else:  # roles are those of the server, and the rights in a schema those of a database
+                connection.execute(roles[roles.index("GRANT") :])
+        owner, fits, reader = (address.replace("tester@", f"ledger_{who}@") for who in ("owner", "fits", "reader"))
+        Ledger(owner).create("trial", 2.0, 1e-5)
+        with psycopg.connect(owner, autocommit=True) as connection:
+            connection.execute(grants)
+        with Ledger(fits).reserve("trial", bill(0.3)) as reservation:
+            reservation.start()
+        Ledger(fits).reserve("trial", bill(0.3))
+        Ledger(fits).create("other", 1.0, 1e-5)
+        assert Ledger(reader).remaining("trial").epsilon < 2.0
+        assert Ledger(fits).verify() == Ledger(reader).verify()
+        with pytest.raises(LedgerNotWrittenError, match=r"permission denied.*Nothing was reserved"):
+            Ledger(reader).reserve("trial", bill(0.3))
+        for statement, role in itertools.product(FORBIDDEN, (fits, reader)):
+            with psycopg.connect(role) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(statement)
+        Ledger(fits)._store().write(forge)
+        for use in (Ledger(fits).remaining, lambda name: Ledger(fits).reserve(name, bill(0.3))):
+            with pytest.raises(LedgerTamperedError, match="says that other costs were taken"):
+                use("trial")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
 from dpsparse import Ledger
@@ -14,8 +11,6 @@ from dpsparse.ledger.postgres import PostgresStore
 from dpsparse.privacy import LedgerError, LedgerNotWrittenError, LedgerTamperedError
 from truth import postgres
 from truth.ledgers import bill
-
-DOCS = Path(__file__).parents[2] / "docs" / "ledger.md"
 
 
 @pytest.fixture(scope="module")
@@ -214,42 +209,6 @@ def test_the_head_is_compared_at_use(ledger, address):
     for use in (lambda: ledger.remaining("trial"), lambda: ledger.reserve("trial", bill(0.1))):
         with pytest.raises(LedgerTamperedError, match="seal"):
             use()
-
-
-def grants() -> list[str]:
-    """The statements of the docs page."""
-    [block] = re.findall(r"```sql\n(.*?)```", DOCS.read_text(), flags=re.DOTALL)
-    return [s for s in (line.split("--")[0].strip() for line in block.split(";\n")) if s]
-
-
-def test_the_grants_of_the_docs_are_enough_and_not_more(server, ledger, address):
-    import psycopg
-
-    with psycopg.connect(address, autocommit=True) as connection:
-        for statement in grants():
-            connection.execute(statement)
-    fits = Ledger(address.replace("tester@", "ledger_fits@"))
-    reader = Ledger(address.replace("tester@", "ledger_reader@"))
-    with fits.reserve("trial", bill(0.1)) as reservation:
-        reservation.start()
-    fits.create("other", 1.0, 1e-6)
-    assert reader.spent("trial").epsilon > 0
-    assert fits.verify() == reader.verify()
-    with pytest.raises(LedgerNotWrittenError, match=r"permission denied.*Nothing was reserved"):
-        reader.reserve("trial", bill(0.1))
-    for role in ("ledger_fits", "ledger_reader"):
-        for statement in (
-            f"DELETE FROM {EVENTS}",
-            f"UPDATE {EVENTS} SET dataset = 'x'",
-            f"TRUNCATE {EVENTS}",
-            f"DROP TABLE {EVENTS}",
-            f"ALTER TABLE {EVENTS} DISABLE TRIGGER ALL",
-            f"UPDATE {HEAD} SET ledger = 'x'",
-            f"DELETE FROM {HEAD}",
-        ):
-            with psycopg.connect(address.replace("tester@", f"{role}@")) as connection:  # noqa: SIM117
-                with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                    connection.execute(statement)
 
 
 def test_a_role_that_may_make_no_tables_is_told_so(server, address):

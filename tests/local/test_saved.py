@@ -123,7 +123,6 @@ CHANGES = {
     "a huge sum": lambda c: c["tallies"][1]["total"].__setitem__(0, 2**80),
     "a long sum": lambda c: c["tallies"][1]["total"].__setitem__(0, 2**32),
     "labels": lambda c: c["tallies"][1]["labels"].update({"1": 1}),
-    "another version": lambda c: c.update(version=2),
     "no protocol": lambda c: c.update(protocol="{}"),
     "a list": lambda c: c.update(tallies=[[]]),
 }
@@ -138,6 +137,19 @@ def test_a_file_that_contradicts_itself_is_refused_though_its_digest_fits(tmp_pa
     outer["digest"] = content_digest(outer["content"])
     (tmp_path / "s.json").write_text(json.dumps(outer))
     with pytest.raises(DataError, match=r"edited or damaged|no reports have"):
+        Server.resume(tmp_path / "s.json", estimator())
+
+
+def test_a_file_of_an_earlier_format_says_which_release_goes_on(tmp_path):
+    from dpsparse.sealed_files import content_digest
+
+    outer = saved(tmp_path)
+    outer["content"]["version"] = 1
+    outer["digest"] = content_digest(outer["content"])
+    (tmp_path / "s.json").write_text(json.dumps(outer))
+    with pytest.raises(
+        DataError, match=r"of format 1, and this release reads format 2\. Go on with the release that saved"
+    ):
         Server.resume(tmp_path / "s.json", estimator())
 
 

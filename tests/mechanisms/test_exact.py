@@ -151,3 +151,16 @@ def test_only_integers_and_positive_scales_are_taken():
         discrete_gaussian(np.zeros(2), 1.0, Randomness(0))
     with pytest.raises(ValueError, match="scale"):
         discrete_gaussian(np.zeros(2, dtype=np.int64), 0.0, Randomness(0))
+
+
+def test_what_the_first_bits_leave_open_is_drawn_and_not_taken_from_floats():
+    """U begins with 8 of 2^53 parts: E = -log U is known to 1/8, so the integer below 1000 E is open, and more bits decide it."""
+    first, found = np.array([8 / 2.0**exact.SIZE_BITS]), set()
+    for seed in range(30):
+        e, t = np.log(first), np.array([1000.0])
+        n = np.floor(-e * t)
+        exact._correct(n, np.array([0.5]), first, e, t, Randomness(seed).generator())
+        found.add(int(n[0]))
+    low, high = (-1000 * np.log(k / 2.0**exact.SIZE_BITS) for k in (9, 8))
+    assert len(found) > 10
+    assert low - 1 <= min(found) <= max(found) <= high

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -27,6 +28,11 @@ class Mutant:
     old: str
     new: str
     tests: tuple[str, ...]
+
+    @property
+    def checksum(self) -> str:
+        """Of file, old and new text: a result belongs to this very change, and lapses with it."""
+        return hashlib.sha256("\0".join((self.file, self.old, self.new)).encode()).hexdigest()[:16]
 
 
 def changed(file: str, tests: str, *changes: tuple[str, str, str]) -> Iterator[Mutant]:

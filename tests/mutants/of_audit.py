@@ -25,8 +25,8 @@ MUTANTS = (
         ("large companies are not tried", "SIZES = (2, 7, 64, 1_025)", "SIZES = (2, 7, 64)"),
         (
             "rows alone are not compared",
-            "            if not _close(np.vstack(alone), together):\n                return True\n            for size in SIZES:",
-            "            return False\n            for size in SIZES:",
+            "                if not self._close(np.vstack(alone), together):\n                    return True\n                for size in SIZES:",
+            "                return False\n                for size in SIZES:",
         ),
     ),
     *changed(
@@ -38,5 +38,16 @@ MUTANTS = (
             "        if False:",
         ),
         ("steps are not tried before private rows come", "    if not _runs_foreign_code(step):", "    if True:"),
+    ),
+    *changed(
+        "audit/pipeline.py",
+        "audit/test_fitted_steps.py",
+        ("fitted steps that mix rows", "        if verdict or (_sklearn(part)", "        if False and (_sklearn(part)"),
+        ("steps in containers are not tried", "                yield from _parts(inner)", "                continue"),
+        (
+            "the last bits of steps are not compared",
+            "not mixes(tried, rows, fitted=True, tolerance=0.0)",
+            "True",
+        ),
     ),
 )

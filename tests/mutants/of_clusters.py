@@ -4,7 +4,62 @@ from .mutant import changed
 
 HERE = "hosts/test_cluster.py"
 
+LAW = "laws/test_same_release.py"
+
 MUTANTS = (
+    *changed(
+        "release.py",
+        LAW,
+        ("any two releases are one", "    if theirs == ours and UNREADABLE not in ours:", "    if True:"),
+        ("what is not known is equal", "    if theirs == ours and UNREADABLE not in ours:", "    if theirs == ours:"),
+        ("the digest does not look into files", "{hashlib.sha256(content).hexdigest()}", ""),
+        ("the digest does not look at names", 'digest.update(f"{name} {', 'digest.update(f"{'),
+        ("libraries are not part of a release", "for name in (*LIBRARIES, *more))", "for name in more)"),
+        ("a release is read for every answer", "@cache\ndef source_digest", "def source_digest"),
+    ),
+    *changed(
+        "hosts/partial.py",
+        LAW,
+        (
+            "sums of any release are added",
+            "        refuse_other_release(partial.origin)\n        known",
+            "        known",
+        ),
+        (
+            "a sum of any release is released",
+            "    refuse_other_release(partial.origin)\n    if partial.parts",
+            "    if partial.parts",
+        ),
+        ("who does not say a release is one of us", "origin: Origin = UNKNOWN", "origin: Origin = Origin.here()"),
+    ),
+    *changed(
+        "hosts/cluster.py",
+        LAW,
+        ("parts are built by any release", "        refuse_other_release(report.origin)\n", ""),
+    ),
+    *changed(
+        "hosts/spread.py",
+        LAW,
+        (
+            "parts are looked at by any release",
+            "            refuse_other_release(part.origin)\n        if not known",
+            "            pass\n        if not known",
+        ),
+        (
+            "margins are made by any release",
+            "            refuse_other_release(part.origin)\n        if [part.mark",
+            "            pass\n        if [part.mark",
+        ),
+    ),
+    *changed(
+        "hosts/spark_tasks.py",
+        LAW,
+        (
+            "blocks of any release are added up",
+            "    refuse_other_release(head.report.origin)  # blocks may have been built elsewhere\n",
+            "",
+        ),
+    ),
     *changed(
         "hosts/partial.py",
         HERE,

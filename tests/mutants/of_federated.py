@@ -6,7 +6,51 @@ SITES = "federated/test_sites_and_server.py"
 WHOLE = "federated/test_site_privacy.py"
 SHARES = "oracles/test_sites.py mechanisms/test_shares.py attacks/test_federated_audit.py"
 
+LAW = "laws/test_same_release.py"
+
 MUTANTS = (
+    *changed(
+        "federated/desk.py",
+        LAW,
+        (
+            "a site takes part in a protocol of any release",
+            "        if other:\n            raise MessageError(other)\n",
+            "",
+        ),
+    ),
+    *changed(
+        "federated/certificate.py",
+        LAW,
+        ("sites of any release enrol", "        if other:\n            raise MessageError(other)\n", ""),
+    ),
+    *changed(
+        "federated/book.py",
+        LAW,
+        (
+            "reports of any release are taken",
+            "            if other:\n                raise MessageError(other)\n",
+            "",
+        ),
+        (
+            "a run goes on with another release",
+            '        if other:\n            raise DataError(f"{path}: {other}',
+            '        if False:\n            raise DataError(f"{path}: {other}',
+        ),
+    ),
+    *changed(
+        "local/device.py",
+        LAW,
+        ("a device answers any release", "        if other:\n            raise PrivacyError(other)\n", ""),
+    ),
+    *changed(
+        "local/server.py",
+        LAW,
+        (
+            "people are asked on by another release",
+            '        if other:\n            raise DataError(f"{path}: {other}',
+            '        if False:\n            raise DataError(f"{path}: {other}',
+        ),
+    ),
     *changed(
         "federated/desk.py",
         SITES,
@@ -202,6 +246,11 @@ MUTANTS = (
         ("shares that are too small together", "np.asarray(scale) / math.sqrt(honest)", "np.asarray(scale) / honest"),
         ("shares of any width", "if not np.all(share >= LEAST):", "if False:"),
         ("a least width that proves nothing", "LEAST = 8.0", "LEAST = 4.0"),
+    ),
+    *changed(
+        "federated/shared.py",
+        "federated/test_shared.py",
+        ("recipes of others are not tried before sites pay", "    rehearse(prepared)\n", ""),
     ),
     *changed(
         "oracles/sites.py",

@@ -32,6 +32,7 @@ MUTANTS = (
             "blake2b((str(len(ids)) + str(i)).encode(",
         ),
         ("a unit's coin does not depend on the key", ", key=key).digest()", ").digest()"),
+        ("ids of a column with a gap are others", "if isinstance(given, float) and given.is_integer()", "if False"),
         ("units without an id for each row", "if ids.shape != (n_rows,):", "if False:"),
     ),
     *changed(
@@ -80,9 +81,13 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "answers/centred.py",
+        "facts.py",
         MOMENTS,
-        ("sizes that floats cannot square", "SMALLEST, LARGEST = 1e-60, 1e60", "SMALLEST, LARGEST = 1e-300, 1e300"),
+        (
+            "sizes that floats cannot square",
+            "SMALLEST_SIZE, LARGEST_SIZE = 1e-60, 1e60",
+            "SMALLEST_SIZE, LARGEST_SIZE = 1e-300, 1e300",
+        ),
     ),
     *changed(
         "answers/inference.py",

@@ -6,6 +6,7 @@ FILTERS = "accounting/test_filters.py ledger/test_ledger.py"
 LEDGER = "ledger/test_ledger.py"
 DAMAGE = "ledger/test_damage.py ledger/test_ledger.py"
 RUNS = "ledger/test_runs.py"
+FORGED = "ledger/test_forged.py"
 FILES = "ledger/test_files.py"
 FAULTS = "ledger/test_faults.py"
 SECRETS = "ledger/test_secrets.py"
@@ -69,7 +70,6 @@ MUTANTS = (
     *changed(
         "ledger/reservation.py",
         LEDGER,
-        ("a started fit is refunded", '"refund": ("reserve",)}', '"refund": ("reserve", "start")}'),
         ("a start is not written", '            self._advance("start")\n', ""),
         ("every failure is refunded", "        elif self._started:\n", "        elif False:\n"),
     ),
@@ -89,8 +89,8 @@ MUTANTS = (
         RUNS,
         (
             "a run is charged again",
-            '        if body.get("run_id") != request.run_id:',
-            "        if True:",
+            "    if event is None:\n        return None\n    body",
+            "    if True:\n        return None\n    body",
         ),
         (
             "a run that was reserved meanwhile is charged again",
@@ -103,10 +103,57 @@ MUTANTS = (
             'alike and canonical(body["bill"]) == canonical(content):',
             "alike:",
         ),
+    ),
+    *changed(
+        "ledger/state.py",
+        RUNS,
+        ("a refunded run is taken up", "            if taken.run is not None:\n", "            if False:\n"),
+    ),
+    *changed(
+        "ledger/state.py",
+        LEDGER,
+        ("a started fit is refunded", '"refund": ("reserve",)}', '"refund": ("reserve", "start")}'),
+    ),
+    *changed(
+        "ledger/state.py",
+        FORGED,
+        ("the last event is believed", "    if differs(counted[dataset], stated):", "    if False:"),
         (
-            "a refunded run is taken up",
-            'if event.what != "reserve" or status[event.entry] == "refunded":',
-            'if event.what != "reserve":',
+            "an entry may be refunded after its end",
+            "if taken.dataset != event.dataset or taken.what not in MAY_FOLLOW.get(event.what, ()):",
+            "if taken.dataset != event.dataset:",
+        ),
+        (
+            "one dataset refunds what another took",
+            "if taken.dataset != event.dataset or taken.what not in MAY_FOLLOW.get(event.what, ()):",
+            "if taken.what not in MAY_FOLLOW.get(event.what, ()):",
+        ),
+        ("costs below zero are added", "type(c) is int and c >= 0 for c in", "type(c) is int for c in"),
+        ("slack is made out of nothing", "0 <= cost.slack <= started.slack else", "cost.slack <= started.slack else"),
+        (
+            "the first entry brings its own capacity",
+            "        if before.kind is None and differs(before.counting(str(started.kind)), started):",
+            "        if False:",
+        ),
+        (
+            "a dataset is opened with any capacity",
+            "wrong = event.dataset in self.states or differs(fresh, after)",
+            "wrong = False",
+        ),
+        (
+            "the head may name another last event",
+            "    if (now.number, now.hash, now.ends) != (head.number, head.hash, dict(head.ends)):",
+            "    if (now.number, now.hash) != (head.number, head.hash):",
+        ),
+        (
+            "what is remembered of one copy is believed of another",
+            "    if known is None or not chain.holds(known.number, known.hash):",
+            "    if known is None:",
+        ),
+        (
+            "an event may stand anywhere",
+            "        if event.number != self.number + 1 or event.previous != self.hash:",
+            "        if False:",
         ),
     ),
     *changed(

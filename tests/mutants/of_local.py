@@ -168,7 +168,8 @@ MUTANTS = (
     *changed(
         "sealed_files.py",
         "local/test_saved.py",
-        ("a saved server that was edited", 'if outer["digest"] != content_digest(', "if not content_digest("),
+        ("a saved server that was edited", 'or outer["digest"] != content_digest(content):', "or False:"),
+        ("a saved server of another format", "        if version != self.version:", "        if False:"),
         ("a server that replaces any file", "if head and head != start:", "if False:"),
     ),
     *changed(

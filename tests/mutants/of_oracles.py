@@ -3,6 +3,7 @@
 from .mutant import changed
 
 CENTRAL = "oracles/test_central.py"
+GATE = "laws/test_one_gate.py"
 POLISH = "oracles/test_polish.py"
 WEIGHTED = "oracles/test_weighted.py"
 FRAMED = "oracles/test_framed.py"
@@ -26,7 +27,6 @@ MUTANTS = (
             "scale = sensitivity / cost.strength\n        if ask.noise",
             "scale = sensitivity / cost.strength / 2\n        if ask.noise",
         ),
-        ("more is selected than was priced", "if count != ask.draws:", "if False:"),
         ("excluded candidates are selected", "keep[question.excluded] = False", "keep[question.excluded] = True"),
         (
             "a branch goes on at the price of its parent",
@@ -61,12 +61,13 @@ MUTANTS = (
     ),
     *changed(
         "answers/table.py",
-        "oracles/test_release.py",
+        "oracles/test_release.py laws/test_one_gate.py",
         (
             "weights that changed in place are measured by the old ones",
             "tuple(np.copy(v) if isinstance(v, np.ndarray) else v for v in parts)",
             "parts",
         ),
+        ("a sum over every row takes a draw", "    if draw is not None:\n", "    if False:\n"),
         ("a measure is kept whatever is asked", "all(map(_same, self._last[1], parts))", "True"),
     ),
     *changed(
@@ -126,28 +127,83 @@ MUTANTS = (
         ),
     ),
     *changed(
+        "answers/contrast.py",
+        GATE,
+        (
+            "contrasts have no release step",
+            "np.maximum(1, np.floor(widths * units / RELEASE_UNITS))",
+            "np.ones(widths.size)",
+        ),
+    ),
+    *changed(
+        "answers/correlation.py",
+        GATE,
+        ("correlations have no release step", "max(1, int(limit * units / RELEASE_UNITS))", "1"),
+    ),
+    *changed(
+        "facts.py",
+        GATE,
+        ("clips that floats cannot square", "            if not in_range(value):", "            if False:"),
+        ("clips of columns that floats cannot square", "if not in_range(self.columns):", "if False:"),
+    ),
+    *changed(
+        "oracles/sites.py",
+        GATE,
+        (
+            "a site answers any query",
+            "self._till.next(ask)\n        check_query(question, paid, together=False)\n",
+            "self._till.next(ask)\n",
+        ),
+        (
+            "sites are asked any query",
+            "self.till.next(ask)\n        check_query(question, paid, together=False)\n",
+            "self.till.next(ask)\n",
+        ),
+    ),
+    *changed(
+        "oracles/exact.py",
+        GATE,
+        ("an exact oracle answers any query", "        check_query(question, paid, together=True, noisy=False)\n", ""),
+    ),
+    *changed(
+        "oracles/changes.py",
+        GATE,
+        ("changes of sites at any price", "        check_clipped_mean(self.priced.plan[NAME], self.clip)\n", ""),
+    ),
+    *changed(
         "oracles/base.py",
-        CENTRAL,
+        f"{CENTRAL} {GATE}",
         (
             "an ask answers any question",
             "if ask.question is not None and type(question).__name__ != ask.question:",
             "if False:",
         ),
         ("everything is asked of a sample", "if sample_rate(ask) is not None and not sampled:", "if False:"),
-        ("statistics of rows that are apart", "if kind in STATISTICS and host.shards is None:", "if False:"),
+        ("statistics of rows that are apart", "if kind in STATISTICS and not together:", "if False:"),
+        (
+            "more is selected than was priced",
+            "if count != ask.draws and NOISES[type(question)] == SELECTING:",
+            "if False:",
+        ),
+        (
+            "reports of the local model are sums of a curator",
+            "if not isinstance(ask.rows, EveryRow | PoissonRows):",
+            "if False:",
+        ),
+        ("noise of another kind of answer", "if ask.noise not in NOISES[kind] and (", "if False and ("),
     ),
     *changed(
         "oracles/central.py",
         "attacks/test_objective_audit.py recipes/test_two_stage.py",
         (
-            "a perturbed objective forgets kappa",
-            "sensitivity = self.priced.budget.kappa * question.clip.norm",
+            "a perturbed objective counts one record",
+            "sensitivity = RECORDS * question.clip.norm",
             "sensitivity = question.clip.norm",
         ),
         (
             "an offset that was not priced",
-            "if ask.noise is not Noise.OBJECTIVE or offset > cost.offset * (1 + 1e-12):",
-            "if ask.noise is not Noise.OBJECTIVE:",
+            "if offset > cost.offset * (1 + 1e-12):",
+            "if False:",
         ),
     ),
     *changed(

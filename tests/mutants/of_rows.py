@@ -4,6 +4,7 @@ from .mutant import changed
 
 ROWS = "data/test_rows.py"
 LAWS = "laws/test_row_laws.py"
+SERVED = "laws/test_served_is_fitted.py"
 BOTH = "data/test_rows.py oracles/test_central.py estimators/test_estimators.py"
 
 MUTANTS = (
@@ -65,6 +66,44 @@ MUTANTS = (
         ),
     ),
     *changed(
+        "data/row_bounds.py",
+        BOTH,
+        ("entries are not clipped from below", "        np.maximum(values, lower, out=values)\n", ""),
+        ("entries are not clipped from above", "        np.minimum(values, upper, out=values)\n", ""),
+        ("dense rows are not clipped", "x[long] *= shrink(sums, self.row_norm)[:, None]", "x[long] *= 1.0"),
+        (
+            "sparse rows are not clipped",
+            "values *= np.repeat(factor, np.diff(x.indptr))",
+            "values *= 1.0",
+        ),
+        ("rows just beyond their norm are not clipped", "* (1 - ROUNDING))", "* (4 - ROUNDING))"),
+    ),
+    *changed(
+        "data/row_bounds.py",
+        SERVED,
+        (
+            "norms of served rows are not measured in the units of the fit",
+            "squares = (values / scale) ** 2 if np.ndim(scale) else values**2",
+            "squares = values**2",
+        ),
+    ),
+    *changed(
+        "data/margins.py",
+        SERVED,
+        ("served rows are not clipped", "    bounds.clip(x)\n", ""),
+        ("infinite cells are served as bounds", "values[bad[owner]] = np.nan", "values[:0] = np.nan"),
+        ("absent entries are served beyond their bounds", "sp.issparse(x) and bounds.holds_zero:", "sp.issparse(x):"),
+    ),
+    *changed(
+        "answers/tallies.py",
+        SERVED,
+        (
+            "scored predictions leave the range of the target",
+            "return np.clip(margin if mean is None else mean(margin), -within, within)",
+            "return margin if mean is None else mean(margin)",
+        ),
+    ),
+    *changed(
         "data/block.py",
         BOTH,
         (
@@ -79,18 +118,6 @@ MUTANTS = (
             "np.clip(np.where(finite, y, 0.0), -facts.target_bound, facts.target_bound)",
             "np.where(finite, y, 0.0)",
         ),
-        (
-            "dense entries are not clipped",
-            "np.clip(x, facts.lower, facts.upper, out=x)",
-            "np.clip(x, -1e300, 1e300, out=x)",
-        ),
-        ("sparse entries are not clipped", "    np.clip(x.data, lower, upper, out=x.data)\n", ""),
-        (
-            "dense rows are not clipped",
-            "x *= _shrink(_norm_of_rows(x), facts.row_norm)[:, None]",
-            "x *= 1.0",
-        ),
-        ("sparse rows are not clipped", "x.data *= _shrink(norms, facts.row_norm)[owner]", "x.data *= 1.0"),
         ("duplicates of a sparse row are bounded one by one", "    x.sum_duplicates()\n", ""),
         (
             "the intercept is not in the norm",
@@ -155,6 +182,12 @@ MUTANTS = (
             "rows of statistics are not clipped",
             "(limit / np.maximum(norms, limit) if np.isfinite(norm) else 1.0)",
             "1.0",
+        ),
+        ("minima of more rows than were declared", "if present.max(initial=0) > left:", "if False:"),
+        (
+            "records of a minimum are counted anew in every block",
+            "left = max(left - int(",
+            "left = max(left - 0 * int(",
         ),
         ("absent records are in statistics", "shrink = block.alive * (", "shrink = (1.0 + 0.0 * block.alive) * ("),
     ),

@@ -7,6 +7,7 @@ TALLIES = "oracles/test_tallies.py"
 CELLS = "oracles/test_cells.py"
 BOUNDS = "preparation/test_bounds.py"
 CLIPPED = "fits/test_clipping.py"
+UNREAD = "fits/test_unread.py"
 SEARCH = "attacks/test_search_audit.py"
 
 PROFILE = "accounting/test_search_profile.py"
@@ -123,6 +124,55 @@ MUTANTS = (
         CLIPPED,
         ("half of what is clipped", "norm = math.sqrt(NUMBERS)", "norm = math.sqrt(NUMBERS) / 2"),
         ("absent records are clipped", "block.clipped * block.alive[:, None] for", "block.clipped for"),
+    ),
+    *changed(
+        "answers/unread.py",
+        UNREAD,
+        ("half of the cells", "norm = math.sqrt(columns)", "norm = math.sqrt(columns) / 2"),
+        (
+            "half of a cell",
+            "lattice.units(RELEASE_UNITS), np.ones(columns)",
+            "lattice.units(RELEASE_UNITS), np.ones(columns) / 2",
+        ),
+        ("a record counts twice", "total += np.unpackbits", "total += 2 * np.unpackbits"),
+        ("rows that do not remember are counted", "if not columns:", "if False:"),
+    ),
+    *changed(
+        "data/block.py",
+        UNREAD,
+        ("cells of the other part are counted", "np.where(np.isinf(y)[:, None], np.uint8(0), unread)", "unread"),
+        (
+            "flags of another number of columns are counted",
+            "unread.shape != (y.size, -(-lattice.facts.counts_unread // 8))",
+            "False",
+        ),
+    ),
+    *changed(
+        "data/parts.py",
+        UNREAD,
+        ("rows of the other part have no target only", "np.where(np.isinf(y), np.nan, y), np.inf)", "y, np.nan)"),
+    ),
+    *changed(
+        "data/source.py",
+        UNREAD,
+        ("rows that are taken have the flags of others", "self.unread.take(which)", "self.unread"),
+    ),
+    *changed(
+        "fits/prepare.py",
+        UNREAD,
+        ("cells are counted free of charge", 'request.check_cells, UNREAD, "Unread"', 'None, UNREAD, "Unread"'),
+    ),
+    *changed(
+        "fits/unread.py",
+        UNREAD,
+        ("one alarm for every column", "tail = FALSE_ALARM / len(columns.names)", "tail = FALSE_ALARM"),
+        ("columns are dropped by noise", "& (self.limits <= WIDEST)", ""),
+        (
+            "what a dropped column added is lost",
+            "intercept + float(self.columns.filled[gone] @ coef[gone])",
+            "intercept",
+        ),
+        ("rows that say nothing pass", "    if unread is None:\n        raise DataError(NOBODY_SAID)\n", ""),
     ),
     *changed(
         "fits/clipping.py",

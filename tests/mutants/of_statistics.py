@@ -18,13 +18,13 @@ MUTANTS = (
         TEACHER,
         (
             "a teacher forgets kappa",
-            "(relation.kappa * question.clip.norm + 2 * tau) / question.ridge",
+            "(RECORDS * question.clip.norm + 2 * tau) / question.ridge",
             "(question.clip.norm + 2 * tau) / question.ridge",
         ),
         (
             "the tolerance of a teacher is not counted",
-            "(relation.kappa * question.clip.norm + 2 * tau) / question.ridge",
-            "relation.kappa * question.clip.norm / question.ridge",
+            "(RECORDS * question.clip.norm + 2 * tau) / question.ridge",
+            "RECORDS * question.clip.norm / question.ridge",
         ),
         (
             "half of the stretch of labels",
@@ -68,6 +68,12 @@ MUTANTS = (
             "a minimum without its certificate",
             "if np.linalg.norm(g) <= tau / 2:\n                return theta",
             "if np.linalg.norm(g) <= 1e4 * tau:\n                return theta",
+        ),
+        ("one record between neighbours of a minimum", "RECORDS = 2", "RECORDS = 1"),
+        (
+            "sizes of a minimum that floats cannot square",
+            "if not (in_range(self.row_norm) and in_range(self.ridge)):",
+            "if False:",
         ),
         ("a minimum at twice the condition", "CONDITION = 1e8", "CONDITION = 2e8"),
         (

@@ -230,9 +230,11 @@ class Inside(nn.Module):
 @pytest.mark.parametrize("start", ["usual", "zeros"])
 @pytest.mark.parametrize("around", [lambda module: module, Inside])
 def test_rows_that_begin_at_odd_places_keep_their_last_bits(around, start):
-    """Products of matrices take other instructions for a row of 18 numbers that begins at an odd place: chains add zeros, others are computed row by row.
+    """Products of matrices may take other instructions for a row of 18 numbers that begins at an odd place.
 
-    A start of zeros would hide it from the rehearsal.
+    Chains add zeros against that. Which instructions a processor has is not ours to choose: where the
+    rehearsal finds other bits, every row is computed alone. Either way a row has the same bits in every
+    place. A start of zeros would hide it from the rehearsal.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -244,7 +246,7 @@ def test_rows_that_begin_at_odd_places_keep_their_last_bits(around, start):
     gradients, (X, y) = RowGradients(module, CROSS, chunk=16), rows((18,), 16)
     everybody = np.ones(16, dtype=bool)
     gradients.rehearse((18,), example_target("cross_entropy", 3))
-    assert gradients.rows_at_once == (1 if around is Inside else 16)
+    assert gradients.rows_at_once in (1, 16)
     singles = np.sum([gradients.total(w, X, y, np.arange(16) == i, 1.0) for i in range(16)], axis=0)
     for turn in range(16):
         assert np.array_equal(gradients.total(w, X.roll(turn, 0), y.roll(turn, 0), everybody, 1.0), singles)

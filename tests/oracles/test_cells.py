@@ -35,8 +35,11 @@ QUESTIONS = {
     "absolute": (CellMoments(GROUPS, "absolute", 2.0), NUMBERS, Squared()),
     "squared": (CellMoments(ONE, "squared", 4.0), NUMBERS, Squared()),
     "linked": (CellMoments(ONE, "absolute", 2.0), NUMBERS, KnownLink("tanh")),
+    "squared within": (CellMoments(ONE, "squared", 4.0, within=0.3), NUMBERS, Squared()),
+    "linked within": (CellMoments(ONE, "absolute", 2.0, within=0.3), NUMBERS, KnownLink("tanh")),
     "target": (CellMoments(ONE, "target", 2.0), NUMBERS, Squared()),
     "excess": (CellMoments(ONE, "excess", 1.0, centre=0.3, ratio=0.5), NUMBERS, Squared()),
+    "excess within": (CellMoments(ONE, "excess", 0.6, centre=0.3, ratio=2.0, within=0.3), NUMBERS, Squared()),
     "place": (CellMoments(BINS, "place", squares=False), TWO, Logistic()),
 }
 #: Records that pull in all directions: margins, group, target.
@@ -70,6 +73,7 @@ def fared(q, m, y, loss):
         return 2 * (p[0] - ends[k]) / (ends[k + 1] - ends[k]) - 1
     else:
         guess = np.tanh(m[0]) if isinstance(loss, KnownLink) else m[0]
+        guess = min(max(guess, -q.within), q.within)
         if q.value == "excess":
             return min(max(((guess - y) ** 2 - q.ratio * (y - q.centre) ** 2) / q.top, -1), 1)
         found = abs(guess - y) ** (2 if q.value == "squared" else 1)
@@ -141,6 +145,8 @@ def test_rests_make_margins_finer_than_the_lattice():
         (CellCounts(Cells(margins=np.array([0]), edges=np.array([1.0, 1.0]))), "increasing edges"),
         (CellMoments(ONE, "hinge"), "one of correct"),
         (CellMoments(ONE, "squared", 0.0), "positive top"),
+        (CellMoments(ONE, "squared", 1.0, within=0.0), "positive range"),
+        (CellMoments(ONE, "squared", 1.0, within=math.nan), "positive range"),
         (CellMoments(ONE, "excess", 1.0, centre=math.nan), "finite numbers"),
     ],
 )

@@ -416,7 +416,7 @@ def test_a_sum_is_not_chosen_and_a_choice_is_not_summed():
     given = table("dense")
     with pytest.raises(PrivacyError, match="cannot protect"):
         oracle_of(given, {"q": CHOICES["rows"]}).answer(SUMS["gradient"], "q")
-    with pytest.raises(PrivacyError, match="cannot select"):
+    with pytest.raises(PrivacyError, match="cannot protect"):
         oracle_of(given, {"q": SUMS["gradient"]}).answer(CHOICES["rows"], "q")
 
 

@@ -60,6 +60,7 @@ def slow_truth(question, x, y, loss):
         p = chance[int(y)] / chance.sum() if margins.size > 1 else (chance[0] if y else 1 - chance[0])
         return min(-math.log(p), question.bound)
     guess = loss.mean(margins)[0] if isinstance(loss, KnownLink) else margins[0]
+    guess = min(max(guess, -1.0), 1.0)  # as predict does, for targets within 1
     return min(abs(guess - y) ** (2 if question.kind == "squared" else 1), question.bound)
 
 
@@ -97,9 +98,12 @@ def test_no_record_moves_a_tally_by_more_than_stated_and_half_of_it_would_be_too
 
 
 def test_a_wild_model_counts_as_the_worst_and_says_nothing():
-    wild = ValidationLoss(np.array([[1e300, -1e300, 1e300, 0.0]]) * 1e8, "squared", 0.7)
+    wild = np.array([[1e300, -1e300, 1e300, 0.0]]) * 1e8
     rows = Rows(X, Y, FACTS)
-    assert measured(wild, rows, Squared()).values[0] == pytest.approx(40 * 0.7, rel=1e-6)
+    ends = sum(min((np.sign(x @ [1, -1, 1]) - y) ** 2, 0.7) for x, y in zip(X, Y, strict=True))
+    assert measured(ValidationLoss(wild, "squared", 0.7), rows, Squared()).values[0] == pytest.approx(ends, rel=1e-5)
+    unknown = ValidationLoss(wild * np.nan, "squared", 0.7)
+    assert measured(unknown, rows, Squared()).values[0] == pytest.approx(40 * 0.7, rel=1e-6)
 
 
 def test_unknown_classes_count_as_nothing():
@@ -138,8 +142,8 @@ def test_the_exact_oracle_answers_too():
     ("question", "message"),
     [
         (ValidationLoss(W, "hinge", 1.0), "one of error, log-loss, squared, absolute"),
-        (ValidationLoss(W, "squared", 0.0), "must be positive and finite"),
-        (ValidationLoss(W, "squared", math.inf), "must be positive and finite"),
+        (ValidationLoss(W, "squared", 0.0), "must be positive"),
+        (ValidationLoss(W, "squared", math.inf), "must be positive"),
         (ValidationLoss(W[:, :2], "squared", 1.0), "4 coefficients each"),
         (ValidationLoss(W[0], "squared", 1.0), "4 coefficients each"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
@@ -159,6 +160,27 @@ def test_success_in_per_cent_on_the_page_about_epsilon():
         plan = model.plan(10_000, 100)
         assert pure == in_percent(attacker_success(float(epsilon), 0.0))
         assert gaussian == in_percent(attacker_success(float(epsilon), 1e-6, plan.mu, plan.rho))
+
+
+def test_what_several_rows_of_one_person_cost_on_the_pages():
+    """Group privacy of Gaussian answers, k mu; of anything else, by the chain of k neighbours."""
+    from dpsparse.privacy.attacker import attacker_success, in_percent
+    from dpsparse.privacy.curves import gaussian_epsilon, gaussian_mu
+
+    page, delta = (DOCS / "choosing_epsilon.md").read_text(), 1e-6
+    rows = re.findall(r"^\| (\d+) \| ([\d.]+) \| ([\d.]+ %) \|$", page, re.MULTILINE)
+    assert [int(k) for k, _, _ in rows] == [1, 2, 5, 10]
+    for k, epsilon, success in rows:
+        mu = int(k) * gaussian_mu(1.0, delta)
+        exact = gaussian_epsilon(mu, delta)
+        assert epsilon == f"{exact:.3g}"
+        assert success == in_percent(attacker_success(exact, delta, mu))
+        assert exact >= int(k), "k rows never have less than k times the loss"
+    chain = sum(math.exp(i) for i in range(10)) * delta
+    assert f"for ten rows epsilon 10 at delta = {chain + 5e-5:.4f}" in page, "rounded up"
+    pitfalls = (DOCS / "pitfalls.md").read_text()
+    assert f"epsilon {rows[-1][1]} where one has 1" in pitfalls
+    assert not re.search("ten times (the loss|weaker)", page + pitfalls)
 
 
 def test_exit_codes_on_the_page_about_operations():

@@ -6,7 +6,7 @@ import pytest
 
 from dpsparse.facts import Facts, Target
 from dpsparse.planner import Assumed
-from dpsparse.planner.assumed import coefficients, counts, documents
+from dpsparse.planner.assumed import coefficients, counts
 
 BOX = Facts(n_rows=1000, n_features=400, lower=-1.0, upper=1.0, row_norm=20.0, sparsity=5)
 TEXT = Facts(
@@ -15,11 +15,11 @@ TEXT = Facts(
 
 
 def test_a_known_signal_replaces_the_convention():
-    assert Assumed(signal=0.3).signals(BOX, False) == (0.3, 0.3, 0.3)
+    assert Assumed(signal=0.3).signals(BOX) == (0.3, 0.3, 0.3)
 
 
 def test_the_convention_spans_weaker_and_stronger_signals():
-    typical, weak, strong = Assumed().signals(BOX, False)
+    typical, weak, strong = Assumed().signals(BOX)
     assert weak < typical < strong
 
 
@@ -41,9 +41,8 @@ def test_the_constant_predictor_errs_on_the_rarer_class():
     assert Assumed().constant(BOX) == 1.0
 
 
-def test_rows_bounded_by_a_norm_alone_are_documents():
-    assert documents(TEXT)
-    assert not documents(BOX)
+def test_documents_have_a_convention_of_their_own():
+    assert Assumed().signals(TEXT) != Assumed().signals(TEXT.with_(sparse=True))
 
 
 def test_bounds_that_end_at_zero_are_counts():

@@ -2,23 +2,25 @@
 
 import pytest
 
-from builders import declared_facts
 from dpsparse import Budget, SparseClassifier, SparseRegressor
+from dpsparse.fits import prepare
 from dpsparse.planner import Band, Outlook
-from dpsparse.recipes import DPIGHT, Auto
 
 
 def regressor(**changes):
-    return SparseRegressor(**{"epsilon": 1.0, "sparsity": 10, "feature_bound": 1.0, "target_bound": 3.0} | changes)
+    return SparseRegressor(
+        **{"epsilon": 1.0, "delta": 1e-6, "sparsity": 10, "feature_bound": 1.0, "target_bound": 3.0} | changes
+    )
 
 
 def classifier(**changes):
-    return SparseClassifier(**{"epsilon": 1.0, "feature_bound": 1.0} | changes)
+    return SparseClassifier(**{"epsilon": 1.0, "delta": 1e-6, "feature_bound": 1.0} | changes)
 
 
-def outlook(model, n_rows, n_features, **changes):
-    given = {"facts": declared_facts(model, n_rows, n_features), "recipe": Auto(), "budget": Budget.approx(1.0, 1e-6)}
-    return Outlook(**given | {"delta": 1e-6} | changes)
+def outlook(model, n_rows, n_features, sparse=False):
+    request = model.request()
+    shape = request.planned_shape(n_rows, n_features, sparse=sparse)
+    return Outlook.of(prepare(request, shape), shape)
 
 
 @pytest.mark.parametrize("sparsity", [None, 1, 5, 50], ids=str)
@@ -32,7 +34,7 @@ def test_seventy_records_with_four_thousand_features_are_hopeless(make, sparsity
 
 
 def test_seventy_documents_are_hopeless_too():
-    assert outlook(SparseClassifier(row_norm=1.0), 70, 4000).verdict()[0] == "hopeless"
+    assert outlook(SparseClassifier(row_norm=1.0), 70, 4000, sparse=True).verdict()[0] == "hopeless"
 
 
 @pytest.mark.parametrize("make", [regressor, classifier], ids=["regression", "classification"])
@@ -42,7 +44,7 @@ def test_a_hundred_thousand_records_with_a_thousand_features_are_useful(make):
 
 def test_documents_in_the_tens_of_thousands_are_useful():
     model = SparseClassifier(row_norm=1.0)
-    assert outlook(model, 20_000, 60_000).verdict()[0] == "useful"
+    assert outlook(model, 20_000, 60_000, sparse=True).verdict()[0] == "useful"
 
 
 @pytest.mark.parametrize("make", [regressor, classifier], ids=["regression", "classification"])
@@ -74,7 +76,7 @@ def test_a_known_signal_narrows_the_band_of_the_test_error():
 
 
 def test_a_rare_class_lowers_the_constant_predictors_error():
-    error = SparseClassifier(row_norm=1.0).plan(8000, 8000, base_rate=0.05).error
+    error = SparseClassifier(row_norm=1.0).plan(8000, 8000, sparse=True, base_rate=0.05).error
     assert error.constant == 0.05
     assert error.test.high < 0.06
 
@@ -111,18 +113,38 @@ def test_a_wished_error_takes_more_rows_than_a_useful_fit():
 
 
 def test_add_remove_is_as_good_as_twice_the_rows():
-    one = outlook(regressor(), 2000, 1000, budget=Budget.zcdp(0.02))
-    two = outlook(regressor(), 2000, 1000, budget=Budget.zcdp(0.02, "add-remove"))
+    one = outlook(regressor(budget=Budget.zcdp(0.02)), 2000, 1000)
+    two = outlook(regressor(budget=Budget.zcdp(0.02), adjacency="add-remove"), 2000, 1000)
     assert two.error().excess.typical < one.error().excess.typical
     assert two.case().mu == pytest.approx(2 * one.case().mu)
 
 
 def test_recipes_without_a_formula_have_no_outlook():
-    found = outlook(regressor(), 2000, 1000, recipe=DPIGHT())
+    found = outlook(regressor(recipe="dp_ight"), 2000, 1000)
     assert not found.known
     assert found.error() is None
     assert found.verdict()[0] == "unknown"
     assert found.rows_needed() is None
+
+
+def test_dense_rows_are_never_taken_for_documents():
+    made = SparseClassifier(row_norm=1.0)
+    dense, sparse = (outlook(made, 20_000, 60_000, sparse=kind) for kind in (False, True))
+    assert dense.case().kind == "dual_averaging classes"
+    assert sparse.case().kind == "dual_averaging documents"
+    assert dense.error().test.typical > sparse.error().test.typical
+
+
+def test_many_classes_are_foreseen_for_the_recipe_that_makes_one_model_of_them():
+    found = outlook(classifier(classes=range(3)), 5000, 20)
+    assert found.prepared.recipe.name == "dual_averaging"
+    assert found.case().algorithm == found.case(n_rows=6000).algorithm == "dual_averaging"
+
+
+def test_both_outcomes_are_foreseen_only_where_answers_will_choose_between_them():
+    assert outlook(regressor(sparsity=None), 5000, 80).case().raced
+    assert not outlook(regressor(sparsity=None), 40, 80).case().raced
+    assert not outlook(regressor(sparsity=None), 5000, 20).case().raced
 
 
 def test_a_band_says_its_numbers():

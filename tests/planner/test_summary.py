@@ -46,7 +46,7 @@ def test_rows_needed_and_epsilon_needed_agree(plan):
 
 
 def test_error_rates_of_documents_have_no_coefficients_to_compare():
-    plan = SparseClassifier(row_norm=1.0).plan(5000, 8000)
+    plan = SparseClassifier(row_norm=1.0).plan(5000, 8000, sparse=True)
     assert plan.error.coefficients is None
     assert "error rate" in str(plan)
     assert "relative error of the coefficients" not in str(plan)
@@ -55,6 +55,7 @@ def test_error_rates_of_documents_have_no_coefficients_to_compare():
 def test_a_baseline_has_no_outlook():
     plan = SparseRegressor(recipe="ight", **DECLARED).plan(2000, 300)
     assert plan.error is None
+    assert "warning: no privacy: this is a baseline" in str(plan)
     assert plan.verdict == "unknown"
     assert plan.rows_needed() is None
     assert plan.to_dict()["epsilon_needed"] is None
@@ -95,3 +96,60 @@ def test_what_is_assumed_can_be_said(plan):
 def test_nonsense_about_the_data_is_refused():
     with pytest.raises(ValueError, match="signal must be a number above 0 and below 1, got 2"):
         SparseRegressor(**DECLARED).plan(2000, 300, signal=2)
+
+
+def test_a_plan_says_which_kind_of_rows_it_is_for():
+    model = SparseClassifier(row_norm=1.0)
+    for sparse, said in ((False, "5000 dense rows"), (True, "5000 sparse rows")):
+        plan = model.plan(5000, 80, sparse=sparse)
+        assert f"on {said} x 80 features" in str(plan)
+        assert plan.to_dict()["sparse"] is plan.sparse is sparse
+
+
+@pytest.mark.parametrize("sparse", ["yes", 1, None], ids=str)
+def test_a_kind_of_rows_that_is_none_is_refused(sparse):
+    with pytest.raises(ValueError, match="sparse must be True or False, got"):
+        SparseRegressor(**DECLARED).plan(2000, 300, sparse=sparse)
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
+def test_a_plan_for_other_rows_than_were_declared_is_refused(adjacency):
+    model = SparseRegressor(n_rows=1000, adjacency=adjacency, **DECLARED)
+    assert model.plan(1000, 300).n_rows == 1000
+    with pytest.raises(ValueError, match="a plan for 2000 rows was asked for, but n_rows=1000 is declared"):
+        model.plan(2000, 300)
+
+
+def test_every_branch_of_a_plan_is_shown():
+    plan = SparseRegressor(feature_bound=1.0, target_bound=3.0).plan(3000, 80)
+    assert {len(ask.branch) for ask in plan.asks} == {0, 1, 2, 3}
+    text = str(plan)
+    assert "  if answers choose 'many coefficients', then 'many coefficients':\n    asks 1 x clip 3" in text
+    assert "  if answers choose 'few coefficients':\n    asks 1 x scale" in text
+
+
+def test_of_many_branches_the_text_shows_the_last_and_how_many_there_are():
+    plan = SparseRegressor(sparsity=100, feature_bound=1.0, target_bound=3.0, recipe="select_polish").plan(3000, 5000)
+    names = list(dict.fromkeys(ask.branch[0] for ask in plan.asks if ask.branch))
+    assert len(names) > 2
+    assert f"if answers choose {names[-1]!r}, the last of {len(names)} branches:" in str(plan)
+    assert repr(names[0]) not in str(plan)
+    assert {ask["branch"][0] for ask in plan.to_dict()["asks"] if ask["branch"]} == set(names)
+
+
+def test_both_parts_of_a_plan_with_intervals_are_shown():
+    plan = SparseRegressor(intervals="split", **DECLARED).plan(4000, 30)
+    assert [ask.name for ask in plan.asks if ask.part == "second"] == ["score moments"]
+    assert "  of the second part of the rows:\n    asks 1 x score moments" in str(plan)
+
+
+def test_a_plan_with_a_seed_is_shown_with_the_caveat_of_its_statement():
+    seeded = SparseRegressor(random_state=1, **DECLARED).plan(2000, 300)
+    assert any("with a fixed seed: not private" in warning for warning in seeded.warnings)
+
+
+def test_a_plan_of_a_sampled_recipe_is_plain_json():
+    """It states neither rho nor mu."""
+    found = SparseClassifier(recipe="dp_sgd", row_norm=1.0, classes=[0, 1]).plan(3000, 4).to_dict()
+    assert (found["rho"], found["mu"]) == (None, None)
+    json.dumps(found, allow_nan=False)

@@ -31,8 +31,8 @@ from dpsparse.fits import substitute_oracles
 from dpsparse.privacy import (
     BudgetError,
     BudgetExceededError,
-    DataError,
     MissingBoundError,
+    MissingValueError,
     PrivacyError,
     PrivacyLeakError,
 )
@@ -244,7 +244,7 @@ def test_plans_say_how_the_budget_is_divided():
     assert "rownormalizer: free" in str(plan)
     assert plan.to_dict()["steps"][0]["share"] == 0.02
     counted = pipeline(NoisyCount(), PrivateScaler(feature_bound=1.0), adjacency="add-remove").plan(3000, 5)
-    assert "a noisy count of rows" in str(counted)
+    assert "a noisy count of dense rows" in str(counted)
 
 
 # ------------------------------------------------------------------------------------------------ ledger
@@ -359,14 +359,16 @@ def fussy(rows):
 
 
 def test_how_a_step_fails_does_not_tell_a_value():
-    said = []
-    for value in (7.25, 7.5):
+    said, coefficients = [], []
+    for value in (7.25, 7.5, np.nan):
         rows = X.copy()
         rows[0, 0] = value
-        with pytest.raises(DataError) as refused:
-            make_private_pipeline(
-                FunctionTransformer(fussy), model(feature_bound=1.0, row_norm=1.0), epsilon=1.0, delta=1e-6
-            ).fit(rows, Y)
+        step = FunctionTransformer(fussy)
+        with pytest.raises(MissingValueError) as refused:  # as any other missing value: a named, public choice
+            make_private_pipeline(step, model(feature_bound=1.0, row_norm=1.0), epsilon=1.0, delta=1e-6).fit(rows, Y)
         said.append(str(refused.value))
-    assert said[0] == said[1]
-    assert "could not take these rows" in said[0]
+        final = model(feature_bound=1.0, row_norm=1.0, on_missing="empty", random_state=0)
+        pipe = make_private_pipeline(step, final, epsilon=1.0, delta=1e-6).fit(rows, Y)
+        coefficients.append(pipe.steps[-1][1].coef_.tobytes())
+    assert said[0] == said[1] == said[2]
+    assert coefficients[0] == coefficients[1] == coefficients[2]

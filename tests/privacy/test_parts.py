@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpsparse.accounting import PlanBill, price
@@ -186,6 +187,10 @@ def test_coins_by_units_are_allowed_under_both_adjacencies():
 
 def test_ids_are_read_as_text_and_there_is_one_for_each_row():
     np.testing.assert_array_equal(read_units([7, 7, 8], 3), read_units(np.array(["7", "7", "8"]), 3))
+    gap = read_units(pd.Series([7, 7, None, 9]), 4)  # a column of whole numbers with a gap is one of floats
+    assert gap[[0, 1, 3]].tolist() == ["7", "7", "9"]
+    assert read_units([7.5, 1e300, 2.0**53 + 2], 3).tolist() == ["7.5", str(int(1e300)), str(2**53 + 2)]
+    assert read_units([np.inf, np.nan, "7.0"], 3).tolist() == ["inf", "nan", "7.0"]
     for wrong in ([1, 2], 5, None, [[1], [2], [3]]):
         with pytest.raises(DataError, match="one id for each row"):
             read_units(wrong, 3)

@@ -9,9 +9,17 @@ import numpy as np
 import pytest
 
 import dpsparse
-from dpsparse import NoisyCount, PrivateScaler, PrivateSearch, SparseRegressor, make_private_pipeline, recipes
+from dpsparse import (
+    NoisyCount,
+    PrivateScaler,
+    PrivateSearch,
+    SparseRegressor,
+    make_private_pipeline,
+    recipes,
+    release,
+)
 from dpsparse.ledger import Ledger
-from dpsparse.privacy import Statement, versions
+from dpsparse.privacy import Statement
 from dpsparse.privacy.attacker import attacker_success, in_percent
 
 RNG = np.random.default_rng(0)
@@ -127,13 +135,13 @@ def test_a_package_without_metadata_does_not_stop_a_fit_that_is_paid_for(monkeyp
     def missing(name):
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(versions, "version", missing)
-    versions._version.cache_clear()
+    monkeypatch.setattr(release, "version", missing)
+    release._version.cache_clear()
     book = Ledger(f"sqlite:///{tmp_path / 'book.db'}")
     book.create("d", epsilon=2.0, delta=1e-5)
     try:
         said = model(ledger=book, dataset="d").fit(X, Y).statement_
     finally:
-        versions._version.cache_clear()
-    assert set(said.versions.values()) == {"unknown"}
+        release._version.cache_clear()
+    assert {said.versions[name] for name in release.LIBRARIES} == {"unknown"}
     assert dpsparse.__version__

@@ -3,15 +3,20 @@
 import csv
 import importlib.util
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from dpsparse.privacy.errors import DataError
-from dpsparse.readers import files
+from dpsparse import SparseClassifier, SparseRegressor
+from dpsparse.privacy.errors import DataError, MissingValueError
+from dpsparse.readers import convert, files, open_rows
+from dpsparse.readers.columns import UNREADABLE, blocks
 from dpsparse.readers.files import SOURCES, load_dataset, read_table
+from dpsparse.tables import Column
+from dpsparse.tables.rules import CellReader
 
 SECRET = "7351"  # a value that no message may quote
 
@@ -127,10 +132,7 @@ def test_the_other_cells_are_the_same_numbers_beside_text(tmp_path, csv_reader):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("a,y\n1,2\n7351\n", None),
-        ("a,y\n1,2,7351\n", None),
         ("", "is empty"),
-        ("a,y\n", "holds no rows"),
         ("a,b\n1,2\n", "no column 'y'. Check the name"),
         ("a,Y1,y_\n1,2,3\n", "Did you mean 'y_'?"),
         ("a,a,y\n1,2,3\n", "different names"),
@@ -155,10 +157,79 @@ def test_missing_labels_are_refused(tmp_path, csv_reader):
     assert "missing labels" in refusal(path, target="y", labels=True)
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path, csv_reader):
+def test_names_that_are_no_text_are_refused(tmp_path, csv_reader):
     path = tmp_path / "a.csv"
-    path.write_bytes(b"a,y\n\xff\xfe\x00\x81,7351\n" * 3)
-    refusal(path, target="y")
+    path.write_bytes(b"\xffa,y\n1,7351\n" * 3)
+    assert "column names could not be read as text in UTF-8" in refusal(path, target="y")
+
+
+@pytest.mark.parametrize("place", [1, 2, 3])
+@pytest.mark.parametrize(
+    "line",
+    [b"\xff\xfe\x81,5,1", b"1", b"1,2,3,4", b"Smith, John,5,1", b"x" * 200_000 + b",5,1", b'"a\nb",5,1', b"a\x00b,5,1"],
+)
+def test_no_line_stops_a_reader_or_changes_another(tmp_path, csv_reader, line, place):
+    lines = [b"0.1,0.25,1", b" 2.5,-0.5,0"]
+    lines.insert(place - 1, line)
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"a,b,y\n" + b"\n".join(lines) + b"\n")
+    table, rows = read_table(path, "y"), open_rows(path, "y")
+    others = np.arange(3) != place - 1
+    for X, y in ((table.X, table.y), (rows.rows(0, 3), rows.targets("numbers"))):
+        np.testing.assert_array_equal(X[others], [[0.1, 0.25], [2.5, -0.5]])
+        np.testing.assert_array_equal(y[others], [1, 0])
+        assert np.isnan(X[place - 1, 0])
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+def test_a_line_beyond_the_limit_has_gaps(tmp_path, csv_reader, monkeypatch, quoted):
+    monkeypatch.setattr("dpsparse.readers.tabular.CSV_BLOCK", 2**16)
+    long = b"x" * 2**17
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"a,y\n1,2\n" + (b'"' + long + b'\n",5' if quoted else long + b",5") + b"\n3,4\n")
+    table = read_table(path, "y")
+    np.testing.assert_array_equal(table.X, [[1.0], [np.nan], [3.0]])
+    np.testing.assert_array_equal(table.y[[0, 2]], [2.0, 4.0])
+    path.write_bytes(b"a,y\n1,2\n" + b'"' + (b"x" * 2**10 + b"\n") * 2**7 + b"3,4\n")
+    assert "is a quote not closed" in refusal(path, target="y")
+
+
+def test_the_limit_of_the_standard_library_is_given_back(tmp_path, csv_reader):
+    before = csv.field_size_limit()
+    read_table(write(tmp_path / "a.csv", "a,y\n" + "x" * 200_000 + ",1\n"), "y")
+    assert csv.field_size_limit() == before
+
+
+@pytest.mark.parametrize("ending", ["csv", "svm", "parquet", "npz", "npy"])
+def test_a_file_without_rows_is_left_to_the_model(tmp_path, ending):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    path, target, form = tmp_path / f"a.{ending}", "y", {}
+    if ending == "csv":
+        write(path, "a,b,y\n")
+    elif ending == "svm":
+        write(path, "")
+        form = {"n_features": 2}
+    elif ending == "parquet":
+        pq.write_table(pa.table({name: pa.array([], pa.float64()) for name in "aby"}), path)
+    elif ending == "npz":
+        np.savez(path, X=np.zeros((0, 2)), y=np.zeros(0))
+    else:
+        np.save(path, np.zeros((0, 3)))
+        target = "2"
+    table = read_table(path, target if ending in ("csv", "parquet", "npy") else None, **form)
+    assert table.X.shape == (0, 2)
+    assert table.y.shape == (0,)
+    if ending == "npy":
+        return
+    rows = open_rows(path, target if ending in ("csv", "parquet") else None, **form)
+    convert(path, tmp_path / "a.dpsrows", target if ending in ("csv", "parquet") else None, **form)
+    for X, y in ((table.X, table.y), (rows, None), (tmp_path / "a.dpsrows", None)):
+        settings = {"feature_bound": 1.0, "target_bound": 1.0, "recipe": "dp_ight", "random_state": 0}
+        with pytest.raises(DataError, match="minimum of 1 is required"):
+            SparseRegressor(**settings).fit(X, y)
+        SparseRegressor(adjacency="add-remove", n_rows=100, **settings).fit(X, y)
 
 
 def test_another_number_of_features_is_refused(tmp_path):
@@ -216,6 +287,22 @@ def test_a_file_that_is_no_parquet_is_refused(tmp_path):
     assert "could not be read as Parquet" in refusal(write(tmp_path / "a.parquet", "a,y\n7351,1\n"), target="y")
 
 
+@pytest.mark.parametrize("line", ["7351", "7351,2", "1,5,2,no", "7351,,,", ",,,", '"1,5,2'])
+def test_a_line_with_another_number_of_cells_is_understood_in_no_column(tmp_path, line):
+    """As `read_table` has it: a record of gaps. Cells behind one that should have had quotes are not read as other columns."""
+    end = "" if line.startswith('"') else "\n4,5,yes\n"  # a quote that is not closed takes all that follows
+    path = write(tmp_path / "a.csv", f"a,b,y\n1,2,no\n{line}{end}")
+    [block] = blocks(path, ["y", "a", "b"])
+    assert [cells[0] for cells in block.values()] == ["no", "1", "2"]
+    assert [cells[1] for cells in block.values()] == [UNREADABLE] * 3
+    assert [cells[2:] for cells in block.values()] == ([["yes"], ["4"], ["5"]] if end else [[]] * 3)
+    assert np.isnan(read_table(path, "y", text_labels=True).X[1]).all()
+    needs = ({"kind": "number", "bounds": (0, 9)}, {"kind": "date", "bounds": ("2000-01-01", "2001-01-01")})
+    for how in (*needs, {"kind": "boolean"}, {"kind": "category", "categories": ["no", "yes"]}):
+        column = Column(name="a", missing=["?"], **how)
+        assert CellReader(column).unread([UNREADABLE]).tolist() == [True]
+
+
 # ------------------------------------------------------------------------------------------------------ svmlight
 
 
@@ -244,19 +331,54 @@ def test_svmlight_counted_from_zero_has_to_be_said(tmp_path):
         "1 2:1 2:2",
         "1 2",
         "1 1:1:1",
+        "7351,1,0",
+        "nan",
     ],
 )
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_record_with_columns_that_do_not_exist_is_empty_and_the_others_stay(tmp_path, line, place):
+def test_a_record_with_columns_that_do_not_exist_is_absent_and_the_others_stay(tmp_path, line, place):
     lines = ["1 1:0.5 5:2", "-1 2:1"]
     lines.insert(place, line)
     table = read_table(write(tmp_path / "a.svm", "\n".join(lines) + "\n"), n_features=5)
     expected = [[0.5, 0, 0, 0, 2], [0, 1, 0, 0, 0]]
-    expected.insert(place, [0] * 5)
+    expected.insert(place, [np.nan, 0, 0, 0, 0])
     np.testing.assert_array_equal(table.X.toarray(), expected)
+    assert table.X.nnz == 4
     y = [1, -1]
-    y.insert(place, 1)
+    y.insert(place, 1 if line.startswith("1") else np.nan)
     np.testing.assert_array_equal(table.y, y)
+
+
+def fitted(X, **settings):
+    model = SparseClassifier(
+        classes=[0, 1], feature_bound=1.0, recipe="dp_ight", random_state=0, sparsity=1, **settings
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X)
+
+
+@pytest.mark.parametrize("wrong", ["1 0:1 2:1", "1 9:1", "1,0.5,2", "1;2", "1 0.5 2", "a,b,y"])
+def test_an_svmlight_file_with_wrong_records_is_refused_in_the_usual_words(tmp_path, wrong):
+    """Columns that are counted from 0, or CSV under another name: refused alike, whether one record is wrong or all are."""
+    said = set()
+    for name, lines in (("all", [wrong] * 6), ("one", ["1 1:1", "0 2:1", wrong, "0"]), ("gap", ["1 1:nan", "0 1:1"])):
+        path = write(tmp_path / f"{name}.svm", "\n".join(lines) + "\n")
+        convert(path, tmp_path / f"{name}.dpsrows", n_features=4)
+        opened = open_rows(path, n_features=4)
+        np.testing.assert_array_equal(opened.rows(0, len(lines)).toarray(), read_table(path, n_features=4).X.toarray())
+        for rows in (opened, open_rows(tmp_path / f"{name}.dpsrows")):
+            with pytest.raises(MissingValueError) as refused:
+                fitted(rows)
+            said.add(str(refused.value))
+            assert fitted(rows, on_missing="empty").coef_.shape == (1, 4)
+    assert len(said) == 1
+
+
+def test_a_record_without_pairs_is_a_row_of_zeros(tmp_path):
+    path = write(tmp_path / "a.svm", "1\n0 # nothing\n0 qid:3\n")
+    table = read_table(path, n_features=2)
+    assert (table.X.nnz, table.X.shape) == (0, (3, 2))
 
 
 def test_a_width_that_is_learned_has_a_limit(tmp_path):

@@ -198,6 +198,36 @@ def test_targets_of_many_values_are_numbers(tmp_path, monkeypatch):
     np.testing.assert_array_equal(open_rows(path, "y").targets("numbers"), y)
 
 
+@pytest.mark.parametrize("classes", [["no", "yes"], [2**53, 2**53 + 1]])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_targets_of_many_texts_are_no_hindrance_to_declared_classes(tmp_path, classes, kind):
+    count = 5000
+    y = [str(classes[i % 2]) if i % 3 else f"{i + 1}9007199254740993" for i in range(count)]
+    if kind == "csv":
+        path = write_csv(tmp_path / "a.csv", np.zeros((count, D)), np.array(y, dtype=object))
+    else:
+        path = tmp_path / "a.parquet"
+        stored = pa.array(y) if classes[0] == "no" else pa.array([min(int(v), 2**62) for v in y])
+        pq.write_table(pa.table({"a": np.zeros(count), "y": stored}), path)
+    model = SparseClassifier(feature_bound=1.0, classes=classes)
+    expected = [i % 2 if i % 3 else np.nan for i in range(count)]
+    np.testing.assert_array_equal(model.read_silently(str(path), "y")[2].coded, expected)
+    convert(path, tmp_path / "a.dpsrows", "y", classes=classes)
+    np.testing.assert_array_equal(model.read_silently(str(tmp_path / "a.dpsrows"), None)[2].coded, expected)
+
+
+def test_a_gap_among_whole_numbers_costs_the_others_no_digit(tmp_path):
+    ids = [2**53, 2**53 + 1, None, 2**53 + 1]
+    pq.write_table(pa.table({"a": np.zeros(4), "y": pa.array(ids, pa.int64())}), tmp_path / "a.parquet")
+    (tmp_path / "a.csv").write_text("a,y\n" + "".join(f"0,{'' if i is None else i}\n" for i in ids))
+    model = SparseClassifier(feature_bound=1.0, classes=[2**53, 2**53 + 1], on_missing="empty")
+    for path in ("a.parquet", "a.csv"):
+        coded = model.read_silently(str(tmp_path / path), "y")[2].coded
+        np.testing.assert_array_equal(coded, [0, 1, np.nan, 1])
+        opened = open_rows(tmp_path / path, "y")
+        np.testing.assert_array_equal(model.read_silently(opened, None)[2].coded, [0, 1, np.nan, 1])
+
+
 def test_texts_of_a_typed_column_stay_texts(tmp_path):
     X, y = data()
     pq.write_table(pa.table({"a": X[:, 0], "y": y.astype(str)}), tmp_path / "a.parquet")
@@ -235,6 +265,17 @@ LINES = [
     "1 99999999999999999999:1",
     "1 3.0:1",
     "1:2 3:1",
+    "+-1 3:1",
+    "++1 3:1",
+    "+ 3:1",
+    "+.5 3:1",
+    "+e1 3:1",
+    "-+1 3:1",
+    "1e400 3:1",
+    "1 3:-1e400",
+    "1 3:1e-400",
+    "01 03:007",
+    "1. 3:.5",
 ]
 
 
@@ -304,8 +345,8 @@ def test_a_converted_file_is_its_owners_alone_and_appears_whole(tmp_path, monkey
     convert(path, tmp_path / "a.dpsrows", "y")
     assert stat.S_IMODE(os.stat(tmp_path / "a.dpsrows").st_mode) == 0o600
     before = (tmp_path / "a.dpsrows").read_bytes()
-    path.write_text("a,y\n1,2,3\n")
-    with pytest.raises(DataError, match="every line must have as many cells"):
+    path.write_text("a,z\n1,2,3\n")
+    with pytest.raises(DataError, match="no column 'y'"):
         convert(path, tmp_path / "a.dpsrows", "y")
     assert (tmp_path / "a.dpsrows").read_bytes() == before
     assert sorted(os.listdir(tmp_path)) == ["a.csv", "a.dpsrows"]

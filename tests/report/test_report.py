@@ -2,15 +2,17 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from click.testing import CliRunner
 
 import dpsparse
-from dpsparse import PrivateSearch, SparseRegressor, make_private_pipeline
+from dpsparse import PrivateSearch, SparseClassifier, SparseRegressor, make_private_pipeline
 from dpsparse.cli import main
 from dpsparse.preparation import PublicScaler
 from dpsparse.privacy import DataError
@@ -30,11 +32,12 @@ def test_a_paid_model_without_caveats_may_be_released(book, tmp_path):
         ["report", str(tmp_path / "model.json"), "-o", str(tmp_path / "page.html"), "--ledger", book.address, "--json"],
     )
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["release"] == "yes"
+    assert json.loads(done.stdout)["release"] == "no objection"
     page = check_page((tmp_path / "page.html").read_text())
     first = first_screen(page)
     assert 'class="answer yes"' in first
-    assert "Yes." in first
+    assert "No objection found." in first
+    assert not re.search(r"\bYes\b", page), "a yes is for those who sign"
     assert "entry 3 of trial" in first
     assert f"({model.statement_.epsilon:.4g}" in first or "differential privacy" in first
     assert book.verify().head in page
@@ -200,6 +203,20 @@ def test_what_if_is_the_planners_and_reads_no_data(monkeypatch):
     assert [line.rows for line in report.values["what_if"]] == [1500, 3000, 6000, 15000, 30000]
 
 
+@pytest.mark.parametrize("loaded", [False, True], ids=["fitted", "loaded"])
+def test_what_if_is_for_the_kind_of_rows_that_were_fitted(loaded, tmp_path):
+    rng = np.random.default_rng(0)
+    X = sp.random(600, 80, density=0.05, format="csr", random_state=0)
+    model = SparseClassifier(epsilon=1.0, row_norm=1.0, classes=[0, 1]).fit(X, rng.integers(0, 2, 600))
+    if loaded:
+        model.save(tmp_path / "m.json")
+        model = dpsparse.load(tmp_path / "m.json")
+    own = next(line for line in report_of(model).values["what_if"] if line.own)
+    sparse, dense = (model.plan(600, 80, sparse=kind).error.test.typical for kind in (True, False))
+    assert sparse != pytest.approx(dense)
+    assert own.cells[2].error == pytest.approx(sparse)
+
+
 def test_every_section_names_its_source():
     page = check_page(report_of(fitted()).html())
     for part in ("learn", "not", "model", "noise", "payment", "expected", "versions"):
@@ -218,3 +235,67 @@ def test_an_attacker_is_told_of_in_the_words_of_the_statement():
     page = fitted(adjacency="add-remove", n_rows=len(X)).report_.html()
     assert page.count("does not know whether one row is in the data") >= 2
     assert "two equally likely candidates" not in page
+
+
+def test_the_checklist_and_the_signatures_are_on_the_first_screen_and_empty():
+    model = fitted()
+    page = check_page(report_of(model, digest="ab" * 32).html())
+    first = first_screen(page)
+    boxes = re.findall(r'<input type="checkbox"([^>]*)>', first)
+    assert len(boxes) == len(re.findall('type="checkbox"', page)) >= 8
+    assert set(boxes) == {""}, "nothing is ticked, nothing can be switched off"
+    for line in ("Purpose of the release", "Who receives it", "Analyst", "Reviewer", "Date", "Signature"):
+        assert f'{line}: <span class="rule"></span>' in first
+    assert "ab" * 32 in first
+    assert f"dpsparse {model.statement_.versions['dpsparse']}" in first
+
+
+def test_a_page_whose_unit_is_a_row_does_not_speak_of_a_person():
+    page = report_of(fitted()).html()
+    assert "What can an attacker learn about one record (one row), at most?" in page
+    assert "best guess about one record (one row)" in first_screen(page)
+    assert "about one person" not in page
+    assert "true of one person" not in page
+
+
+def test_outcomes_of_checks_are_in_plain_words():
+    page = report_of(fitted()).html()
+    assert (
+        '<th scope="col">Check</th><th scope="col">Outcome</th><th scope="col">What was found</th><th scope="col">Source</th>'
+        in page
+    )
+    for old in ("Stands", "Known from", "✕ against", "✓ good", "not looked at"):
+        assert old not in page
+
+
+def usefulness(report):
+    [found] = [check for check in report.verdict.checks if check.what == "Usefulness"]
+    return found
+
+
+def test_usefulness_is_a_private_score_or_not_measured(monkeypatch):
+    """The planner's expectation is shown as one, with what it assumes; never as a finding."""
+    model = fitted()
+    told = usefulness(report_of(model))
+    assert told.light is Light.OPEN
+    assert told.said.startswith("Not measured")
+    signal = model.plan(3000, 6).error.signal
+    assert (
+        f"if the best linear model removes {signal:.0%} of a constant predictor's error, which nobody checked"
+        in told.said
+    )
+    card = dpsparse.private_score(model, X, Y, ["r2"], epsilon=1.0)
+    measured = usefulness(report_of(model, scores=card.to_dict()))
+    assert measured.light is Light.YES
+    assert f"r2 {card['r2'].value:.3g}" in measured.said
+    assert "planner" not in measured.said
+    exact = card.to_dict() | {"statement": card.to_dict()["statement"] | {"private": False}}
+    assert usefulness(report_of(model, scores=exact)).light is Light.OPEN, (
+        "the control: a score without a promise measures nothing here"
+    )
+
+
+def test_a_sampled_recipe_shows_no_rho_and_no_mu():
+    page = check_page(report_of(fitted(recipe="dp_sgd")).html())
+    assert "nothing is stated in rho-zCDP or mu-GDP" in page
+    assert "mu-GDP with mu" not in page

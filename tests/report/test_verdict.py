@@ -162,6 +162,8 @@ def test_what_must_not_be_released_is_a_no_with_its_reason_on_the_first_screen(c
     first = first_screen(page)
     assert 'class="answer no"' in first
     assert 'class="answer yes"' not in page
+    assert "Nothing is to be signed here" in first
+    assert "checkbox" not in page
     assert reason in first
     if report.values["caveats"]:
         assert first.index("Caveat:") < first.index("May I release this?")

@@ -7,11 +7,14 @@ import pytest
 
 from builders import Rows
 from dpsparse.answers import VOTE_RANGE, votes
+from dpsparse.data.lattice import Lattice
+from dpsparse.data.restricted import restricted
+from dpsparse.data.shard import Shard
 from dpsparse.facts import Clip, Facts, Target
 from dpsparse.losses import Logistic, Squared
-from dpsparse.oracle import Gradient, RidgeMinimum, SupportVotes
-from dpsparse.privacy import Adjacency
-from dpsparse.statistics import Estimate, ridge_minimum
+from dpsparse.oracle import Gradient, PerturbedMinimum, RidgeMinimum, SupportVotes
+from dpsparse.privacy import Adjacency, PrivacyError
+from dpsparse.statistics import RECORDS, Estimate, perturbed_minimum, public_side, ridge_minimum, tilted_side
 
 K, R = 1.0, 0.5
 
@@ -75,10 +78,61 @@ def test_the_sensitivity_is_nearly_attained_so_half_of_it_would_be_wrong(relatio
     X *= 0.01
     u = np.array([0.6, -0.8, 0, 0])
     one, other = (np.vstack([u, X]), np.r_[1e6, y]), (np.vstack([u, X]), np.r_[-1e6, y])
-    if relation is Adjacency.ADD_REMOVE:
-        other = X, y
+    if relation is Adjacency.ADD_REMOVE:  # the first record of the longer one makes its last one leave
+        one, other = (np.vstack([u, X, u]), np.r_[1e6, y, -1e6]), (np.vstack([X, u]), np.r_[y, -1e6])
     first, second = (teacher(*w, 5.0, relation, n_rows=y.size + 1) for w in (one, other))
     assert 0.95 < np.linalg.norm(first.values - second.values) / first.sensitivity <= 1.0
+
+
+#: Numbers of rows that are present where 10 are declared: around the declared one, and hundreds of times as many.
+PRESENT = (8, 9, 10, 11, 12, 40, 4_707)
+
+
+@pytest.mark.parametrize("present", PRESENT)
+@pytest.mark.parametrize("minimum", ["teacher", "perturbed"])
+def test_minima_are_stable_however_many_rows_are_present(minimum, present):
+    """A small ridge and large targets: without a bound on the rows that are used, rounding keeps the search from its tolerance."""
+    declared, k = 10, 5
+    facts = Facts(n_rows=declared, n_features=k, lower=-1.0, upper=1.0, row_norm=1.0, target=Target(bound=1e4))
+    rng = np.random.default_rng(0)
+    X, unit = rng.uniform(-1, 1, (6_000, k)) / np.sqrt(k), Lattice(facts).unit
+    X = np.trunc(X / unit) * unit
+    y = X @ (rng.normal(size=k) * 400)
+    support, clip, ridge = np.arange(k), Clip(1e-3), 0.002
+    tilt = 1e-3 * rng.normal(size=k)
+    public = tilted_side(PerturbedMinimum(support, clip, 1.0, ridge), Squared(), declared, 1e-3)
+
+    def answer(rows, targets):
+        shards = Rows(rows, targets, facts).shards
+        if minimum == "teacher":
+            return ridge_minimum(shards, Squared(), RidgeMinimum(support, clip, 1.0, ridge), Adjacency.ADD_REMOVE)
+        question = PerturbedMinimum(support, clip, 1.0, ridge)
+        found = perturbed_minimum(shards, Squared(), question, tilt, public.tolerance())
+        return Estimate(found, (RECORDS * clip.norm + 2 * public.tolerance()) / ridge)
+
+    following = answer(X[: present + 1], y[: present + 1])
+    X, y = X[:present], y[:present]
+    without = answer(X, y)
+    assert np.linalg.norm(following.values - without.values) <= without.sensitivity
+    for place in (0, present // 2, present):
+        for target in (1e4, -1e4, np.nan):
+            added = answer(np.insert(X, place, 0.4, axis=0), np.insert(y, place, target))
+            assert np.linalg.norm(added.values - without.values) <= without.sensitivity
+
+
+def test_the_first_records_that_are_present_are_used_in_any_partition():
+    rng = np.random.default_rng(3)
+    X, y = rng.uniform(-1, 1, (40, 3)), rng.normal(size=40)
+    y[[0, 7]] = np.nan  # absent records take no place
+    facts = Facts(n_rows=12, n_features=3, row_norm=2.0)
+    lattice = Lattice(facts)
+    for cuts in ([], [5], [1, 14, 15, 30]):
+        pieces = [Shard(lattice, [part]) for part in zip(np.split(X, cuts), np.split(y, cuts), strict=True)]
+        found = restricted(pieces, np.arange(3), 2.0, 12)
+        everything = restricted(pieces, np.arange(3), 2.0)
+        np.testing.assert_array_equal(found.x, everything.x[:14])
+        np.testing.assert_array_equal(found.y, everything.y[:14])
+    assert restricted([Shard(lattice, [(X, y)])], np.arange(3), 2.0, 100).y.size == 40
 
 
 def test_labels_move_by_the_operator_norm_times_the_teacher():
@@ -89,6 +143,19 @@ def test_labels_move_by_the_operator_norm_times_the_teacher():
     np.testing.assert_allclose(labels.values, design @ theta.values)
     assert labels.sensitivity == pytest.approx(theta.sensitivity * np.linalg.norm(design, 2), rel=1e-6)
     assert labels.sensitivity >= theta.sensitivity * np.linalg.norm(design, 2)
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-61, 1e61, np.nan])
+def test_public_rows_whose_products_vanish_or_overflow_are_refused(size):
+    X, y = base(np.random.default_rng(2))
+    with pytest.raises(PrivacyError, match="public rows to label"):
+        teacher(X, y, 5.0, design=size * np.ones((3, 4)))
+
+
+@pytest.mark.parametrize(("norm", "ridge"), [(1e-61, 1.0), (1.0, 1e61), (1.0, np.nan), (1.0, 0.0)])
+def test_minima_with_numbers_that_floats_cannot_square_are_refused(norm, ridge):
+    with pytest.raises(PrivacyError, match="a row norm and a positive ridge"):
+        public_side(RidgeMinimum(np.arange(2), Clip(1.0), norm, ridge), Squared(), 10).check()
 
 
 def test_rounding_an_estimate_adds_what_it_says():

@@ -102,7 +102,7 @@ EXPECTED = np.array(
         [-0.5, 1, 1, 0, 0, 1, 0, 0, 0, 0, 1],
         [1.0, 0, 0, 0, 0, 0, 1, 0, 1, 1, 0],
         [-1.0, 0, 0, 0, 0, 1, 0, 1, 0, -1, 0],
-        [-0.5, 1, 0, 0, 0, 0, 0, 0, 1, 0, 1],
+        [-0.5, 1, 1, 0, 0, 0, 0, 0, 1, 0, 1],  # "Female" is female
     ]
 )
 
@@ -423,3 +423,12 @@ def test_coefficients_in_the_units_of_the_table():
     assert several[0].coefficient == (coef[0] / 50, -coef[0] / 50)
     with pytest.raises(DictionaryError, match="one entry for each of the 11"):
         ours.decode(coef[:3])
+
+
+@pytest.mark.parametrize("sparse_output", ["auto", True, False])
+def test_how_rows_come_out_is_known_before_there_are_any(sparse_output):
+    wide = Dictionary([Column(name="town", kind="category", categories=[f"t{i}" for i in range(20)])])
+    encoder = TableEncoder(wide, sparse_output=sparse_output)
+    known = encoder.output_sparse()
+    assert known is (sparse_output is not False)
+    assert sp.issparse(encoder.fit_transform({"town": ["t1", "t2"]})) is known

@@ -24,6 +24,7 @@ from dpsparse.privacy import (
     PrivacyError,
     PrivacyLeakError,
 )
+from dpsparse.tables import Column, Dictionary, TableEncoder
 from dpsparse.tuning import runs
 from truth.recipes import Doubtful
 
@@ -61,7 +62,7 @@ def test_the_statement_covers_the_whole_search(law):
     assert found.best_estimator_.statement_ is found.statement_
     assert law in found.statement_.accountant
     assert any("number of runs stays secret" in a for a in found.statement_.assumptions)
-    assert "zCDP with rho = not proven" in found.statement_.details()
+    assert "nothing is stated in rho-zCDP or mu-GDP" in found.statement_.details()
 
 
 def test_one_run_costs_what_the_plan_says():
@@ -372,3 +373,21 @@ def test_budgets_of_the_estimator_are_not_used():
 )
 def test_a_search_is_an_estimator_of_scikit_learn(estimator, check):
     check(estimator)
+
+
+# ------------------------------------------------------------------------------------------------ bounds of the rows
+
+
+def test_a_search_takes_bounds_that_encoded_rows_bring_along():
+    codebook = Dictionary([Column(name="age", kind="number", bounds=(0, 100)), Column(name="old", kind="boolean")])
+    given = pd.DataFrame({"age": 50 + 50 * X[:, 0], "old": X[:, 1] > 0})
+    rows = TableEncoder(codebook).fit_transform(given)
+    found = search(SparseRegressor(target_bound=3.5), {"sparsity": [1, 2]}).fit(rows, Y)
+    assert found.statement_.epsilon == pytest.approx(4.0, rel=1e-6)
+    assert found.plan_.runs is not None
+
+
+def test_candidates_without_end_are_not_listed():
+    plan = search(space={"alpha": loguniform(0.1, 1)}).plan(2000, 8)
+    assert plan.runs is None
+    assert "are priced alike" in str(plan)

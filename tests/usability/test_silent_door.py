@@ -314,12 +314,19 @@ def test_learned_classes_quote_no_label_in_a_refusal(labels, capfd):
 
 
 def test_a_foreign_step_is_not_quoted():
-    from sklearn.preprocessing import Normalizer
+    from sklearn.preprocessing import Normalizer, OneHotEncoder
 
     pipe = make_private_pipeline(Normalizer(), SparseRegressor(target_bound=1.0, row_norm=1.0), epsilon=1.0)
-    with pytest.raises(ValueError, match="made-up rows") as refusal:
+    with pytest.raises(MissingValueError, match="a cell that is no number") as refusal:
         pipe.fit(stored(X, "HIV+", "objects"), Y)
-    assert refusal.value.__suppress_context__
+    assert refusal.value.__context__ is None
+    assert "HIV+" not in str(refusal.value)
+    table = pd.DataFrame({"group": ["HIV+"] * 3})
+    encoder = OneHotEncoder(categories=[["none of", "these"]])
+    pipe = make_private_pipeline(encoder, SparseRegressor(target_bound=1.0, row_norm=1.0), epsilon=1.0)
+    with pytest.raises(ValueError, match="made-up rows") as refusal:
+        pipe.fit(table, Y[:3])
+    assert refusal.value.__context__ is None or refusal.value.__suppress_context__
     assert "HIV+" not in str(refusal.value)
 
 

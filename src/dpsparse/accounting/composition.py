@@ -12,8 +12,7 @@ from ..privacy.adjacency import Adjacency
 from ..privacy.budget import Budget
 from ..privacy.curves import ORDERS, Curve, gaussian_delta, renyi_delta, renyi_epsilon
 from ..privacy.errors import PrivacyError
-from . import pld as sampled
-from . import selections
+from . import pld, selections
 from .draws import Costs
 from .pricing import LARGEST_RECURSION_EPSILON, spent_epsilon
 from .recursion import UNIT
@@ -27,7 +26,7 @@ class Account:
 
     Guarantee
     ---------
-    Every method is the least of bounds that are each valid for the adaptive composition of the draws (`costs`, `sampled`,
+    Every method is the least of bounds that are each valid for the adaptive composition of the draws (`draws`, `pld`,
     `selections`, `sampled_renyi`), in both directions.
     """
 
@@ -73,7 +72,7 @@ class Account:
         if self._stage is not None:
             found.append(selections.stage_delta(epsilon, self._stage))
         if costs.sampled:
-            found.append(sampled.sampled_delta(self._steps, epsilon, self.adjacency))
+            found.append(pld.sampled_delta(self._steps, epsilon, self.adjacency))
         return min(found)
 
     def deltas(self, epsilons: Curve, scale: float) -> Curve:
@@ -86,7 +85,7 @@ class Account:
             alphas = np.exp(np.minimum(epsilons, grid[-1])) * (1 - 16 * UNIT)
             found = np.minimum(found, np.interp(alphas, np.exp(grid), bounds) + 16 * UNIT)
         if costs.sampled:
-            losses = sampled.composed_losses(self._steps, self.adjacency, scale)
+            losses = pld.composed_losses(self._steps, self.adjacency, scale)
             found = np.minimum(found, [max(loss.delta(float(e)) for loss in losses) for e in epsilons])
         return found
 
@@ -105,7 +104,7 @@ class Account:
         return None if self._stage is None else selections.stage_curve(self._stage)
 
     @property
-    def _steps(self) -> list[sampled.Turns]:
+    def _steps(self) -> list[pld.Turns]:
         if not self.costs.gaussian or self.costs.branches:
             raise PrivacyError("a bill that samples rows may hold Gaussian asks only, and no branches.")
         return self.costs.multipliers(self.adjacency.kappa)

@@ -8,7 +8,7 @@ Guarantee
 ---------
 `sampled_delta` and `sampled_epsilon` are upper bounds for any adaptive composition of such steps.
 
-**Composition.** Each step is dominated by a pair that does not depend on earlier answers (`poisson`), and dominating pairs
+**Composition.** Each step is dominated by a pair that does not depend on earlier answers (`pairs`), and dominating pairs
 compose also when each step is chosen from earlier answers [ZDW22]_: losses add up as independent variables.
 
 **Transform.** The circular convolution can carry an upper tail around to small losses; its mass is bounded by Chernoff's

@@ -1,7 +1,7 @@
 r"""Pricing: the least noise with which a plan keeps a budget.
 
 Every turn of every ask has a weight :math:`w`; one number :math:`r` turns weights into noise through :math:`\rho = r w` (see
-`costs`). `price` finds the largest :math:`r` that a valid accountant certifies, then rounds it down. The accountant is chosen
+`draws`). `price` finds the largest :math:`r` that a valid accountant certifies, then rounds it down. The accountant is chosen
 by what the plan holds:
 
 * only unsampled Gaussians: the exact composition :math:`\mu = \sqrt{\sum \mu_t^2}` and the exact curve;

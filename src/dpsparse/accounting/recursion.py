@@ -15,7 +15,7 @@ A `Curve` holds, at the points of a grid of step h in e, bounds from above on a 
 decreasing in alpha = exp(e).
 
 **Guarantee.** Both operators return bounds from above of the exact ones: chords take the place of convex
-curves, and each operator adds more than its own floating-point error. ``docs/accounting.md`` has the proofs
+curves, and each operator adds more than its own floating-point error. ``docs/guarantees/accounting.md`` has the proofs
 and counts the roundings.
 
 References

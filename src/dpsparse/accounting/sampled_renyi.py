@@ -4,7 +4,7 @@ Guarantee
 ---------
 `sampled_renyi` bounds the Renyi divergence of the adaptive composition of all steps, in both directions.
 
-**One step.** `poisson` gives a dominating pair (P, Q) on a line. Cut the line at places :math:`x_0 < \dots < x_n`. Within a
+**One step.** `pairs` gives a dominating pair (P, Q) on a line. Cut the line at places :math:`x_0 < \dots < x_n`. Within a
 cell the ratio :math:`l = dP/dQ` lies between its ends, :math:`l^\alpha` is convex in it, so moving the mass of the cell to the
 two ends in the way that keeps both its P- and its Q-probability raises :math:`E_Q l^\alpha`. What lies below :math:`x_0` is
 moved up to it. Above :math:`x_n = h` the moment is bounded in closed form, with :math:`u = (x - 1/2)/z^2`,

@@ -14,6 +14,7 @@ from . import (  # noqa: F401  fill the table
     joint,
     polish,
     tallies,
+    unread,
     weighted,
 )
 from .gradient import contributions

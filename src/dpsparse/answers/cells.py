@@ -29,13 +29,13 @@ from scipy.special import expit
 from ..data.draws import Draw
 from ..data.lattice import Lattice
 from ..data.shard import Shard
-from ..facts import Vector
-from ..losses import Loss, classes_of, mean_of
+from ..facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
+from ..losses import Loss, classes_of
 from ..oracle import CellCounts, CellMoments, Cells
 from ..privacy.errors import PrivacyError
 from .reach import RELEASE_UNITS, Integers, Measure, Reach, each_once
 from .table import SUMS, SumRule
-from .tallies import losses_of
+from .tallies import losses_of, predicted
 
 #: l2 norm of what a record adds to the moments of its cell, and how far two records are apart there.
 MOMENT_NORM = math.sqrt(5) / 2
@@ -74,8 +74,12 @@ def moment_measure(question: CellMoments, lattice: Lattice) -> Measure:
     _check(question.cells, lattice)
     if question.value not in VALUES:
         raise PrivacyError(f"rows fare by one of {', '.join(VALUES)}, not by {question.value!r}.")
-    if not all(map(math.isfinite, (question.top, question.centre, question.ratio))) or question.top <= 0:
-        raise PrivacyError("moments of scored rows need finite numbers, and a positive top.")
+    if not (in_range(question.top) and math.isfinite(question.centre) and math.isfinite(question.ratio)):
+        raise PrivacyError(
+            f"moments of scored rows need finite numbers, and a positive top, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}."
+        )
+    if not question.within > 0:
+        raise PrivacyError("predictions are clipped to a positive range.")
     units, cells = lattice.units(RELEASE_UNITS), np.ones(question.cells.size)
     if not question.squares:
         return Measure(Reach(1.0, cells, pair_norm=MOMENT_PAIR), 1.0 / units, units)
@@ -156,11 +160,11 @@ def _fared(question: CellMoments, seen: _Seen, loss: Loss) -> Vector:
 
 
 def _correct(question: CellMoments, seen: _Seen, loss: Loss) -> Vector:
-    return 1.0 - 2.0 * losses_of("error", seen.margins, seen.y, loss)
+    return 1.0 - 2.0 * losses_of("error", seen.margins, seen.y, loss, question.within)
 
 
 def _loss(question: CellMoments, seen: _Seen, loss: Loss) -> Vector:
-    return 2.0 * losses_of(question.value, seen.margins, seen.y, loss) / question.top - 1.0
+    return 2.0 * losses_of(question.value, seen.margins, seen.y, loss, question.within) / question.top - 1.0
 
 
 def _brier(question: CellMoments, seen: _Seen, loss: Loss) -> Vector:
@@ -178,8 +182,7 @@ def _target(question: CellMoments, seen: _Seen, loss: Loss) -> Vector:
 
 
 def _excess(question: CellMoments, seen: _Seen, loss: Loss) -> Vector:
-    first, mean = np.ascontiguousarray(seen.margins[:, 0]), mean_of(loss)
-    residual = (first if mean is None else mean(first)) - seen.y
+    residual = predicted(np.ascontiguousarray(seen.margins[:, 0]), loss, question.within) - seen.y
     return np.asarray((residual**2 - question.ratio * (seen.y - question.centre) ** 2) / question.top)
 
 

@@ -18,7 +18,7 @@ from ..data.block import Block
 from ..data.kernels import products
 from ..data.shard import Shard
 from ..data.slopes import slopes
-from ..facts import Vector
+from ..facts import LARGEST_SIZE, Vector
 from ..losses import Loss
 from ..oracle import Centred
 from ..privacy.errors import PrivacyError
@@ -28,8 +28,6 @@ from .reach import Indices, each_once
 SLACK = 1.0 - 2.0**-36
 #: Step of the difference quotient that stands in for a second derivative.
 STEP = 1e-4
-#: Public numbers beyond are no centre, and no scale: squares of what they make of a row stay within floats.
-SMALLEST, LARGEST = 1e-60, 1e60
 #: Entries that are written out at once, and the fewest rows.
 PIECE_ENTRIES, LEAST_ROWS = 2**18, 512
 
@@ -47,8 +45,10 @@ class Seen:
 
 def check_centre(centre: Vector, size: int) -> None:
     """Refuse a centre that does not hold one number of ordinary size for each feature."""
-    if centre.shape != (size,) or not np.all(np.abs(centre) <= LARGEST):
-        raise PrivacyError(f"a centre must hold one number of at most {LARGEST:g} for each feature of the support.")
+    if centre.shape != (size,) or not np.all(np.abs(centre) <= LARGEST_SIZE):
+        raise PrivacyError(
+            f"a centre must hold one number of at most {LARGEST_SIZE:g} for each feature of the support."
+        )
 
 
 def away(support: Indices, centre: Vector, shard: Shard) -> Iterator[tuple[Vector, Vector, Block]]:

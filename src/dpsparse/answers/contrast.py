@@ -26,7 +26,7 @@ from ..losses import Loss
 from ..oracle import Contrast
 from ..privacy.errors import PrivacyError
 from .centred import seen
-from .reach import Integers, Measure, Reach, positive
+from .reach import RELEASE_UNITS, Integers, Measure, Reach, positive
 from .table import SUMS, SumRule
 
 #: Ends of intervals are held within this many units.
@@ -63,7 +63,9 @@ def contrast_measure(question: Contrast, lattice: Lattice) -> Measure:
     width = float((high - low).max(initial=1.0))
     units = _factor_units(lattice, width)
     reach = Reach(slope * math.sqrt(low.size), np.r_[np.full(low.size, slope), np.zeros(free)])
-    return Measure(reach, slope / units / np.r_[high - low, np.ones(free)], width * units)
+    widths = np.r_[high - low, np.ones(free)]
+    steps = np.maximum(1, np.floor(widths * units / RELEASE_UNITS)).astype(np.int64)
+    return Measure(reach, slope / units / widths, width * units, steps)
 
 
 def contrast_part(question: Contrast, shard: Shard, loss: Loss, draw: Draw | None) -> Integers:

@@ -24,7 +24,7 @@ from ..facts import Vector
 from ..losses import Loss
 from ..oracle import Correlation
 from .centred import seen
-from .reach import Integers, Measure, Reach, positive
+from .reach import RELEASE_UNITS, Integers, Measure, Reach, positive
 from .table import SUMS, SumRule
 
 
@@ -35,7 +35,7 @@ def correlation_measure(question: Correlation, lattice: Lattice) -> Measure:
     bounds = np.minimum(lattice.coordinate_bounds, applied) * slope
     bounds[d:] = 0.0
     reach = Reach(slope * min(lattice.norm_bound, applied * math.sqrt(d)), bounds)
-    return Measure(reach, lattice.unit * slope / units, limit * units)
+    return Measure(reach, lattice.unit * slope / units, limit * units, max(1, int(limit * units / RELEASE_UNITS)))
 
 
 def correlation_part(question: Correlation, shard: Shard, loss: Loss, draw: Draw | None) -> Integers:

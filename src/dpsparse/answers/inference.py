@@ -33,11 +33,11 @@ import numpy as np
 from ..data.draws import Draw
 from ..data.lattice import Lattice
 from ..data.shard import Shard
-from ..facts import Vector
+from ..facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
 from ..losses import Loss
 from ..oracle import ScoreMoments, Within
 from ..privacy.errors import PrivacyError
-from .centred import LARGEST, SLACK, SMALLEST, Seen, check_centre, seen
+from .centred import SLACK, Seen, check_centre, seen
 from .polish import UNITS, simple_rule
 from .reach import RELEASE_UNITS, Integers, Measure, Reach, each_once, positive
 from .table import SUMS, SumRule
@@ -77,8 +77,7 @@ def moments_measure(question: ScoreMoments, lattice: Lattice) -> Measure:
     """One record, or two, and the lattice."""
     size = _size(question, lattice)
     for bound in (question.residual, question.norm, question.gram, question.meat):
-        if not SMALLEST <= positive(bound) <= LARGEST:
-            raise PrivacyError(f"bounds of a score must be between {SMALLEST:g} and {LARGEST:g}, got {bound!r}.")
+        positive(bound)
     if lattice.facts.target.classes and question.residual != 1:
         raise PrivacyError(
             "residuals of classes are at most 1, and their clip is 1: another has no proven sensitivity."
@@ -105,9 +104,8 @@ def _size(question: ScoreMoments, lattice: Lattice) -> int:
     """Number of columns; refuses a question that is none."""
     support = each_once(question.model.support, lattice.facts.n_features, "features")
     check_centre(question.model.centre, support.size)
-    sized = (question.scale >= SMALLEST) & (question.scale <= LARGEST)
-    if question.scale.shape != support.shape or not np.all(sized):
-        raise PrivacyError(f"columns need a scale between {SMALLEST:g} and {LARGEST:g} each.")
+    if question.scale.shape != support.shape or not in_range(question.scale):
+        raise PrivacyError(f"columns need a scale between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g} each.")
     if lattice.facts.target.joint or not support.size + question.constant:
         raise PrivacyError("moments of a score are of one margin, and of one column at least.")
     return support.size + question.constant

@@ -39,7 +39,6 @@ from ..data.shard import Shard
 from ..facts import Vector
 from ..losses import Loss
 from ..oracle import CentredGradient, ColumnMeans, Curvature, Gram, ResidualMean
-from ..privacy.errors import PrivacyError
 from .centred import SLACK, away, away_by_pieces, check_centre, curvature, held, seen
 from .reach import RELEASE_UNITS, Integers, Measure, Reach, each_once, positive
 from .table import SUMS, Asked, SumRule
@@ -101,8 +100,8 @@ def means_reach(question: ColumnMeans, lattice: Lattice) -> Reach:
     centre = _means_centre(question)
     bounds = np.maximum(bounds, lattice.unit) + np.abs(centre)
     norm = min(lattice.norm_bound + float(np.linalg.norm(centre)), float(np.linalg.norm(bounds))) * (1 + 1e-12)
-    if not question.norm > 0:
-        raise PrivacyError(f"a bound must be positive, got {question.norm!r}.")
+    if question.norm != math.inf:
+        positive(question.norm)
     return Reach(min(norm, question.norm), np.minimum(bounds, question.norm))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.lattice import Lattice
-from ..facts import Vector
+from ..facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
 from ..privacy.adjacency import Adjacency
 from ..privacy.errors import PrivacyError
 
@@ -126,7 +126,7 @@ def each_once(support: Indices, size: int, what: str = "coordinates") -> Indices
 
 
 def positive(value: float) -> float:
-    """A bound, if it is one."""
-    if not (math.isfinite(value) and value > 0):
-        raise PrivacyError(f"a bound must be positive and finite, got {value!r}.")
+    """A bound, if it is one that can be squared."""
+    if not in_range(value):
+        raise PrivacyError(f"a bound must be positive, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, got {value!r}.")
     return float(value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..data.shard import Shard
 from ..facts import Vector
 from ..losses import Loss
 from ..privacy.adjacency import Adjacency
+from ..privacy.errors import PrivacyError
 from .reach import Integers, Measure
 
 #: A question of the type under which it is registered. The table is keyed by types, so no annotation can name it.
@@ -37,7 +39,8 @@ class SumRule:
     exact : (question, shards, loss, draw) -> array
         The sum without lattice, clip and noise, in real units, for the exact oracle.
     sampled : bool
-        Whether it may be asked of a sample: bounds on pairs of records are not what sampling is priced with.
+        Whether it may be asked of a sample: bounds on pairs of records are not what sampling is priced with. The others refuse a draw:
+        a sum over all rows at the price of a sample would break the guarantee.
     read : (question) -> tuple, optional
         All that `measure` reads of a question: where loops ask the same again at another iterate, it is not measured again.
     """
@@ -47,6 +50,11 @@ class SumRule:
     exact: Callable[[Asked, Sequence[Shard], Loss, Draw | None], Vector]
     sampled: bool = False
     read: Callable[[Asked], tuple[Any, ...]] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.sampled:
+            object.__setattr__(self, "part", partial(_of_every_row, self.part))
+            object.__setattr__(self, "exact", partial(_of_every_row, self.exact))
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,16 @@ class ChoiceRule:
     part: Callable[[Asked, Shard, Loss, Draw | None], Integers]
     scores: Callable[[Asked, Integers], Vector]
     spread: Callable[[Asked, Adjacency], float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "part", partial(_of_every_row, self.part))
+
+
+def _of_every_row(compute: Callable[..., Any], question: Asked, rows: Any, loss: Loss, draw: Draw | None) -> Any:
+    """What a rule of all rows computes; refuses a draw."""
+    if draw is not None:
+        raise PrivacyError(f"{type(question).__name__} is a sum over every row and was asked of a sample.")
+    return compute(question, rows, loss, draw)
 
 
 SUMS: dict[type, SumRule] = {}

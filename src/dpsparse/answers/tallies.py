@@ -20,7 +20,7 @@ from scipy.special import log_expit
 from ..data.draws import Draw
 from ..data.lattice import Lattice
 from ..data.shard import Shard
-from ..facts import Vector
+from ..facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
 from ..losses import Loss, classes_of, mean_of
 from ..oracle import Count, ValidationLoss
 from ..privacy.errors import PrivacyError
@@ -65,8 +65,10 @@ def loss_bound(question: ValidationLoss, lattice: Lattice) -> float:
     """The bound on losses; refuses what is no validation loss."""
     if question.kind not in KINDS:
         raise PrivacyError(f"a validation loss is one of {', '.join(KINDS)}, got {question.kind!r}.")
-    if not (math.isfinite(question.bound) and question.bound > 0):
-        raise PrivacyError(f"the bound on a validation loss must be positive and finite, got {question.bound!r}.")
+    if not in_range(question.bound):
+        raise PrivacyError(
+            f"the bound on a validation loss must be positive, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, got {question.bound!r}."
+        )
     dimension = lattice.facts.dimension
     if question.models.ndim != 2 or question.models.shape[1] != dimension or not question.models.size:
         raise PrivacyError(f"a validation loss needs models with {dimension} coefficients each.")
@@ -78,12 +80,12 @@ def bounded_losses(question: ValidationLoss, shard: Shard, loss: Loss) -> Iterat
     for block in shard.blocks:
         margins = np.column_stack([shard.margin(block, w) for w in question.models])
         with np.errstate(all="ignore"):  # a wild model must not tell anything through a warning
-            losses = losses_of(question.kind, margins, block.y, loss)
+            losses = losses_of(question.kind, margins, block.y, loss, shard.lattice.facts.target_bound)
         yield np.where(block.alive > 0, np.clip(np.nan_to_num(losses, nan=question.bound), 0.0, question.bound), 0.0)
 
 
-def losses_of(kind: str, margins: Vector, y: Vector, loss: Loss) -> Vector:
-    """Loss of each record; not yet bounded."""
+def losses_of(kind: str, margins: Vector, y: Vector, loss: Loss, within: float) -> Vector:
+    """Loss of each record; not yet bounded. Predictions of numbers are clipped to [-within, within], as `predict` does."""
     several = margins.shape[1] > 1
     first = np.ascontiguousarray(margins[:, 0])
     if kind == "error":
@@ -96,9 +98,14 @@ def losses_of(kind: str, margins: Vector, y: Vector, loss: Loss) -> Vector:
         return np.asarray(np.logaddexp.reduce(logs, axis=1) - own)
     if kind == "log-loss":
         return np.asarray(-log_expit(np.where(y > 0, first, -first)))
-    mean = mean_of(loss)
-    residual = (first if mean is None else mean(first)) - y
+    residual = predicted(first, loss, within) - y
     return np.asarray(residual**2 if kind == "squared" else np.abs(residual))
+
+
+def predicted(margin: Vector, loss: Loss, within: float) -> Vector:
+    """What margins predict of centred numbers, clipped to [-within, within]."""
+    mean = mean_of(loss)
+    return np.clip(margin if mean is None else mean(margin), -within, within)
 
 
 SUMS[ValidationLoss] = tally_rule(loss_bound, bounded_losses)

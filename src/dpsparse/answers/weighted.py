@@ -36,7 +36,7 @@ from ..data.kernels.interface import Sums
 from ..data.lattice import Lattice
 from ..data.shard import Shard
 from ..data.slopes import exact_gradient, slopes
-from ..facts import Vector
+from ..facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
 from ..losses import Loss
 from ..oracle import AbsoluteMeans, RowSize, Squares, WeightedGradient
 from ..privacy.errors import PrivacyError
@@ -52,8 +52,10 @@ def checked_weights(weights: Vector, support: Indices | None, bound: float, leas
         size = each_once(support, lattice.facts.dimension).size
     if weights.shape != (size,):
         raise PrivacyError(f"{size} weights are needed, one for each coordinate of the answer.")
-    if not (np.all(np.isfinite(weights)) and np.all(weights >= least) and math.isfinite(bound) and bound > 0):
-        raise PrivacyError("column weights must be positive and finite, and so must the bound on a row's contribution.")
+    if not (in_range(weights[weights != 0]) and np.all(weights >= least) and in_range(bound)):
+        raise PrivacyError(
+            f"column weights must be positive, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, and so must the bound on a row's contribution."
+        )
     return weights
 
 

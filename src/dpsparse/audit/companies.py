@@ -9,8 +9,10 @@ written to tell made-up rows from private ones would pass.
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,6 +24,8 @@ from sklearn.base import BaseEstimator, clone
 SIZES = (2, 7, 64, 1_025)
 #: Rows that are also taken one by one.
 ALONE = 12
+#: Rows that are taken together where the last bits of a row depend on how many there are.
+GROUP = 64
 #: Largest relative difference: the last bits of vectorised functions differ by position.
 TOLERANCE = 1e-9
 #: Widths that are tried where the number of columns is not known.
@@ -37,15 +41,19 @@ Rows = Any
 Draw = Callable[[int, np.random.Generator], Rows]
 
 
-def mixes(step: BaseEstimator, like: Rows = None) -> bool | None:
+def mixes(step: BaseEstimator, like: Rows = None, *, fitted: bool = False, tolerance: float = TOLERANCE) -> bool | None:
     """Whether a row comes out of a step differently in other company; None where it ran on no made-up rows.
 
     Parameters
     ----------
     step : transformer
-        It is cloned; nothing is fitted in place.
+        It is copied; nothing is fitted in place.
     like : rows, optional
         Their width, column names and types say which rows are made up. No value of them is looked at.
+    fitted : bool
+        Whether `transform` of the step as it was fitted is tried. Otherwise a clone is fitted to the made-up rows first.
+    tolerance : float
+        Largest relative difference that does not count; 0: the last bit counts.
 
     Examples
     --------
@@ -54,55 +62,149 @@ def mixes(step: BaseEstimator, like: Rows = None) -> bool | None:
     (False, True)
     """
     for kind in _kinds(step, like):
-        found = [verdict for draw in kind if (verdict := _differs(step, draw)) is not None]
+        trial = _Trial(copy.deepcopy(step) if fitted else step, fitted, tolerance)
+        found = [verdict for draw in kind if (verdict := trial.differs(draw)) is not None]
         if found:  # made for rows of this kind
             return any(found)
     return None
 
 
-def _differs(step: BaseEstimator, draw: Draw) -> bool | None:
-    rng = np.random.default_rng(SEED)
-    known = draw(ALONE, rng)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        try:
-            together = _made(step, known, rng)
-        except Exception:  # made for rows of another kind
-            return None
-        try:
-            alone = [_made(step, _some(known, [i]), rng) for i in range(ALONE)]
-            if together.shape[0] != ALONE or any(row.shape != (1, together.shape[1]) for row in alone):
-                return True
-            if not _close(np.vstack(alone), together):
-                return True
-            for size in SIZES:
-                company = _stacked(known, draw(size, rng))
-                order = rng.permutation(ALONE + size)
-                found = _made(step, _some(company, order), rng)
-                if found.shape != (ALONE + size, together.shape[1]):
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """A step, and how it is tried."""
+
+    step: BaseEstimator
+    fitted: bool
+    tolerance: float
+
+    def differs(self, draw: Draw) -> bool | None:
+        """Whether made-up rows of one kind come out differently in other company; None where the step does not take them."""
+        rng = np.random.default_rng(SEED)
+        known = draw(ALONE, rng)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            try:
+                together = _made(self.step, known, rng, self.fitted)
+            except Exception:  # made for rows of another kind
+                return None
+            try:
+                alone = [_made(self.step, some_rows(known, [i]), rng, self.fitted) for i in range(ALONE)]
+                if together.shape[0] != ALONE or any(row.shape != (1, together.shape[1]) for row in alone):
                     return True
-                if not _close(found[np.argsort(order)[:ALONE]], together):
+                if not self._close(np.vstack(alone), together):
                     return True
-        except Exception:  # it works for some rows and not for others: it says something about them
-            return True
-    return False
+                for size in SIZES:
+                    company = _stacked(known, draw(size, rng))
+                    order = rng.permutation(ALONE + size)
+                    found = _made(self.step, some_rows(company, order), rng, self.fitted)
+                    if found.shape != (ALONE + size, together.shape[1]):
+                        return True
+                    if not self._close(found[np.argsort(order)[:ALONE]], together):
+                        return True
+            except Exception:  # it works for some rows and not for others: it says something about them
+                return True
+        return False
+
+    def _close(self, one: np.ndarray, two: np.ndarray) -> bool:
+        if one.dtype.kind != "f" or two.dtype.kind != "f":
+            return bool(np.array_equal(one, two))
+        return bool(np.allclose(one, two, rtol=self.tolerance, atol=self.tolerance * 1e-3, equal_nan=True))
 
 
-def _made(step: BaseEstimator, rows: Rows, rng: np.random.Generator) -> np.ndarray:
-    """What a fresh copy of a step makes of rows, as numbers, or words where it gives words."""
-    made = clone(step).fit(rows, rng.integers(0, 2, _count(rows))).transform(rows)
+def _made(step: BaseEstimator, rows: Rows, rng: np.random.Generator, fitted: bool) -> np.ndarray:
+    """What a step, or a copy of it that is fitted to these rows, makes of rows, as numbers, or words where it gives words."""
+    ready = step if fitted else clone(step).fit(rows, rng.integers(0, 2, rows_in(rows)))
+    return _plain(ready.transform(rows), rows_in(rows))
+
+
+def _plain(made: Rows, count: int) -> np.ndarray:
+    """Rows as numbers, or words where they are no numbers; some steps give one row as a vector."""
     dense = np.asarray(made.toarray() if sp.issparse(made) else made)
-    dense = dense.reshape(dense.shape[0], -1)
+    dense = dense.reshape(1 if count == 1 else dense.shape[0], -1)
     try:
         return dense.astype(float)
     except (TypeError, ValueError):
         return dense.astype(str)
 
 
-def _close(one: np.ndarray, two: np.ndarray) -> bool:
-    if one.dtype.kind != "f" or two.dtype.kind != "f":
-        return bool(np.array_equal(one, two))
-    return bool(np.allclose(one, two, rtol=TOLERANCE, atol=TOLERANCE * 1e-3, equal_nan=True))
+# ------------------------------------------------------------------------------------------------ rows alone
+
+
+def steady_rows(step: BaseEstimator, like: Rows, *, fitted: bool = False) -> int | None:
+    """How many rows a step has to be given at once, so that the bits of a row depend on no other row.
+
+    Returns
+    -------
+    int or None
+        None: any number, since rows come out with the same bits alone and in company; also where the step ran on no synthetic rows.
+        Otherwise `GROUP`, where rows have the same bits in every place of so many rows, or 1.
+
+    Parameters
+    ----------
+    step : transformer
+    like : rows
+        As in `mixes`.
+    fitted : bool
+        False: a fresh copy is fitted to synthetic rows.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import Normalizer
+    >>> steady_rows(Normalizer(), np.empty((0, 3))) is None
+    True
+    """
+    for kind in _kinds(step, like):
+        found = [verdict for draw in kind if (verdict := _same_bits(step, draw, fitted, SIZES)) is not None]
+        if found:
+            if all(found):
+                return None
+            grouped = [_same_bits(step, draw, fitted, (GROUP - ALONE,) * len(SIZES)) for draw in kind]
+            return GROUP if all(verdict is not False for verdict in grouped) else 1
+    return None
+
+
+def runnable_rows(step: BaseEstimator, like: Rows, *, fitted: bool = False) -> Rows | None:
+    """One synthetic row on which a step runs; None where none was found."""
+    rng = np.random.default_rng(SEED)
+    for draw in (draw for kind in _kinds(step, like) for draw in kind):
+        rows = draw(SIZES[2], rng)
+        for i in range(SIZES[2]):
+            try:
+                _made(step, some_rows(rows, [i]), rng, fitted)
+            except Exception:
+                continue
+            return some_rows(rows, [i])
+    return None
+
+
+def _same_bits(step: BaseEstimator, draw: Draw, fitted: bool, sizes: tuple[int, ...]) -> bool | None:
+    """Whether rows have the same bits in companies of these sizes, in any place; alone, too, where the sizes differ."""
+    rng = np.random.default_rng(SEED)
+    known, companies = draw(ALONE, rng), [draw(size, rng) for size in sizes]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            made = step if fitted else clone(step).fit(known, rng.integers(0, 2, ALONE))
+            found = (
+                [] if len(set(sizes)) == 1 else [_plain(made.transform(some_rows(known, [i])), 1) for i in range(ALONE)]
+            )
+            first = np.concatenate(found) if found else None
+            for company in companies:
+                count = ALONE + rows_in(company)
+                for order in (np.arange(count), np.arange(count)[::-1], rng.permutation(count)):
+                    found_there = _plain(made.transform(some_rows(_stacked(known, company), order)), count)
+                    rows = found_there[np.argsort(order)[:ALONE]]
+                    first = rows if first is None else first
+                    if not _identical(first, rows):
+                        return False
+        except Exception:  # made for rows of another kind
+            return None
+    return True
+
+
+def _identical(one: np.ndarray, two: np.ndarray) -> bool:
+    numbers = one.dtype.kind == "f" and two.dtype.kind == "f"
+    return bool(np.array_equal(one, two, equal_nan=numbers))
 
 
 # ------------------------------------------------------------------------------------------------ made-up rows
@@ -140,11 +242,13 @@ def _frame(like: Rows, size: int, rng: np.random.Generator) -> Rows:
     return frame.astype(numbers) if hasattr(frame, "astype") else frame.cast(numbers)
 
 
-def _count(rows: Rows) -> int:
+def rows_in(rows: Rows) -> int:
+    """How many rows there are."""
     return int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
 
 
-def _some(rows: Rows, which: Any) -> Rows:
+def some_rows(rows: Rows, which: Any) -> Rows:
+    """Rows of these numbers, in the container that they came in."""
     if isinstance(rows, list):
         return [rows[i] for i in which]
     return rows.iloc[which] if hasattr(rows, "iloc") else rows[list(which)]

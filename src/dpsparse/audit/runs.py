@@ -102,7 +102,7 @@ class FitRuns:
     seed: int | None = None
 
     def run(self) -> Vector:
-        """Features of each fit: first `model_width` numbers of the model, then the answers."""
+        """Features of each fit: first `widths["model"]` numbers of the model, then the answers."""
         if self.subject.own_fit:
             return np.array([self._fitted(seed) for seed in self._seeds()])
         host = MemoryHost(self.X, self.y, self.subject.facts)

@@ -14,6 +14,7 @@ from .exits import Refusal
 from .output import waiting
 
 if TYPE_CHECKING:
+    from ..data.unread import UnreadCells
     from ..estimators.linear import SparseLinear
     from ..readers import FileRows
     from ..readers.table import Table
@@ -43,6 +44,9 @@ def read_dictionary(path: Path) -> Dictionary:
 def apply(path: Path | None, options: dict[str, Any]) -> Dictionary | None:
     """Put what a dictionary declares into the options of a model. Without a file nothing changes."""
     if path is None:
+        if options["check_cells"]:
+            raise Refusal("--check-cells counts cells of a table that a --dictionary describes. Leave it out.")
+        options["check_cells"] = None
         if options["task"] is None:
             raise Refusal(
                 "Missing option '--task': classification or regression. A --dictionary with a target says it, too."
@@ -62,17 +66,40 @@ def apply(path: Path | None, options: dict[str, Any]) -> Dictionary | None:
         raise Refusal(
             f"the target {target.column.name!r} is a {target.column.kind}, which means {target.task}. Leave --task out."
         )
+    options["check_cells"] = _share(options["check_cells"], options["recipe"])
     bounds = found.output_bounds()
     options |= {"task": target.task, "feature_bound": (bounds.lower, bounds.upper), "row_norm": bounds.row_norm}
     options |= target.settings
     return found
 
 
+def _share(given: float | None, recipe: str) -> float | None:
+    """The share of the budget that counts cells; without an option none for recipes that cannot: on devices, or without privacy."""
+    from .. import recipes
+    from ..fits.unread import SHARE
+
+    if given is not None:
+        return given or None
+    known = recipes.get(recipe)
+    return SHARE if known.private and not known.local else None
+
+
+def encoded_shape(dictionary: Dictionary) -> tuple[int, bool]:
+    """How many columns rows have that were encoded by a dictionary, and whether they are sparse: public."""
+    from ..tables import TableEncoder
+
+    encoder = TableEncoder(dictionary)
+    return int(encoder.output_bounds().lower.size), encoder.output_sparse()
+
+
 def keep(model: SparseLinear, dictionary: Dictionary) -> None:
     """Let a fitted model keep its dictionary, and its statement say what rests on it."""
     model.dictionary_ = dictionary
     assumed = (*model.statement_.assumptions, "the data dictionary was written without looking at the rows")
-    model.statement_ = replace(model.statement_, assumptions=assumed)
+    notes = model.statement_.notes
+    if model.check_cells is None:
+        notes = (*notes, "cells that were not understood were not counted, so it is not known how many there are")
+    model.statement_ = replace(model.statement_, assumptions=assumed, notes=notes)
 
 
 def encode(path: Path, dictionary: Dictionary, visible: bool, *, target: bool) -> Table:
@@ -80,12 +107,19 @@ def encode(path: Path, dictionary: Dictionary, visible: bool, *, target: bool) -
     import numpy as np
     import scipy.sparse as sp
 
+    from ..data.unread import UnreadCells
     from ..readers.table import Table
+    from ..tables import BoundedArray
 
     names, pieces = encoded(path, dictionary, target=target)
     with waiting(f"reading {path}", visible):
-        rows, targets = zip(*pieces, strict=True)
-    X = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate(rows)
+        rows, targets, unread = zip(*pieces, strict=True)
+    X: Any
+    if sp.issparse(rows[0]):
+        X = sp.vstack(rows, format="csr")
+        X.unread_cells = UnreadCells.below(unread)
+    else:
+        X = BoundedArray.of(np.concatenate(rows), dictionary.output_bounds(), UnreadCells.below(unread))
     return Table(X, np.concatenate(targets) if target else None, names)
 
 
@@ -93,17 +127,29 @@ def encode_aside(path: Path, dictionary: Dictionary, visible: bool) -> FileRows:
     """The same rows with their targets, in a file without a name instead of in memory."""
     import scipy.sparse as sp
 
+    from ..data.unread import UnreadCells
     from ..readers.rows import put_aside
     from ..readers.streams import Stream
 
     names, pieces = encoded(path, dictionary, target=True)
+    unread: list[UnreadCells] = []
+
+    def rows(pieces: Iterator[tuple[Any, Any, UnreadCells]]) -> Iterator[tuple[Any, Any]]:
+        for X, y, cells in pieces:
+            unread.append(cells)
+            yield X, y
+
     with waiting(f"reading {path}", visible):
         first = next(pieces)
-        return put_aside(Stream(len(names), bool(sp.issparse(first[0])), names, True, chain([first], pieces)), path)
+        stream = Stream(len(names), bool(sp.issparse(first[0])), names, True, rows(chain([first], pieces)))
+        aside = put_aside(stream, path)
+    return replace(aside, unread_cells=UnreadCells.below(unread))
 
 
-def encoded(path: Path, dictionary: Dictionary, *, target: bool) -> tuple[tuple[str, ...], Iterator[tuple[Any, Any]]]:
-    """Names of the encoded columns; and encoded rows with their targets, or None, some at a time."""
+def encoded(
+    path: Path, dictionary: Dictionary, *, target: bool
+) -> tuple[tuple[str, ...], Iterator[tuple[Any, Any, UnreadCells]]]:
+    """Names of the encoded columns; and encoded rows with their targets, or None, and with the cells that were not understood."""
     from ..readers.columns import header
     from ..tables import TableEncoder, Target
 
@@ -118,7 +164,7 @@ def encoded(path: Path, dictionary: Dictionary, *, target: bool) -> tuple[tuple[
 
 def _pieces(
     path: Path, dictionary: Dictionary, encoder: TableEncoder, reader: Target | None
-) -> Iterator[tuple[Any, Any]]:
+) -> Iterator[tuple[Any, Any, UnreadCells]]:
     import numpy as np
     import scipy.sparse as sp
 
@@ -126,13 +172,14 @@ def _pieces(
     from ..tables import DictionaryError
 
     wanted = [*(column.name for column in dictionary.features), *([] if reader is None else [reader.column.name])]
-    empty = True
+    nothing: dict[str, list[object]] = {name: [] for name in wanted}  # a file may hold no rows
     try:
-        for block in blocks(path, wanted):
+        for block in chain([nothing], blocks(path, wanted)):
             rows = encoder.transform(block)
-            empty = False
-            yield rows if sp.issparse(rows) else np.asarray(rows), None if reader is None else reader.read(block)
+            unread, y = rows.unread_cells, None
+            if reader is not None:
+                y, foreign = reader.read_checked(block)
+                unread = unread.with_column(reader.column.name, foreign)
+            yield rows if sp.issparse(rows) else np.asarray(rows), y, unread
     except DictionaryError as error:
         raise Refusal(str(error)) from None
-    if empty:
-        raise Refusal(f"{path} holds no rows. Write the file again.")

@@ -22,7 +22,7 @@ def brief(statement: Statement, most: int = 6) -> str:
 
 def describe_features(model: SparseLinear) -> str:
     """The selected features of a model and their coefficients, as a table."""
-    from ..estimators.summary import summary
+    from ..estimators.summary import about_bounds, summary
 
     content = summary(model)
     selected = content["selected"]
@@ -34,6 +34,7 @@ def describe_features(model: SparseLinear) -> str:
     for name, value in rows:
         values = value if isinstance(value, list) else [value]
         lines.append(f"  {name!s:<{width}} " + " ".join(f"{v:12.6g}" for v in values))
+    lines.append(about_bounds(model))
     return "\n".join(lines)
 
 

@@ -15,6 +15,13 @@ from .output import check_file, writing
 if TYPE_CHECKING:
     from ..tables import Dictionary
 
+NOT_TO_BE_RELEASED = (
+    "NOT PRIVATE: exact numbers and cells of the data, for the eyes of whoever holds it. Do not release, send or store them. Change how "
+    "cells are read (format, decimal, thousands, below, above, match, missing) by them, and no bounds or categories."
+)
+#: Different cells that are shown of a column, and letters of each.
+MOST_EXAMPLES, LONGEST_EXAMPLE = 5, 40
+
 
 @click.group()
 def dictionary() -> None:
@@ -99,16 +106,24 @@ def _declared(what: str, lists: dict[str, list[str]]) -> dict[str, str]:
 @dictionary.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("table", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--look",
+    is_flag=True,
+    help="Read the cells of TABLE and tell exactly which are not understood. For the data holder's eyes: NOT private, not to be released.",
+)
 @json_option
-def check(file: Path, table: Path | None, as_json: bool) -> None:
+def check(file: Path, table: Path | None, look: bool, as_json: bool) -> None:
     """Tell everything that is missing or contradictory in FILE, and, with TABLE, where its header does not fit.
 
-    Exit code 2 if there is anything. Cells are not read.
+    Exit code 2 if there is anything. Cells are not read, unless --look is given.
 
     \b
-    Example:
+    Examples:
       dpsparse dictionary check patients.yaml patients.csv
+      dpsparse dictionary check --look patients.yaml patients.csv
     """
+    if look and table is None:
+        raise Refusal("--look reads the cells of a table. Give one: dpsparse dictionary check --look FILE TABLE.")
     from ..readers.columns import header
     from ..tables import Dictionary, DictionaryError
 
@@ -118,8 +133,10 @@ def check(file: Path, table: Path | None, as_json: bool) -> None:
         problems = found.check(None if table is None else header(table))
     except DictionaryError as error:
         problems = error.problems
+    seen = _looked(found, table) if look and found is not None and table is not None and not problems else {}
     if as_json:
-        print_json({"dictionary": file, "complete": not problems, "problems": list(problems), **_size(found, problems)})
+        content = {"dictionary": file, "complete": not problems, "problems": list(problems), **_size(found, problems)}
+        print_json({**content, **({"warning": NOT_TO_BE_RELEASED, **seen} if seen else {})})
         if problems:
             raise click.exceptions.Exit(Refusal.exit_code)
     elif problems:
@@ -127,6 +144,47 @@ def check(file: Path, table: Path | None, as_json: bool) -> None:
     else:
         size = _size(found, problems)
         click.echo(f"{file} is complete: {size['features']} features become {size['encoded']} columns.")
+        if seen:
+            click.echo("\n".join(_told(**seen)))
+
+
+def _looked(found: Dictionary, table: Path) -> dict[str, Any]:
+    """Exact numbers of cells, of gaps and of cells that are not understood, with examples: **private**."""
+    from ..readers.columns import blocks
+    from ..tables.frames import Table
+    from ..tables.rules import CellReader
+
+    used = [column for column in found.columns if column.role in ("feature", "target")]
+    readers = {column.name: CellReader(column) for column in used}
+    rows, unread = 0, dict.fromkeys(readers, 0)
+    examples: dict[str, list[str]] = {name: [] for name in readers}
+    for block in blocks(table, list(readers)):
+        cells = Table(block, list(readers))
+        rows += cells.rows
+        for name, reader in readers.items():
+            column = cells.cells(name)
+            flags = reader.unread(column)
+            unread[name] += int(flags.sum())
+            for place in flags.nonzero()[0].tolist():
+                shown = repr(column[place])[:LONGEST_EXAMPLE]
+                if len(examples[name]) == MOST_EXAMPLES:
+                    break
+                if shown not in examples[name]:
+                    examples[name].append(shown)
+    return {
+        "rows": rows,
+        "columns": [{"name": n, "not_understood": unread[n], "examples": examples[n]} for n in readers],
+    }
+
+
+def _told(rows: int, columns: list[dict[str, Any]]) -> list[str]:
+    lines = [NOT_TO_BE_RELEASED, f"{rows} rows. Cells not understood, of each column:"]
+    width = max(len(column["name"]) for column in columns)
+    for column in columns:
+        share = f"{100 * column['not_understood'] / max(rows, 1):.1f} %"
+        such = f"  such as {', '.join(column['examples'])}" if column["examples"] else ""
+        lines.append(f"  {column['name']:<{width}} {column['not_understood']:>9} {share:>8}{such}")
+    return lines
 
 
 def _size(found: Dictionary | None, problems: tuple[str, ...]) -> dict[str, int]:

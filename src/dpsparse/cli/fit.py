@@ -94,7 +94,12 @@ def fit(
           --row-norm 1 --cluster tcp://scheduler:8786
     """
     check_model_file(out, _inputs(data, dictionary_file, options["ledger"], options["dataset"]))
+    asked = options["check_cells"]
     dictionary = apply(dictionary_file, options)
+    if cluster is not None and dictionary is not None:
+        if asked:
+            raise Refusal("cells are not counted where rows stand on a cluster. Leave --check-cells out, or --cluster.")
+        options["check_cells"] = None
     if dictionary is not None and target is not None:
         raise Refusal("the dictionary names the target. Leave --target out.")
     if dictionary is not None and columns is not None:
@@ -118,13 +123,17 @@ def fit(
             if dictionary is None:
                 need_target(data, target)
                 form = {"target": target, "n_features": n_features, "columns": columns, "zero_based": zero_based}
+                form["classes"] = model.classes if declared else None
             with on_cluster(data, cluster, visible, **form) as spread:
                 run(model, spread, None, None, visible)
         elif dictionary is None and stays_in_files(data, options["memory_limit"], target):
             if columns is not None:
                 raise Refusal("all columns of rows that stay in files are read. Leave --columns or --memory-limit out.")
             need_target(data, target)
-            rows = open_files(data, visible, target=target, n_features=n_features, zero_based=zero_based)
+            classes = model.classes if declared else None
+            rows = open_files(
+                data, visible, target=target, n_features=n_features, zero_based=zero_based, classes=classes
+            )
             run(model, rows, None, None, visible)
         elif dictionary is not None and options["memory_limit"] is not None:
             run(model, encode_aside(data, dictionary, visible), None, None, visible)
@@ -208,12 +217,13 @@ def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None
     import numpy as np
 
     from ..estimators.summary import has_intervals
-    from ..privacy import HopelessFitWarning, MissingValueError, NonPrivateRandomnessWarning
+    from ..privacy import HopelessFitWarning, MissingValueError, NonPrivateRandomnessWarning, UnreadCellsWarning
 
     model.set_params(verbose=visible)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NonPrivateRandomnessWarning)  # the statement says so, first of all
         warnings.simplefilter("always", HopelessFitWarning)
+        warnings.simplefilter("always", UnreadCellsWarning)
         warnings.showwarning = tell
         try:
             model.fit(X, y)
@@ -267,18 +277,19 @@ def _save(model: SparseLinear, out: Path) -> Refusal | None:
 
 def _declared(classes: list[str]) -> list[str] | list[float]:
     """The declared classes: numbers if all of them are, otherwise text. The data has no say in it."""
-    try:
-        numbers = [float(c) for c in classes]
-    except ValueError:
+    from ..tables.cells import exact
+
+    numbers = [exact(c) for c in classes]
+    if any(c != c for c in numbers):  # noqa: PLR0124
         return classes
-    return [int(c) if c.is_integer() else c for c in numbers]
+    return [int(c) if c == int(c) else c for c in numbers]
 
 
 def labelled(y: NDArray[np.generic] | None, classes: list[str] | list[float]) -> NDArray[np.generic]:
     """Labels in the type of the declared classes; a record with any other label counts as empty."""
     import numpy as np
 
-    from ..data.source import numbers
+    from ..readers.tabular import label_number
 
     y, declared = np.asarray(y), np.asarray(classes)
     if declared.dtype.kind not in "biuf":
@@ -287,4 +298,6 @@ def labelled(y: NDArray[np.generic] | None, classes: list[str] | list[float]) ->
                 "--classes names labels, but the file stores the target as numbers. List the numbers that stand for them."
             )
         return y
-    return numbers(y)
+    if y.dtype.kind in "biufO":
+        return y
+    return np.array([label_number(text) for text in y.tolist()], dtype=object)

@@ -106,6 +106,12 @@ _MODEL = (
         help="Share of the budget, such as 0.02, for a priced count of what was clipped; the statement tells it.",
     ),
     click.option(
+        "--check-cells",
+        type=float,
+        help="With --dictionary: share of the budget for a priced count of cells that were not understood, for each column; 0: none. "
+        "Default: 0.02.",
+    ),
+    click.option(
         "--intervals",
         is_flag=True,
         help="Confidence intervals of the selected coefficients: half of the rows select, the others tell how sure the coefficients are.",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .declared import apply, dictionary_option
+from .declared import apply, dictionary_option, encoded_shape
 from .exits import Refusal
 from .options import json_option, make_estimator, model_options
 from .output import as_json as print_json
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@click.argument("data", type=click.Path(path_type=Path), required=False)
 @click.option("--n-rows", type=int, required=True, help="Public number of rows.")
 @click.option("--n-features", type=int, help="Public number of features; a --dictionary says it.")
+@click.option("--sparse", is_flag=True, help="The plan is for sparse rows; DATA or a --dictionary says it, too.")
 @dictionary_option
 @model_options
 @click.option("--signal", type=float, help="Part of a constant predictor's error that the best linear model removes.")
@@ -31,8 +33,10 @@ if TYPE_CHECKING:
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the expected error against epsilon to this file.")
 @json_option
 def plan(
+    data: Path | None,
     n_rows: int,
     n_features: int | None,
+    sparse: bool,
     dictionary_file: Path | None,
     signal: float | None,
     feature_scale: float | None,
@@ -42,13 +46,22 @@ def plan(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Print the plan of a fit: its asks, their noise, what to expect of it, and a verdict. Reads no data, spends nothing.
+    """Print the plan of a fit: its queries, their noise, what to expect of it, and a verdict.
+
+    Reads no row, spends nothing. A fit of rows of this shape and kind, with the same options, asks
+    exactly these queries. Recipes treat sparse rows differently from dense ones, so say which kind
+    will be fitted: by --sparse, by a --dictionary, or by DATA, the file itself. Of DATA only its kind
+    is read: svmlight files hold sparse rows; npz, Parquet and .dpsrows files say what they hold.
 
     \b
-    Example:
+    Examples:
       dpsparse plan --n-rows 20000 --n-features 5000 --task regression \\
           --epsilon 3 --sparsity 20 --feature-bound 0,2 --target-bound 4 --plot error.png
       dpsparse plan --n-rows 3000 --dictionary patients.yaml --epsilon 2
+      dpsparse plan --n-rows 20000 --n-features 50000 --sparse --task classification \\
+          --row-norm 1 --classes 0,1
+      dpsparse plan reviews.svmlight --n-rows 20000 --n-features 50000 \\
+          --task classification --row-norm 1 --classes 0,1
       dpsparse plan --n-rows 20000 --n-features 200 --task regression --sparsity 8 \\
           --feature-bound 1 --target-bound 4 --intervals --half-width 0.05
     """
@@ -56,17 +69,18 @@ def plan(
         check_file(plot, option="--plot", inputs=[] if dictionary_file is None else [dictionary_file])
     dictionary = apply(dictionary_file, options)
     if dictionary is not None:
-        if n_features is not None:
-            raise Refusal("the dictionary says how many features there are. Leave --n-features out.")
-        n_features = width = int(dictionary.output_bounds().lower.size)
+        if n_features is not None or sparse:
+            given = "--n-features" if n_features is not None else "--sparse"
+            raise Refusal(f"the dictionary says which columns there are, and how they are encoded. Leave {given} out.")
+        n_features, sparse = encoded_shape(dictionary)
     elif n_features is None:
         raise Refusal("Missing option '--n-features'. A --dictionary says it, too.")
-    else:
-        width = 1
+    elif data is not None:
+        sparse = _sparse_file(data, sparse)
     known = {"signal": signal, "feature_scale": feature_scale, "base_rate": base_rate}
-    found = make_estimator(n_rows=n_rows, n_features=width, **options).plan(
-        n_rows=n_rows, n_features=n_features, **known
-    )
+    width = 1 if dictionary is None else n_features
+    model = make_estimator(n_rows=n_rows, n_features=width, **options)
+    found = model.plan(n_rows=n_rows, n_features=n_features, sparse=sparse, **known)
     if plot is not None:
         with writing(plot, option="--plot"):
             found.plot(plot)
@@ -78,6 +92,16 @@ def plan(
     for rows in needed.values():
         told = "more than a billion" if rows is None else f"about {rows:,}"
         click.echo(f"rows for intervals of half-width {half_width:g}: {told}")
+
+
+def _sparse_file(data: Path, sparse: bool) -> bool:
+    """Whether a file holds sparse rows; refuses --sparse where it does not."""
+    from ..readers.rows import holds_sparse
+
+    found = holds_sparse(data)
+    if sparse and not found:
+        raise Refusal(f"{data} holds dense rows. Leave --sparse out, or plan for another file.")
+    return found
 
 
 def _rows(found: PlanSummary, half_width: float) -> int | None:

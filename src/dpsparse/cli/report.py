@@ -53,6 +53,7 @@ def report(
     """
     from ..ledger import Ledger
     from ..report import bench_page, ledger_page, report_of_file
+    from ..report.verdict import RELEASE
 
     if sum(given is not None for given in (model, search, bench)) > 1:
         raise Refusal("give one of MODEL, --search and --bench.")
@@ -83,7 +84,7 @@ def report(
     reasons = [f"{check.what}: {check.said}" for check in verdict.reasons]
     content = {
         "page": out,
-        "release": str(verdict.light),
+        "release": RELEASE[verdict.light],
         "headline": f"{verdict.word} {verdict.headline}",
         "reasons": reasons,
     }

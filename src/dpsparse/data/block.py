@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..facts import Vector
+from ..privacy.errors import PrivacyError
 from .clipping import clipped_parts
 from .kernels.available import narrow_pays
 from .lattice import Lattice
+from .unread import Bits
 
 Matrix = Any  # a numpy array or a CSR matrix
 Indices = NDArray[np.intp]
@@ -29,7 +32,8 @@ class Block:
     Dense rows are stored shifted; sparse rows keep their zeros, and the shift is applied after every product. `squares` and
     `largest` are of the shifted row with its intercept, in units. `csc` is a copy by columns of sparse rows, once it was `asked` for often
     enough. `alive` is 0 for records that count as nothing. `clipped` tells, where
-    that is to be counted, how much of each record was beyond its bounds.
+    that is to be counted, how much of each record was beyond its bounds; `unread`, where that is to be counted, which cells of it
+    were not understood, eight to a byte.
     """
 
     x: Matrix
@@ -41,6 +45,7 @@ class Block:
     csc: Any = None
     asked: int = 0
     clipped: Vector | None = None
+    unread: Bits | None = None
 
     @property
     def sparse(self) -> bool:
@@ -59,7 +64,7 @@ def owners(x: Any) -> Indices:
     return np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
 
 
-def sanitise(x: Matrix, y: Vector, lattice: Lattice) -> Block:
+def sanitise(x: Matrix, y: Vector, lattice: Lattice, unread: Bits | None = None) -> Block:
     """Clip entries, rows and targets, and put them on the lattice; a record that is not finite counts as nothing.
 
     Guarantee
@@ -74,7 +79,17 @@ def sanitise(x: Matrix, y: Vector, lattice: Lattice) -> Block:
         finite &= np.isfinite(y)
         target = np.clip(np.where(finite, y, 0.0), -facts.target_bound, facts.target_bound)
         clipped = clipped_parts(x, y, lattice) if facts.counts_clipped else None
-    return Block(stored, target, finite.astype(float), squares, largest, clipped=clipped)
+        unread = _remembered(unread, y, lattice) if facts.counts_unread else None
+    return Block(stored, target, finite.astype(float), squares, largest, clipped=clipped, unread=unread)
+
+
+def _remembered(unread: Bits | None, y: Vector, lattice: Lattice) -> Bits:
+    """Which cells of each record were not understood; none of a record in another part, whose target is infinite (`Parts`)."""
+    if unread is None or unread.shape != (y.size, -(-lattice.facts.counts_unread // 8)):
+        raise PrivacyError(
+            "these rows do not say which of their cells were not understood, though it is to be counted."
+        )
+    return np.where(np.isinf(y)[:, None], np.uint8(0), unread)
 
 
 def _dense_block(x: Any, lattice: Lattice) -> tuple[Matrix, Mask, Vector, Vector]:
@@ -95,14 +110,11 @@ def _dense_block(x: Any, lattice: Lattice) -> tuple[Matrix, Mask, Vector, Vector
 
 
 def _dense_rows(x: Any, lattice: Lattice) -> tuple[Matrix, Mask]:
-    facts = lattice.facts
     x = np.array(x, dtype=float, order="C")
     finite = np.isfinite(x).all(axis=1)
     if not finite.all():
         x[~finite] = 0.0
-    np.clip(x, facts.lower, facts.upper, out=x)
-    if lattice.clips_rows:
-        x *= _shrink(_norm_of_rows(x), facts.row_norm)[:, None]
+    lattice.bounds.clip(x)
     if lattice.exact:
         return x - lattice.shift, finite
     x *= 1.0 / lattice.unit
@@ -120,32 +132,37 @@ def _compact(x: Vector) -> Matrix:
     return short if np.array_equal(short, x) else x
 
 
-def _norm_of_rows(x: Vector) -> Vector:
-    """Norms by sums from the first column to the last, as sparse rows are summed."""
-    squares = x**2
-    return np.sqrt(np.cumsum(squares, axis=1, out=squares)[:, -1]) if x.shape[1] else np.zeros(x.shape[0])
-
-
-def _sparse_block(x: Any, lattice: Lattice) -> tuple[Matrix, Mask, Vector, Vector]:
-    """Sparse rows with 32-bit indices, in the narrowest type that holds their whole numbers where that pays, and what `_dense_block` has of dense ones."""
+def canonical(x: Any) -> Any:
+    """Sparse rows as a CSR matrix with each column once in a row, in order; not copied where they are one."""
     x = sp.csr_matrix(x)
     if not x.has_canonical_format:
         x = sp.csr_matrix(x, dtype=float, copy=True)
         x.sum_duplicates()
-    n = x.shape[0]
-    data = np.empty(x.data.size, dtype=lattice.stored_sparse if narrow_pays(x.data.size) else np.float64)
-    finite, squares, largest = np.empty(n, dtype=bool), np.empty(n), np.empty(n)
+    return x
+
+
+def pieces(x: Any) -> Iterator[tuple[slice, Any]]:
+    """Rows of a CSR matrix, as many at a time as a cache holds, with values of their own as floats; and which they are."""
     start = 0
-    while start < n:
+    while start < x.shape[0]:
         stop = max(start + 1, int(np.searchsorted(x.indptr, x.indptr[start] + PIECE_ENTRIES, side="right")) - 1)
         first, last = int(x.indptr[start]), int(x.indptr[stop])
         parts = x.data[first:last].astype(float), x.indices[first:last], x.indptr[start : stop + 1] - first
-        piece, rows = sp.csr_matrix(parts, shape=(stop - start, x.shape[1])), slice(start, stop)
+        yield slice(start, stop), sp.csr_matrix(parts, shape=(stop - start, x.shape[1]))
+        start = stop
+
+
+def _sparse_block(x: Any, lattice: Lattice) -> tuple[Matrix, Mask, Vector, Vector]:
+    """Sparse rows with 32-bit indices, in the narrowest type that holds their whole numbers where that pays, and what `_dense_block` has of dense ones."""
+    x = canonical(x)
+    n = x.shape[0]
+    data = np.empty(x.data.size, dtype=lattice.stored_sparse if narrow_pays(x.data.size) else np.float64)
+    finite, squares, largest = np.empty(n, dtype=bool), np.empty(n), np.empty(n)
+    for rows, piece in pieces(x):
         owner = owners(piece)
         finite[rows] = _clip_sparse(piece, owner, lattice)
         squares[rows], largest[rows] = _norms(piece, lattice, owner)
-        data[first:last] = piece.data
-        start = stop
+        data[x.indptr[rows.start] : x.indptr[rows.stop]] = piece.data
     found = sp.csr_matrix((data, x.indices.astype(np.int32), x.indptr.astype(np.int32)), shape=x.shape)
     found.has_sorted_indices = found.has_canonical_format = True  # not looked for again
     return found, finite, squares, largest
@@ -153,18 +170,11 @@ def _sparse_block(x: Any, lattice: Lattice) -> tuple[Matrix, Mask, Vector, Vecto
 
 def _clip_sparse(x: Any, owner: Indices, lattice: Lattice) -> Mask:
     """Clip the entries of sparse rows and put them on the lattice, in place; tells which rows are finite."""
-    facts = lattice.facts
     finite, good = np.isfinite(x.data), np.ones(x.shape[0], dtype=bool)
     if not finite.all():
         good[owner[~finite]] = False
         x.data[~good[owner]] = 0.0
-    lower, upper = (
-        np.asarray(v * np.ones(x.shape[1]))[x.indices] if np.ndim(v) else v for v in (facts.lower, facts.upper)
-    )
-    np.clip(x.data, lower, upper, out=x.data)
-    if lattice.clips_rows:
-        norms = np.sqrt(np.bincount(owner, weights=x.data**2, minlength=x.shape[0]))
-        x.data *= _shrink(norms, facts.row_norm)[owner]
+    lattice.bounds.clip(x)
     if not lattice.exact:
         x.data *= 1.0 / lattice.unit
         np.trunc(x.data, out=x.data)
@@ -218,8 +228,3 @@ def _sums_of_rows(values: Any, indptr: Any, owner: Indices) -> Any:
         return np.bincount(owner, weights=values, minlength=indptr.size - 1)
     ends = np.r_[np.zeros(1, dtype=values.dtype), np.cumsum(values)]
     return ends[indptr[1:]] - ends[indptr[:-1]]
-
-
-def _shrink(norms: Vector, bound: float) -> Vector:
-    """Factor that brings each norm within its bound."""
-    return np.asarray(bound / np.maximum(norms, bound))

@@ -9,10 +9,9 @@ from ..facts import Vector
 from ..privacy.errors import MissingBoundError
 from .declared import plain_bounds
 
-#: Beyond this, squares of sums would not fit a float.
-LARGEST_BOUND = 1e60
-#: Below this, squares of the lattice's unit would vanish.
-SMALLEST_BOUND = 1e-60
+#: Declared bounds are between these. A query's sizes (`facts.SMALLEST_SIZE`) are products of at most two of them and of a
+#: factor of a rule between 1e-12 and 1e12, so that no query of a fit leaves its range once the fit is paid for.
+SMALLEST_BOUND, LARGEST_BOUND = 1e-24, 1e24
 
 HOW_TO_CHOOSE = (
     "Declare row_norm (rows are clipped to this l2 norm) or feature_bound (entries are clipped to [-b, b] or (lo, hi)). "

@@ -37,6 +37,7 @@ import numpy as np
 
 from ..facts import Facts, Vector
 from ..privacy.errors import DataError, PrivacyError
+from .row_bounds import RowBounds
 
 #: Largest shifted entry in units. An entry can be 1.5 units beyond its real bound; 32767 fits 16 bits.
 LARGEST_ENTRY = 32765.0
@@ -132,9 +133,16 @@ class Lattice:
         return bool(self.facts.row_norm < np.linalg.norm(self._largest))
 
     @cached_property
+    def bounds(self) -> RowBounds:
+        """What rows are clipped to, in the units in which they are shown."""
+        facts, ones = self.facts, np.ones(self.facts.n_features)
+        lower, upper = (v * ones if np.ndim(v) else v for v in (facts.lower, facts.upper))
+        return RowBounds(lower, upper, facts.row_norm if self.clips_rows else None)
+
+    @property
     def holds_zero(self) -> bool:
         """Whether zero lies within every column's bounds, as the absent entries of sparse rows need."""
-        return not (np.any(np.asarray(self.facts.lower) > 0) or np.any(np.asarray(self.facts.upper) < 0))
+        return self.bounds.holds_zero
 
     @property
     def _largest(self) -> Vector:

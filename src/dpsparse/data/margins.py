@@ -1,18 +1,52 @@
-"""Margins of rows under a public linear model, row by row."""
+"""Rows as a fitted model takes them, and their margins under a public linear model, row by row."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..facts import Vector
-from .block import owners
-from .source import Source, silence
+from .block import PIECE_ENTRIES, canonical, owners, pieces
+from .row_bounds import RowBounds
+from .source import Raw, Source, silence
 
 
-def row_margins(source: Source, coef: Vector, intercept: Vector) -> Vector:
+def served(source: Source, bounds: RowBounds | None) -> Iterator[Raw]:
+    """Rows clipped as those of a fit within these bounds were, some at a time, in the units of the user and not rounded: **private**.
+
+    Sparse rows stay sparse, unless a column's bounds leave out zero, which few of them at a time are filled for.
+    A row with a cell that is no finite number is NaN in all its cells. None: rows as they come.
+    """
+    for x, _ in source.blocks(np.zeros(0)):
+        if bounds is None:
+            yield x
+        elif sp.issparse(x) and bounds.holds_zero:
+            yield from (_clipped(piece, bounds) for _, piece in pieces(canonical(x)))
+        else:
+            step = max(1, PIECE_ENTRIES // max(1, x.shape[1]))
+            for start in range(0, x.shape[0], step):
+                piece = x[start : start + step]
+                dense = piece.toarray() if sp.issparse(piece) else piece
+                yield _clipped(np.array(dense, dtype=float, order="C"), bounds)
+
+
+def _clipped(x: Raw, bounds: RowBounds) -> Raw:
+    """Some rows, clipped in place; a row that is not finite becomes NaN."""
+    values = x.data if sp.issparse(x) else x
+    finite = np.isfinite(values)
+    bounds.clip(x)
+    if not finite.all():
+        owner = owners(x) if sp.issparse(x) else np.arange(x.shape[0])
+        bad = np.zeros(x.shape[0], dtype=bool)
+        bad[owner[np.nonzero(~finite)[0]]] = True
+        values[bad[owner]] = np.nan
+    return x
+
+
+def row_margins(source: Source, coef: Vector, intercept: Vector, bounds: RowBounds | None) -> Vector:
     """Margins of each row under some models: **private**.
 
     Guarantee
@@ -26,6 +60,8 @@ def row_margins(source: Source, coef: Vector, intercept: Vector) -> Vector:
     source : Source
     coef : array of shape (models, n_features)
     intercept : array of shape (models,)
+    bounds : RowBounds or None
+        To which rows are clipped first, as those of the fit were; None: not at all.
 
     Returns
     -------
@@ -33,7 +69,7 @@ def row_margins(source: Source, coef: Vector, intercept: Vector) -> Vector:
     """
     parts = [np.zeros((0, intercept.size))]
     with silence():
-        for x, _ in source.blocks(np.zeros(0)):
+        for x in served(source, bounds):
             parts.append(_sparse(x, coef) if sp.issparse(x) else _dense(np.asarray(x, dtype=float), coef))
         found = np.concatenate(parts)
         return np.asarray(found + intercept)
@@ -62,17 +98,21 @@ class MarginTable:
     ----------
     coef : array of shape (models, n_features)
     intercept : array of shape (models,)
+    bounds : RowBounds or None
+        As in `row_margins`.
     unit, widest : float
     """
 
     coef: Vector
     intercept: Vector
+    bounds: RowBounds | None
     unit: float
     widest: float
 
     def __call__(self, source: Source) -> Source:
         """Of some rows, where they are."""
-        return Source(whole_and_rest(row_margins(source, self.coef, self.intercept), self.unit, self.widest))
+        margins = row_margins(source, self.coef, self.intercept, self.bounds)
+        return Source(whole_and_rest(margins, self.unit, self.widest))
 
 
 def _dense(x: Vector, coef: Vector) -> Vector:

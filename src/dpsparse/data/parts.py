@@ -40,9 +40,12 @@ class Parts:
     units: NDArray[np.str_] | None = None
 
     def targets(self, y: Vector, part: int) -> Vector:
-        """Targets of all rows for one part: NaN, no record, in the rows of the other. **Private**."""
+        """Targets of all rows for one part: infinite, no record, in the rows of the other. **Private**.
+
+        A record without a usable target has NaN, so the two can be told apart: cells of the latter are still counted.
+        """
         mine = Draw(self.first, self.key).mask(0, y.size) if self.units is None else self._by_unit(self.units)
-        return np.where(mine if part == 0 else ~mine, y, np.nan)
+        return np.where(mine if part == 0 else ~mine, np.where(np.isinf(y), np.nan, y), np.inf)
 
     def _by_unit(self, units: NDArray[np.str_]) -> Mask:
         """Whether the unit of each row is in the first part."""
@@ -53,7 +56,10 @@ class Parts:
 
 
 def read_units(given: object, n_rows: int) -> NDArray[np.str_]:
-    """Ids of units as text, one for each row: 7, "7" and a numpy integer 7 are one unit. Refuses another number of them."""
+    """Ids of units as text, one for each row: 7, "7", 7.0 and a numpy integer 7 are one unit. Refuses another number of them.
+
+    Whole numbers are floats where a column of them has a gap, so that one missing id must not change the ids of all others.
+    """
     try:
         ids = np.asarray(given, dtype=object)
     except Exception:  # whatever a user's object raises could hold a value
@@ -66,6 +72,6 @@ def read_units(given: object, n_rows: int) -> NDArray[np.str_]:
 def _text(given: object) -> str:
     """An id as text; what has none is one unit, as missing ids are."""
     try:
-        return str(given)
+        return str(int(given)) if isinstance(given, float) and given.is_integer() else str(given)
     except Exception:  # a whole number of more than 4300 digits has none
         return ""

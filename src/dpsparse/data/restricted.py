@@ -37,13 +37,26 @@ class RestrictedRows:
     norms: Vector
 
 
-def restricted(shards: Iterable[Shard], support: Indices, norm: float) -> RestrictedRows:
+def restricted(shards: Iterable[Shard], support: Indices, norm: float, most: int | None = None) -> RestrictedRows:
     """All rows on some coordinates, each held within l2 norm `norm`: **private**, for statistics only.
 
     A statistic is a function of the trusted room with a written stability proof; what it makes of the rows leaves the
     room only with the noise of that proof. Rows of all parts stand together, so that no sum shows how they were cut.
+    Only the first `most` records that are present are returned, in the order of the rows: adding or removing one record
+    changes the returned set by at most one record that enters and one that leaves. None returns all.
     """
-    parts = [restrict(b, shard.lattice, support, norm) for shard in shards for b in shard.blocks if b.y.size]
+    parts, left = [], most
+    for shard in shards:
+        for block in shard.blocks:
+            part = restrict(block, shard.lattice, support, norm)
+            if left is not None:
+                present = np.cumsum(block.alive > 0)
+                if present.max(initial=0) > left:
+                    kept = np.flatnonzero(present <= left)
+                    part = RestrictedRows(part.x[kept], part.y[kept], part.norms[kept])
+                left = max(left - int(present.max(initial=0)), 0)
+            if part.y.size:
+                parts.append(part)
     if not parts:
         return RestrictedRows(np.zeros((0, support.size)), np.zeros(0), np.zeros(0))
     stack = sp.vstack if sp.issparse(parts[0].x) else np.vstack

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..facts import Clip, Facts, Frame, Vector
 from ..privacy.errors import DataError
-from .block import Block, Indices, Mask, Matrix, sanitise
+from .block import Block, Indices, Mask, sanitise
 from .draws import Draw
 from .frames import FramedBlock, FrameLattice, framed
 from .kernels import products
@@ -60,16 +60,16 @@ class Shard:
     Parameters
     ----------
     lattice : Lattice
-    blocks : iterable of (rows, targets)
-        Raw blocks: float arrays or CSR matrices, and float targets.
+    blocks : iterable of (rows, targets) or (rows, targets, bits)
+        Raw blocks: float arrays or CSR matrices, float targets, and which cells were not understood, where that is counted.
     first_row : int
         Number of the first row among all rows.
     """
 
-    def __init__(self, lattice: Lattice, blocks: Iterable[tuple[Matrix, Vector]], first_row: int = 0) -> None:
+    def __init__(self, lattice: Lattice, blocks: Iterable[tuple[Any, ...]], first_row: int = 0) -> None:
         self.lattice = lattice
         self.first_row = first_row
-        self.blocks: Sequence[Block] = [sanitise(x, y, lattice) for x, y in blocks]
+        self.blocks: Sequence[Block] = [sanitise(x, y, lattice, *rest) for x, y, *rest in blocks]
         self.rows = sum(b.y.size for b in self.blocks)
         if self.rows > SHARD_ROWS:
             raise DataError(f"a part holds at most {SHARD_ROWS} rows; cut the data into more parts.")
@@ -276,4 +276,4 @@ def build_shards(lattice: Lattice, source: Source, targets: Vector, parts: int =
     n = source.shape[0]
     parts = max(parts, -(-n // SHARD_ROWS), 1)
     edges = [n * k // parts for k in range(parts + 1)]
-    return tuple(Shard(lattice, source.blocks(targets, start, stop), start) for start, stop in pairwise(edges))
+    return tuple(Shard(lattice, source.records(targets, start, stop), start) for start, stop in pairwise(edges))

@@ -27,6 +27,7 @@ from ..privacy.errors import DataError
 from .lattice import BLOCK_ROWS
 from .spread import SpreadRows
 from .stored import StoredRows
+from .unread import Bits, unread_of
 
 #: Dense blocks are converted in pieces of about this many entries.
 BLOCK_ENTRIES = 2**22
@@ -60,6 +61,8 @@ class Source:
         Names of the columns, where they have some.
     sparse : bool
         Whether rows come sparse.
+    unread : UnreadCells or None
+        Which cells of the table behind the rows were not understood, where whoever encoded it says so: **private**.
     """
 
     def __init__(self, X: Any) -> None:
@@ -82,6 +85,7 @@ class Source:
             self._kept, self._read = _array(X), _array_rows
         self.shape: tuple[int, int] = (int(self._kept.shape[0]), int(self._kept.shape[1]))
         self._scale: Vector | None = None
+        self.unread = unread_of(X, self.shape[0])
 
     @classmethod
     def of(cls, X: Any) -> Source:
@@ -126,6 +130,7 @@ class Source:
         else:
             found = Source(self._kept.iloc[which] if hasattr(self._kept, "iloc") else self._kept[which])
         found._scale = self._scale
+        found.unread = None if self.unread is None else self.unread.take(which)
         return found
 
     @property
@@ -152,14 +157,24 @@ class Source:
             return self._stored.entries
         return int(self._kept.nnz) if self.sparse else self.shape[0] * self.shape[1]
 
+    def bits(self, start: int, stop: int) -> Bits | None:
+        """Which cells of some rows were not understood, eight to a byte; None where rows do not say."""
+        return None if self.unread is None else self.unread.bits[start:stop]
+
     def blocks(self, targets: Vector, start: int = 0, stop: int | None = None) -> Iterator[tuple[Raw, Vector]]:
         """Rows and their targets, some at a time."""
+        return ((x, y) for x, y, _ in self.records(targets, start, stop))
+
+    def records(
+        self, targets: Vector, start: int = 0, stop: int | None = None
+    ) -> Iterator[tuple[Raw, Vector, Bits | None]]:
+        """Rows, their targets, and which of their cells were not understood, some at a time."""
         stop = self.shape[0] if stop is None else stop
         step = BLOCK_ROWS if self.sparse else max(1, min(BLOCK_ROWS, BLOCK_ENTRIES // max(1, self.shape[1])))
         edges = range(start, stop, step) if self._stored is None else self._stored.cut(STORED_ENTRIES)
         for first, last in pairwise([start, *(edge for edge in edges if start < edge < stop), stop]):
             if first < last:
-                yield self.rows(first, last), targets[first:last]
+                yield self.rows(first, last), targets[first:last], self.bits(first, last)
 
     def cut(self, entries: int) -> list[int]:
         """Row numbers, from the first to the number of rows, between which at most about `entries` numbers stand, or one row."""
@@ -203,9 +218,9 @@ def _array(X: Any) -> NDArray[Any]:
             if (
                 array is not X and array.dtype.kind not in "biuf"
             ):  # one text among lists would make texts of all their cells
-                array = np.array(X, dtype=object)
-        except Exception:  # a message of numpy could quote a cell
-            array = np.array(None)
+                array = _objects(X)
+        except Exception:  # of one cell, or of the shape: a message of numpy could quote a cell
+            array = _objects(X)
     if array.ndim != 2:
         raise DataError(
             "X must be a 2D array with two dimensions: one row for each record, and one column for each feature. Reshape your data."
@@ -213,6 +228,22 @@ def _array(X: Any) -> NDArray[Any]:
     if array.dtype.kind == "c":
         raise DataError("Complex data not supported.")
     return array
+
+
+def _objects(X: Any) -> NDArray[Any]:
+    """The cells of lists as they are; an array without dimensions where they are no table."""
+    try:
+        if not isinstance(X, list | tuple):
+            return np.array(X, dtype=object)
+        cells = np.empty((len(X), len(X[0])), dtype=object)
+        for i, row in enumerate(X):
+            if not isinstance(row, list | tuple | np.ndarray) or len(row) != cells.shape[1]:
+                return np.array(None)
+            for j, cell in enumerate(row):
+                cells[i, j] = cell
+        return cells
+    except Exception:  # a message could quote a cell
+        return np.array(None)
 
 
 def _quotients(rows: Raw, scale: Vector) -> Raw:
@@ -329,12 +360,21 @@ def code_classes(y: Any, classes: Sequence[Any]) -> Vector:
 
 
 def _code_numbers(y: NDArray[Any], codes: dict[Any, float]) -> Vector:
-    """Codes of labels that are stored as numbers, class by class."""
+    """Codes of labels that are stored as numbers, class by class; integers and floats are the same only if no digit differs."""
     found = np.full(y.shape, np.nan)
     for label, code in codes.items():
-        if isinstance(label, int | float):
-            found[y == label] = code
+        if isinstance(label, int | float) and (same := _as_stored(label, y.dtype.kind)) is not None:
+            found[y == same] = code
     return found
+
+
+def _as_stored(label: float, kind: str) -> float | None:
+    """A label as an array of integers or floats holds it, since numpy would round it to compare; None where it cannot."""
+    try:
+        stored = int(label) if kind in "iu" else float(label)
+    except (OverflowError, ValueError):
+        return None
+    return stored if stored == label else None
 
 
 def _labels(y: Any) -> Iterable[Any]:

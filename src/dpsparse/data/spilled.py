@@ -17,6 +17,7 @@ from .block import Block, Indices, Matrix
 from .kernels.available import narrow_pays
 from .narrow import narrow
 from .scratch import Scratch, Space
+from .unread import Bits
 
 
 class SpilledBlock(Block):
@@ -50,6 +51,8 @@ class SpilledBlock(Block):
             scratch.put([np.diff(piece.x.indptr).astype(np.int32) for piece in pieces]) if first.sparse else None
         )
         remembered = [piece.clipped for piece in pieces if piece.clipped is not None]
+        bits = [piece.unread.reshape(-1) for piece in pieces if piece.unread is not None]
+        self._unread = scratch.put(bits) if bits else None
         self._clipped = scratch.put([part.reshape(-1) for part in remembered]) if remembered else None
 
     @property
@@ -105,6 +108,11 @@ class SpilledBlock(Block):
     def clipped(self) -> Vector | None:  # type: ignore[override]
         """What was clipped of each row, where rows remember it."""
         return None if self._clipped is None else self._scratch.get(self._clipped).reshape(self._shape[0], -1)
+
+    @property
+    def unread(self) -> Bits | None:  # type: ignore[override]
+        """Which cells of each row were not understood, where rows remember it."""
+        return None if self._unread is None else self._scratch.get(self._unread).reshape(self._shape[0], -1)
 
     @property
     def sparse(self) -> bool:
@@ -179,4 +187,6 @@ def compact(block: Block) -> Block:
         x = sp.csr_matrix((narrow(x.data), x.indices.astype(np.int32, copy=False), x.indptr), shape=x.shape)
     else:
         x = narrow(x)
-    return Block(x, block.y, block.alive, block.squares, block.largest, whole=False, clipped=block.clipped)
+    return Block(
+        x, block.y, block.alive, block.squares, block.largest, whole=False, clipped=block.clipped, unread=block.unread
+    )

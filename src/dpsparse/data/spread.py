@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..facts import Vector
+from .row_bounds import RowBounds
 from .stored import StoredRows
 
 
@@ -25,8 +26,8 @@ class SpreadRows(StoredRows, Protocol):
         """Whether any cell is no finite number; nothing but a refusal for comfort rests on it."""
         ...
 
-    def margins(self, coef: Vector, intercept: Vector) -> Vector:
-        """Margins of each row under some public models, made where the rows are: **private**."""
+    def margins(self, coef: Vector, intercept: Vector, bounds: RowBounds | None) -> Vector:
+        """Margins of each row under some public models, as `row_margins` gives them, made where the rows are: **private**."""
         ...
 
     def take(self, which: NDArray[np.intp]) -> Self:

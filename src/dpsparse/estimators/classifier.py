@@ -29,7 +29,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
     Parameters
     ----------
     epsilon, delta, budget, sparsity, row_norm, feature_bound, feature_center, recipe, penalty, alpha, l1_ratio, box, \
-adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, label, run_id, accept, on_missing, check_bounds, intervals, memory_limit, \
+adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, label, run_id, accept, on_missing, check_bounds, check_cells, intervals, memory_limit, \
 random_state, verbose
         As in `SparseRegressor`.
     loss : Loss or None
@@ -89,6 +89,7 @@ random_state, verbose
         accept: tuple[str, ...] = (),
         on_missing: str = "refuse",
         check_bounds: float | None = None,
+        check_cells: float | None = None,
         intervals: str | None = None,
         memory_limit: str | int | None = None,
         random_state: Seed = None,
@@ -121,6 +122,7 @@ random_state, verbose
         self.accept = accept
         self.on_missing = on_missing
         self.check_bounds = check_bounds
+        self.check_cells = check_cells
         self.intervals = intervals
         self.memory_limit = memory_limit
         self.random_state = random_state

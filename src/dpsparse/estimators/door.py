@@ -24,6 +24,7 @@ from ..data.source import Source, numbers, silence
 from ..data.stored import StoredRows
 from ..fits import FitRequest
 from ..privacy import Adjacency, DataError
+from ..tables.cells import ROUNDED_FROM
 
 
 def open_files(X: Any, y: Any, request: FitRequest) -> tuple[Any, Any]:
@@ -42,7 +43,8 @@ def open_files(X: Any, y: Any, request: FitRequest) -> tuple[Any, Any]:
         from ..readers.rows import names_files
 
         if isinstance(X, os.PathLike) or names_files(X):  # any other text is a cell that went astray, and is not quoted
-            X, y = open_rows(X, y if isinstance(y, str) else None), None if isinstance(y, str) else y
+            classes = None if request.classes is None else request.classes.tolist()
+            X, y = open_rows(X, y if isinstance(y, str) else None, classes=classes), None if isinstance(y, str) else y
     X, y = open_clusters(X, y)
     stored = X.spread if isinstance(X, Source) else X
     if y is None and isinstance(stored, StoredRows):
@@ -112,7 +114,11 @@ def _read_names(estimator: BaseEstimator, source: Source, *, reset: bool) -> Non
 
 
 def read_vector(estimator: BaseEstimator, y: Any, rows: int) -> NDArray[np.generic]:
-    """Targets as they came, one for each row; lists become arrays of objects, so that no target changes another."""
+    """Targets as they came, one for each row.
+
+    A list becomes an array of numbers where that changes none of them, otherwise one of objects: no target of a list changes another.
+    Arrays, series and frames have the type that whoever made them chose.
+    """
     if y is None:
         raise DataError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None.")
     with silence():
@@ -159,6 +165,17 @@ def _vector(y: Any) -> NDArray[Any]:
 
 
 def _listed(y: Any) -> Any:
-    """A list as an array: of numbers if all are, otherwise of the objects themselves."""
-    found = np.asarray(y)
-    return found if found.dtype.kind in "biuf" else np.array(y, dtype=object)
+    """A list as an array: of numbers if all are and floats hold them, otherwise of the objects themselves."""
+    try:
+        found = np.asarray(y)
+        held = found.dtype.kind in "biu" or (found.dtype.kind == "f" and not np.any(np.abs(found) >= ROUNDED_FROM))
+    except Exception:  # of one target: a number beyond all floats, or an object of its own
+        held = False
+    if held:
+        return found
+    if not isinstance(y, list | tuple) or all(isinstance(target, list | tuple | np.ndarray) for target in y):
+        return np.array(y, dtype=object)
+    cells = np.empty(len(y), dtype=object)
+    for i, target in enumerate(y):
+        cells[i] = target
+    return cells

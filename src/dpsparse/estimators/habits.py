@@ -1,11 +1,13 @@
-"""Habits that leak, named at the time: clones of one estimator that are fitted again and again, with nobody counting."""
+"""Clones of one estimator that are fitted again and again without a ledger: counted, named at the time, and stated."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass, field
 
-from ..fits import FitRequest, Shape, substituted
+from ..fits import Prepared, Shape, substituted
+from ..privacy.curves import ORDERS, gaussian_epsilon, renyi_epsilon
 from ..privacy.errors import RepeatedFitWarning
 
 #: Folds of a cross-validation differ in size by a few rows.
@@ -13,38 +15,77 @@ CLOSE_ROWS, CLOSE_PART = 2, 0.01
 
 WORDS = (
     "clones of one estimator were fitted again on data of the same shape, and no ledger counts them. If it is the same data, as in GridSearchCV, "
-    "cross_val_score, CalibratedClassifierCV or bagging, every fit spends {own}: {count} of them cost {total}, and the "
-    "statement of each knows only its own. Use PrivateSearch to choose settings, private_score to test a model, and ledger=, dataset= to count every "
-    "fit. This is said once."
+    "cross_val_score, CalibratedClassifierCV or bagging, the budgets add up: {total}. From the second fit on, the statements say so and claim no "
+    "privacy. Use PrivateSearch to choose settings, private_score to test a model, and ledger=, dataset= to count every fit."
 )
+VOID = (
+    "{count} fits of this estimator were made in this process on data of this shape, and no ledger counts them; "
+    "together they cost about epsilon = {epsilon:.4g} at delta = {delta:.2g}. If it was the same data, this is what holds, and not "
+    "the epsilon of one fit"
+)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one fit cost: (epsilon, delta), rho and mu, each a valid bound, infinite where none is proven."""
+
+    epsilon: float
+    delta: float
+    rho: float
+    mu: float
+
+    @classmethod
+    def of(cls, prepared: Prepared) -> Cost:
+        """Of a prepared fit with a price."""
+        assert prepared.priced is not None
+        priced = prepared.priced
+        return cls(priced.epsilon(prepared.delta), prepared.delta, priced.rho, priced.mu)
+
+
+def together(costs: list[Cost]) -> tuple[float, float]:
+    """(epsilon, delta) of all fits on one data set: the sums, or less where the sum of rho or of mu^2 gives less.
+
+    Settings may depend on earlier results: each of the three bounds holds for adaptive composition.
+    """
+    delta = min(math.fsum(cost.delta for cost in costs), 1.0)
+    found = [math.fsum(cost.epsilon for cost in costs)]
+    rho, mu = math.fsum(cost.rho for cost in costs), math.hypot(*(cost.mu for cost in costs))
+    if 0 < delta < 1:
+        found += [renyi_epsilon(rho * ORDERS, delta)] if math.isfinite(rho) else []
+        found += [gaussian_epsilon(mu, delta)] if math.isfinite(mu) else []
+    return min(found), delta
 
 
 @dataclass(eq=False)
 class Family:
-    """An estimator and its clones: public shapes on which they were fitted, and whether it was said."""
+    """An estimator and its clones: the public shapes on which they were fitted without a ledger, and what each fit cost."""
 
-    shapes: list[Shape] = field(default_factory=list)
-    said: bool = False
+    fits: list[tuple[Shape, Cost]] = field(default_factory=list)
+    repeated: bool = False
 
-    def note(self, request: FitRequest, shape: Shape, stacklevel: int) -> None:
-        """Count a fit, and warn, once, when a second one has the shape of an earlier.
+    def note(self, prepared: Prepared, shape: Shape, stacklevel: int) -> str:
+        """Count a fit; the caveat that its statement has to carry, with a warning, where it is one of several; else nothing.
 
-        Shapes are public: under add-remove adjacency the number of rows is the one that was declared.
+        A fit is one of several where an earlier one had its shape. From then on every fit of as many features
+        is: a search fits folds first, and all rows at last. Shapes are public: under add-remove adjacency the
+        number of rows is the one that was declared.
         """
-        if request.ledger is not None or not request.recipe.private or substituted():
-            return
-        again = sum(_alike(known, shape) for known in self.shapes)
-        self.shapes.append(shape)
-        if again and not self.said:
-            self.said = True
-            warnings.warn(_words(request, again + 1), RepeatedFitWarning, stacklevel=stacklevel)
-
-
-def _words(request: FitRequest, count: int) -> str:
-    epsilon = request.budget_for(None)[0].epsilon
-    own = "its own budget" if epsilon is None else f"its own epsilon = {epsilon:g}"
-    total = f"{count} times as much" if epsilon is None else f"about {count * epsilon:g}"
-    return WORDS.format(own=own, count=count, total=total)
+        request = prepared.request
+        if request.ledger is not None or prepared.priced is None or substituted():
+            return ""
+        self.repeated = self.repeated or any(_alike(known, shape) for known, _ in self.fits)
+        self.fits.append((shape, Cost.of(prepared)))
+        if not self.repeated:
+            return ""
+        costs = [cost for known, cost in self.fits if known.n_features == shape.n_features]
+        if len(costs) == 1:
+            return ""
+        epsilon, delta = together(costs)
+        last = self.fits[-2][0]
+        if len(costs).bit_count() == 1 or not _alike(last, shape):  # the 2nd, 4th, 8th ... and the one on all rows
+            total = f"{len(costs)} fits so far cost about epsilon = {epsilon:.4g} at delta = {delta:.2g}"
+            warnings.warn(WORDS.format(total=total), RepeatedFitWarning, stacklevel=stacklevel)
+        return VOID.format(count=len(costs), epsilon=epsilon, delta=delta)
 
 
 def _alike(one: Shape, two: Shape) -> bool:

@@ -13,11 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import Source, read_bounds, refuse_missing
 from ..data.declared import ColumnBounds, declared_bounds
+from ..data.margins import served
 from ..data.missing import AT_PREDICTION
 from ..data.parts import read_units
-from ..data.stored import StoredRows
+from ..data.row_bounds import RowBounds
 from ..facts import Vector
 from ..fits import FitRequest, Fitted, Targets, fit, prepare, read_targets, refuse_rows_brought
+from ..fits.statement import MADE_ROWS, void
+from ..fits.unread import checked_columns, warn_of_unread
 from ..ledger import LedgerArgument
 from ..losses import foreign
 from ..oracle import Path
@@ -70,30 +73,48 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
         self,
         n_rows: int,
         n_features: int,
+        sparse: bool = False,
         *,
         signal: float | None = None,
         feature_scale: float | None = None,
         base_rate: float | None = None,
     ) -> PlanSummary:
-        """What a fit on data of this shape would ask, with how much noise, and what to expect of it. Reads no data, spends nothing.
+        """What a fit on data of this shape would ask, with how much noise, and what to expect of it.
+
+        Reads no data, spends nothing. The queries, their noise and the notes are those of the
+        statement of a fit of this shape, with the same arguments. A classifier without `classes`
+        is planned for two.
 
         Parameters
         ----------
         n_rows, n_features : int
             The public shape of the data.
+        sparse : bool
+            Whether the rows will come sparse: a scipy sparse matrix, an svmlight file, an npz file
+            with a CSR matrix, encoded rows where ``TableEncoder.output_sparse()`` says so. Recipes
+            treat sparse rows differently, so a plan for dense rows says nothing about a fit of
+            sparse ones.
         signal, feature_scale, base_rate : float or None
-            What is publicly known about the data, for the expected error only; None: the conventions of
-            `dpsparse.planner.Assumed`.
+            What is publicly known about the data, for the expected error only; None: the
+            conventions of `dpsparse.planner.Assumed`.
 
         Returns
         -------
         PlanSummary
-            Prints as a table; `.to_dict()` for machines.
+            Prints as a table, which names the kind of rows that it is for; `.to_dict()` for machines.
+
+        Examples
+        --------
+        >>> from dpsparse import SparseClassifier
+        >>> model = SparseClassifier(epsilon=1.0, delta=1e-6, row_norm=1.0)
+        >>> [sum(ask.times for ask in model.plan(4000, 5000, sparse=kind).asks) for kind in (False, True)]
+        [103, 37]
         """
         from ..planner import Assumed, summarise
 
         assumed = Assumed(signal=signal, feature_scale=feature_scale, base_rate=base_rate)
-        return summarise(self.request(), n_rows, n_features, assumed)
+        request = self.request()
+        return summarise(request, request.planned_shape(n_rows, n_features, sparse=sparse), assumed)
 
     # ---------------------------------------------------------------------------------------------- fitting
 
@@ -120,7 +141,11 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
         vector = read_vector(self, y, source.shape[0])
         if request.classifies and request.classes is None:
             refuse_numbers_for_labels(vector)
-        return self.with_bounds(request, carried_bounds(X)), source, read_targets(request, vector)
+        carried, targets = carried_bounds(X), read_targets(request, vector)
+        # rows that carry bounds, or say which cells were not understood, were made by an encoder from a dictionary
+        if carried is None and source.unread is None and request.recipe.private:
+            targets = replace(targets, assumptions=(*targets.assumptions, MADE_ROWS))
+        return self.with_bounds(request, carried), source, targets
 
     def with_bounds(self, request: FitRequest, carried: ColumnBounds | None = None) -> FitRequest:
         """The request with bounds as numbers, where they were given by column name or come with the rows."""
@@ -136,6 +161,16 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
             *ends, row_norm = read_bounds(feature_bound, row_norm, self.n_features_in_)
             feature_bound = tuple(ends)
         return {"feature_bound": feature_bound, "row_norm": row_norm}
+
+    @property
+    def fitted_sparse(self) -> bool:
+        """Whether a fitted model was planned for sparse rows; False for files that do not say it."""
+        return bool(vars(self).get("_sparse_rows", False))
+
+    @property
+    def fitted_bounds(self) -> RowBounds | None:
+        """To what rows are clipped wherever a fitted model is applied: the bounds of its fit. None for models of releases that did not keep them."""
+        return vars(self).get("_fitted_bounds")
 
     def fitted_request(self) -> FitRequest:
         """The request with what a fitted model was fitted with: bounds that came with the rows or from a step before it, and its classes."""
@@ -175,7 +210,7 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
         return self.fit_source(by_unit, source, targets, read_units(units, source.shape[0]))
 
     def __sklearn_clone__(self) -> Self:
-        """A clone, which knows its family: see `Family`."""
+        """A clone, which counts its fits together with those of this estimator: see `Family`."""
         made: Self = super().__sklearn_clone__()
         made._family = self.__dict__.setdefault("_family", Family())
         return made
@@ -191,17 +226,21 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
         """Fit on rows that have passed the door. For rooms that read them themselves."""
         from ..planner.foresight import warn_if_hopeless
 
-        shape = request.shape(*source.shape, sparse=source.sparse, models=targets.models)
+        columns = checked_columns(request.check_cells, source)
+        checked = 0 if columns is None else len(columns.names)
+        shape = request.shape(*source.shape, sparse=source.sparse, models=targets.models, checked=checked)
         prepared = prepare(request, shape)
-        if "_family" in vars(self):
-            self._family.note(request, shape, stacklevel=4)
+        self._sparse_rows = shape.sparse
+        repeated = self._family.note(prepared, shape, stacklevel=4) if "_family" in vars(self) else ""
         notes = warn_if_hopeless(prepared, shape, stacklevel=4)
-        return self.keep(
-            fit(prepared, source, targets.vectors(prepared.models), targets.assumptions, notes, units), targets.classes
-        )
+        fitted = fit(prepared, source, targets.vectors(prepared.models), targets.assumptions, notes, units)
+        warn_of_unread(fitted.statement.notes, stacklevel=4)
+        if repeated:
+            fitted = replace(fitted, statement=void(fitted.statement, repeated))
+        return self.keep(fitted, targets.classes)
 
     def _keep_shared(self, fitted: Fitted) -> None:
-        self.statement_ = fitted.statement
+        self.statement_, self._fitted_bounds = fitted.statement, fitted.bounds
         if fitted.paths:
             self.path_ = fitted.paths[0] if len(fitted.paths) == 1 else list(fitted.paths)
 
@@ -227,19 +266,23 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
     def _ends(self, X: object, level: float) -> tuple[Vector, Vector]:
         """Ends of intervals of margins, for each row."""
         intervals = self._inferred()
-        source = read_source(self, X, reset=False)
-        refuse_missing(source, np.zeros(0), AT_PREDICTION)
-        return intervals.of_rows(source.plain(), level)
+        ends = [intervals.of_rows(x, level) for x in served(self._read_applied(X), self.fitted_bounds)]
+        low, high = zip(*ends, strict=True)
+        return np.concatenate(low), np.concatenate(high)
 
     def _margins(self, X: object) -> Vector:
         check_is_fitted(self, "coef_")
+        source, coef = self._read_applied(X), np.atleast_2d(self.coef_).T
+        if source.spread is not None:
+            return source.spread.margins(coef.T, np.atleast_1d(self.intercept_), self.fitted_bounds)
+        rows = served(source, self.fitted_bounds)
+        return np.concatenate([np.asarray(x @ coef + self.intercept_) for x in rows])
+
+    def _read_applied(self, X: object) -> Source:
+        """Rows that a fitted model is applied to; refuses missing values."""
         source = read_source(self, X, reset=False)
         refuse_missing(source, np.zeros(0), AT_PREDICTION)
-        coef = np.atleast_2d(self.coef_).T
-        if source.spread is not None:
-            return source.spread.margins(coef.T, np.atleast_1d(self.intercept_))
-        rows = (x for x, _ in source.blocks(np.zeros(0))) if isinstance(X, StoredRows) else (source.plain(),)
-        return np.concatenate([np.asarray(x @ coef + self.intercept_) for x in rows])
+        return source
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model and its statement to a JSON file (no pickle); read it back with `dpsparse.load`."""

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from .. import losses, recipes
+from ..data.row_bounds import RowBounds
+from ..facts import Vector
 from ..plain import Json, plain
 from ..privacy import Budget, DataError, Statement
 from ..privacy.errors import ModelEditedError
@@ -76,6 +78,8 @@ def model_content(model: SparseLinear) -> dict[str, Json]:
         "dictionary": plain(model.dictionary_.to_dict()) if "dictionary_" in vars(model) else None,
         "multinomial": vars(model).get("multinomial_"),
         "intervals": _intervals(model),
+        "sparse_rows": model.fitted_sparse,
+        "bounds": plain(model.fitted_bounds),
     }
     content["digest"] = digest(content)
     return content
@@ -200,6 +204,11 @@ def model_of(content: Mapping[str, Any]) -> SparseLinear:
         model.classes_ = np.asarray(content["classes"])
         model.multinomial_ = bool(content.get("multinomial"))
     model.statement_ = Statement.from_dict(content["statement"])
+    model._sparse_rows = bool(content.get("sparse_rows"))
+    if content.get("bounds") is not None:
+        stored_bounds = content["bounds"]
+        lower, upper, scale = (_column_numbers(stored_bounds[k]) for k in ("lower", "upper", "scale"))
+        model._fitted_bounds = RowBounds(lower, upper, stored_bounds["row_norm"], scale)
     if content.get("intervals") is not None:
         model.intervals_ = Intervals.from_dict(content["intervals"])
         model.covariance_ = model.intervals_.covariance
@@ -210,6 +219,10 @@ def model_of(content: Mapping[str, Any]) -> SparseLinear:
         if model.dictionary_.output_bounds().lower.size != model.n_features_in_:
             raise ValueError
     return model
+
+
+def _column_numbers(stored: float | list[float]) -> float | Vector:
+    return np.asarray(stored, dtype=float) if isinstance(stored, list) else float(stored)
 
 
 def _recipe(stored: dict[str, Json]) -> recipes.Recipe:

@@ -31,7 +31,7 @@ NAMES = (
     "statement",
 )
 #: Names that a file may lack: those that came later.
-LATER = ("digest", "dictionary", "multinomial", "intervals")
+LATER = ("digest", "dictionary", "multinomial", "intervals", "sparse_rows", "bounds")
 
 
 #: Whether a part of a file may be what it is.
@@ -57,10 +57,12 @@ def check(content: Any) -> None:
     _need(_optional(_mapping)(content.get("dictionary")), "dictionary")
     _need(_optional(_truth)(content.get("multinomial")), "multinomial")
     _need(_optional(_are_intervals)(content.get("intervals")), "intervals")
+    _need(_optional(_truth)(content.get("sparse_rows")), "sparse_rows")
     _need(_depth(content) <= LARGEST_DEPTH, "the depth of its parts")
     _need(isinstance(content["params"], dict), "params")
     d, names = content["n_features_in"], content["feature_names_in"]
     _need(_whole(d, 1, LARGEST_COEFFICIENTS), "n_features_in")
+    _need(_optional(lambda v: _are_bounds(v, d))(content.get("bounds")), "bounds")
     _need(names is None or (_texts(names) and len(names) == d), "feature_names_in")
     rows = _check_coef(content["coef"], d)
     classes, intercept = content["classes"], content["intercept"]
@@ -199,6 +201,21 @@ def _are_intervals(value: object) -> bool:
     size = len(value["features"]) if isinstance(value["features"], list) else -1
     fits = all(INTERVALS[name](given) for name, given in value.items())
     return fits and len(value["estimate"]) == size and [len(row) for row in value["covariance"]] == [size] * size
+
+
+def _are_bounds(value: object, d: int) -> bool:
+    """Whether rows of d columns can be clipped to them."""
+    if not (isinstance(value, dict) and value.keys() == {"lower", "upper", "row_norm", "scale"}):
+        return False
+    lower, upper, scale = (
+        [v] if _number(v) else v if _numbers(v) and len(v) == d else None
+        for v in (value["lower"], value["upper"], value["scale"])
+    )
+    norm = value["row_norm"]
+    if lower is None or upper is None or scale is None or not (norm is None or (_number(norm) and norm > 0)):
+        return False
+    pairs = itertools.product(lower, upper) if 1 in (len(lower), len(upper)) else zip(lower, upper, strict=True)
+    return all(low < high for low, high in pairs) and min(scale) > 0
 
 
 def _is_ask(value: object) -> bool:

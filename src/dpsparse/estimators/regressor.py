@@ -33,11 +33,12 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     sparsity : int or None
         At most this many nonzero coefficients; None: the recipe decides.
     row_norm, feature_bound : float, array or (lo, hi)
-        Public bounds on the features; at least one is required. Data is clipped to them.
+        Public bounds on the features; at least one is required. Rows are clipped to them, in the fit and wherever the model is applied:
+        coefficients hold for values within the bounds.
     feature_center : float or array, optional
         Public column means, where known.
     target_bound : float
-        Required. The target is clipped to ``[-b, b]`` after `target_center` is subtracted.
+        Required. The target is clipped to ``[-b, b]`` after `target_center` is subtracted. Predictions stay within that range.
     target_center : float, default=0
         Public centre of the target.
     recipe : str or recipe, default="auto"
@@ -70,6 +71,10 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         refusal says that there is such a cell, which the promise does not cover. ``empty``: the record counts as nothing, silently.
     check_bounds : float or None
         Share of the budget, such as 0.02, for a priced count of entries, rows and targets that were clipped; the statement tells it, with advice.
+    check_cells : float or None
+        Share of the budget, such as 0.02, for a priced count of cells that were not understood, for each column of a table that a
+        `dpsparse.tables.TableEncoder` encodes right before. The statement tells the shares. A column that is mostly unread is warned of
+        (`UnreadCellsWarning`), and one of which (noisily) no cell was understood gets no coefficient.
     intervals : {None, "split"}
         ``split``: confidence intervals that hold after selection. A coin for each row decides whether it selects and makes the model, or is asked once
         how sure the coefficients are; each part has the whole budget, since no row is in both. See the page on intervals.
@@ -140,6 +145,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         accept: tuple[str, ...] = (),
         on_missing: str = "refuse",
         check_bounds: float | None = None,
+        check_cells: float | None = None,
         intervals: str | None = None,
         interval_target: str = "mean",
         memory_limit: str | int | None = None,
@@ -174,6 +180,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         self.accept = accept
         self.on_missing = on_missing
         self.check_bounds = check_bounds
+        self.check_cells = check_cells
         self.intervals = intervals
         self.interval_target = interval_target
         self.memory_limit = memory_limit
@@ -199,13 +206,15 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     def predict_interval(self, X: object, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of an interval for the mean of the target given the features, for each row; needs ``intervals="split"``.
 
-        It is about the best linear prediction, not about one new target, which varies around it.
+        It is about the best linear prediction within the declared range of the target, not about one
+        new target, which varies around it.
         """
-        return self._ends(X, level)
+        low, high = self._ends(X, level)
+        return self._within_range(low), self._within_range(high)
 
     def plain_bounds(self) -> dict[str, object]:
         """Also those of the target, which a step before the model may have learned."""
-        bound, center = vars(self).get("_targets", (self.target_bound, self.target_center))
+        bound, center = self._target_range()
         return {**super().plain_bounds(), "target_bound": bound, "target_center": center}
 
     def _mean(self) -> Callable[[Vector], Vector] | None:
@@ -213,10 +222,22 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         return mean_of(read_loss(self.loss, classes=False))
 
     def predict(self, X: object) -> np.ndarray:
-        """Predicted targets: margins, or what the loss's link makes of them."""
+        """Predicted targets: margins, or what the loss's link makes of them, within the declared range of the target."""
         margins, mean = self._margins(X).ravel(), self._mean()
-        _, center = vars(self).get("_targets", (None, self.target_center))
-        return margins if mean is None else np.asarray(mean(margins)) + center
+        _, center = self._target_range()
+        return self._within_range(margins if mean is None else np.asarray(mean(margins)) + center)
+
+    def _within_range(self, predicted: Vector) -> Vector:
+        """Predictions clipped to the range that targets of the fit were clipped to, by models that keep their bounds."""
+        if self.fitted_bounds is None:
+            return predicted
+        bound, center = self._target_range()
+        return np.clip(predicted, center - bound, center + bound)
+
+    def _target_range(self) -> tuple[float, float]:
+        """Half-width and centre of the targets of the fit."""
+        found: tuple[float, float] = vars(self).get("_targets", (self.target_bound, self.target_center))
+        return found
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

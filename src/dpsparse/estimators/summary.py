@@ -6,9 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from ..plain import plain
 from ..tables import Effect, TableEncoder
 from ..tables.units import INTERCEPT
 from .linear import SparseLinear
+
+WITHIN_BOUNDS = "Coefficients hold for values within the declared bounds; values outside are clipped to them, in the fit and in every prediction."
+NO_BOUNDS = (
+    "This model does not keep the bounds of its fit (it was saved by an earlier release): the fit clipped values to them, and predictions take "
+    "values as they come. Predictions for values outside the bounds are extrapolations; fit again to have such values clipped."
+)
 
 
 def summary(model: SparseLinear) -> dict[str, Any]:
@@ -32,10 +39,19 @@ def summary(model: SparseLinear) -> dict[str, Any]:
         "classes": None if classes is None else classes.tolist(),
         "intercept": _scalar(np.asarray(model.intercept_).ravel().tolist()),
         "selected": selected,
+        "bounds": plain(model.fitted_bounds),
         "statement": model.statement_.to_dict(),
         **({"intervals": model.intervals_.records()} if has_intervals(model) else {}),
         **({"in_units": [vars(effect) for effect in in_units(model)]} if keeps_dictionary(model) else {}),
     }
+
+
+def about_bounds(model: SparseLinear) -> str:
+    """For which rows the coefficients hold, in a sentence or two."""
+    if model.fitted_bounds is None:
+        return NO_BOUNDS
+    regression = "" if "classes_" in vars(model) else " Predictions stay within the declared range of the target."
+    return WITHIN_BOUNDS + regression
 
 
 def _scalar(values: list[float]) -> float | list[float]:

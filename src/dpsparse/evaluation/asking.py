@@ -33,6 +33,8 @@ class Design:
         Names of the declared groups; empty for none.
     target_bound : float
         Of centred numbers.
+    within : float
+        To which predictions of centred numbers are clipped, as `predict` does; infinite for models that do not.
     bounds : mapping
         Losses of single rows are clipped to these, by metric.
     bins : int
@@ -48,6 +50,7 @@ class Design:
     classes: int
     groups: tuple[str, ...]
     target_bound: float
+    within: float
     bounds: Mapping[str, float]
     bins: int
     centre: float

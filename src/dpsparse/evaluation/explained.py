@@ -38,14 +38,15 @@ class R2:
         """One number of each group; what one row adds is asked for with the constants of all rows together."""
         design = asker.design
         cells, bound, top = design.cells(), design.target_bound, design.bounds[self.name]
-        squared = asker.moments(CellMoments(cells, "squared", top), self.name)
+        squared = asker.moments(CellMoments(cells, "squared", top, within=design.within), self.name)
         targets = asker.moments(CellMoments(cells, "target", bound), f"{self.name}: targets")
         everyone = np.arange(max(len(design.groups), 1))
         whole = _parts(
             squared.pooled(everyone), targets.pooled(everyone), asker.size(people.pooled(everyone)), top, bound
         )
         widest = max(top, bound**2)
-        excess = CellMoments(cells, "excess", widest, centre=whole.centre, ratio=min(whole.ratio, 1.0))
+        ratio = min(whole.ratio, 1.0)
+        excess = CellMoments(cells, "excess", widest, centre=whole.centre, ratio=ratio, within=design.within)
         rows = asker.moments(excess, f"{self.name}: rows")
         scores = []
         for group, which in design.each():

@@ -89,7 +89,7 @@ class MeanLoss:
         """A mean of each group."""
         design = asker.design
         bound = design.bounds[self.name]
-        told = asker.moments(CellMoments(design.cells(), self.value, bound), self.name)
+        told = asker.moments(CellMoments(design.cells(), self.value, bound, within=design.within), self.name)
         scores = []
         for group, which in design.each():
             part = told.pooled(which)

@@ -9,8 +9,9 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..audit.pipeline import refuse_mixing_step
+from ..audit.pipeline import refuse_mixing_transform
 from ..data import Source
+from ..data.row_bounds import RowBounds
 from ..data.source import silence
 from ..estimators.door import read_source
 from ..estimators.linear import SparseLinear
@@ -18,9 +19,11 @@ from ..facts import Vector
 from ..fits import FitRequest
 from ..losses import Loss, joint_of, mean_of
 from ..preparation.per_record import PerRecord
-from ..preparation.pipeline import lent
+from ..preparation.pipeline import about_missing, lent
 from ..preparation.priced import PricedStep
-from ..privacy import Adjacency, DataError, PrivacyError
+from ..preparation.row_map import leave_out, row_map
+from ..privacy import Adjacency
+from ..tables import TableEncoder
 from ..tuning import PrivateSearch
 
 
@@ -52,6 +55,11 @@ class Scored:
         return np.atleast_2d(self.model.coef_)
 
     @property
+    def bounds(self) -> RowBounds | None:
+        """To which `predict` clips rows."""
+        return self.model.fitted_bounds
+
+    @property
     def intercept(self) -> Vector:
         """Intercepts, for centred targets."""
         found = np.atleast_1d(np.asarray(self.model.intercept_, dtype=float))
@@ -62,8 +70,8 @@ class Scored:
 def read_model(model: BaseEstimator, X: object, adjacency: Adjacency) -> Scored:
     """The linear model inside a model, and its rows; refuses what is not ours, and what is not fitted.
 
-    Steps before the model are frozen: what they learned was paid for when they were fitted. Code of others has to pass on made-up rows first,
-    and what it says about real ones does not get out.
+    Steps before the model are frozen: what they learned was paid for when they were fitted. Every step that is not ours has to pass on made-up
+    rows first, and what it says about real ones does not get out.
     """
     while not isinstance(model, SparseLinear):
         if isinstance(model, PrivateSearch):
@@ -83,18 +91,11 @@ def read_model(model: BaseEstimator, X: object, adjacency: Adjacency) -> Scored:
 
 
 def _behind(name: str, step: BaseEstimator, X: object) -> object:
-    """Rows behind a fitted step."""
+    """Rows behind a fitted step; one by one where its last bits depend on the company of a row, so that no row changes another."""
     if step in ("passthrough", None):
         return X
-    refuse_mixing_step(name, step, X)
-    ours = isinstance(step, PerRecord | PricedStep)
-    with lent(step, **({"on_missing": "empty"} if ours else {})), silence():
-        try:
+    exact = refuse_mixing_transform(name, step, X)
+    with lent(step, **about_missing(step, "empty")), silence():
+        if isinstance(step, PerRecord | PricedStep | TableEncoder):
             return step.transform(X)
-        except (PrivacyError, DataError):
-            raise
-        except Exception:  # its kind could depend on a value too
-            raise DataError(
-                f"step {name!r} could not take these rows. What it said is not shown, since it may quote a value: "
-                "try the step on made-up rows."
-            ) from None
+        return leave_out(*row_map(name, step, X, fitted=True, alone=not exact))

@@ -174,7 +174,9 @@ def private_score(
     name = "private score" if label is None else label
     seeded = not randomness.secure
     with paying(ledger, dataset, bill, label=name, run_id=run_id, delta=at, seeded=seeded) as payment, silence():
-        view = MarginTable(scored.coef, scored.intercept, Lattice(facts).unit, float(np.max(facts.upper)))
+        view = MarginTable(
+            scored.coef, scored.intercept, scored.bounds, Lattice(facts).unit, float(np.max(facts.upper))
+        )
         table = _table(scored.source, view, codes, facts)
         with closing(host_of(table, targets, facts)) as host:
             oracle = make_oracle(host, scored.loss, priced, randomness, payment)
@@ -300,6 +302,7 @@ def _design(
         classes=classes,
         groups=named,
         target_bound=bound,
+        within=math.inf if scored.bounds is None else bound,
         bounds=bounds,
         bins=checks.whole(bins, "bins", least=2),
         centre=centre,

@@ -20,6 +20,11 @@ class Agreed(Interface):
         ...
 
     @property
+    def release(self) -> str:
+        """The release of the server, which is that of every site."""
+        ...
+
+    @property
     def sites(self) -> tuple[str, ...]:
         """Names, in the order of their numbers."""
         ...

@@ -11,6 +11,7 @@ import numpy as np
 from ..facts import Vector
 from ..privacy import DataError, PrivacyError
 from ..regular_files import same_file
+from ..release import difference
 from .agreed import Agreed
 from .certificate import Certificate, Federation
 from .closed import ClosedRounds
@@ -26,7 +27,7 @@ class Book:
 
     Guarantee
     ---------
-    A message that is malformed, damaged, not finite, beyond the radius, of another run, protocol or round, of a site that has not said
+    A message that is malformed, damaged, not finite, beyond the radius, of another run, protocol, round or release, of a site that has not said
     what it promises or was not asked, or the second of a site in a round, is refused with `MessageError` and changes nothing. Where there is a `state`,
     a round that is closed is noted in it before the step is made: after a crash in between the round counts as closed, and the model is that of the
     round before. Where reports are private (`keeps` False) there is a `state`, and no step, and no noise in it, is made twice for one round
@@ -128,6 +129,10 @@ class Book:
                 raise MessageError(
                     "the report is of a site that has not said what it promises; enrol its certificate first."
                 )
+            site = f"site {self.protocol.sites[report.site]!r}"
+            other = difference(site, report.release, "the server", self.protocol.release)
+            if other:
+                raise MessageError(other)
             if report.change.size != self.w.size:
                 raise MessageError(f"a report of this protocol holds {self.w.size} numbers, got {report.change.size}.")
             if not np.linalg.norm(report.change) <= self.protocol.radius:
@@ -190,6 +195,9 @@ class Book:
 
     def load(self, saved: Saved, path: str | PathLike[str]) -> None:
         """Go on where another book of the same settings was saved."""
+        other = difference("the server that saved it", saved.release, "this one", self.protocol.release)
+        if other:
+            raise DataError(f"{path}: {other} A run is finished by the release that began it.")
         if saved.protocol != self.protocol.to_json():
             raise DataError(f"{path} was saved by a server with other settings. Give the same ones.")
         saved.check(self.protocol, path, keeps=self.keeps)

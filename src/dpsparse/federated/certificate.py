@@ -13,12 +13,13 @@ from ..fits.statement import complete, draft_step
 from ..fits.statement import no_promise as statement_of_nothing
 from ..privacy import Answer, Statement
 from ..regular_files import parse_json
+from ..release import difference
 from .agreed import Agreed
 from .covered import covered, epsilon_of
 from .messages import MessageError
 
 FORMAT = "dpsparse-site"
-VERSION = 1
+VERSION = 2
 #: Certificates beyond are not read.
 LARGEST_BYTES = 2**20
 
@@ -84,12 +85,15 @@ class Certificate:
     statement : Statement
     bill : Bill or None
         From which anybody can price the promise again; None for a site that makes none.
+    release : str
+        The release that the site runs.
     """
 
     run: str
     site: str
     statement: Statement
     bill: Bill | None
+    release: str
 
     def to_json(self) -> str:
         """As text."""
@@ -100,6 +104,7 @@ class Certificate:
             "site": self.site,
             "statement": self.statement.to_dict(),
             "bill": None if self.bill is None else stored(self.bill),
+            "release": self.release,
         }
         return json.dumps(content, sort_keys=True, allow_nan=False)
 
@@ -113,14 +118,20 @@ class Certificate:
             if content["format"] != FORMAT or content["version"] != VERSION:
                 raise ValueError
             bill = None if content["bill"] is None else restored(content["bill"])
-            return cls(str(content["run"]), str(content["site"]), Statement.from_dict(content["statement"]), bill)
+            said = Statement.from_dict(content["statement"])
+            return cls(str(content["run"]), str(content["site"]), said, bill, str(content["release"]))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
-            raise MessageError(f"this is not the certificate of a site, version {VERSION}.") from None
+            raise MessageError(
+                f"this is not the certificate of a site, version {VERSION}. Sites run the release of the server."
+            ) from None
 
     def check(self, protocol: Agreed) -> None:
-        """Refuse a certificate of another run or site, whose bill does not cover the protocol, or whose statement promises more than its bill."""
+        """Refuse a certificate of another run, site or release, whose bill does not cover the protocol, or whose statement promises more than its bill."""
         if self.run != protocol.identity.hex() or self.site not in protocol.sites:
             raise MessageError("the certificate belongs to another run, or to a site that the protocol does not name.")
+        other = difference(f"site {self.site!r}", self.release, "the server", protocol.release)
+        if other:
+            raise MessageError(other)
         if protocol.private is (self.bill is None):
             raise MessageError(
                 "a site of this protocol gives a certificate with a bill if, and only if, it adds noise itself."
@@ -216,6 +227,11 @@ class Federation:
         plain_sum = math.fsum(c.epsilon() for c in chosen) if delta is None else math.inf
         return min(whole.epsilon(at), plain_sum), at
 
+    @property
+    def releases(self) -> tuple[str, ...]:
+        """The releases that took part: one, since a server refuses the others."""
+        return tuple(sorted({c.release for c in self.certificates.values()}))
+
     def verify(self) -> None:
         """Price every bill again, and refuse a statement that promises more than its bill."""
         for certificate in self.certificates.values():
@@ -231,7 +247,8 @@ class Federation:
         )
 
     def __str__(self) -> str:
-        return "\n".join([*self.lines(), f"Each: {SEPARATE}.", f"Assumes: {ONE_SITE}."])
+        ran = [f"Release: {release}." for release in self.releases]
+        return "\n".join([*self.lines(), f"Each: {SEPARATE}.", f"Assumes: {ONE_SITE}.", *ran])
 
 
 def state_federation(federation: Federation, about: About) -> Statement:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -21,6 +21,7 @@ from ..ledger.names import is_seeded, seeded_label
 from ..ops import project_ball
 from ..privacy import Budget, Plan, Statement
 from ..privacy.errors import LedgerError, PrivacyError, RunRepeatedError
+from ..release import difference, release
 from .agreed import Agreed
 from .certificate import Certificate
 from .messages import MessageError, Report, Task, digest
@@ -114,16 +115,19 @@ class Desk:
     purse : Purse
     walk : function of a model
         What the site changes in it: noisy, or of a site that trusts the server.
+    own : str
+        The release of the site.
     """
 
     def __init__(
-        self, protocol: Agreed, number: int, rounds: Rounds, purse: Purse, walk: Callable[[Vector], Vector]
+        self, protocol: Agreed, number: int, rounds: Rounds, purse: Purse, walk: Callable[[Vector], Vector], own: str
     ) -> None:
         self._protocol = protocol
         self._number = number
         self._rounds = rounds
         self._purse = purse
         self._walk = walk
+        self._own = own
         self._lock = threading.Lock()
         self._paid = False
 
@@ -144,7 +148,7 @@ class Desk:
                 return kept
             change = np.nan_to_num(self._walk(asked.w), posinf=0.0, neginf=0.0)
             held = project_ball(change, protocol.radius * (1 - 1e-9))
-            report = Report(protocol.identity, asked.round, self._number, held).to_bytes()
+            report = Report(protocol.identity, asked.round, self._number, held, self._own).to_bytes()
             self._rounds.keep(asked.round, report)
             return report
 
@@ -159,11 +163,22 @@ class RoundSite(ABC):
     trust : {"nobody", "server"}
     unit : str
         What the protocol protects, for the refusal.
+    libraries : sequence of str
+        Packages whose versions belong to the release, beside those that always do.
+
+    Raises
+    ------
+    MessageError
+        If the server that published the protocol runs another release.
     """
 
-    def __init__(self, protocol: Agreed, name: str, trust: str, unit: str) -> None:
+    def __init__(self, protocol: Agreed, name: str, trust: str, unit: str, libraries: Sequence[str] = ()) -> None:
         if name not in protocol.sites:
             raise ValueError(f"the protocol has no site {name!r}.")
+        self._release = release(*libraries)
+        other = difference("the server", protocol.release, f"site {name!r}", self._release)
+        if other:
+            raise MessageError(other)
         checks.one_of(trust, "trust", (NOBODY, SERVER))
         if not protocol.private and trust != SERVER:
             raise PrivacyError(
@@ -203,7 +218,7 @@ class RoundSite(ABC):
         label = seeded_label(label) if seeded else label
         run = f"{self._agreed.identity.hex()}-{self._number}"
         purse = Purse.of(ledger, dataset, self._bill, label, run, delta)
-        self._desk = Desk(self._agreed, self._number, rounds_of(memory, run), purse, walk)
+        self._desk = Desk(self._agreed, self._number, rounds_of(memory, run), purse, walk, self._release)
 
     @property
     @abstractmethod
@@ -212,7 +227,7 @@ class RoundSite(ABC):
 
     def certificate(self) -> str:
         """What this site tells the server before it takes part: its statement and its bill, as JSON."""
-        return Certificate(self._agreed.identity.hex(), self.name, self.statement, self._bill).to_json()
+        return Certificate(self._agreed.identity.hex(), self.name, self.statement, self._bill, self._release).to_json()
 
     def answer(self, task: bytes) -> bytes:
         """A report for this task: paid for and noted first, then computed.

@@ -194,13 +194,15 @@ def _enrol(server: Server, grid: Grid, timeout: float, wait: float) -> dict[int,
     protocol = {"protocol": server.protocol.to_json()}
     for node, content in ask_nodes(grid, "query", nodes, protocol, timeout, "enrol"):
         try:
+            if "certificate" not in content:
+                raise MessageError(str(content.get("refused", "the node sent no certificate."))[:1000])
             text = str(content["certificate"])
             name = Certificate.from_json(text).site
             if name in found.values():
                 raise MessageError("two nodes say that they are the same site.")
             server.enrol(text)
             found[node] = name
-        except (KeyError, MessageError) as error:
+        except MessageError as error:
             event("node refused", reason=str(error))
     return found
 
@@ -237,7 +239,7 @@ def _taken(server: Server, name: str, content: dict[str, Any]) -> bool:
     """Whether the report of a node was taken; it must be of the site that the node enrolled as."""
     try:
         if "report" not in content:
-            raise MessageError(str(content.get("refused", "the node sent no report."))[:500])
+            raise MessageError(str(content.get("refused", "the node sent no report."))[:1000])
         report = content["report"]
         if server.protocol.sites.index(name) != Report.from_bytes(report).site:
             raise MessageError("a node sent the report of another site.")

@@ -21,13 +21,14 @@ from ..losses import Loss
 from ..plain import plain
 from ..privacy import Adjacency, Budget, EveryRow, Noise, Plan, PoissonRows, PrivacyError
 from ..regular_files import parse_json
+from ..release import release
 from ..solvers.federated import FedHT
 from ..solvers.sgd import SGD
-from ..solvers.steps import Pace
+from ..solvers.steps import FixedSteps, PacedSteps, SampledSecantSteps, StepRule
 from .certificate import NOTHING, ROWS, SITES, About
 
 FORMAT = "dpsparse-federated"
-VERSION = 1
+VERSION = 2
 NONCE = re.compile(r"[0-9a-f]{32}")
 #: Bounds beyond would leave the range of floats at a site.
 LARGEST_BOUND = 1e100
@@ -66,7 +67,7 @@ class Protocol:
     ridge : float
         Weight of the l2 penalty.
     pace : dict or None
-        Fields of `Pace`.
+        Fields of `PacedSteps`.
     secant : bool
         Steps from exact curvatures, where nothing is private.
     radius : float
@@ -79,6 +80,8 @@ class Protocol:
         As in `dpsparse.local.Protocol`.
     recipe : str
         Name of the algorithm, for statements.
+    release : str
+        The server's release (`dpsparse.release`); sites of another one do not take part.
     """
 
     nonce: str
@@ -100,6 +103,7 @@ class Protocol:
     facts: dict[str, Any]
     loss: dict[str, Any]
     recipe: str
+    release: str
     classes: tuple[Label, ...] | None = None
     target_center: float = 0.0
 
@@ -120,7 +124,7 @@ class Protocol:
         stored = losses.stored(prepared.loss)
         if stored["loss"] == "Unstored":
             raise PrivacyError(f"the loss {prepared.loss.name!r} was given as functions, which a protocol cannot hold.")
-        rows = loop.local.rows
+        rows, rule = loop.local.rows, loop.local.step_rule
         return cls(
             nonce=secrets.token_hex(16) if nonce is None else nonce,
             sites=tuple(sites),
@@ -133,14 +137,15 @@ class Protocol:
             clip=float(loop.local.clip.norm),
             rate=rows.rate if isinstance(rows, PoissonRows) else 1.0,
             ridge=float(loop.local.penalty.alpha),
-            pace=None if loop.local.pace is None else asdict(loop.local.pace),
-            secant=loop.local.secant,
+            pace=asdict(rule) if isinstance(rule, PacedSteps) else None,
+            secant=isinstance(rule, SampledSecantSteps),
             radius=float(radius),
             adjacency=str(request.adjacency),
             models=prepared.models,
             facts={name: plain(getattr(prepared.facts, name)) for name in SHOWN},
             loss=stored,
             recipe=prepared.recipe.name,
+            release=release(),
             classes=None if request.classes is None else tuple(request.classes.tolist()),
             target_center=request.target_center,
         )
@@ -163,7 +168,8 @@ class Protocol:
             protocol.check()
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
             raise PrivacyError(
-                f"this is not a federated protocol of dpsparse, version {VERSION} ({type(error).__name__}). Ask the server for it again."
+                f"this is not a federated protocol of dpsparse, version {VERSION} ({type(error).__name__}). Ask the server for it again, and use "
+                "the server's release."
             ) from None
         return protocol
 
@@ -220,14 +226,16 @@ class Protocol:
 
     def loop(self) -> FedHT:
         """Local walk and average."""
+        rule: StepRule = SampledSecantSteps(self.sparsity) if self.secant else FixedSteps()
+        if self.pace is not None:
+            rule = PacedSteps(**self.pace)
         local = SGD(
             step_sizes=self.pieces,
             clip=Clip(self.clip),
             rows=EveryRow() if self.rate >= 1 else PoissonRows(self.rate),
             sparsity=self.sparsity,
             penalty=Penalty(kind="l2", alpha=self.ridge),
-            secant=self.secant,
-            pace=None if self.pace is None else Pace(**self.pace),
+            step_rule=rule,
             noise=Noise.GAUSSIAN if self.private else Noise.NONE,
         )
         return FedHT(local=local, rounds=self.rounds, sparsity=self.sparsity)
@@ -249,13 +257,14 @@ class Protocol:
             and len(self.pieces) == self.local_steps
             and len(self.weights) == len(self.sites) == len(set(self.sites))
             and named
+            and type(self.release) is str
             and all(0 < v <= LARGEST_BOUND for v in numbers)
             and math.isclose(math.fsum(self.weights), 1.0, rel_tol=1e-9)
             and 0 < self.rate <= 1
             and 0 <= self.ridge <= LARGEST_BOUND
             and self.unit in (ROWS, SITES, NOTHING)
             and math.isfinite(self.target_center)
-            and not (self.secant and self.private)
+            and not (self.secant and (self.private or self.pace is not None))
         )
         if not holds:
             raise ValueError("a number of the protocol is none that a server publishes.")

@@ -16,7 +16,7 @@ from .certificate import Certificate
 from .messages import LARGEST_NUMBER, MessageError
 
 #: Saved servers; room for some ten million coefficients. They are for the eyes of the server alone.
-KIND = SealedKind("dpsparse-federated-server", 1, 2**30, "a saved server of sites", rights=0o600)
+KIND = SealedKind("dpsparse-federated-server", 2, 2**30, "a saved server of sites", rights=0o600)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +90,16 @@ class Saved:
     @property
     def nonce(self) -> str:
         """Which run was saved."""
+        return self._of_protocol("nonce")
+
+    @property
+    def release(self) -> str:
+        """By which release."""
+        return self._of_protocol("release")
+
+    def _of_protocol(self, name: str) -> str:
         try:
-            return str(parse_json(self.protocol)["nonce"])
+            return str(parse_json(self.protocol)[name])
         except (ValueError, TypeError, KeyError):
             return ""
 

@@ -205,7 +205,9 @@ class Server(RoundServer):
         self._book.require_finished()
         made: SparseLinear = clone(self._estimator)
         made.n_features_in_ = self._prepared.facts.n_features
-        return made.keep(Fitted(self._found(), self.statement()), self._prepared.request.classes)
+        return made.keep(
+            Fitted(self._found(), self.statement(), self._prepared.row_bounds), self._prepared.request.classes
+        )
 
     def _found(self) -> tuple[tuple[Vector, float], ...]:
         lattice = Lattice(self._prepared.facts, exact=not self.protocol.private)
@@ -232,8 +234,12 @@ def _site_names(sites: Sequence[str]) -> tuple[str, ...]:
 def _prepare(request: FitRequest, n_rows: int, n_features: int, sparse: bool) -> Prepared:
     if request.classifies and request.classes is None:
         raise ValueError("a server needs the classes declared: classes=[...].")
-    if request.check_bounds is not None or request.noise != "lattice":
-        raise ValueError("sites count no clipped entries and draw lattice noise: leave check_bounds and noise alone.")
+    counts = request.check_bounds is not None or request.check_cells is not None
+    if counts or request.noise != "lattice":
+        raise ValueError(
+            "sites count neither clipped entries nor cells that were not understood, and draw lattice noise: leave check_bounds, "
+            "check_cells and noise alone."
+        )
     models = models_of(request.classes)
     prepared = prepare(request, Shape(n_rows=n_rows, n_features=n_features, sparse=sparse, models=models))
     if not isinstance(prepared.solver, FedHT):

@@ -14,7 +14,7 @@ from ..data.lattice import Lattice
 from ..data.source import Source, silence
 from ..estimators.linear import SparseLinear
 from ..facts import Vector
-from ..fits import Opened, Prepared, Rows, Seed, Shape, Watcher, prepare, read_targets, run, warn_if_seeded
+from ..fits import Opened, Prepared, Rows, Seed, Shape, Watcher, prepare, read_targets, rehearse, run, warn_if_seeded
 from ..fits.statement import draft_fit
 from ..hosts import MemoryHost
 from ..ledger import Ledger, Payment, paying
@@ -78,6 +78,8 @@ def fit_shared(
         raise PrivacyError(
             "intervals deal rows to two parts by coins of a curator, which sites do not have: leave intervals=None."
         )
+    if request.check_cells is not None:
+        raise PrivacyError("sites do not say which cells of their tables were not understood: leave check_cells=None.")
     if request.adjacency is not Adjacency.REPLACE_ONE:
         raise PrivacyError("sites count their rows in public here: use adjacency='replace-one'.")
     sources = [Source.of(h.X) for h in holdings]
@@ -91,6 +93,7 @@ def fit_shared(
     if prepared.priced is None:
         raise PrivacyError("sites make noise in shares, and this recipe has none.")
     refuse_unshared(prepared.plan)
+    rehearse(prepared)
     sources_of_noise = [Randomness(seed) for seed in _seeds(request.random_state, len(names))]
     warn_if_seeded(sources_of_noise[0], "fit")
     bill = alone(prepared.priced, honest)

@@ -4,7 +4,7 @@ from .foreign import holdings, refuse_rows_brought
 from .oracle import Matrix, Opened, Rows, Watcher, open_oracle, shown
 from .paid import fit
 from .parts import Inference, Inferred
-from .prepare import Prepared, per_model, prepare, refuse_doubtful, refuse_unaccepted, refuse_unguarded
+from .prepare import Prepared, per_model, prepare, refuse_doubtful, refuse_unaccepted, refuse_unguarded, resolve
 from .progress import ProgressBar
 from .rehearse import rehearse
 from .request import (
@@ -56,6 +56,7 @@ __all__ = [
     "refuse_unaccepted",
     "refuse_unguarded",
     "rehearse",
+    "resolve",
     "run",
     "shown",
     "stated_budget",

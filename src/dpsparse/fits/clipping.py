@@ -21,20 +21,25 @@ MANY, MANY_TARGETS = 0.05, 0.02
 
 def with_check(plan: Plan, share: float | None) -> Plan:
     """The plan with a count of what is clipped before everything else, at this share of the whole; None: as it is."""
+    return with_count(plan, share, ASK, "Clipped", "check_bounds")
+
+
+def with_count(plan: Plan, share: float | None, name: str, question: str, argument: str) -> Plan:
+    """The plan with one more query before everything else, at this share of the whole; None: as it is."""
     if share is None:
         return plan
     if plan.local:
         raise PrivacyError(
-            "check_bounds counts over all rows in one place, and this recipe randomises on devices. Leave check_bounds=None."
+            f"{argument} counts over all rows in one place, and this recipe randomises on devices. Leave {argument}=None."
         )
     pure = all(ask.noise.pure for ask in _all(plan))
     ask = Ask(
-        name=ASK,
-        question="Clipped",
+        name=name,
+        question=question,
         noise=Noise.LAPLACE if pure else Noise.GAUSSIAN,
         share=_weight(plan) * share / (1 - share),
     )
-    order = (ASK, *plan.order) if plan.order else ()
+    order = (name, *plan.order) if plan.order else ()
     return replace(plan, asks=(ask, *plan.asks), order=order)
 
 

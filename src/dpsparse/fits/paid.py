@@ -21,6 +21,7 @@ from .rehearse import rehearse
 from .run import Fitted, run
 from .seed import warn_if_seeded
 from .statement import SIMULATED, charged_to, draft_fit
+from .unread import checked_columns
 
 
 def fit(
@@ -56,6 +57,7 @@ def fit(
     request = prepared.request
     if request.ledger is not None:
         refuse_unguarded(prepared.plan, prepared.recipe.name)
+    checked_columns(request.check_cells, X)
     rehearse(prepared)
     randomness = Randomness(request.random_state)
     if prepared.recipe.private:

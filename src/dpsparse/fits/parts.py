@@ -104,7 +104,7 @@ def prepare_parts(request: FitRequest, shape: Shape) -> Prepared:
         plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN) if request.noise == "exact" else plan, budget
     )
     first, second = (replace(made, plan=part.plan, priced=part) for part in priced.parts)
-    wide = made.facts.with_(n_rows=n_second, counts_clipped=False)
+    wide = made.facts.with_(n_rows=n_second, counts_clipped=False, counts_unread=0)
     if not request.classifies:
         wide = wide.with_(target_bound=UNBOUNDED)
     second = replace(second, facts=wide)

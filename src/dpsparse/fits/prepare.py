@@ -10,12 +10,15 @@ import numpy as np
 
 from .. import recipes
 from ..accounting import PlanBill, PricedPlan, price
+from ..data.bounds import read_bounds
+from ..data.lattice import Lattice
+from ..data.row_bounds import RowBounds
 from ..facts import Facts
 from ..losses import Loss, foreign, joint_of, refuse_mixing, target_of
 from ..oracle import Solver
 from ..privacy import AssumptionError, Budget, DataError, LedgerError, Noise, Plan
 from ..recipes.base import PrivateRecipe, has_budget, has_none
-from .clipping import with_check
+from .clipping import with_check, with_count
 from .foreign import check_view, own_plan
 from .local import per_report, refuse_unanswerable
 from .request import FitRequest, Shape
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
 #: By which a user accepts a plan without a proof.
 UNPROVEN = "unproven"
+#: Name of the ask for cells that were not understood.
+UNREAD = "cells not understood"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +79,11 @@ class Prepared:
         return None if self.priced is None else replace(self.priced, plan=self.plan)
 
     @property
+    def row_bounds(self) -> RowBounds:
+        """What a fit clips rows to, in the units of the user."""
+        return clipped_to(self.request, self.facts)
+
+    @property
     def bill(self) -> PlanBill | None:
         """What a ledger is charged; None for what has no price, or none that covers it."""
         return None if self.priced is None or self.plan.unproven else PlanBill.of(self.priced)
@@ -107,10 +117,7 @@ def prepare(request: FitRequest, shape: Shape) -> Prepared:
 def planned(request: FitRequest, shape: Shape) -> tuple[Prepared, Budget | None]:
     """Everything but the price, and the budget to price with; None for a baseline, which has none."""
     refuse_mixing(request.loss, target_of(request.loss, request.target_bound))
-    recipe, reason, declared, loss, models = _resolved(request, shape)
-    scaled = in_half_widths(declared, absence=recipe.zero_is_absence)
-    facts = recipe.view(scaled)
-    check_view(recipe, scaled, facts)
+    recipe, reason, facts, loss, models = resolve(request, shape)
     _check_facts(recipe, facts)
     request.check_accepted(recipe)
     if recipe.private:
@@ -124,7 +131,7 @@ def planned(request: FitRequest, shape: Shape) -> tuple[Prepared, Budget | None]
     budget, delta = request.budget_for(shape.n_rows)
     solver, plan = _planned(recipe, facts, budget, models)
     plan = own_plan(recipe, plan)
-    plan = with_check(plan, request.check_bounds)
+    plan = _with_counts(plan, request)
     refuse_unaccepted(plan, recipe.name, request.accept)
     if request.noise == "exact":
         if any(ask.noise is Noise.LOCAL_GAUSSIAN for ask in plan.asks):
@@ -133,10 +140,12 @@ def planned(request: FitRequest, shape: Shape) -> tuple[Prepared, Budget | None]
     return Prepared(request, facts, recipe, solver, plan, None, delta, models, reason, loss), budget
 
 
-def _resolved(request: FitRequest, shape: Shape) -> tuple[recipes.Recipe, str, Facts, Loss, int]:
-    """The recipe that runs, why, the facts that were declared, the loss, and the number of models.
+def resolve(request: FitRequest, shape: Shape) -> tuple[recipes.Recipe, str, Facts, Loss, int]:
+    """The recipe that runs, why, the facts as it wants rows shown, the loss, and the number of models.
 
-    Many classes are one model with the whole budget where the recipe and the loss have a form for it, else one model for each class.
+    Many classes are one model with the whole budget where the recipe and the loss have a form for
+    it, else one model for each class. The planner asks here too, so that it speaks of the recipe
+    that would run.
     """
     asked, whole = request.recipe, shape.models
     budget = request.budget_for(shape.n_rows)[0] if asked.private else None
@@ -147,10 +156,24 @@ def _resolved(request: FitRequest, shape: Shape) -> tuple[recipes.Recipe, str, F
         for one in (budget, per_model(budget, whole)):  # a rule may pick such a recipe for either
             recipe, reason = asked.resolve(in_half_widths(facts), one)
             if recipe.joint:
-                return recipe, reason, facts, joint, 1
+                return recipe, reason, _shown(recipe, facts), joint, 1
     facts = request.facts(shape)
     recipe, reason = (asked, "") if budget is None else asked.resolve(in_half_widths(facts), per_model(budget, whole))
-    return recipe, reason, facts, request.loss, whole
+    return recipe, reason, _shown(recipe, facts), request.loss, whole
+
+
+def _shown(recipe: recipes.Recipe, declared: Facts) -> Facts:
+    """Declared facts as a recipe wants rows shown, in units of the columns' half-widths."""
+    scaled = in_half_widths(declared, absence=recipe.zero_is_absence)
+    facts = recipe.view(scaled)
+    check_view(recipe, scaled, facts)
+    return facts
+
+
+def clipped_to(request: FitRequest, shown: Facts) -> RowBounds:
+    """What rows of a request are clipped to, in the units of the user, where they are shown to a recipe by these facts."""
+    lower, upper, _ = read_bounds(request.feature_bound, request.row_norm, shown.n_features)
+    return RowBounds(lower, upper, Lattice(shown, exact=True).bounds.row_norm, shown.scale)
 
 
 def plan_again(prepared: Prepared) -> tuple[Solver, Plan]:
@@ -158,8 +181,14 @@ def plan_again(prepared: Prepared) -> tuple[Solver, Plan]:
     recipe, facts, request = prepared.recipe, prepared.facts, prepared.request
     assert has_budget(recipe)
     solver, plan = _planned(recipe, facts, request.budget_for(facts.n_rows)[0], prepared.models)
-    plan = with_check(own_plan(recipe, plan), request.check_bounds)
+    plan = _with_counts(own_plan(recipe, plan), request)
     return solver, plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN) if request.noise == "exact" else plan
+
+
+def _with_counts(plan: Plan, request: FitRequest) -> Plan:
+    """The plan with the counts that were asked for, each at its share of the whole."""
+    plan = with_check(plan, request.check_bounds)
+    return with_count(plan, request.check_cells, UNREAD, "Unread", "check_cells")
 
 
 def per_model(budget: Budget, models: int) -> Budget:

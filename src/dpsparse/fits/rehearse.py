@@ -19,7 +19,8 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from ..data.source import silence
+from ..data.source import Source, silence
+from ..data.unread import CheckedColumns, UnreadCells
 from ..facts import Facts, Vector
 from ..ledger import Payment
 from ..mechanisms import Randomness
@@ -116,18 +117,28 @@ class Tape:
         return self.oracle() is not None
 
 
-def made_up(prepared: Prepared) -> Iterator[tuple[Matrix, Vector]]:
+def made_up(prepared: Prepared) -> Iterator[tuple[Source, Vector]]:
     """Two sets of rows within the declared bounds that differ in everything private."""
     facts, labels = prepared.facts, prepared.plan.labels_only
     rng = np.random.default_rng(SEED)
     width = min(facts.n_features, NONZEROS) if facts.sparse else facts.n_features
     n = max(1, min(facts.n_rows, max(FEWEST, ENTRIES // max(width, 1))))
     X = rows_within(facts, n, rng, skew=0.5)
-    yield X, targets_within(facts, n, rng, skew=0.3)
+    yield checked(X, facts), targets_within(facts, n, rng, skew=0.3)
     if not labels:
         n += prepared.request.adjacency is Adjacency.ADD_REMOVE
         X = rows_within(facts, n, rng, skew=3.0)
-    yield X, targets_within(facts, n, rng, skew=2.0)
+    yield checked(X, facts), targets_within(facts, n, rng, skew=2.0)
+
+
+def checked(X: Matrix, facts: Facts) -> Source:
+    """Made-up rows of a table with as many columns as the facts say, of which every cell was understood."""
+    source, columns = Source(X), facts.counts_unread
+    if columns:
+        names = tuple(f"column {j}" for j in range(columns))
+        public = CheckedColumns(names, np.zeros(facts.n_features, dtype=np.intp), np.zeros(facts.n_features))
+        source.unread = UnreadCells.of(public, [np.zeros(source.shape[0], dtype=bool)] * columns)
+    return source
 
 
 def rows_within(facts: Facts, n: int, rng: np.random.Generator, skew: float) -> Matrix:

@@ -143,16 +143,20 @@ class Shape:
         Whether rows come in sparse form, which shifts no column.
     models : int
         Models that one versus the rest takes: 1, or as many as there are classes. A recipe may make one model of them.
+    checked : int
+        Columns of the table behind the rows whose cells can be counted; 0 where there is none. No price depends on it.
     """
 
     n_rows: int
     n_features: int
     sparse: bool = False
     models: int = 1
+    checked: int = 0
 
     def __post_init__(self) -> None:
         for name in ("n_rows", "n_features", "models"):
             object.__setattr__(self, name, checks.whole(getattr(self, name), name))
+        object.__setattr__(self, "sparse", checks.truth(self.sparse, "sparse"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -191,6 +195,7 @@ class FitRequest:
     accept: tuple[str, ...]
     on_missing: str
     check_bounds: float | None
+    check_cells: float | None
     memory_limit: int | None
     random_state: Seed
     verbose: bool
@@ -232,7 +237,8 @@ class FitRequest:
             run_id=given["run_id"],  # type: ignore[arg-type]
             accept=tuple(given["accept"]),  # type: ignore[arg-type]
             on_missing=checks.one_of(given["on_missing"], "on_missing", CHOICES),
-            check_bounds=_check_share(given["check_bounds"], recipe),
+            check_bounds=_check_share(given["check_bounds"], "check_bounds", recipe),
+            check_cells=_check_share(given["check_cells"], "check_cells", recipe),
             memory_limit=_memory_limit(given["memory_limit"]),
             random_state=given["random_state"],  # type: ignore[arg-type]
             verbose=bool(given["verbose"]),
@@ -245,14 +251,27 @@ class FitRequest:
 
     # ---------------------------------------------------------------------------------------------- with a shape
 
-    def shape(self, rows: int, n_features: int, *, sparse: bool = False, models: int | None = None) -> Shape:
+    def shape(
+        self, rows: int, n_features: int, *, sparse: bool = False, models: int | None = None, checked: int = 0
+    ) -> Shape:
         """The public shape of data with so many rows; `models` None: as the declared classes say."""
         return Shape(
             n_rows=public_rows(self.n_rows, self.adjacency, rows),
             n_features=n_features,
             sparse=sparse,
             models=models_of(self.classes) if models is None else models,
+            checked=checked,
         )
+
+    def planned_shape(self, n_rows: int, n_features: int, *, sparse: bool = False) -> Shape:
+        """The public shape of data that is planned for. Refuses other rows than are declared."""
+        shape = Shape(n_rows=n_rows, n_features=n_features, sparse=sparse, models=models_of(self.classes))
+        if self.n_rows not in (None, shape.n_rows):
+            raise PrivacyError(
+                f"a plan for {shape.n_rows} rows was asked for, but n_rows={self.n_rows!r} is declared, and a fit "
+                "goes by that. Plan for as many rows, or leave n_rows=None."
+            )
+        return shape
 
     def budget_for(self, n_rows: int | None) -> tuple[Budget, float]:
         """The budget, and the delta at which epsilon is stated."""
@@ -280,6 +299,7 @@ class FitRequest:
             start=self.start_vector(shape.n_features),
             sparse=shape.sparse,
             counts_clipped=self.check_bounds is not None,
+            counts_unread=0 if self.check_cells is None else shape.checked,
         )
 
     def start_vector(self, n_features: int) -> Vector | None:
@@ -305,9 +325,9 @@ class FitRequest:
             )
 
 
-def _check_share(share: object, recipe: recipes.Recipe) -> float | None:
-    """The share of the budget that pays for a count of what is clipped; None for none, and for baselines, which pay nothing."""
-    checked = None if share is None else checks.fraction(share, "check_bounds")
+def _check_share(share: object, name: str, recipe: recipes.Recipe) -> float | None:
+    """The share of the budget that pays for a count; None for none, and for baselines, which pay nothing."""
+    checked = None if share is None else checks.fraction(share, name)
     return checked if recipe.private else None
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.parts import Parts
+from ..data.row_bounds import RowBounds
 from ..facts import Vector
 from ..ledger import Payment
 from ..mechanisms import Randomness
@@ -22,8 +23,9 @@ from ..recipes import shipped
 from .clipping import ask_clipped, clipping_notes
 from .oracle import Opened, Rows, Watcher, open_oracle
 from .parts import Inferred, in_user_units, nothing_selected
-from .prepare import Prepared
+from .prepare import UNREAD, Prepared
 from .statement import complete, with_size
+from .unread import UnreadShares, ask_unread, checked_columns
 
 
 class OpenOracle(Protocol):
@@ -45,6 +47,8 @@ class Fitted:
     models : tuple of (coefficients, intercept)
         One pair for each model, or for each class, in the units of the user; without the centre of the target.
     statement : Statement
+    bounds : RowBounds
+        To which rows were clipped, in the units of the user; a model that is applied clips rows to them, too.
     paths : tuple of Path
         Released iterates of each model; empty unless they were kept.
     joint : bool
@@ -55,6 +59,7 @@ class Fitted:
 
     models: tuple[tuple[Vector, float], ...]
     statement: Statement
+    bounds: RowBounds
     paths: tuple[Path, ...] = ()
     joint: bool = False
     inferred: Inferred | None = None
@@ -119,11 +124,14 @@ def run(
     answers: list[Answer] = []
     paths: list[Path] = []
     chosen: list[str] = []
-    joint, clipped = False, []
+    joint, clipped, unread = False, [], []
+    columns = checked_columns(prepared.request.check_cells, X)
     for y in targets:
         opened = opener(prepared, X, y, randomness, payment, watcher)
         path = Path() if prepared.request.keep_path else None
         with closing(opened):
+            if columns is not None:
+                unread.append(ask_unread(opened.oracle))
             if prepared.request.check_bounds is not None:
                 clipped.append(ask_clipped(opened.oracle))
             w = _solved(prepared, opened.oracle, path)
@@ -138,10 +146,14 @@ def run(
         models.extend(coefficients_of(one, opened.shift, opened.height, scale) for one in np.atleast_2d(w.T))
         paths.extend([] if path is None else [path.in_units(scale)])
     notes = clipping_notes(clipped, classes=prepared.request.classifies)
+    if columns is not None:
+        shares = UnreadShares.of(unread, columns, prepared.plan[UNREAD].noise)
+        models = [shares.without(model) for model in models]
+        notes = (*shares.notes(), *notes)
     said = replace(draft, notes=(*notes, *draft.notes))
     used = int(np.any([coef != 0 for coef, _ in models], axis=0).sum())
     stated = with_size(complete(said, answers, payment, chosen), prepared, used)
-    return Fitted(tuple(models), stated, tuple(paths), joint)
+    return Fitted(tuple(models), stated, prepared.row_bounds, tuple(paths), joint)
 
 
 def _run_parts(
@@ -162,8 +174,10 @@ def _run_parts(
         raise PrivacyError("rows are dealt by the rule of the plan: units are told where it says so, and only there.")
     deal = Parts(inference.coins.first, randomness.key(), units)
     path = Path() if request.keep_path else None
+    columns = checked_columns(request.check_cells, X)
     first = opener(inference.first, X, deal.targets(y, 0), randomness, payment, watcher)
     with closing(first):
+        unread = [] if columns is None else [ask_unread(first.oracle)]
         clipped = [] if request.check_bounds is None else [ask_clipped(first.oracle)]
         w = _solved(inference.first, first.oracle, path)
         pilot = inference.intervals.pilot(first.oracle, w)
@@ -181,11 +195,18 @@ def _run_parts(
         inferred = in_user_units(inference, pilot, step, second.shift, asked)
     scale = prepared.facts.scale
     model = coefficients_of(w, first.shift, first.height, scale)
-    said = replace(draft, notes=(*clipping_notes(clipped, classes=request.classifies), *draft.notes))
+    notes = clipping_notes(clipped, classes=request.classifies)
+    if columns is not None:
+        coins = (1 - inference.coins.first) / inference.first.facts.n_rows
+        shares = UnreadShares.of(unread, columns, inference.first.plan[UNREAD].noise, coins)
+        model, inferred = shares.without(model), shares.without_inferred(inferred)
+        notes = (*shares.notes(), *notes)
+    said = replace(draft, notes=(*notes, *draft.notes))
     stated = with_size(
         complete(said, answers, payment, first.oracle.choices), prepared, int(np.count_nonzero(model[0]))
     )
-    return Fitted((model,), stated, () if path is None else (path.in_units(scale),), inferred=inferred)
+    released = () if path is None else (path.in_units(scale),)
+    return Fitted((model,), stated, prepared.row_bounds, released, inferred=inferred)
 
 
 def _solved(prepared: Prepared, oracle: Oracle, path: Path | None) -> Vector:

@@ -27,7 +27,7 @@ class Targets:
     classes : array or None
         Public: declared, or assumed to be.
     assumptions : tuple of str
-        That the classes are public, where they were not declared.
+        What a promise rests on: that classes are public, where they were not declared; that nothing looked at the rows before.
     """
 
     coded: Vector

@@ -21,7 +21,7 @@ from ..privacy.errors import DataError
 from .disk import Tell
 from .held import Order, PartOrder, Refused, Report
 from .message import Message
-from .partial import value_of
+from .partial import refuse_other_release, value_of
 from .spread import ClusterRows, check_room, part_limit
 
 
@@ -104,8 +104,9 @@ def _own_orders(rows: ClusterRows, y: Vector) -> list[PartOrder]:
 
 
 def _seals(reports: Sequence[Report]) -> dict[int, bytes]:
-    """The seal of each part; refuses parts that could not be built."""
+    """The seal of each part; refuses parts that could not be built, or were built by another release."""
     for report in reports:
+        refuse_other_release(report.origin)
         if report.refused is not None:
             raise DataError(report.refused.message)
     return {report.number: report.seal for report in reports}

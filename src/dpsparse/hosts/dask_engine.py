@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..privacy.errors import DataError
+from ..release import Origin
 from .disk import Tell
-from .held import UNREAD, Held, Order, PartOrder, RawPart, Refused, Report, answer, combine
-from .partial import Partial
+from .held import NOT_INSTALLED, UNREAD, Held, Order, PartOrder, RawPart, Refused, Report, answer, combine
+from .partial import Partial, refuse_other_release
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -51,9 +52,18 @@ class DaskEngine:
     parts : sequence of Delayed
         Each gives a `RawPart` where it is computed.
     client : Client
+
+    Raises
+    ------
+    DataError
+        If a worker that is there runs another release, or cannot import the package. Tasks of such a worker would end it.
     """
 
     def __init__(self, parts: Sequence[Any], client: Client) -> None:
+        for worker, found in client.run(Origin.here, on_error="return").items():
+            if not isinstance(found, Origin):
+                raise DataError(NOT_INSTALLED.format(worker=f"the worker at {worker}"))
+            refuse_other_release(found)
         self._parts = parts
         self._client = client
 

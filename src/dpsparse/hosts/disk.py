@@ -88,7 +88,8 @@ class DiskHost:
         """Clip all rows piece by piece and write them, some pieces as one block."""
         pieces, held, rows, number = list[Block](), 0, 0, 0
         for start, stop in pairwise(source.cut(room.piece_entries)):
-            piece = compact(sanitise(source.rows(start, stop), targets[start:stop], self.lattice))
+            bits = source.bits(start, stop)
+            piece = compact(sanitise(source.rows(start, stop), targets[start:stop], self.lattice, bits))
             size = piece.x.data.size if piece.sparse else piece.x.size
             if pieces and (held + size > room.entries or rows + stop - start > BLOCK_ROWS):
                 yield SpilledBlock(self._scratch, pieces, number)

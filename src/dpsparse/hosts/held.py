@@ -25,10 +25,12 @@ from ..answers.table import part
 from ..data.block import Block
 from ..data.lattice import SHARD_ROWS, Lattice
 from ..data.margins import row_margins
+from ..data.row_bounds import RowBounds
 from ..data.shard import Shard
 from ..data.source import Source, has_missing, silence
 from ..facts import Vector
 from ..privacy.errors import DataError, PrivacyError
+from ..release import UNKNOWN, Origin
 from .disk import DiskHost
 from .marks import mark
 from .message import Message
@@ -38,6 +40,10 @@ from .room import memory_needed
 UNREAD = (
     "a part of the rows could not be read on the cluster. What the engine said is not shown, since it may quote a value: look at the "
     "workers' logs, or read that part alone."
+)
+NOT_INSTALLED = (
+    "{worker} does not have this release of dpsparse: it cannot import it, or has an earlier one. Install the release of the driver, with the "
+    "same libraries, where workers run (for Spark: in the environment of PYSPARK_PYTHON)."
 )
 UNANSWERED = "a part of the rows could not be answered on the cluster. Look at the workers' logs."
 
@@ -112,6 +118,7 @@ class Surveyed:
     missing: bool
     targets: object
     mark: bytes
+    origin: Origin = UNKNOWN
 
     def __repr__(self) -> str:
         return f"Surveyed({self.n_features} features)"
@@ -154,11 +161,12 @@ class PartOrder:
 
 @dataclass(frozen=True)
 class Report:
-    """What is told of a built part."""
+    """What is told of a built part; `origin` is who built it."""
 
     number: int
     seal: bytes
     refused: Refused | None = None
+    origin: Origin = UNKNOWN
 
 
 def quietly(function: Callable[[], Result], said: str) -> Result | Refused:
@@ -180,7 +188,7 @@ def survey(raw: RawPart, key: bytes) -> Surveyed | Refused:
 def _surveyed(raw: RawPart, key: bytes) -> Surveyed:
     source, targets, marked = _read(raw, key)
     missing = has_missing(source, np.zeros(0))
-    return Surveyed(*source.shape, source.names, source.sparse, source.entries, missing, targets, marked)
+    return Surveyed(*source.shape, source.names, source.sparse, source.entries, missing, targets, marked, Origin.here())
 
 
 def _read(raw: RawPart, key: bytes) -> tuple[Source, object, bytes]:
@@ -196,16 +204,19 @@ class Margins:
 
     values: Vector
     mark: bytes
+    origin: Origin = UNKNOWN
 
 
-def margins(raw: RawPart, key: bytes, steps: Sequence[Step], coef: Vector, intercept: Vector) -> Margins | Refused:
-    """Margins of the rows of a part under some public models: **private**."""
-    return quietly(partial(_margins, raw, key, steps, coef, intercept), UNREAD)
+def margins(
+    raw: RawPart, key: bytes, steps: Sequence[Step], coef: Vector, intercept: Vector, bounds: RowBounds | None
+) -> Margins | Refused:
+    """Margins of the rows of a part under some public models, as `row_margins` gives them: **private**."""
 
+    def answer() -> Margins:
+        source, _, marked = _read(raw, key)
+        return Margins(row_margins(_behind(source, steps), coef, intercept, bounds), marked, Origin.here())
 
-def _margins(raw: RawPart, key: bytes, steps: Sequence[Step], coef: Vector, intercept: Vector) -> Margins:
-    source, _, marked = _read(raw, key)
-    return Margins(row_margins(_behind(source, steps), coef, intercept), marked)
+    return quietly(answer, UNREAD)
 
 
 def _behind(source: Source, steps: Sequence[Step]) -> Source:
@@ -238,7 +249,7 @@ class Held:
 
     def report(self) -> Report:
         """That it is there."""
-        return Report(self.number, self._seal, self.refused)
+        return Report(self.number, self._seal, self.refused, Origin.here())
 
     def answer(self, message: Message) -> Partial:
         """What these rows add."""
@@ -274,7 +285,7 @@ def build(raw: RawPart, order: Order, own: PartOrder) -> Sequence[Shard]:
         return DiskHost(source, targets, facts, order.limit, lattice=lattice, first_row=own.first_row).parts
     edges = [*range(0, targets.size, SHARD_ROWS), targets.size] if targets.size else [0, 0]
     return tuple(
-        Shard(lattice, source.blocks(targets, start, stop), own.first_row + start) for start, stop in pairwise(edges)
+        Shard(lattice, source.records(targets, start, stop), own.first_row + start) for start, stop in pairwise(edges)
     )
 
 

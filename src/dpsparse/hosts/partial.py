@@ -8,6 +8,9 @@ every order, for every tree and after any number of copies. Integers are added a
 
 A part is also named by a seal: a keyed digest of its rows. A part that is made again, because the machine that held it was lost, must have the
 same one; otherwise its record could have been counted elsewhere before, and the sum is refused.
+
+A partial sum also says which process made it and with which release. `add_up` and `value_of` take sums of their own release alone, so all
+processes between the rows and the driver, also those that only add, run what the driver runs.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from numpy.typing import NDArray
 from ..answers.reach import Integers
 from ..data.narrow import narrow
 from ..privacy.errors import DataError
+from ..release import UNKNOWN, Origin
 from .base import WORD, Total
 
 #: A sum is sent as places and values where at most this part of it is not zero: a place takes 4 bytes and a value up to 8.
@@ -49,12 +53,15 @@ class Partial:
     words : tuple of arrays
         The sum itself, or its high and low words where 64 bits do not hold it; without zeros if `places` is given.
     places : array or None
+    origin : Origin
+        The process that made this sum, of rows or of other sums.
     """
 
     parts: Mapping[int, bytes]
     size: int
     words: tuple[NDArray[np.signedinteger], ...]
     places: NDArray[np.int32] | None
+    origin: Origin = UNKNOWN
 
     @classmethod
     def of_part(cls, number: int, seal: bytes, sums: Iterable[Integers]) -> Partial:
@@ -82,7 +89,7 @@ class Partial:
         if np.count_nonzero(used) <= SPARSE_BELOW * used.size:
             places = np.flatnonzero(used).astype(np.int32)
             words = tuple(word[places] for word in words)
-        return cls(parts, used.size, tuple(narrow(word) for word in words), places)
+        return cls(parts, used.size, tuple(narrow(word) for word in words), places, Origin.here())
 
     def add_to(self, total: Total) -> None:
         """Add this sum to another."""
@@ -117,6 +124,7 @@ def add_up(partials: Iterable[Partial]) -> Partial:
     held: dict[int, bytes] = {}
     taken = list[Partial]()
     for partial in sorted(partials, key=lambda one: -len(one.parts)):
+        refuse_other_release(partial.origin)
         known = [number for number in partial.parts if number in held]
         if any(held[number] != partial.parts[number] for number in known):
             raise DataError(CHANGED)
@@ -133,6 +141,13 @@ def add_up(partials: Iterable[Partial]) -> Partial:
     return Partial.of_total(held, total)
 
 
+def refuse_other_release(origin: Origin) -> None:
+    """Refuse what another release computed, or the same one on other libraries; names both processes and releases."""
+    difference = origin.difference()
+    if difference:
+        raise DataError(difference)
+
+
 def _short_sum(partials: Sequence[Partial]) -> Integers:
     """The sum of sums that 64 bits hold together."""
     total = np.zeros(partials[0].size, dtype=np.int64)
@@ -146,7 +161,7 @@ def _short_sum(partials: Sequence[Partial]) -> Integers:
 
 
 def value_of(partial: Partial, seals: Mapping[int, bytes], largest: int) -> Integers:
-    """The exact sum over all parts, clamped; refuses one that lacks a part, or holds one that changed.
+    """The exact sum over all parts, clamped; refuses one that lacks a part, holds one that changed, or was made by another release.
 
     Parameters
     ----------
@@ -156,6 +171,7 @@ def value_of(partial: Partial, seals: Mapping[int, bytes], largest: int) -> Inte
     largest : int
         Where totals are clamped.
     """
+    refuse_other_release(partial.origin)
     if partial.parts.keys() != seals.keys():
         raise DataError(OVERLAP)
     if any(seals[number] != seal for number, seal in partial.parts.items()):

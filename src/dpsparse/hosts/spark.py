@@ -22,6 +22,7 @@ from ..data.source import silence
 from ..privacy.errors import DataError
 from .disk import Tell
 from .held import (
+    NOT_INSTALLED,
     UNANSWERED,
     UNREAD,
     Chunk,
@@ -123,8 +124,9 @@ class SparkEngine:
         """What a function returns for every partition that holds rows."""
         try:
             found = self._frame.mapInArrow(partial(run, self._reader, function), SCHEMA).collect()
-        except Exception:  # the engine's own errors may quote a value
-            return [Refused(UNREAD)]
+        except Exception as error:  # the engine's own errors may quote a value
+            absent = "ModuleNotFoundError: No module named 'dpsparse" in str(error)
+            return [Refused(NOT_INSTALLED.format(worker="an executor") if absent else UNREAD)]
         found.sort(key=lambda row: row.number)
         if not self._numbers:
             self._numbers = {row.number: place for place, row in enumerate(found)}

@@ -22,9 +22,10 @@ from ..data.block import Block
 from ..data.shard import Shard
 from ..data.spilled import compact
 from ..privacy.errors import DataError
+from ..release import Origin
 from .held import UNANSWERED, UNREAD, Order, PartOrder, RawPart, Refused, Report, build, combine, quietly, seal
 from .message import Message
-from .partial import CHANGED, Partial
+from .partial import CHANGED, Partial, refuse_other_release
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -65,13 +66,14 @@ def built(
         return
     mine = own.value.get(_partition())
     if mine is None:
-        yield from _rows([pickle.dumps(Head(Report(-1, b"", Refused(CHANGED))))])
+        yield from _rows([pickle.dumps(Head(Report(-1, b"", Refused(CHANGED), Origin.here())))])
         return
     built = quietly(lambda: build(reader(read), order.value, mine), UNREAD)
     if isinstance(built, Refused):
-        yield from _rows([pickle.dumps(Head(Report(mine.number, b"", built)))])
+        yield from _rows([pickle.dumps(Head(Report(mine.number, b"", built, Origin.here())))])
         return
-    head = Head(Report(mine.number, seal(built, order.value.key)), tuple(shard.first_row for shard in built))
+    report = Report(mine.number, seal(built, order.value.key), None, Origin.here())
+    head = Head(report, tuple(shard.first_row for shard in built))
     blocks = (_stored(place, block) for place, shard in enumerate(built) for block in shard.blocks)
     yield from _rows([pickle.dumps(head)])
     for place, block in enumerate(blocks):
@@ -142,6 +144,7 @@ def sums_of(
 
 
 def _summed(packed: bytes, order: Order, head: Head, contents: Iterator[bytes]) -> Partial:
+    refuse_other_release(head.report.origin)  # blocks may have been built elsewhere
     if head.report.refused is not None:  # built again, of other rows
         raise DataError(head.report.refused.message)
     read, blocks = Message.read(packed), [list[Block]() for _ in head.first_rows]

@@ -5,7 +5,7 @@ Guarantee
 Rows stay where they are. Of each part the driver is told its shape, whether a cell is missing, its targets, which are coded here, and after that
 integers: the sums of `answers.part` over the rows of the part. They are added by number (`partial`), so that whatever an engine does again,
 twice or in another order gives the same sum, and the same bytes as rows in memory. The driver is trusted, and so are the workers: they
-see raw rows.
+see raw rows. All of them run one release (`dpsparse.release`): whatever comes back says which release computed it, and another one is refused.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.declared import ColumnBounds
+from ..data.row_bounds import RowBounds
 from ..facts import Facts, Vector
 from ..privacy.errors import DataError
 from .disk import Tell
 from .held import Order, PartOrder, RawPart, Refused, Report, Step, Surveyed, margins, survey
-from .partial import CHANGED, Partial
+from .partial import CHANGED, Partial, refuse_other_release
 from .room import Room
 
 NOT_HERE = "rows on a cluster are not brought together. Ask for sums (fit, PrivateScaler, PrivateSearch, private_score), or read the files themselves."
@@ -125,9 +126,11 @@ class ClusterRows:
 
     @classmethod
     def open(cls, engine: Engine, gather: Gather = gather_arrays) -> ClusterRows:
-        """Look at every part; refuses parts that do not belong together."""
+        """Look at every part; refuses parts that do not belong together, and workers of another release than the driver's."""
         key = secrets.token_bytes(32)
         known = _unless_refused(engine.each(partial(survey, key=key)))
+        for part in known:
+            refuse_other_release(part.origin)
         if not known:
             raise DataError("there is no part of rows on the cluster.")
         forms = {(part.n_features, part.names, part.sparse) for part in known}
@@ -204,10 +207,12 @@ class ClusterRows:
         form = (n_features, sparse)
         return replace(self, steps=(*self.steps, step), form=form, names=names, dpsparse_bounds=None)
 
-    def margins(self, coef: Vector, intercept: Vector) -> Vector:
-        """Margins of each row under some public models, made where the rows are: **private**."""
-        ask = partial(margins, key=self.key, steps=self.steps, coef=coef, intercept=intercept)
+    def margins(self, coef: Vector, intercept: Vector, bounds: RowBounds | None) -> Vector:
+        """Margins of each row under some public models, as `row_margins` gives them, made where the rows are: **private**."""
+        ask = partial(margins, key=self.key, steps=self.steps, coef=coef, intercept=intercept, bounds=bounds)
         found = _unless_refused(self.engine.each(ask))
+        for part in found:
+            refuse_other_release(part.origin)
         if [part.mark for part in found] != [part.mark for part in self.surveyed]:
             raise DataError(CHANGED)
         own = [part.values for part in found]

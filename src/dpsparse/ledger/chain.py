@@ -3,7 +3,7 @@ r"""Events of a ledger, chained by hashes, and the SQL that stores of either kin
 Every event holds the hash of the one before it. The head holds the identity of the ledger, the number of events, the last hash, the number of
 the last event of each dataset, and a seal over all of this. Whoever reads or writes compares first: the head with its seal, the end of the
 chain with the head, and the dataset's last event with what the head says it is. Events are found by their number alone: there is no
-index that could hide one.
+index that could hide one. What is taken of a budget is counted from the events (`state.Replay`), and the last event must say the same.
 
 What a chain without a secret key cannot show: somebody who may write the file and rebuilds *everything* after the place of
 an edit, head included. `verify` still recomputes every price, so the rebuilt entries must be honest bills; that entries
@@ -36,7 +36,7 @@ TABLES = (
     f"CREATE TABLE {HEAD} (one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL, ledger TEXT NOT NULL, "
     "number INTEGER NOT NULL, hash TEXT NOT NULL, ends TEXT NOT NULL, seal TEXT NOT NULL)",
 )
-_SEE = "See dpsparse ledger verify, and restore the ledger from a copy."
+SEE = "See dpsparse ledger verify, and restore the ledger from a copy."
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Chain:
         witness = head.number if self._witness is None or self.appended is not None else self._witness
         if not agrees or witness != head.number:
             raise LedgerTamperedError(
-                f"the end of the ledger does not match its head: it is damaged or was changed from outside. {_SEE}"
+                f"the end of the ledger does not match its head: it is damaged or was changed from outside. {SEE}"
             )
         return head
 
@@ -164,7 +164,7 @@ class Chain:
             raise LedgerTamperedError("the ledger is damaged: it has no head.")
         [version] = rows[0]
         if not isinstance(version, int):
-            raise LedgerTamperedError(f"the head of the ledger is damaged. {_SEE}")
+            raise LedgerTamperedError(f"the head of the ledger is damaged. {SEE}")
         if version != VERSION:
             age = "a later" if version > VERSION else "an earlier"
             advice = "Update dpsparse." if version > VERSION else "Use the release that wrote it."
@@ -178,7 +178,7 @@ class Chain:
         except (ValueError, TypeError, RecursionError):
             sealed = False
         if not sealed:
-            raise LedgerTamperedError(f"the head of the ledger does not match its seal: it is damaged. {_SEE}")
+            raise LedgerTamperedError(f"the head of the ledger does not match its seal: it is damaged. {SEE}")
         return head
 
     def events(self, first: int = 1) -> Iterator[Event]:
@@ -193,27 +193,31 @@ class Chain:
         for place, event in enumerate(self.events(first), start=first):
             if event.number != place or not event.intact:
                 raise LedgerTamperedError(
-                    f"event {place} of the ledger does not match its hash, or is missing: it is damaged. {_SEE}"
+                    f"event {place} of the ledger does not match its hash, or is missing: it is damaged. {SEE}"
                 )
             if dataset in (None, event.dataset):
                 found.append(event)
         if place != number:
             raise LedgerTamperedError(
-                f"the ledger holds {place} events and its head names {number}: it is damaged. {_SEE}"
+                f"the ledger holds {place} events and its head names {number}: it is damaged. {SEE}"
             )
         return found
+
+    def event(self, number: int) -> Event | None:
+        """The event with a number, as it is stored; None if there is none."""
+        rows = list(self._execute(f"SELECT {COLUMNS} FROM {EVENTS} WHERE number = {self._mark}", (number,)))
+        return Event(*rows[0]) if rows else None
 
     def last(self, dataset: str) -> Event | None:
         """The latest event of a dataset, by the head; None if the head knows no such dataset."""
         number = self.head().ends.get(dataset)
         if number is None:
             return None
-        rows = list(self._execute(f"SELECT {COLUMNS} FROM {EVENTS} WHERE number = {self._mark}", (number,)))
-        event = Event(*rows[0]) if rows else None
+        event = self.event(number)
         if event is None or (event.number, event.dataset) != (number, dataset) or not event.intact:
             raise LedgerTamperedError(
                 f"the ledger was changed from outside, or is damaged: event {number}, the last of dataset {dataset!r}, is missing or "
-                f"does not match its hash. {_SEE}"
+                f"does not match its hash. {SEE}"
             )
         return event
 
@@ -232,7 +236,7 @@ class Chain:
         self.appended = event
         return event
 
-    def holds(self, event: Event) -> bool:
-        """Whether this very event is part of the chain."""
+    def holds(self, number: int, known: str) -> bool:
+        """Whether the event with this number and hash is part of the chain."""
         text = f"SELECT hash FROM {EVENTS} WHERE number = {self._mark}"
-        return [tuple(row) for row in self._execute(text, (event.number,))] == [(event.hash,)]
+        return [tuple(row) for row in self._execute(text, (number,))] == [(known,)]

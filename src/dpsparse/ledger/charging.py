@@ -19,7 +19,7 @@ from .chain import Chain, Event
 from .entries import STATUS
 from .names import is_seeded
 from .reservation import Reservation
-from .state import State, latest
+from .state import State, latest, replayed
 from .store import Store
 
 #: How often a reservation is tried again because the ledger changed while it was priced.
@@ -131,30 +131,26 @@ def _known(chain: Chain, request: Request, content: dict[str, Any]) -> tuple[str
     """The entry of the same run, if nothing was answered for it yet; None if there is none that counts."""
     if request.run_id is None:
         return None
-    events = chain.of(request.dataset)
-    status = {e.entry: STATUS[e.what] for e in events if e.what in STATUS}
-    for event in events:
-        if event.what != "reserve" or status[event.entry] == "refunded":
-            continue
-        body = event.read()
-        if body.get("run_id") != request.run_id:
-            continue
-        state = status[event.entry]
-        alike = is_seeded(body["label"]) == is_seeded(request.label)
-        if state == "reserved" and alike and canonical(body["bill"]) == canonical(content):
-            return chain.head().ledger, event
-        why = {
-            "reserved": f"is reserved for work {'of another cost' if alike else 'with another random_state'}",
-            "started": "was started, and what it answered may have been seen: to answer again would cost again",
-            "done": "is done: use the model that it saved",
-        }[state]
-        raise RunRepeatedError(
-            f"run {request.run_id!r} {why}. It is entry {event.entry} of dataset {request.dataset!r}, which counts; nothing more was "
-            "charged. Choose another run_id to run, and pay, once more.",
-            event.entry,
-            state,
-        )
-    return None
+    replay = replayed(chain)
+    entry = replay.runs.get((request.dataset, request.run_id))
+    event = None if entry is None else chain.event(entry)
+    if event is None:
+        return None
+    body, state = event.read(), STATUS[replay.entries[event.entry].what]
+    alike = is_seeded(body["label"]) == is_seeded(request.label)
+    if state == "reserved" and alike and canonical(body["bill"]) == canonical(content):
+        return chain.head().ledger, event
+    why = {
+        "reserved": f"is reserved for work {'of another cost' if alike else 'with another random_state'}",
+        "started": "was started, and what it answered may have been seen: to answer again would cost again",
+        "done": "is done: use the model that it saved",
+    }[state]
+    raise RunRepeatedError(
+        f"run {request.run_id!r} {why}. It is entry {event.entry} of dataset {request.dataset!r}, which counts; nothing more was "
+        "charged. Choose another run_id to run, and pay, once more.",
+        event.entry,
+        state,
+    )
 
 
 def _refuse_others(state: State, request: Request) -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from ..accounting.costs.base import canonical, restored
 from ..accounting.filters import Charge, recharge, restored_filters
 from ..privacy.errors import LedgerTamperedError, PrivacyError
 from .chain import NOTHING, Event, Head
-from .reservation import MAY_FOLLOW
-from .state import State
+from .state import Replay, State, differs
 
 #: How far a price that is computed again may be above the stored one: other versions of numpy and scipy round differently.
 TOLERANCE = 1e-6
@@ -68,13 +65,10 @@ def _chain_problems(events: Sequence[Event], head: Head) -> list[str]:
 def _content_problems(events: Sequence[Event]) -> list[str]:
     """Replay: from each event and the state before it follows the state after it."""
     found: list[str] = []
-    states: dict[str, State] = {}
-    taken: dict[int, tuple[str, Charge, str]] = {}
+    replay = Replay()
     for event in events:
-        if event.what == "open":
-            continue
         try:
-            problem = _follow(event, event.read(), states, taken)
+            problem = replay.follow(event) or _state_problem(event, replay)
         except (KeyError, TypeError, ValueError, PrivacyError) as error:
             problem = f"is not readable ({error})"
         if problem:
@@ -82,50 +76,19 @@ def _content_problems(events: Sequence[Event]) -> list[str]:
     return found
 
 
-def _follow(
-    event: Event, body: dict[str, Any], states: dict[str, State], taken: dict[int, tuple[str, Charge, str]]
-) -> str:
-    """What is wrong with an event, or nothing; keeps the state it leaves."""
-    after = State.from_dict(body["state"])
-    before = states.get(event.dataset)
-    states[event.dataset] = after
-    if event.what == "create":
-        fresh = State.opened(after.epsilon, after.delta, str(after.adjacency), after.kind)
-        wrong = before is not None or _differs(fresh, after)
-        return "opens a dataset twice or wrongly" if wrong else ""
-    if before is None:
-        return "belongs to no dataset"
-    if event.what == "reserve":
-        cost = Charge(body["costs"], body["slack"])
-        taken[event.entry] = (event.dataset, cost, "reserve")
-        started = before if before.kind is not None else before.counting(str(after.kind))
-        if _differs(started.taken(cost), after):
-            return "does not follow from the state before it"
-        return _price_problem(_with_filters(started, after), cost, canonical(body["bill"]))
-    dataset, cost, status = taken[event.entry]
-    if dataset != event.dataset or status not in MAY_FOLLOW.get(event.what, ()):
-        return f"says {event.what!r} of an entry that is {status!r}"
-    taken[event.entry] = (dataset, cost, event.what)
-    expected = before.given_back(cost) if event.what == "refund" else before
-    return "does not follow from the state before it" if _differs(expected, after) else ""
-
-
-def _with_filters(state: State, stored: State) -> State:
-    """A state with the filters as they were stored."""
-    return State.from_dict({**state.to_dict(), "filters": stored.to_dict()["filters"]})
-
-
-def _differs(expected: State, stored: State) -> bool:
-    """Whether two states disagree; capacities may differ in their last digits."""
-    one, two = expected.to_dict(), stored.to_dict()
-    mine, theirs = one.pop("filters"), two.pop("filters")
-    return one != two or len(mine) != len(theirs) or any(not _close(a, b) for a, b in zip(mine, theirs, strict=True))
-
-
-def _close(one: dict[str, Any], two: dict[str, Any]) -> bool:
-    if set(one) != set(two) or one["name"] != two["name"]:
-        return False
-    return all(math.isclose(one[k], two[k], rel_tol=1e-9) for k in one if k != "name")
+def _state_problem(event: Event, replay: Replay) -> str:
+    """What is wrong with the state or the price that an event says; goes on from what it says."""
+    if event.what == "open":
+        return ""
+    body = event.read()
+    after, counted = State.from_dict(body["state"]), replay.states[event.dataset]
+    replay.states[event.dataset] = after
+    if differs(counted, after):
+        return "does not follow from the state before it"
+    if event.what != "reserve":
+        return ""
+    cost = Charge(body["costs"], body["slack"])
+    return _price_problem(after.given_back(cost), cost, canonical(body["bill"]))
 
 
 def _price_problem(state: State, cost: Charge, text: str) -> str:

@@ -19,7 +19,7 @@ from .names import dataset_name, label_text, refuse_likeness, run_name
 from .postgres import PostgresStore
 from .reservation import Reservation
 from .sqlite import SqliteStore
-from .state import State, latest
+from .state import State, latest, replayed
 
 FORMAT = "dpsparse-ledger"
 
@@ -136,6 +136,7 @@ class Ledger:
                 chain.append(
                     "", 0, "open", {"format": FORMAT, "version": VERSION, "ledger": head.ledger, "time": present()}
                 )
+            replayed(chain)
             if name in head.ends:
                 raise LedgerError(
                     f"dataset {name!r} is in the ledger already. A budget is never set anew: use it, or choose another name for "

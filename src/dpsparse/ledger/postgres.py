@@ -148,7 +148,7 @@ class PostgresStore:
                 with psycopg.connect(self._address.text, connect_timeout=KNOCK, **self._secrets()) as connection:
                     for setting in _WRITING:
                         connection.execute(setting)
-                    return "event" if self._locked(connection).holds(event) else "nothing"
+                    return "event" if self._locked(connection).holds(event.number, event.hash) else "nothing"
             except (psycopg.Error, LedgerError):
                 continue
         return "unknown"

@@ -9,11 +9,8 @@ from typing import Self
 from ..accounting.filters import Charge
 from ..privacy.errors import LedgerError, LedgerNotWrittenError
 from .chain import Chain, Event
-from .state import latest
+from .state import MAY_FOLLOW, latest
 from .store import Store
-
-#: From which states an event may follow.
-MAY_FOLLOW = {"start": ("reserve",), "confirm": ("reserve", "start"), "refund": ("reserve",)}
 
 #: What is known of an entry if an event could not be written: by event, and by what the attempt left.
 _KNOWN = {

@@ -127,7 +127,7 @@ class SqliteStore:
         try:
             with self._connection() as run:
                 run("BEGIN IMMEDIATE")  # plays a journal back that was left over, before anything is read
-                return "event" if self._chain(run).holds(event) else "nothing"
+                return "event" if self._chain(run).holds(event.number, event.hash) else "nothing"
         except (sqlite3.Error, LedgerError):
             return "unknown"
 

@@ -1,10 +1,21 @@
-"""The state of one dataset in a ledger, and how each event changes it. Pure functions: stores and verification share them."""
+"""The state of one dataset in a ledger, and how each event changes it: charging, reading and verification share this.
+
+Guarantee
+---------
+`latest` counts what is taken from the costs of the reservations and from what became of each of them, and refuses a ledger whose
+last event says anything else. An event that gives budget back is therefore refused whenever the dataset is read or charged, unless
+it is a refund of an entry for which nothing was answered. Intermediate states and prices are compared by `Ledger.verify` alone.
+
+The events of a ledger are read once in a process; afterwards only those that were added since (`replayed`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from ..accounting.costs.base import Bill
 from ..accounting.filters import (
@@ -20,8 +31,8 @@ from ..accounting.filters import (
 )
 from ..privacy.adjacency import Adjacency
 from ..privacy.budget import Budget
-from ..privacy.errors import BudgetError, LedgerError
-from .chain import Chain
+from ..privacy.errors import BudgetError, LedgerError, LedgerTamperedError
+from .chain import NOTHING, SEE, Chain, Event
 
 #: A ledger counts in Renyi divergences if its first entry takes less than this part of what it would take otherwise.
 CLEARLY = 0.8
@@ -77,7 +88,7 @@ class State:
 
     def counting(self, kind: str) -> State:
         """The same with its filters, before anything was taken."""
-        filters = filters_of(kind, self.epsilon, self.delta)
+        filters = _filters_of(kind, self.epsilon, self.delta)
         return replace(self, kind=kind, filters=filters, totals={f.name: 0 for f in filters})
 
     def decided(self, bill: Bill) -> State:
@@ -166,9 +177,164 @@ class State:
         return cls(**given)
 
 
+_filters_of = lru_cache(maxsize=256)(filters_of)
+
+
+def differs(expected: State, stored: State) -> bool:
+    """Whether two states disagree; capacities may differ in their last digits."""
+    one, two = expected.to_dict(), stored.to_dict()
+    mine, theirs = one.pop("filters"), two.pop("filters")
+    return one != two or len(mine) != len(theirs) or any(not _close(a, b) for a, b in zip(mine, theirs, strict=True))
+
+
+def _close(one: dict[str, Any], two: dict[str, Any]) -> bool:
+    if set(one) != set(two) or one["name"] != two["name"]:
+        return False
+    return all(math.isclose(one[k], two[k], rel_tol=1e-9) for k in one if k != "name")
+
+
+# ------------------------------------------------------------------------------------------------ events
+
+#: From which states an event may follow.
+MAY_FOLLOW = {"start": ("reserve",), "confirm": ("reserve", "start"), "refund": ("reserve",)}
+#: Ledgers whose replays are kept in a process.
+KEPT = 16
+
+
+class Taken(NamedTuple):
+    """An entry: its dataset, its last event, and its cost and run-id as long as it may be refunded."""
+
+    dataset: str
+    what: str
+    cost: Charge | None = None
+    run: str | None = None
+
+
+@dataclass
+class Replay:
+    """What the first events of a ledger amount to.
+
+    Attributes
+    ----------
+    number, hash
+        Of the last of these events.
+    states : dict
+        What is taken of each dataset, counted.
+    ends : dict
+        Number of the last event of each dataset.
+    entries : dict
+        What became of each entry, by number.
+    runs : dict
+        The entry of each dataset and run-id that was not refunded.
+    """
+
+    number: int = 0
+    hash: str = NOTHING
+    states: dict[str, State] = field(default_factory=dict)
+    ends: dict[str, int] = field(default_factory=dict)
+    entries: dict[int, Taken] = field(default_factory=dict)
+    runs: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def copy(self) -> Replay:
+        """Another one that can go on by itself."""
+        return Replay(self.number, self.hash, dict(self.states), dict(self.ends), dict(self.entries), dict(self.runs))
+
+    def follow(self, event: Event) -> str:
+        """Go on by one event, and say what is wrong with it: that it does not follow those before it. Empty: nothing."""
+        if event.number != self.number + 1 or event.previous != self.hash:
+            return "is out of place"
+        if not event.intact:
+            return "was edited"
+        self.number, self.hash = event.number, event.hash
+        if event.what == "open":
+            return "" if event.number == 1 else "opens the ledger once more"
+        self.ends[event.dataset] = event.number
+        if event.what == "create":
+            return self._create(event)
+        if event.dataset not in self.states:
+            return "belongs to no dataset"
+        return self._reserve(event) if event.what == "reserve" else self._advance(event)
+
+    def _create(self, event: Event) -> str:
+        after = State.from_dict(event.read()["state"])
+        fresh = State.opened(after.epsilon, after.delta, str(after.adjacency), after.kind)
+        wrong = event.dataset in self.states or differs(fresh, after)
+        self.states.setdefault(event.dataset, after)
+        return "opens a dataset twice or wrongly" if wrong else ""
+
+    def _reserve(self, event: Event) -> str:
+        body, before = event.read(), self.states[event.dataset]
+        started = before
+        if before.kind is None:  # this entry decided how costs are counted
+            stated = State.from_dict(body["state"])
+            started = replace(before.counting(str(stated.kind)), filters=stated.filters)
+        cost, run = Charge(body["costs"], body["slack"]), body.get("run_id")
+        if cost.costs.keys() != started.totals.keys() or not all(
+            type(c) is int and c >= 0 for c in cost.costs.values()
+        ):
+            return "has costs below zero, or of other filters than its dataset"
+        if event.entry != event.number:
+            return "takes the number of another entry"
+        self.states[event.dataset] = started.taken(cost)
+        self.entries[event.entry] = Taken(event.dataset, "reserve", cost, run)
+        if run is not None:
+            self.runs.setdefault((event.dataset, run), event.entry)
+        if before.kind is None and differs(before.counting(str(started.kind)), started):
+            return "has other filters than the budget of its dataset"
+        return "" if type(cost.slack) is int and 0 <= cost.slack <= started.slack else "exceeds the budget"
+
+    def _advance(self, event: Event) -> str:
+        taken = self.entries.get(event.entry, Taken("", "nothing"))
+        if taken.dataset != event.dataset or taken.what not in MAY_FOLLOW.get(event.what, ()):
+            return f"says {event.what!r} of an entry that is {taken.what!r}"
+        self.entries[event.entry] = Taken(event.dataset, event.what)
+        if event.what == "refund":
+            assert taken.cost is not None
+            self.states[event.dataset] = self.states[event.dataset].given_back(taken.cost)
+            if taken.run is not None:
+                self.runs.pop((event.dataset, taken.run), None)
+        return ""
+
+
+_REPLAYS: dict[str, Replay] = {}
+
+
+def replayed(chain: Chain) -> Replay:
+    """What the events of a ledger amount to; refuses one that does not follow those before it.
+
+    Events that this process has seen to follow are not read again, as long as the last of them is still part of the chain: after a transaction
+    that was undone, and for another copy of a ledger, it is not.
+    """
+    head = chain.head()
+    known = _REPLAYS.get(head.ledger)
+    if known is None or not chain.holds(known.number, known.hash):
+        known = Replay()
+    now = known
+    added: Iterable[Event] = ()
+    if known.number != head.number:
+        now, added = known.copy(), chain.events(known.number + 1)
+    for event in added:
+        try:
+            problem = now.follow(event)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            problem = "is not readable"
+        if problem:
+            raise LedgerTamperedError(
+                f"event {event.number} of the ledger {problem}: it was added or changed from outside, or is damaged. {SEE}"
+            )
+    if (now.number, now.hash, now.ends) != (head.number, head.hash, dict(head.ends)):
+        raise LedgerTamperedError(
+            f"the head of the ledger names other last events than there are: it is damaged. {SEE}"
+        )
+    _REPLAYS[head.ledger] = now
+    for ledger in list(_REPLAYS)[:-KEPT]:
+        _REPLAYS.pop(ledger, None)
+    return now
+
+
 def latest(chain: Chain, dataset: str) -> State:
-    """The state that the last event of a dataset left; the head says which event that is."""
-    event = chain.last(dataset)
+    """What is taken of a dataset, as its events and its last event say alike; refuses where they do not."""
+    event, counted = chain.last(dataset), replayed(chain).states
     if event is None:
         known = sorted(chain.head().ends)
         raise LedgerError(
@@ -176,6 +342,12 @@ def latest(chain: Chain, dataset: str) -> State:
             "Open it with Ledger.create(dataset, epsilon, delta)."
         )
     try:
-        return State.from_dict(event.read()["state"])
+        stated = State.from_dict(event.read()["state"])
     except (KeyError, TypeError, ValueError):
         raise LedgerError(f"event {event.number} of the ledger is damaged. Restore the ledger from a copy.") from None
+    if differs(counted[dataset], stated):
+        raise LedgerTamperedError(
+            f"event {event.number}, the last of dataset {dataset!r}, says that other costs were taken than its entries have: it was added "
+            f"or changed from outside. {SEE}"
+        )
+    return stated

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..facts import Facts, Vector
 from ..oracle import Oracle, Question
 from ..oracles import Till
+from ..oracles.base import check_kind
 from ..oracles.local import LocalTerms
 from ..privacy.statement import Answer
 
@@ -34,7 +35,11 @@ class Collected(Oracle):
 
     def answer(self, question: Question, ask: str) -> Vector:
         """What came in, or a stop."""
-        _, turn = self._till.charge(ask)
+        paid, turn = self._till.next(ask)
+        check_kind(question, paid)
+        self._terms.radius(question)  # refuses what devices are not asked,
+        self._terms.groups(ask)  # and plans that are not of the local model
+        self._till.charge(ask)
         if turn >= len(self._answers):
             raise Open(question, turn)
         return self._answers[turn].copy()

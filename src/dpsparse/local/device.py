@@ -18,6 +18,7 @@ from ..hosts import MemoryHost
 from ..mechanisms import Randomness
 from ..oracle import Gradient, Labels
 from ..privacy import PrivacyError
+from ..release import difference, release
 from .memory import Claim, Memory, memory_of
 from .messages import MessageError, Report, Task
 from .protocol import Protocol
@@ -29,8 +30,8 @@ class Device:
     Guarantee
     ---------
     The report is epsilon-LDP, at the epsilon of the protocol, for any two rows, whatever the server asks: the gradient is
-    clipped here, to the radius of the task, and randomised here. A protocol that costs more than this device allows is refused
-    before a row is looked at.
+    clipped here, to the radius of the task, and randomised here. A protocol that costs more than this device allows, or was published by
+    another release than that of this device, is refused before a row is looked at.
 
     **Once** means: for one run of a protocol, whatever its rounds, at most one report is ever computed by all devices that share a
     `memory`; and over all runs that this memory has seen, the epsilons (and deltas) add up to no more than `epsilon` and `delta`. The mark is
@@ -83,6 +84,9 @@ class Device:
         randomness: Randomness | None = None,
     ) -> None:
         self.protocol = Protocol.from_json(protocol) if isinstance(protocol, str) else protocol
+        other = difference("the server", self.protocol.release, "this device", release())
+        if other:
+            raise PrivacyError(other)
         cost = self.protocol.epsilon()
         if not (cost <= epsilon * (1 + 1e-12) and self.protocol.delta <= delta):
             raise PrivacyError(

@@ -24,9 +24,10 @@ from ..plain import plain
 from ..privacy import Ask, Budget, Noise, OncePerPerson, Plan, PrivacyError
 from ..privacy.curves import gaussian_epsilon
 from ..regular_files import parse_json
+from ..release import release
 
 FORMAT = "dpsparse-local"
-VERSION = 3
+VERSION = 4
 NONCE = re.compile(r"[0-9a-f]{32}")
 #: Bounds beyond would leave the range of floats on a device.
 LARGEST_BOUND = 1e100
@@ -63,6 +64,8 @@ class Protocol:
         The two classes; None for numbers.
     target_center : float
         Public centre of the target.
+    release : str
+        The server's release (`dpsparse.release`); devices of another one do not answer.
     """
 
     nonce: str
@@ -74,6 +77,7 @@ class Protocol:
     delta: float
     facts: dict[str, Any]
     loss: dict[str, Any]
+    release: str
     classes: tuple[bool | int | float | str, ...] | None = None
     target_center: float = 0.0
 
@@ -109,6 +113,7 @@ class Protocol:
             delta=delta,
             facts={name: plain(getattr(facts, name)) for name in SHOWN},
             loss=stored,
+            release=release(),
             classes=classes,
             target_center=target_center,
         )
@@ -127,10 +132,13 @@ class Protocol:
                 raise ValueError
             content["classes"] = None if content["classes"] is None else tuple(content["classes"])
             protocol = cls(**content)
+            if type(protocol.release) is not str:
+                raise ValueError
             _ = protocol.terms  # refuses what no randomiser takes
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise PrivacyError(
-                f"this is not a dpsparse protocol of version {VERSION} ({type(error).__name__}). Ask the server for it again."
+                f"this is not a dpsparse protocol of version {VERSION} ({type(error).__name__}). Ask the server for it again, and use the "
+                "server's release."
             ) from None
         return protocol
 

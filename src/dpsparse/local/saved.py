@@ -15,7 +15,7 @@ from ..sealed_files import SealedKind
 from .protocol import Protocol
 
 #: Saved servers; room for some million people.
-KIND = SealedKind("dpsparse-local-server", 1, 2**28, "a saved server")
+KIND = SealedKind("dpsparse-local-server", 2, 2**28, "a saved server")
 IDENTIFIER = re.compile(r"[0-9a-f]{32}")
 
 

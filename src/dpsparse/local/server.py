@@ -21,6 +21,7 @@ from ..oracle import Gradient, Labels, Question
 from ..oracles.local import LocalTerms, Randomiser
 from ..privacy import DataError, PrivacyError
 from ..privacy.statement import Answer
+from ..release import difference, release
 from .collected import Collected, Open
 from .messages import MessageError, Report, Task
 from .protocol import Protocol
@@ -258,6 +259,9 @@ class Server:
             If the file is not a saved server of this estimator, was edited, or contradicts itself.
         """
         saved = Saved.read(path)
+        other = difference("the server that saved it", saved.protocol.release, "this one", release())
+        if other:
+            raise DataError(f"{path}: {other} A run is finished by the release that began it.")
         facts = saved.protocol.facts
         server = cls(
             estimator,
@@ -306,7 +310,7 @@ class Server:
             self._found, lattice.applied_shift, lattice.applied_intercept, self._prepared.facts.scale
         )
         statement = complete(draft_fit(self._prepared, (DEVICES,), secure=True), self._receipts)
-        return model.keep(Fitted((found,), statement), self._prepared.request.classes)
+        return model.keep(Fitted((found,), statement, self._prepared.row_bounds), self._prepared.request.classes)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a server is stored with server.save(path), and goes on with Server.resume(path, estimator).")

@@ -21,6 +21,7 @@ from ..facts import Vector
 from ..mechanisms import Randomness, lattice_gaussian
 from ..ops import hard_threshold
 from ..oracles import Payment, Till
+from ..oracles.base import check_clipped_mean
 from ..privacy import Ask, EveryRow, Noise, Plan, PoissonRows
 from ..privacy.statement import Answer
 from .gradients import UNITS, RowGradients
@@ -80,6 +81,7 @@ class NetworkOracle:
         self._plan = plan if isinstance(plan, Plan) else plan.plan
         self._clip = clip
         self._randomness = randomness
+        check_clipped_mean(self._plan["gradient"], clip, noisy=self._priced is not None)
         self._till = Till(self._plan, payment)
 
     @property

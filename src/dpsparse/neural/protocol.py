@@ -16,8 +16,10 @@ from .gradients import LARGEST_CLIP, SMALLEST_CLIP
 from .oracle import gradients_plan
 from .targets import LOSSES
 
-FORMAT, VERSION = "dpsparse-federated-network", 1
+FORMAT, VERSION = "dpsparse-federated-network", 2
 NONCE = re.compile(r"[0-9a-f]{32}")
+#: Whose versions belong to the release of sites that train networks.
+LIBRARIES = ("torch",)
 #: No honest bound: where nothing is private.
 UNBOUNDED = 1e100
 
@@ -37,6 +39,8 @@ class NetworkProtocol:
         Names and shapes of the parameters.
     private : bool
         Whether sites add noise themselves.
+    release : str
+        The server's release, with its version of PyTorch; sites of another one do not take part.
     """
 
     nonce: str
@@ -54,6 +58,7 @@ class NetworkProtocol:
     classes: int | None
     shapes: tuple[tuple[str, tuple[int, ...]], ...]
     private: bool
+    release: str
 
     def to_json(self) -> str:
         """As text, the same for the same protocol."""
@@ -72,7 +77,8 @@ class NetworkProtocol:
             made.check()
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
             raise PrivacyError(
-                f"this is not a protocol of networks, version {VERSION} ({type(error).__name__}). Ask the server for it again."
+                f"this is not a protocol of networks, version {VERSION} ({type(error).__name__}). Ask the server for it again, and use "
+                "the server's release."
             ) from None
         return made
 
@@ -94,6 +100,7 @@ class NetworkProtocol:
                 else self.classes is None
             )
             and type(self.private) is bool
+            and type(self.release) is str
             and all(d >= 0 for _, shape in self.shapes for d in shape)
         )
         if not holds:

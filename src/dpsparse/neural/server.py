@@ -17,9 +17,10 @@ from ..federated.saved import Saved
 from ..federated.serving import RoundServer
 from ..ops import hard_threshold
 from ..privacy import Adjacency
+from ..release import release
 from .gradients import LARGEST_CLIP, SMALLEST_CLIP, RowGradients
 from .network import SparseNetwork
-from .protocol import UNBOUNDED, NetworkProtocol
+from .protocol import LIBRARIES, UNBOUNDED, NetworkProtocol
 from .targets import LOSSES
 
 
@@ -93,6 +94,7 @@ class NetworkServer(RoundServer):
             classes=checks.whole(classes, "classes", least=2) if loss == "cross_entropy" else None,
             shapes=tuple(gradients.shapes.items()),
             private=private,
+            release=release(*LIBRARIES),
         )
         self.protocol.check()
         least = checks.whole(least_sites, "least_sites")

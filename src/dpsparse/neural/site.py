@@ -20,7 +20,7 @@ from ..privacy import Adjacency, Statement
 from .gradients import RowGradients
 from .network import state_network
 from .oracle import NetworkOracle, receipt, walk
-from .protocol import NetworkProtocol
+from .protocol import LIBRARIES, NetworkProtocol
 from .targets import LOSSES, example_target, private_rows
 
 
@@ -55,7 +55,7 @@ class NetworkSite(RoundSite):
         random_state: Seed = None,
     ) -> None:
         self.protocol = NetworkProtocol.from_json(protocol) if isinstance(protocol, str) else protocol
-        super().__init__(self.protocol, name, trust, self.protocol.about.unit)
+        super().__init__(self.protocol, name, trust, self.protocol.about.unit, LIBRARIES)
         self._gradients = RowGradients(module, LOSSES[self.protocol.loss])
         if tuple(self._gradients.shapes.items()) != self.protocol.shapes:
             raise ValueError("the network has other parameters than the protocol says.")

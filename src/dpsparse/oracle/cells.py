@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -78,6 +79,8 @@ class CellMoments:
     centre, ratio : float
         :math:`\mu` and c of ``excess``.
     squares : bool
+    within : float
+        Predictions of numbers are clipped to [-within, within].
     """
 
     cells: Cells
@@ -86,3 +89,4 @@ class CellMoments:
     centre: float = 0.0
     ratio: float = 0.0
     squares: bool = True
+    within: float = math.inf

@@ -276,7 +276,12 @@ class Clipped:
     """Mean over rows of the part of their entries that was beyond the bounds, and parts of the rows whose norm, and whose target, was."""
 
 
-Tally = ValidationLoss | Count | Clipped
+@dataclass(frozen=True, eq=False)
+class Unread:
+    """Part of the rows, for each declared column of their table, whose cell was not understood."""
+
+
+Tally = ValidationLoss | Count | Clipped | Unread
 
 Inference = ScoreMoments | Within
 

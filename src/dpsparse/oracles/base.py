@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 from ..answers import CHOICES, MINIMA, SUMS
-from ..facts import Facts
-from ..hosts import Host
-from ..oracle import Gradient, Labels, Oracle, Question, Select, SupportVotes
+from ..facts import LARGEST_SIZE, SMALLEST_SIZE, Facts, in_range
+from ..oracle import Gradient, Labels, Oracle, PerturbedMinimum, Question, Select, SupportVotes
 from ..privacy.errors import PrivacyError
-from ..privacy.plan import Ask, Plan, PoissonRows
+from ..privacy.plan import Ask, EveryRow, Noise, Plan, PoissonRows
 from ..privacy.statement import Answer
 from .till import Payment, Till, Watcher
 
@@ -19,6 +18,14 @@ STATISTICS: frozenset[type] = frozenset({*MINIMA, SupportVotes})
 #: Questions that a curator answers.
 ANSWERED: frozenset[type] = frozenset({*SUMS, *CHOICES, *STATISTICS, Select})
 _NAMED = {kind.__name__: kind for kind in (*ANSWERED, Labels)}
+SELECTING = frozenset({Noise.GUMBEL, Noise.PERMUTE_AND_FLIP})
+#: The noise that protects each kind of query.
+NOISES: dict[type, frozenset[Noise]] = {
+    **dict.fromkeys(SUMS, frozenset({Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN, Noise.LAPLACE})),
+    **dict.fromkeys((*CHOICES, Select, SupportVotes), SELECTING),
+    **dict.fromkeys(MINIMA, frozenset({Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN})),
+    PerturbedMinimum: frozenset({Noise.OBJECTIVE}),
+}
 
 
 class ChargedOracle(Oracle):
@@ -48,31 +55,74 @@ class ChargedOracle(Oracle):
 
 
 def check_kind(question: Question, ask: Ask) -> None:
-    """Refuse a question of another kind than the ask was planned for."""
+    """Refuse a query of another kind than the ask was planned for."""
     if ask.question is not None and type(question).__name__ != ask.question:
         raise PrivacyError(f"ask {ask.name!r} was planned for {ask.question}, not for {type(question).__name__}.")
 
 
-def check_answerable(kind: type, ask: Ask, host: Host) -> None:
-    """Refuse a kind of question that a curator of this host cannot answer on these rows."""
+def check_query(question: Question, ask: Ask, *, together: bool, noisy: bool = True) -> None:
+    """Refuse a query that must not be answered at the price of an ask: the one check of every oracle that sums rows or noise.
+
+    Parameters
+    ----------
+    question : Question
+        Its kind must be the planned one, and its number of selections the priced one.
+    ask : Ask
+    together, noisy : bool
+        As in `check_answerable`.
+    """
+    check_kind(question, ask)
+    check_answerable(type(question), ask, together=together, noisy=noisy)
+    count = question.count if isinstance(question, Select | SupportVotes) else 1
+    if count != ask.draws and NOISES[type(question)] == SELECTING:
+        raise PrivacyError(f"ask {ask.name!r} was priced for {ask.draws} selections a turn, not {count}.")
+    if ask.noise is Noise.PERMUTE_AND_FLIP and count != 1:
+        raise PrivacyError(f"ask {ask.name!r} cannot select {count} candidates with {str(ask.noise)!r} noise.")
+
+
+def check_answerable(kind: type, ask: Ask, *, together: bool, noisy: bool = True) -> None:
+    """Refuse a kind of query that cannot be answered on these rows, at this participation, with this noise.
+
+    Parameters
+    ----------
+    kind : type
+    ask : Ask
+    together : bool
+        Whether all rows are in one place.
+    noisy : bool
+        Whether answers get noise. The exact oracle draws none, and takes plans of either.
+    """
     if kind is Labels:
         raise PrivacyError("labels are randomised by the people they are about; plan them with OncePerPerson().")
     if kind not in ANSWERED:
         raise TypeError(f"nothing answers {kind.__name__}.")
+    if not isinstance(ask.rows, EveryRow | PoissonRows):
+        raise PrivacyError(f"ask {ask.name!r} is one of the local model, in which each person answers for themselves.")
     sampled = kind in SUMS and SUMS[kind].sampled
     if sample_rate(ask) is not None and not sampled:
         raise PrivacyError(f"ask {ask.name!r}: {kind.__name__} is asked of every row; plan it with EveryRow().")
-    if kind in STATISTICS and host.shards is None:
+    if kind in STATISTICS and not together:
         raise PrivacyError(f"{kind.__name__} needs all rows in one place, and this host keeps them apart.")
+    if ask.noise not in NOISES[kind] and (noisy or ask.noise is not Noise.NONE):
+        raise PrivacyError(f"ask {ask.name!r}: {str(ask.noise)!r} noise cannot protect {kind.__name__}.")
 
 
-def check_plan(plan: Plan, host: Host) -> None:
-    """Refuse a plan that names a kind of question which a curator of this host cannot answer."""
+def check_clipped_mean(ask: Ask, clip: float, *, noisy: bool = True) -> None:
+    """Refuse an ask, or a clip, that is none of a mean of clipped vectors with Gaussian noise: what networks, and changes of whole sites, are."""
+    check_answerable(Gradient, ask, together=False, noisy=noisy)
+    if ask.noise not in (Noise.GAUSSIAN, Noise.NONE) or ask.question not in (None, Gradient.__name__):
+        raise PrivacyError(f"ask {ask.name!r} is no mean of clipped vectors with Gaussian noise.")
+    if not in_range(clip):
+        raise PrivacyError(f"a clip must be positive, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, got {clip!r}.")
+
+
+def check_plan(plan: Plan, *, together: bool, noisy: bool = True) -> None:
+    """Refuse a plan that names a kind of query which cannot be answered; arguments as in `check_answerable`."""
     for ask in _asks(plan):
         if ask.question is not None:
             if ask.question not in _NAMED:
                 raise PrivacyError(f"ask {ask.name!r}: there is no kind of question {ask.question!r}.")
-            check_answerable(_NAMED[ask.question], ask, host)
+            check_answerable(_NAMED[ask.question], ask, together=together, noisy=noisy)
 
 
 def needs_all_rows(plan: Plan) -> bool:

@@ -40,6 +40,7 @@ from ..privacy.errors import PrivacyError
 from ..privacy.plan import Ask, Noise
 from ..privacy.statement import Answer
 from ..statistics import (
+    RECORDS,
     Estimate,
     output_sensitivity,
     perturbed_minimum,
@@ -49,7 +50,7 @@ from ..statistics import (
     tilted_side,
 )
 from ..threads import aside, thread_count
-from .base import ChargedOracle, check_answerable, check_kind, check_plan, sample_rate, share_of_columns, share_of_rows
+from .base import ChargedOracle, check_plan, check_query, sample_rate, share_of_columns, share_of_rows
 from .terms import PricedTerms
 from .till import Payment, Watcher
 
@@ -82,7 +83,7 @@ class CentralOracle(ChargedOracle):
         payment: Payment | None = None,
         watcher: Watcher | None = None,
     ) -> None:
-        check_plan(priced.plan, host)
+        check_plan(priced.plan, together=host.shards is not None)
         super().__init__(host.facts, priced.plan, payment, watcher)
         self.priced = priced
         self._host = host
@@ -103,8 +104,7 @@ class CentralOracle(ChargedOracle):
     def answer(self, question: Question, ask: str) -> Told:
         """Check what is public, charge, compute, protect."""
         paid, turn = self.till.next(ask)
-        check_kind(question, paid)
-        check_answerable(type(question), paid, self._host)
+        check_query(question, paid, together=self._host.shards is not None)
         compute = self._ways[type(question)](question, paid, turn)
         self.till.charge(ask)
         self.passes += share_of_rows(paid) * share_of_columns(question, self.facts.dimension)
@@ -135,8 +135,6 @@ class CentralOracle(ChargedOracle):
 
     def _sum(self, question: Sum, ask: Ask, turn: int) -> Computation:
         """A noisy sum, divided by what is public."""
-        if ask.noise not in (Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN, Noise.LAPLACE):
-            raise PrivacyError(f"{str(ask.noise)!r} noise cannot protect a vector.")
         return partial(self._release, question, ask, turn, self._measures.of(question))
 
     def _release(self, question: Sum, ask: Ask, turn: int, measured: Measure) -> Vector:
@@ -193,7 +191,6 @@ class CentralOracle(ChargedOracle):
         moved = spread(question.score, measured.reach, self.priced.budget.relation, self.facts.free) / divisor
         largest = lattice.largest_total * float(np.max(measured.unit)) / divisor
         sensitivity = moved + rounding(question.score, largest)
-        _check_count(question.count, ask)
 
         def compute() -> Indices:
             mean = np.asarray(self._total(question.of, ask) * measured.unit / divisor, dtype=float)
@@ -209,7 +206,6 @@ class CentralOracle(ChargedOracle):
         """The candidate with the best score of counts."""
         rule = CHOICES[type(question)]
         moved = rule.spread(question, self.priced.budget.relation)
-        _check_count(1, ask)
 
         def compute() -> Indices:
             scores = rule.scores(question, self._total(question, ask))
@@ -219,7 +215,6 @@ class CentralOracle(ChargedOracle):
 
     def _vote(self, question: SupportVotes, ask: Ask, turn: int) -> Computation:
         """The features with the most votes."""
-        _check_count(question.count, ask)
 
         def compute() -> Indices:
             counted = votes(self._shards, self._loss, question, self._randomness.key())
@@ -250,7 +245,6 @@ class CentralOracle(ChargedOracle):
 
     def _estimate(self, question: Minimum, ask: Ask, turn: int) -> Computation:
         """A minimiser, protected as its proof says."""
-        _check_estimate(ask, ask.noise)
         rule = MINIMA[type(question)]
         assert rule.estimate is not None
         public_side(question, self._loss, self.facts.n_rows).check()
@@ -262,12 +256,12 @@ class CentralOracle(ChargedOracle):
         """Tilt the objective, minimise it, and cover what keeps the minimum from being exact."""
         cost = self.priced.cost(ask.name, turn)
         offset = proven_offset(question, self._loss)
-        if ask.noise is not Noise.OBJECTIVE or offset > cost.offset * (1 + 1e-12):
+        if offset > cost.offset * (1 + 1e-12):
             raise PrivacyError(
                 f"ask {ask.name!r} was not priced for a perturbed objective with offset log(1 + beta/lambda) = {offset:.4g}."
             )
         tilted, finished = split(cost.strength)
-        sensitivity = self.priced.budget.kappa * question.clip.norm
+        sensitivity = RECORDS * question.clip.norm
         public = tilted_side(question, self._loss, self.facts.n_rows, sensitivity / tilted)
         public.check()
 
@@ -287,17 +281,3 @@ class CentralOracle(ChargedOracle):
         noisy = self._add(noise, estimate.lattice(), scale / estimate.unit)
         self.till.receipt(Answer(name or ask.name, noise, 1, 1.0, sensitivity, scale))
         return noisy * estimate.unit
-
-
-def _check_count(count: int, ask: Ask) -> None:
-    """Refuse a selection that was not priced."""
-    if count != ask.draws:
-        raise PrivacyError(f"ask {ask.name!r} was priced for {ask.draws} selections a turn, not {count}.")
-    if ask.noise is not Noise.GUMBEL and not (ask.noise is Noise.PERMUTE_AND_FLIP and count == 1):
-        raise PrivacyError(f"ask {ask.name!r} cannot select with {str(ask.noise)!r} noise.")
-
-
-def _check_estimate(ask: Ask, noise: Noise) -> None:
-    """Refuse noise that an estimate's proof does not cover."""
-    if noise not in (Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN):
-        raise PrivacyError(f"ask {ask.name!r}: an estimate is protected by Gaussian noise, not {str(noise)!r}.")

@@ -23,7 +23,7 @@ from ..mechanisms import Randomness, lattice_gaussian
 from ..privacy.errors import PrivacyError
 from ..privacy.plan import Ask, EveryRow, Noise, Plan, PoissonRows
 from ..privacy.statement import Answer
-from .base import sample_rate
+from .base import check_clipped_mean, sample_rate
 
 #: Units of the lattice in the norm S of one change.
 UNITS = 2.0**20
@@ -57,8 +57,9 @@ class SiteChanges:
     sites: int
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.clip) and self.clip > 0 and 1 <= self.sites <= LARGEST_SITES):
-            raise PrivacyError("changes of sites need a positive clip and a public number of sites.")
+        check_clipped_mean(self.priced.plan[NAME], self.clip)
+        if not 1 <= self.sites <= LARGEST_SITES:
+            raise PrivacyError("changes of sites need a public number of sites.")
 
     @property
     def receipt(self) -> Answer:

@@ -15,7 +15,7 @@ from ..oracle import Choice, Indices, Minimum, Question, Select, Sum, SupportVot
 from ..privacy.errors import PrivacyError
 from ..privacy.plan import Ask, Noise, Plan
 from ..privacy.statement import Answer
-from .base import ChargedOracle, check_answerable, check_kind, check_plan, sample_rate, share_of_columns, share_of_rows
+from .base import ChargedOracle, check_plan, check_query, sample_rate, share_of_columns, share_of_rows
 from .terms import NoNoise
 from .till import Payment, Watcher
 
@@ -35,7 +35,7 @@ class ExactOracle(ChargedOracle):
         payment: Payment | None = None,
         watcher: Watcher | None = None,
     ) -> None:
-        check_plan(plan, host)
+        check_plan(plan, together=host.shards is not None, noisy=False)
         super().__init__(host.facts, plan, payment, watcher)
         if host.shards is None:
             raise PrivacyError("exact answers need all rows in one place, and this host keeps them apart.")
@@ -54,8 +54,7 @@ class ExactOracle(ChargedOracle):
     def answer(self, question: Question, ask: str) -> Told:
         """Charge and answer, without protection."""
         paid, _ = self.till.next(ask)
-        check_kind(question, paid)
-        check_answerable(type(question), paid, self._host)
+        check_query(question, paid, together=True, noisy=False)
         self.till.charge(ask)
         rate = share_of_rows(paid)
         self.passes += rate * share_of_columns(question, self.facts.dimension)

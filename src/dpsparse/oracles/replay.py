@@ -10,6 +10,7 @@ from ..oracle import Oracle, Question, Terms, Told
 from ..privacy.errors import PrivacyError
 from ..privacy.plan import Plan
 from ..privacy.statement import Answer
+from .base import check_query
 from .till import Till
 
 #: What was asked (kind of question, ask) and what was answered.
@@ -111,6 +112,9 @@ class ReplayOracle(Oracle):
 
     def answer(self, question: Question, ask: str) -> Told:
         """The recorded answer, if this is what the recorded run asked next."""
+        paid, _ = self._till.next(ask)
+        if not self.plan.local:
+            check_query(question, paid, together=True, noisy=False)
         self._till.charge(ask)
         expected = (type(question).__name__, ask)
         if not self._tape or self._tape[0][:2] != expected:

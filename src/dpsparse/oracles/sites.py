@@ -43,7 +43,7 @@ from ..oracle import Question
 from ..privacy.errors import PrivacyError
 from ..privacy.plan import Ask, Noise, Plan
 from ..privacy.statement import Answer
-from .base import ChargedOracle, check_kind, sample_rate, share_of_columns, share_of_rows
+from .base import ChargedOracle, check_plan, check_query, sample_rate, share_of_columns, share_of_rows
 from .terms import PricedTerms
 from .till import Payment, Till, Watcher
 
@@ -52,7 +52,7 @@ _SUMS = {kind.__name__ for kind in SUMS}
 
 
 def refuse_unshared(plan: Plan) -> None:
-    """Refuse a plan with an ask whose noise cannot be made in shares: selections, statistics, noise that is not Gaussian."""
+    """Refuse a plan that no curator may answer, or whose noise cannot be made in shares: selections, statistics, noise that is not Gaussian."""
     for ask in plan.asks:
         if ask.question not in _SUMS or ask.noise is not Noise.GAUSSIAN:
             raise PrivacyError(
@@ -61,6 +61,7 @@ def refuse_unshared(plan: Plan) -> None:
             )
     for follower in (*(branch for _, branch in plan.branches), *plan.parts):
         refuse_unshared(follower)
+    check_plan(plan, together=False)
 
 
 def alone(priced: PricedPlan, honest: int) -> PlanBill:
@@ -116,7 +117,7 @@ class SiteShare:
     def part(self, question: Question, ask: str) -> Integers:
         """Check what is public, charge, add up, round, add the share."""
         paid, turn = self._till.next(ask)
-        check_kind(question, paid)
+        check_query(question, paid, together=False)
         measured = measure(question, self._host.lattice)
         scale = noise_scale(PricedTerms(self.priced, self._host.lattice), measured, paid, turn)
         self._till.charge(ask)
@@ -187,7 +188,7 @@ class SitesOracle(ChargedOracle):
     def answer(self, question: Question, ask: str) -> Vector:
         """Charge, ask every site, add up."""
         paid, turn = self.till.next(ask)
-        check_kind(question, paid)
+        check_query(question, paid, together=False)
         measured = measure(question, self._terms.lattice)
         sensitivity = self._terms.sensitivity(measured, paid)
         self.till.charge(ask)

@@ -1,5 +1,6 @@
 """What a fit would take, and what to expect of it, before any data is touched."""
 
+from .asks import PlannedAsk, planned_asks
 from .assumed import Assumed
 from .intervals import IntervalForecast, forecast
 from .outlook import Band, ExpectedError, Outlook
@@ -14,7 +15,9 @@ __all__ = [
     "IntervalForecast",
     "Outlook",
     "PlanSummary",
+    "PlannedAsk",
     "forecast",
+    "planned_asks",
     "plot_error",
     "smallest_coefficient",
     "summarise",

@@ -20,8 +20,6 @@ SIGNALS = {
 }
 #: True coefficients where no sparsity was declared, and the fewest that the formulas were calibrated for.
 COEFFICIENTS, FEWEST = 10, 3
-#: Rows are taken for documents where a row fills less than this part of its box: few large entries, many zeros.
-SPIKY = 0.15
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +31,7 @@ class Assumed:
     signal : float or None
         Part of the constant predictor's error that the best linear model removes: :math:`R^2` for regression, one minus
         the ratio of error rates for classes. Convention: 0.95 for regression with `sparsity`, 0.55 without; 0.75
-        for classes of documents (rows bounded by a norm alone), else 0.6. Without it, bands cover weaker and stronger
+        for classes of documents (`Facts.documents`), else 0.6. Without it, bands cover weaker and stronger
         signals too.
     feature_scale : float or None
         Standard deviation of a feature. Convention: that of a uniform feature within its bounds,
@@ -62,12 +60,12 @@ class Assumed:
                     f"{name} must be a number {_range(low, high, name)}, got {value!r}. Leave it out for the planner's convention."
                 )
 
-    def signals(self, facts: Facts, documents: bool) -> tuple[float, float, float]:
+    def signals(self, facts: Facts) -> tuple[float, float, float]:
         """Typical, weak and strong signal; three times the same where it is known."""
         if self.signal is not None:
             return (float(self.signal),) * 3
         if facts.target.classes:
-            return SIGNALS["documents" if documents else "classes"]
+            return SIGNALS["documents" if facts.documents else "classes"]
         return SIGNALS["regression" if facts.sparsity is None else "sparse regression"]
 
     def scale(self, facts: Facts) -> float:
@@ -81,11 +79,6 @@ class Assumed:
         if not facts.target.classes:
             return 1.0
         return 0.5 if self.base_rate is None else float(self.base_rate)
-
-
-def documents(facts: Facts) -> bool:
-    """Whether rows look like documents: long in few entries, as a norm without a bound on features allows."""
-    return facts.row_bound**2 < SPIKY * facts.n_features * facts.feature_bound**2
 
 
 def counts(facts: Facts) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 
-from ..fits import Prepared, Shape, in_half_widths, substituted
-from ..privacy import HopelessFitWarning
+from ..fits import Prepared, Shape, substituted
+from ..fits.statement import draft_fit
+from ..privacy import HopelessFitWarning, Statement
 from .outlook import Outlook
 
 
@@ -21,22 +21,12 @@ def hopeless(prepared: Prepared, shape: Shape) -> str:
     """
     if prepared.priced is None:
         return ""
-    request = prepared.request
-    if prepared.inference is not None:  # one part of the rows makes the model
-        shape = replace(shape, n_rows=prepared.inference.first.facts.n_rows)
-    outlook = Outlook(
-        facts=in_half_widths(request.facts(shape)),
-        recipe=prepared.recipe,  # a rule has picked it already
-        budget=request.budget_for(shape.n_rows)[0],
-        delta=prepared.delta,
-        models=shape.models,
-    )
-    verdict, why = outlook.verdict()
+    verdict, why = Outlook.of(prepared, shape).verdict()
     return why if verdict == "hopeless" else ""
 
 
 def warn_if_hopeless(prepared: Prepared, shape: Shape, stacklevel: int = 3) -> tuple[str, ...]:
-    """Warn of a hopeless fit before anything is spent on it; returns the same as a note for the statement.
+    """Warn of a hopeless fit before anything is spent on it; returns the notes for the statement.
 
     Fits of an audit, whose data is made up, get the note alone.
 
@@ -48,9 +38,17 @@ def warn_if_hopeless(prepared: Prepared, shape: Shape, stacklevel: int = 3) -> t
         Frames between the user's line and this one.
     """
     why = hopeless(prepared, shape)
-    if not why:
-        return ()
-    if not substituted():
+    if why and not substituted():
         said = f"{why} The method plan(n_rows, n_features) says how many rows, or which epsilon, would be enough."
         warnings.warn(said, HopelessFitWarning, stacklevel=stacklevel)
-    return (f"the planner called this fit hopeless: {why.rstrip('.')}",)
+    return _notes(why)
+
+
+def draft_of(prepared: Prepared, shape: Shape) -> Statement:
+    """The statement of a fit as far as it is known before rows are read: without what answers add."""
+    notes = _notes(hopeless(prepared, shape))
+    return draft_fit(prepared, notes=notes, secure=prepared.request.random_state is None)
+
+
+def _notes(why: str) -> tuple[str, ...]:
+    return (f"the planner called this fit hopeless: {why.rstrip('.')}",) if why else ()

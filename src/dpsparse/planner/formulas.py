@@ -41,13 +41,15 @@ class Case:
     ----------
     algorithm : {"select_polish", "dual_averaging", "tables"}
     classes, documents, counts, free : bool
-        Whether classes are predicted, rows look like documents, zero is an end of the bounds (counts, indicators), there is
-        an intercept.
+        Whether classes are predicted, rows are documents (`Facts.documents`), zero is an end of the
+        bounds (counts, indicators), there is an intercept.
     n_rows, n_features, coefficients : int
     rho, mu : float
         The budget, in units of replace-one neighbours.
     base_rate : float
         Part of the rarer class.
+    raced : bool
+        Tables: whether answers will choose between many coefficients and few.
     """
 
     algorithm: str
@@ -61,6 +63,7 @@ class Case:
     rho: float
     mu: float
     base_rate: float = 0.5
+    raced: bool = False
 
     @property
     def kind(self) -> str:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from scipy.special import gammaincinv
 
 from ..facts import Facts
+from ..fits import Prepared, Shape, per_model, resolve
 from ..privacy.budget import Budget
 from ..recipes import DualAveraging, SelectPolish, Tables
-from ..recipes.base import Recipe
-from ..solvers.table_rule import TableRule
-from .assumed import Assumed, coefficients, counts, documents
+from .assumed import Assumed, coefficients, counts
 from .formulas import Case, beyond_hope, both_odds, constants, intercept_noise, part
 
 #: Where answers are looked for.
@@ -81,26 +80,33 @@ class Outlook:
 
     Parameters
     ----------
-    facts : Facts
-        As they were declared, in units of the columns' half-widths.
-    recipe : Recipe
-        As it was asked for: auto picks again for every number of rows and epsilon.
-    budget : Budget
-        Of the whole fit.
-    delta : float
-        At which other epsilons are meant.
-    models : int
-        Models that one versus the rest takes: 1, or as many as there are classes.
+    prepared : Prepared
+        What would run: one model, or of a fit with intervals the part that makes the model.
+    shape : Shape
+        The public shape of the rows that make the model.
     assumed : Assumed
         What is taken for granted about the data.
     """
 
-    facts: Facts
-    recipe: Recipe
-    budget: Budget
-    delta: float
-    models: int = 1
+    prepared: Prepared
+    shape: Shape
     assumed: Assumed = Assumed()
+
+    @classmethod
+    def of(cls, prepared: Prepared, shape: Shape, assumed: Assumed = Assumed()) -> Outlook:  # noqa: B008
+        """The outlook of what was prepared for data of this shape."""
+        model = prepared if prepared.inference is None else prepared.inference.first
+        return cls(prepared=model, shape=replace(shape, n_rows=model.facts.n_rows), assumed=assumed)
+
+    @property
+    def facts(self) -> Facts:
+        """The facts as the recipe sees them."""
+        return self.prepared.facts
+
+    @property
+    def budget(self) -> Budget:
+        """The budget of the whole fit."""
+        return self.prepared.request.budget_for(self.shape.n_rows)[0]
 
     @property
     def known(self) -> bool:
@@ -108,25 +114,28 @@ class Outlook:
         return self.case() is not None
 
     def case(self, n_rows: int | None = None, epsilon: float | None = None) -> Case | None:
-        """What the formulas see, with other rows or another epsilon; None where none is calibrated."""
-        facts = self.facts if n_rows is None else replace(self.facts, n_rows=n_rows)
-        budget = self.budget
+        """What the formulas see, with other rows or another epsilon; None where none is calibrated.
+
+        Without either, of the recipe that was prepared; else of the one that would be.
+        """
+        request, shape, budget = self.prepared.request, self.shape, self.budget
         if epsilon is not None:
-            budget = Budget.approx(epsilon, self.delta).under(str(budget.relation))
-        recipe, _ = self.recipe.resolve(facts, budget)
-        if self.models > 1:
-            # one model of K classes errs about as K models would that share its budget: its noise is in K margins
-            budget = Budget.zcdp(budget.as_rho() / self.models, budget.relation)
-            recipe = recipe if recipe.joint else self.recipe.resolve(facts, budget)[0]
+            budget = Budget.approx(epsilon, self.prepared.delta, str(budget.relation))
+        recipe, facts, models = self.prepared.recipe, self.prepared.facts, self.prepared.models
+        if n_rows is not None or epsilon is not None:
+            shape = shape if n_rows is None else replace(shape, n_rows=n_rows)
+            recipe, _, facts, _, models = resolve(replace(request, budget=budget), shape)
         if not isinstance(recipe, SelectPolish | DualAveraging | Tables) or not facts.target.direct:
             return None
+        raced = isinstance(recipe, Tables) and recipe.races(facts, per_model(budget, models))
+        # one model of K classes errs about as K models would that share its budget: its noise is in K margins
+        budget = per_model(budget, shape.models)
         double = 2 / budget.kappa
         rho, mu = _strengths(budget)
-        table = isinstance(recipe, Tables)
         return Case(
             algorithm=recipe.name,
             classes=facts.target.classes,
-            documents=self._documents and not table,
+            documents=facts.documents and not isinstance(recipe, Tables),
             counts=counts(facts),
             free=facts.intercept > 0,
             n_rows=facts.n_rows,
@@ -135,14 +144,12 @@ class Outlook:
             rho=rho * double**2,
             mu=mu * double,
             base_rate=self.assumed.constant(facts) if facts.target.classes else 0.5,
+            raced=raced,
         )
 
     def _cases(self, case: Case) -> tuple[Case, ...]:
         """The case itself; of tables whose number of coefficients is found out on the way, both outcomes."""
-        raced = self.facts.sparsity is None and case.n_features >= TableRule().race_columns
-        if case.algorithm != Tables.name or not raced:
-            return (case,)
-        return case, replace(case, algorithm=SelectPolish.name)
+        return (case, replace(case, algorithm=SelectPolish.name)) if case.raced else (case,)
 
     def error(self, n_rows: int | None = None, epsilon: float | None = None) -> ExpectedError | None:
         """Bands of the error; None where no formula is calibrated."""
@@ -170,17 +177,13 @@ class Outlook:
     @property
     def _constant(self) -> float:
         """Error of the constant predictor: for many classes, which are taken to be alike frequent, all but one of them."""
-        if self.models > 1 and self.assumed.base_rate is None:
-            return 1 - 1 / self.models
+        if self.shape.models > 1 and self.assumed.base_rate is None:
+            return 1 - 1 / self.shape.models
         return self.assumed.constant(self.facts)
-
-    @cached_property
-    def _documents(self) -> bool:
-        return documents(self.facts)
 
     @property
     def _signals(self) -> tuple[float, float, float]:
-        return self.assumed.signals(self.facts, self._documents)
+        return self.assumed.signals(self.facts)
 
     def _parts(self, case: Case, what: str, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> list[float] | None:
         """The excess, or the squared relative error of coefficients, at levels of the population.

@@ -107,7 +107,7 @@ def _descended(facts: Facts, solver: TableDescent, scale: float, residual: float
 
     Rows of length 1.2 have columns of spread :math:`1/(1.2\sqrt d)`, and clips are 1.3 times the 65 % quantile of normal residuals.
     """
-    schedule = TableSchedule.of(solver.rule, facts, solver.level, race=bool(solver.sparse))
+    schedule = TableSchedule.of(solver.rule, facts, solver.level, race=bool(solver.few_coefficients))
     if schedule.constant:
         return None
     n, d = facts.n_rows, facts.n_features

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+import math
+from dataclasses import dataclass, field, fields, is_dataclass
 from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..accounting.pricing import PricedPlan, describe
 from ..facts import Clip
-from ..fits import FitRequest, Prepared, Shape, in_half_widths, models_of, prepare
+from ..fits import FitRequest, Prepared, Shape, prepare
 from ..losses import classes_of
 from ..plain import Json, plain
-from ..privacy.attacker import weaknesses
-from ..privacy.plan import Plan
 from ..privacy.words import page
 from . import local
+from .asks import PlannedAsk, ask_lines, kind_of_rows, planned_asks, span
 from .assumed import Assumed
+from .foresight import draft_of
 from .intervals import IntervalForecast, forecast
 from .outlook import ExpectedError, Outlook
 from .plotting import plot_error
@@ -35,20 +35,26 @@ class PlanSummary:
     ----------
     recipe : str
     n_rows, n_features : int
+    sparse : bool
+        Whether the plan is for sparse rows. A fit of rows of the other kind may have another plan.
     models : int
         Models that share the budget.
     classes : int
         Classes that one model tells apart by a margin each; 1 where a row has one margin.
     settings : dict
         The loop's constants after every default was filled in from public facts.
-    asks : list of dict
-        Each ask with its noise per turn: `strength` is mu, eta or epsilon of one draw. Where a plan has branches, `branch`
-        names the one it belongs to; answers choose among them, and every one is priced.
+    asks : tuple of PlannedAsk
+        Every query of one model, at its price. Where a plan has branches, answers choose among
+        them, and every one is priced.
     epsilon, delta, rho, mu : float or None
-        What it would cost; None for a baseline without privacy.
+        What it would cost; None for a baseline without privacy. rho and mu are infinite where the statement will not state them.
     accountant : str
+    adjacency, unit : str
+        As the statement of such a fit will say.
     reason : str
         Why this recipe, where a rule picked it.
+    notes : tuple of str
+        Notes of the statement that do not depend on answers.
     error : ExpectedError or None
         Bands of the test error, of the excess over the best model, and of the coefficients; None where no formula is calibrated.
     smallest_coefficient : float or None
@@ -56,7 +62,7 @@ class PlanSummary:
     verdict, why : str
         useful, borderline, hopeless, or unknown; and a sentence about it.
     warnings : tuple of str
-        What a user should know before spending.
+        Caveats that the statement of such a fit will carry, and what a user should know besides.
     intervals : IntervalForecast or None
         How wide intervals will be, where they were asked for.
     outlook : Outlook or None
@@ -66,16 +72,20 @@ class PlanSummary:
     recipe: str
     n_rows: int
     n_features: int
+    sparse: bool
     models: int
     classes: int
     settings: dict[str, Json]
-    asks: list[dict[str, Json]]
+    asks: tuple[PlannedAsk, ...]
     epsilon: float | None
     delta: float | None
     rho: float | None
     mu: float | None
     accountant: str
+    adjacency: str
+    unit: str
     reason: str = ""
+    notes: tuple[str, ...] = ()
     error: ExpectedError | None = None
     smallest_coefficient: float | None = None
     verdict: str = "unknown"
@@ -85,42 +95,42 @@ class PlanSummary:
     outlook: Outlook | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def of(cls, prepared: Prepared, outlook: Outlook | None = None) -> PlanSummary:
-        """Summarise what an estimator prepared, and what to expect of it."""
+    def of(cls, prepared: Prepared, shape: Shape, assumed: Assumed = Assumed()) -> PlanSummary:  # noqa: B008
+        """Summarise what an estimator prepared for data of this shape, and what to expect of it."""
+        priced = prepared.priced
+        outlook = None if priced is None else Outlook.of(prepared, shape, assumed)
         error = None if outlook is None else outlook.error()
         smallest = intervals = None
-        model = prepared if prepared.inference is None else prepared.inference.first
         if outlook is not None and error is not None:
-            left = error.excess.typical
-            scale = outlook.assumed.scale(prepared.facts)
-            smallest = smallest_coefficient(model, scale=scale, signal=error.signal, left=min(left, 1.0))
+            scale = assumed.scale(prepared.facts)
+            left = min(error.excess.typical, 1.0)
+            smallest = smallest_coefficient(outlook.prepared, scale=scale, signal=error.signal, left=left)
             intervals = forecast(prepared, scale=scale, signal=error.signal)
         verdict, why = ("unknown", "A baseline without privacy.") if outlook is None else outlook.verdict()
-        priced: PricedPlan | None = prepared.priced
-        asks: list[dict[str, Json]] = []
-        for plan in prepared.plan.parts or (prepared.plan,):
-            asks += _asks(plan, None if priced is None else replace(priced, plan=plan), "")
-            for name, branch in plan.branches:
-                asks += _asks(branch, None if priced is None else replace(priced, plan=branch), name)
+        draft = draft_of(prepared, shape)
         return cls(
-            recipe=prepared.recipe.name,
-            n_rows=prepared.facts.n_rows,
+            recipe=draft.recipe,
+            n_rows=draft.n_rows,
             n_features=prepared.facts.n_features,
+            sparse=prepared.facts.sparse,
             models=prepared.models,
             classes=classes_of(prepared.loss),
             settings={f.name: _setting(getattr(prepared.solver, f.name)) for f in fields(prepared.solver)},  # type: ignore[arg-type]
-            asks=asks,
-            epsilon=None if priced is None else priced.epsilon(prepared.delta),
-            delta=None if priced is None else prepared.delta,
-            rho=None if priced is None else priced.rho,
-            mu=None if priced is None else priced.mu,
-            accountant="none" if priced is None else priced.accountant,
+            asks=planned_asks(prepared.plan, prepared.of_one_model),
+            epsilon=None if priced is None else draft.epsilon,
+            delta=None if priced is None else draft.delta,
+            rho=None if priced is None else draft.rho,
+            mu=None if priced is None else draft.mu,
+            accountant=draft.accountant,
+            adjacency=draft.adjacency,
+            unit=draft.unit,
             reason=prepared.reason,
+            notes=draft.notes,
             error=error,
             smallest_coefficient=smallest,
             verdict=verdict,
             why=why,
-            warnings=(*_weak(prepared), *local.warnings(prepared)),
+            warnings=tuple(dict.fromkeys((*draft.caveats, *local.warnings(prepared)))),
             intervals=intervals,
             outlook=outlook,
         )
@@ -153,54 +163,46 @@ class PlanSummary:
 
     def to_dict(self) -> dict[str, object]:
         """Plain JSON types."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "outlook"}
-        return plain | {
+        known = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "outlook"}
+        return known | {
             "error": None if self.error is None else self.error.to_dict(),
             "intervals": None if self.intervals is None else self.intervals.to_dict(),
+            "asks": plain(self.asks),
+            "rho": plain(self.rho),
+            "mu": plain(self.mu),
+            "notes": list(self.notes),
             "warnings": list(self.warnings),
             "rows_needed": self.rows_needed(),
             "epsilon_needed": self.epsilon_needed(),
         }
 
     def __str__(self) -> str:
-        lines = [f"{self.recipe} on {self.n_rows} rows x {self.n_features} features"]
+        lines = [f"{self.recipe} on {self.n_rows} {kind_of_rows(self.sparse)} x {self.n_features} features"]
         if self.models > 1:
             lines[0] += f", {self.models} one-versus-rest models"
         elif self.classes > 2:
             lines[0] += f", one model of {self.classes} classes"
         if self.reason:
             lines.append(f"  {self.reason}")
-        if self.epsilon is None:
-            lines.append("  no privacy: a baseline for comparison")
-        else:
-            lines.append(
-                f"  costs ({self.epsilon:.6g}, {self.delta:.3g})-DP = {self.rho:.4g}-zCDP = {self.mu:.4g}-GDP, by {self.accountant}"
-            )
-        branches = list(dict.fromkeys(a["branch"] for a in self.asks if a["branch"]))
-        for ask in self.asks:
-            if ask["branch"] not in ("", *branches[-1:]):
-                continue
-            strength = ask.get("strength")
-            often = "" if strength is None else f": strength {_span(strength)} per draw"
-            lines.append(f"  asks {ask['text']}{often}")
-        if len(branches) > 1:
-            lines.append(f"  the last {branches[-1]!r} is one of {len(branches)} branches that answers choose from")
-        lines.extend(f"  {name} = {_span(value)}" for name, value in self.settings.items() if value is not None)
+        if self.epsilon is not None:
+            known = [(v, name) for v, name in ((self.rho, "zCDP"), (self.mu, "GDP")) if v is not None and v < math.inf]
+            also = "".join(f" = {v:.4g}-{name}" for v, name in known)
+            lines.append(f"  costs ({self.epsilon:.6g}, {self.delta:.3g})-DP{also}, by {self.accountant}")
+        lines += ask_lines(self.asks)
+        lines.extend(f"  {name} = {span(value)}" for name, value in self.settings.items() if value is not None)
         return "\n".join([*lines, *self._expected()])
 
     @property
     def caveats(self) -> tuple[str, ...]:
         """What speaks against spending the budget on it; first in `_repr_html_`."""
-        none = ("no privacy: a baseline for comparison",) if self.epsilon is None else ()
         verdict = (f"hopeless: {self.why.rstrip('.')}",) if self.verdict == "hopeless" else ()
-        return (*none, *(warning.rstrip(".") for warning in self.warnings), *verdict)
+        return (*(warning.rstrip(".") for warning in self.warnings), *verdict)
 
     def _repr_html_(self) -> str:
         cost = "" if self.epsilon is None else f", under ({self.epsilon:.6g}, {self.delta:.3g})-differential privacy"
         why = "" if self.caveats else f" {self.why}"
-        head = (
-            f"{self.recipe} on {self.n_rows:,} rows x {self.n_features:,} features{cost}. Verdict: {self.verdict}.{why}"
-        )
+        shape = f"{self.n_rows:,} {kind_of_rows(self.sparse)} x {self.n_features:,} features"
+        head = f"{self.recipe} on {shape}{cost}. Verdict: {self.verdict}.{why}"
         return page(self.caveats, head, good=not self.caveats, more=str(self))
 
     def _expected(self) -> list[str]:
@@ -228,59 +230,18 @@ class PlanSummary:
         return lines if self.intervals is None else [*lines, *self.intervals.lines()]
 
 
-def summarise(request: FitRequest, n_rows: int, n_features: int, assumed: Assumed) -> PlanSummary:
+def summarise(request: FitRequest, shape: Shape, assumed: Assumed) -> PlanSummary:
     """What a fit on data of this shape would ask, and what to expect of it. Reads no data, spends nothing.
 
     Parameters
     ----------
     request : FitRequest
-    n_rows, n_features : int
+    shape : Shape
         The public shape of the data.
     assumed : Assumed
         What is taken for granted about the data, for the expected error.
     """
-    shape = Shape(n_rows=n_rows, n_features=n_features, models=models_of(request.classes))
-    prepared = prepare(request, shape)
-    if prepared.priced is None:
-        return PlanSummary.of(prepared)
-    if prepared.inference is not None:  # one part of the rows makes the model
-        shape = replace(shape, n_rows=prepared.inference.first.facts.n_rows)
-    outlook = Outlook(
-        facts=in_half_widths(request.facts(shape)),
-        recipe=request.recipe if prepared.inference is None else prepared.recipe,
-        budget=request.budget_for(shape.n_rows)[0],
-        delta=prepared.delta,
-        models=shape.models,
-        assumed=assumed,
-    )
-    return PlanSummary.of(prepared, outlook)
-
-
-def _weak(prepared: Prepared) -> tuple[str, ...]:
-    """Caveats that the statement of such a fit will carry because of its numbers."""
-    priced = prepared.priced
-    if priced is None:
-        return ()
-    epsilon = priced.epsilon(prepared.delta)
-    return weaknesses(epsilon, prepared.delta, prepared.facts.n_rows, priced.mu, priced.rho)
-
-
-def _asks(plan: Plan, priced: PricedPlan | None, branch: str) -> list[dict[str, Json]]:
-    found = []
-    for ask in plan.asks:
-        entry: dict[str, Json] = {
-            "branch": branch,
-            "name": ask.name,
-            "times": ask.times,
-            "draws": ask.draws,
-            "noise": str(ask.noise),
-            "rows": str(ask.rows),
-        }
-        if priced is not None:
-            strengths = [priced.cost(ask.name, t).strength for t in range(ask.times)]
-            entry["strength"] = strengths[0] if len(set(strengths)) == 1 else plain(strengths)
-        found.append(entry | {"text": describe(ask)})
-    return found
+    return PlanSummary.of(prepare(request, shape), shape, assumed)
 
 
 def _setting(value: object) -> Json:
@@ -294,13 +255,3 @@ def _setting(value: object) -> Json:
     if is_dataclass(value) and not isinstance(value, type) and type(value).__str__ is object.__str__:
         return {field.name: _setting(getattr(value, field.name)) for field in fields(value)}
     return plain(value)
-
-
-def _span(value: Json) -> str:
-    numbers = [v for v in value if isinstance(v, int | float)] if isinstance(value, list) else []
-    if isinstance(value, list) and value and len(numbers) == len(value):
-        low, high = min(numbers), max(numbers)
-        return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_span(part)}" for name, part in value.items() if part is not None)
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

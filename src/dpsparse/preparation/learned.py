@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -19,6 +20,8 @@ from ..data.source import center_targets, silence
 from ..estimators.door import read_vector
 from ..facts import Facts, Target, Vector
 from ..fits import Matrix, Seed, check_noise, public_rows, stated_budget
+from ..fits.prepare import UNREAD
+from ..fits.unread import UnreadShares, ask_unread, checked_columns, warn_of_unread
 from ..ledger import Ledger
 from ..oracle import ColumnQuantile, Oracle
 from ..privacy import Adjacency, Ask, Budget, MissingBoundError, Noise, Plan
@@ -73,6 +76,9 @@ class PrivateBounds(PricedStep):
     only : array of int or None
         Columns whose bounds are learned; the others keep the limits that were declared. Leave out indicators and other columns that are seldom
         different from one value: their quantiles would cut off what is seldom.
+    check_cells : float or None
+        Share of the step's budget for a priced count of cells that were not understood, where a `dpsparse.tables.TableEncoder` stands
+        directly before: the model behind cannot count them. As in `SparseRegressor`, but no coefficient follows from it.
     adjacency, n_rows, noise, ledger, dataset, label, run_id, on_missing, random_state
         As in `SparseRegressor`.
 
@@ -105,6 +111,7 @@ class PrivateBounds(PricedStep):
         smallest: float = 0.001,
         columns: str = "auto",
         only: ArrayLike | None = None,
+        check_cells: float | None = None,
         adjacency: str = "replace-one",
         n_rows: int | None = None,
         noise: str = "lattice",
@@ -123,6 +130,7 @@ class PrivateBounds(PricedStep):
         self.smallest = smallest
         self.columns = columns
         self.only = only
+        self.check_cells = check_cells
         self.adjacency = adjacency
         self.n_rows = n_rows
         self.noise = noise
@@ -148,28 +156,38 @@ class PrivateBounds(PricedStep):
             for name, (times, share) in shares.items()
         )
 
-    def price(self, n_rows: int, n_features: int) -> tuple[PricedPlan, float]:
-        """As for any step; columns are bounded one by one, or together where that leaves too much noise."""
+    def price(self, n_rows: int, n_features: int, sparse: bool = False) -> tuple[PricedPlan, float]:
+        """As for any step; columns are bounded one by one, or together where that is too noisy or rows are sparse.
+
+        Most entries of a sparse column are zero, and say nothing about the others.
+        """
         columns = checks.one_of(self.columns, "columns", ("auto", "each", "together"))
         self._tops(n_features)
         budget, delta = stated_budget(self.budget, self.epsilon, self.delta, self.adjacency, n_rows)
         check_noise(self.noise, self.random_state)
-        priced = price(Plan(asks=self.asks(Noise.GUMBEL, n_features)), budget)
+        priced = price(self._plan(n_features, budget), budget)
         noisy = self._tail(priced, ENDS, n_rows) > MOST_TAIL
-        if columns == "together" or (columns == "auto" and (noisy or self._sparse)):
-            priced = price(Plan(asks=self.asks(Noise.GUMBEL, n_features, each=False)), budget)
+        if columns == "together" or (columns == "auto" and (noisy or sparse)):
+            priced = price(self._plan(n_features, budget, each=False), budget)
         return priced, delta
 
-    def outlook(self, n_rows: int, n_features: int) -> str:
+    def _plan(self, n_features: int, budget: Budget, *, each: bool = True) -> Plan:
+        """The selections, and before them the count of cells that were not understood, where it is asked for."""
+        asks = self.asks(Noise.GUMBEL, n_features, each=each)
+        if self.check_cells is None:
+            return Plan(asks=asks)
+        share = checks.fraction(self.check_cells, "check_cells")
+        noise = Noise.LAPLACE if budget.delta == 0 else Noise.GAUSSIAN
+        noise = Noise.DISCRETE_GAUSSIAN if self.noise == "exact" and noise is Noise.GAUSSIAN else noise
+        return Plan(asks=(Ask(name=UNREAD, question="Unread", noise=noise, share=share / (1 - share)), *asks))
+
+    def outlook(self, n_rows: int, n_features: int, sparse: bool = False) -> str:
         """How the columns will be bounded, and how many rows about each end leaves out."""
-        priced, _ = self.price(n_rows, n_features)
+        priced, _ = self.price(n_rows, n_features, sparse)
         each = _each(priced)
         tail = 100 * (1 - self._part(priced, ENDS if each else FACTOR, n_rows))
         how = "each column by its own quantiles" if each else "all columns by one factor"
         return f"bounds {how}, with about {tail:.2g} % of the rows beyond, before they are widened"
-
-    #: Rows that come sparse are bounded together: most entries of a column are zero, and say nothing about the others.
-    _sparse = False
 
     def _tail(self, priced: PricedPlan, ask: str, n_rows: int) -> float:
         """Part of the rows that a selection has to leave beyond an end, so that its noise does not lead it astray."""
@@ -221,16 +239,21 @@ class PrivateBounds(PricedStep):
         limit = None if self.target_bound is None else read_target_bound(self.target_bound)
         targets = None if limit is None else center_targets(read_vector(self, y, rows.shape[0]), 0.0)
         n_rows = public_rows(self.n_rows, Adjacency.named(self.adjacency), rows.shape[0])
-        self._sparse = rows.sparse
-        priced, _ = self.price(n_rows, d)
+        priced, _ = self.price(n_rows, d, rows.sparse)
+        columns = checked_columns(self.check_cells, rows)
         facts = Facts(
             n_rows=n_rows,
             n_features=d,
             row_norm=2 * math.sqrt(d),
             target=Target(bound=1.0 if limit is None else limit),
             sparse=rows.sparse,
+            counts_unread=0 if columns is None else len(columns.names),
         )
+        notes: tuple[str, ...] = ()
         with self._asking(_parts(rows, tops), facts, "private bounds", targets) as opened:
+            if columns is not None:
+                shares = UnreadShares.of([ask_unread(opened.oracle)], columns, priced.plan[UNREAD].noise)
+                notes = shares.notes(of_model=False)
             part = self._part(priced, FACTOR, n_rows)
             found = self._chosen(opened.oracle, FACTOR, ColumnQuantile("rows", 0, 1, part, self._grid()))
             upper = np.where(np.isin(np.arange(d), self._learned(d)), min(found * TOGETHER_SLACK, 1.0), 1.0)
@@ -246,7 +269,9 @@ class PrivateBounds(PricedStep):
         self.bounds_ = Bounds(lower * tops, upper * tops, float(np.linalg.norm(np.maximum(-lower, upper) * tops)))
         self.target_bound_ = None if ends is None else (ends[1] - ends[0]) / 2
         self.target_center_ = None if ends is None else (ends[1] + ends[0]) / 2
-        self.statement_ = opened.statement(n_rows)
+        said = opened.statement(n_rows)
+        self.statement_ = replace(said, notes=(*notes, *said.notes))
+        warn_of_unread(notes, stacklevel=2)
         return self
 
     def _ends(self, oracle: Oracle, ask: str, of: str, column: int, part: float, limit: float) -> tuple[float, float]:
@@ -292,5 +317,8 @@ def _parts(rows: Source, tops: Vector) -> Source:
         if sp.issparse(found):
             scaled = sp.csr_matrix(found, dtype=float, copy=True)
             scaled.data /= tops[scaled.indices]
-            return Source(scaled)
-        return Source(np.asarray(found, dtype=float) / tops)
+        else:
+            scaled = np.asarray(found, dtype=float) / tops
+        parts = Source(scaled)
+        parts.unread = rows.unread
+        return parts

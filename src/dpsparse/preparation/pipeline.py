@@ -23,8 +23,9 @@ from ..estimators.display import Stated
 from ..estimators.door import open_clusters
 from ..estimators.linear import SparseLinear
 from ..estimators.refusals import refuse_fit_arguments
-from ..fits import Matrix, Prepared, Shape, models_of, prepare, public_rows, refuse_doubtful, rehearse, stated_budget
-from ..fits.statement import charged_to, refusals, state_pipeline
+from ..fits import Matrix, Prepared, Shape, prepare, public_rows, refuse_doubtful, rehearse, stated_budget
+from ..fits.statement import MADE_ROWS, charged_to, refusals, state_pipeline
+from ..fits.unread import NOBODY_SAID
 from ..ledger import Ledger, LedgerArgument, check_ledger, paying, refuse_own_ledger
 from ..privacy import (
     Adjacency,
@@ -33,9 +34,9 @@ from ..privacy import (
     DataError,
     HopelessFitWarning,
     PrivacyError,
-    RepeatedFitWarning,
     Statement,
 )
+from ..tables import TableEncoder
 from .behind import bounds_behind
 from .bounds import Bounds
 from .count import NoisyCount
@@ -44,6 +45,7 @@ from .learned import PrivateBounds
 from .per_record import PerRecord
 from .plan import PipelinePlan
 from .priced import PricedStep
+from .row_map import Absent, leave_out, row_map
 from .scaler import PrivateScaler
 
 #: What a pipeline is made of: a step of ours, one of scikit-learn, "passthrough" or None.
@@ -128,8 +130,10 @@ class PrivatePipeline(Stated, Pipeline):  # type: ignore[misc]
 
     # ---------------------------------------------------------------------------------------------- public side
 
-    def plan(self, n_rows: int, n_features: int) -> PipelinePlan:
-        """How a fit on data of this shape would divide the budget. Reads no data, spends nothing.
+    def plan(self, n_rows: int, n_features: int, sparse: bool = False) -> PipelinePlan:
+        """How a fit on data of this shape would divide the budget, and what each step would ask.
+
+        Reads no data, spends nothing.
 
         Parameters
         ----------
@@ -137,31 +141,45 @@ class PrivatePipeline(Stated, Pipeline):  # type: ignore[misc]
             Public number of rows; where a `NoisyCount` counts them, a guess, for the model's own rules.
         n_features : int
             Number of features that reach the first step of ours.
+        sparse : bool
+            Whether the rows that reach it come sparse; a `TableEncoder` says it for the rows behind it.
         """
+        from ..planner import PlannedAsk, planned_asks
+        from ..planner.foresight import draft_of
+
         priced = self.priced_steps()
         check_ledger(self.ledger, self.dataset, self.label, self.run_id)
         counted = any(isinstance(step, NoisyCount) for step in priced.values())
         whole, delta = stated_budget(self.budget, self.epsilon, self.delta, self.adjacency, None if counted else n_rows)
-
-        def prepared(budget: Budget) -> Prepared | None:
-            return self._prepared(budget, delta, n_rows, n_features)
-
-        shares, budgets, bill = divided(whole, self.shares, priced, prepared)
+        shape = Shape(n_rows=n_rows, n_features=n_features, sparse=sparse)
+        shares, budgets, bill = divided(whole, self.shares, priced, lambda one: self._prepared(one, delta, shape)[0])
+        asks: dict[str, tuple[PlannedAsk, ...]] = {}
         outlooks = {}
         for name, step in priced.items():
             if isinstance(step, PricedStep):
                 with lent(step, **self._loan(name, budgets[name], delta, n_rows, None)):
-                    step.price(n_rows, n_features)  # refuses noise that has no price in the language of the budget
-                    outlooks[name] = step.outlook(n_rows, n_features)
+                    # refuses noise that has no price in the language of the budget
+                    at, _ = step.price(n_rows, n_features, sparse)
+                    asks[name] = planned_asks(at.plan, at)
+                    outlooks[name] = step.outlook(n_rows, n_features, sparse)
+        model = self.steps[-1][0]
+        foreseen, behind = self._prepared(budgets[model], delta, shape)
+        draft = None if foreseen is None else draft_of(foreseen, behind)
+        if foreseen is not None:
+            asks[model] = planned_asks(foreseen.plan, foreseen.of_one_model)
         return PipelinePlan(
             bill=bill,
-            epsilon=bill.epsilon(delta),
+            epsilon=bill.epsilon(delta) if draft is None or len(shares) > 1 else draft.epsilon,
             delta=delta,
             n_rows=None if counted else n_rows,
+            sparse=sparse,
             shares=shares,
             budgets=budgets,
             free=tuple(name for name, _ in self.steps if name not in priced),
             outlooks=outlooks,
+            asks=asks,
+            notes=() if draft is None else draft.notes,
+            learned=tuple(name for name, step in priced.items() if isinstance(step, PricedStep)),
         )
 
     def priced_steps(self) -> dict[str, PricedStep | SparseLinear]:
@@ -193,24 +211,30 @@ class PrivatePipeline(Stated, Pipeline):  # type: ignore[misc]
             )
         return found
 
-    def _prepared(self, budget: Budget, delta: float, n_rows: int, n_features: int) -> Prepared | None:
-        """What the model would ask with a budget, for the bounds that can be foreseen; None where they cannot."""
+    def _prepared(self, budget: Budget, delta: float, shape: Shape) -> tuple[Prepared | None, Shape]:
+        """What the model would ask with a budget, for the bounds that can be foreseen, and the shape of its rows.
+
+        None where its bounds or its columns cannot be foreseen.
+        """
         name, model = self.steps[-1]
         bounds: Bounds | None = None
-        known = True
         for _, step in self.steps[:-1]:
             if isinstance(step, PerRecord | PrivateScaler | PrivateBounds):
-                bounds = step.bounds_after(bounds, n_features)
+                bounds = step.bounds_after(bounds, shape.n_features)
             elif isinstance(step, Bounded | ColumnTransformer) and not self._after_ours(step):
-                bounds = bounds_behind(step, bounds, n_features)
-                n_features = n_features if bounds is None else int(np.size(bounds.lower))
+                bounds = bounds_behind(step, bounds, shape.n_features)
+                if bounds is not None:
+                    shape = replace(shape, n_features=int(np.size(bounds.lower)))
+                if isinstance(step, TableEncoder):
+                    shape = replace(shape, sparse=step.output_sparse())
             elif not isinstance(step, NoisyCount) and step not in ("passthrough", None):
-                bounds, known = None, not self._after_ours(step)
-            if not known:
-                return None
-        with lent(model, **self._loan(name, budget, delta, n_rows, bounds), **self._target_loan(foreseen=True)):
+                if self._after_ours(step):
+                    return None, shape
+                bounds = None
+        with lent(model, **self._loan(name, budget, delta, shape.n_rows, bounds), **self._target_loan(foreseen=True)):
             request = model.request()
-        return prepare(request, Shape(n_rows=n_rows, n_features=n_features, models=models_of(request.classes)))
+        shape = request.planned_shape(shape.n_rows, shape.n_features, sparse=shape.sparse)
+        return prepare(request, shape), shape
 
     def _after_ours(self, step: object) -> bool:
         """Whether a foreign step stands behind one of ours: it may change the number of features."""
@@ -262,15 +286,21 @@ class PrivatePipeline(Stated, Pipeline):  # type: ignore[misc]
         refuse_fit_arguments(unsupported)
         self.priced_steps()
         X, y = open_clusters(X, y)
+        texts = getattr(X, "ndim", None) == 1 or (
+            isinstance(X, list | tuple) and all(isinstance(x, str) for x in X[:1])
+        )
+        raw = texts or isinstance(self.steps[0][1], TableEncoder)  # nobody made numbers of the records before
         n_rows = self._public_rows(X)
-        start, bounds = 0, None
+        start, bounds, absent = 0, None, None
         for name, step in self.steps:  # steps that ask nothing, up to the first that does
             if isinstance(step, PricedStep | SparseLinear):
                 break
-            X, bounds = self._free(name, step, X, y, bounds, self.steps[-1][1].on_missing)
+            X, bounds, absent = self._free(name, step, X, y, bounds, absent, self.steps[-1][1].on_missing)
             start += 1
+        X = leave_out(X, absent)
         source = Source.of(X)
-        plan = self.plan(n_rows or GUESSED_ROWS, source.shape[1])
+        self._refuse_late_counts(start, source)
+        plan = self.plan(n_rows or GUESSED_ROWS, source.shape[1], source.sparse)
         self.plan_ = plan
         self._foresee(source, n_rows, plan)
         if not plan.alone:
@@ -297,8 +327,21 @@ class PrivatePipeline(Stated, Pipeline):  # type: ignore[misc]
             )
             said = (*whole.assumptions, *refusals(self.steps[-1][1].on_missing))
             whole = charged_to(replace(whole, assumptions=said), payment)
+        if raw:
+            whole = replace(whole, assumptions=tuple(a for a in whole.assumptions if a != MADE_ROWS))
         self.statement_ = self.steps[-1][1].statement_ = whole
         return self
+
+    def _refuse_late_counts(self, start: int, source: Source) -> None:
+        """Refuse a count of cells by a step that will not be told of them, before anything is paid."""
+        asking = [k for k, (_, step) in enumerate(self.steps) if getattr(step, "check_cells", None) is not None]
+        if asking and source.unread is None:
+            raise DataError(NOBODY_SAID)
+        if any(k != start for k in asking):
+            raise DataError(
+                f"cells are counted by the first step with a price, which is {self.steps[start][0]!r}: what it hands on does not say "
+                "which were understood. Give check_cells to that step if it takes it, and to no other."
+            )
 
     def _foresee(self, source: Source, n_rows: int | None, plan: PipelinePlan) -> None:
         """Rehearse a recipe that is not ours and warn of a hopeless model, before anything is paid; nothing where its bounds are learned.
@@ -309,13 +352,11 @@ class PrivatePipeline(Stated, Pipeline):  # type: ignore[misc]
             return
         from ..planner.foresight import warn_if_hopeless
 
-        budget = plan.budgets[self.steps[-1][0]]
-        prepared = self._prepared(budget, plan.delta, n_rows or GUESSED_ROWS, source.shape[1])
+        shape = Shape(n_rows=n_rows or GUESSED_ROWS, n_features=source.shape[1], sparse=source.sparse)
+        prepared, shape = self._prepared(plan.budgets[self.steps[-1][0]], plan.delta, shape)
         if prepared is not None:
             rehearse(prepared)
         if prepared is not None and n_rows is not None:
-            facts = prepared.facts
-            shape = Shape(n_rows=n_rows, n_features=facts.n_features, models=prepared.models)
             warn_if_hopeless(prepared, shape, stacklevel=4)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -335,11 +376,12 @@ class PrivatePipeline(Stated, Pipeline):  # type: ignore[misc]
         self, start: int, X: Matrix, y: object, n_rows: int | None, bounds: Bounds | None, plan: PipelinePlan
     ) -> list[Statement]:
         """Fit the steps from `start` on, each with its budget; returns what each priced one promised."""
-        statements = []
+        statements, absent = [], None
         for name, step in self.steps[start:]:
             if not isinstance(step, PricedStep | SparseLinear):
-                X, bounds = self._free(name, step, X, y, bounds, "empty")
+                X, bounds, absent = self._free(name, step, X, y, bounds, absent, "empty")
                 continue
+            X, absent = leave_out(X, absent), None
             loan = self._loan(name, plan.budgets[name], plan.delta, n_rows, bounds)
             if plan.alone:
                 loan |= {
@@ -357,10 +399,10 @@ class PrivatePipeline(Stated, Pipeline):  # type: ignore[misc]
                     request, source = step.request(), Source.of(X)
                     shape = request.shape(*source.shape, sparse=source.sparse, models=1)
                     refuse_local(prepare(request, shape))
+                if isinstance(step, SparseLinear) and self.dataset is not None:
+                    step.alone()  # the pipeline's ledger counts
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", HopelessFitWarning)  # said before anything was paid
-                    if self.dataset is not None:
-                        warnings.simplefilter("ignore", RepeatedFitWarning)  # the pipeline's ledger counts
                     step.fit(X, y)
             if isinstance(step, PricedStep):  # its asks must not be taken for those of the model
                 asks = tuple(replace(ask, name=f"{name}: {ask.name}") for ask in step.statement_.asks)
@@ -391,31 +433,35 @@ class PrivatePipeline(Stated, Pipeline):  # type: ignore[misc]
 
     @staticmethod
     def _free(
-        name: str, step: BaseEstimator, X: Matrix, y: object, bounds: Bounds | None, on_missing: str
-    ) -> tuple[Matrix, Bounds | None]:
-        """Rows and bounds behind a step that costs nothing.
+        name: str,
+        step: BaseEstimator,
+        X: Matrix,
+        y: object,
+        bounds: Bounds | None,
+        absent: Absent | None,
+        on_missing: str,
+    ) -> tuple[Matrix, Bounds | None, Absent | None]:
+        """Rows and bounds behind a step that costs nothing, and which records are absent because some step failed on them.
 
         Code of others has to pass on made-up rows first, and what it says about real ones does not get out.
         """
         from ..audit.pipeline import refuse_mixing_step
 
         if step in ("passthrough", None):
-            return X, bounds
+            return X, bounds, absent
         refuse_mixing_step(name, step, X)
-        ours = isinstance(step, PerRecord)
-        with lent(step, **({"on_missing": on_missing} if ours else {})), silence():
-            try:
+        with lent(step, **about_missing(step, on_missing)), silence():
+            if isinstance(step, PerRecord):
+                X, absent = leave_out(X, absent), None
                 # where there are no rows, which must not be told, ours learn as little from an empty one
-                seen = np.zeros((1, Source.of(X).shape[1])) if ours and Source.of(X).shape[0] == 0 else X
+                seen = np.zeros((1, Source.of(X).shape[1])) if Source.of(X).shape[0] == 0 else X
                 X = step.fit(seen, y).transform(X)
-            except (PrivacyError, DataError):
-                raise
-            except Exception:  # its kind could depend on a value too
-                raise DataError(
-                    f"step {name!r} could not take these rows. What it said is not shown, since it may quote a value: "
-                    "try the step on made-up rows."
-                ) from None
-        return X, bounds_behind(step, bounds, int(X.shape[1]))
+            elif isinstance(step, TableEncoder):  # it refuses names of columns, and no cell
+                X = step.fit(X, y).transform(X)
+            else:
+                X, failed = row_map(name, step, X, y)
+                absent = failed if absent is None else absent | failed
+        return X, bounds_behind(step, bounds, int(X.shape[1])), absent
 
 
 def make_private_pipeline(
@@ -472,10 +518,18 @@ def make_private_pipeline(
     return pipeline
 
 
+def about_missing(step: BaseEstimator, choice: str) -> dict[str, str]:
+    """The argument `on_missing` of a step, and of steps of ours inside of it, as arguments of the step."""
+    inside = step.get_params(deep=True)
+    held = [key for key, value in inside.items() if isinstance(value, PerRecord | PricedStep)]
+    own = ["on_missing"] if isinstance(step, PerRecord | PricedStep) else []
+    return dict.fromkeys([*own, *(f"{key}__on_missing" for key in held)], choice)
+
+
 @contextmanager
 def lent(step: BaseEstimator, **loan: object) -> Iterator[None]:
     """Set some arguments of a step for a while; it has its own back afterwards."""
-    own = {name: value for name, value in step.get_params(deep=False).items() if name in loan}
+    own = {name: value for name, value in step.get_params(deep=True).items() if name in loan}
     step.set_params(**loan)
     try:
         yield

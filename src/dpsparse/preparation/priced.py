@@ -70,20 +70,22 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         """What the step will ask of rows with so many features."""
         return (Ask(name=self.ask, question=self.question, noise=noise),)
 
-    def price(self, n_rows: int, n_features: int) -> tuple[PricedPlan, float]:
+    def price(self, n_rows: int, n_features: int, sparse: bool = False) -> tuple[PricedPlan, float]:
         """The plan of the step at its price, and the delta at which epsilon is stated. Reads no data.
 
         Parameters
         ----------
         n_rows, n_features : int
             Public shape of the rows.
+        sparse : bool
+            Whether they come sparse.
         """
         exact = check_noise(self.noise, self.random_state) == "exact"
         noise = Noise.DISCRETE_GAUSSIAN if exact else Noise.GAUSSIAN
         budget, delta = stated_budget(self.budget, self.epsilon, self.delta, self.adjacency, n_rows)
         return price(Plan(asks=self.asks(noise, n_features)), budget), delta
 
-    def outlook(self, n_rows: int, n_features: int) -> str:
+    def outlook(self, n_rows: int, n_features: int, sparse: bool = False) -> str:
         """What to expect of the step, in words; empty where there is nothing to say. Reads no data."""
         return ""
 
@@ -104,7 +106,7 @@ class PricedStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
     def _asking(self, X: Source, facts: Facts, what: str, y: Vector | None = None) -> Iterator[Opened]:
         """An oracle over the rows that answers the step's asks; priced, and paid for, before the rows are handed over."""
         randomness = Randomness(self.random_state)
-        priced, delta = self.price(facts.n_rows, facts.n_features)
+        priced, delta = self.price(facts.n_rows, facts.n_features, facts.sparse)
         draft = draft_step(priced, delta, what, facts.n_rows, self.on_missing, secure=randomness.secure)
         warn_if_seeded(randomness, "step", stacklevel=6)
         label, bill = what if self.label is None else self.label, PlanBill.of(priced)

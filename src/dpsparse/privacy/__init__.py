@@ -20,6 +20,7 @@ from .errors import (
     PrivacyLeakError,
     RepeatedFitWarning,
     RunRepeatedError,
+    UnreadCellsWarning,
 )
 from .participation import OncePerPerson
 from .parts import Coins
@@ -57,5 +58,6 @@ __all__ = [
     "RepeatedFitWarning",
     "RunRepeatedError",
     "Statement",
+    "UnreadCellsWarning",
     "attacker_success",
 ]

@@ -107,5 +107,9 @@ class RepeatedFitWarning(UserWarning):
     """Clones of one estimator were fitted repeatedly on data of one shape, and no ledger counts what that costs."""
 
 
+class UnreadCellsWarning(UserWarning):
+    """A priced count says that more than half of the cells of a column were not understood."""
+
+
 class HopelessFitWarning(UserWarning):
     """A fit that public facts say will be no better than a constant: too few rows, or too small a budget."""

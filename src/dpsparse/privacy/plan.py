@@ -83,7 +83,7 @@ class RandomTimes:
     Guarantee
     ---------
     The draw is independent of the data and is published, so the price is that of the law: the delta of a plan is the mean
-    of the deltas of its outcomes (see `sampled`), and the noise does not depend on which outcome was drawn. This needs a
+    of the deltas of its outcomes (see `accounting.pld`), and the noise does not depend on which outcome was drawn. This needs a
     draw by chance: an outcome that somebody picked is not covered by the law. Asks that use one draw say so by the same `name`, and
     are priced together: :math:`E(M_1M_2)^N` is more than :math:`E M_1^N\, E M_2^N`. Different names are different, independent draws.
 

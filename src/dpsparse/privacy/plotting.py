@@ -35,7 +35,7 @@ def plot_promise(statement: Statement, where: str | PathLike[str] | Axes | None)
     with axes_at(where) as axes:
         axes.plot(wrong, 1 - missed, label="this promise" if statement.private else "no promise")
         axes.plot([0, 1], [0, 1], color="grey", linestyle="--", label="a coin")
-        axes.set(xlim=(0, 1), ylim=(0, 1.01), xlabel="wrong accusations", ylabel="detections, at most")
+        axes.set(xlim=(0, 1), ylim=(0, 1.01), xlabel="false positive rate", ylabel="true positive rate, at most")
         if statement.private:
             said = f"epsilon {statement.epsilon:.4g}, delta {statement.delta:.2g}: right in at most {in_percent(statement.attacker_success)}"
             axes.set_title(said, fontsize=10)

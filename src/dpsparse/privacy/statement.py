@@ -123,8 +123,8 @@ class Statement:
     epsilon, delta : float
         The promise in (epsilon, delta)-DP; where `private` is False, what the noise was made for.
     rho, mu : float
-        The same plan in zCDP and in Gaussian DP: exact for unsampled Gaussians, otherwise upper bounds; infinite
-        where nothing is proven.
+        The same plan in zCDP and in Gaussian DP: exact for unsampled Gaussians, otherwise upper bounds. Infinite (None in
+        JSON) where nothing is proven, or where they would say much less than epsilon and delta: see `fits.statement.in_other_words`.
     adjacency, unit : str
         Which datasets count as neighbours, and what one unit of privacy is.
     recipe, loss : str
@@ -201,7 +201,7 @@ class Statement:
         return words.details(self)
 
     def plot(self, where: str | PathLike[str] | Axes | None = None) -> Axes:
-        """Draw what an attacker can at most learn: detections against wrong accusations.
+        """Draw what an attacker can at most learn: true positive rate against false positive rate.
 
         On the current axes of pyplot, on given ones, or in a file; returns the axes. Needs the extra `plots`.
         """

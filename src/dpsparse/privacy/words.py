@@ -64,9 +64,7 @@ def details(statement: Statement) -> str:
     """The same with the other languages of privacy, every answer, the accountant, assumptions and notes."""
     lines = [*(f"CAVEAT: {c}." for c in statement.caveats), paragraph(statement)]
     if statement.priced:
-        zcdp = "not proven" if math.isinf(statement.rho) else f"{statement.rho:.6g}"
-        gdp = "not proven for this noise" if math.isinf(statement.mu) else f"{statement.mu:.6g}"
-        lines.append(f"In other words: rho-zCDP with rho = {zcdp}; mu-GDP with mu = {gdp}.")
+        lines.append(other_words(statement))
         for name in dict.fromkeys(a.name for a in statement.asks):
             lines.append("  - " + _line([a for a in statement.asks if a.name == name]))
         lines.append(f"Composed by: {statement.accountant}.")
@@ -74,6 +72,17 @@ def details(statement: Statement) -> str:
     lines.extend(f"Assumes: {a}." for a in statement.assumptions)
     lines.extend(f"Note: {n}." for n in statement.notes)
     return "\n".join(lines)
+
+
+def other_words(statement: Statement) -> str:
+    """The same guarantee in zCDP and in Gaussian DP, or that there is none that says as much as epsilon."""
+    known = [("zCDP", "rho", statement.rho), ("GDP", "mu", statement.mu)]
+    said = [f"{name}-{unit} with {name} = {value:.6g}" for unit, name, value in known if math.isfinite(value)]
+    left = [f"{name}-{unit}" for unit, name, value in known if math.isinf(value)]
+    if not said:
+        return "In other words: nothing is stated in rho-zCDP or mu-GDP, which would say less than epsilon and delta."
+    rest = f"; nothing is stated in {left[0]}, which would say less" if left else ""
+    return f"In other words: {'; '.join(said)}{rest}."
 
 
 def page(caveats: Iterable[str], text: str, *, good: bool, more: str = "") -> str:

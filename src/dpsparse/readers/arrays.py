@@ -16,7 +16,7 @@ from .table import LARGEST_WIDTH, Matrix, Table
 
 
 def read_svmlight(file: IO[bytes], path: Path, n_features: int | None, zero_based: bool) -> Table:
-    """Rows of an svmlight file. A record with a column that does not exist, or that cannot be read, has no features; its target stays."""
+    """Rows of an svmlight file. A record with a column that does not exist, or that cannot be read, is NaN; its target stays."""
     parts = list(svmlight.pieces(file, path, n_features, zero_based))
     width = n_features or 1 + max(int(x.indices.max(initial=0)) for x, _ in parts)
     if width > LARGEST_WIDTH:
@@ -25,8 +25,8 @@ def read_svmlight(file: IO[bytes], path: Path, n_features: int | None, zero_base
         )
     for x, _ in parts:
         x.resize(x.shape[0], width)
-    X = sp.vstack([x for x, _ in parts], format="csr")
-    return Table(X, np.concatenate([y for _, y in parts]))
+    X = sp.vstack([sp.csr_matrix((0, width)), *(x for x, _ in parts)], format="csr")
+    return Table(X, np.concatenate([np.zeros(0), *(y for _, y in parts)]))
 
 
 def read_npz(file: IO[bytes], path: Path, part: str, largest: int) -> Table | None:
@@ -59,7 +59,7 @@ def read_npy(file: IO[bytes], path: Path, target: str | None, largest: int) -> T
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(file)
-    if dtype.hasobject or dtype.kind not in "biuf" or len(shape) != 2 or 0 in shape:
+    if dtype.hasobject or dtype.kind not in "biuf" or len(shape) != 2 or shape[1] == 0:
         raise DataError(f"{path} was expected to hold one table of numbers. Store it so, or use npz with X and y.")
     if math.prod(shape) * dtype.itemsize > largest:
         raise DataError(

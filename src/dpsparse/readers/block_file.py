@@ -149,8 +149,8 @@ class BlockFile:
 
     @property
     def has_targets(self) -> bool:
-        """Whether each row has a target."""
-        return bool(self.table.size and np.all(self.table["targets"] != ABSENT))
+        """Whether each row has a target; true where there are no rows."""
+        return bool(np.all(self.table["targets"] != ABSENT))
 
     def read(self, block: int) -> Matrix:
         """The rows of a block, as floats."""
@@ -199,10 +199,10 @@ def damaged(path: Path) -> NoReturn:
 
 def _check_table(table: NDArray[Any], width: int, sparse: bool) -> None:
     rows, entries = table["rows"].astype(np.int64), table["entries"]
-    _need(table.size > 0 and bool(np.all((rows >= 1) & (rows <= BLOCK_ROWS))))
+    _need(bool(np.all((rows >= 1) & (rows <= BLOCK_ROWS))))
     _need(bool(np.all(table["values"] < len(TYPES))))
     _need(bool(np.all((table["targets"] < len(TYPES)) | (table["targets"] == CODED) | (table["targets"] == ABSENT))))
-    _need(len({bool(absent) for absent in np.unique(table["targets"] == ABSENT)}) == 1)
+    _need(np.unique(table["targets"] == ABSENT).size <= 1)
     most = np.where(rows == 1, max(width, BLOCK_ENTRIES), BLOCK_ENTRIES).astype(np.uint64)
     _need(bool(np.all(entries <= most)))
     whole = rows.astype(np.uint64) * np.uint64(width)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ..data.lattice import BLOCK_ROWS
 from ..data.narrow import TYPES, narrow
 from ..data.source import cut
-from .block_file import ABSENT, BLOCK_ENTRIES, END, ENTRY, MAGIC, TAIL, rounded
+from ..privacy.errors import DataError
+from .block_file import ABSENT, BLOCK_ENTRIES, END, ENTRY, LARGEST_HEADER, MAGIC, TAIL, rounded
 from .labels import CODED, LabelCodes, Texts
 from .table import Matrix
 
@@ -32,10 +33,19 @@ class BlockWriter:
     names : sequence of str or None
     typed : bool
         Whether labels were declared as texts where they come from, so that "1" is no number.
+    classes : sequence or None
+        Declared labels: a target with any other label is stored without one.
     """
 
     def __init__(
-        self, file: IO[bytes], n_features: int, sparse: bool, names: Sequence[str] | None = None, *, typed: bool = False
+        self,
+        file: IO[bytes],
+        n_features: int,
+        sparse: bool,
+        names: Sequence[str] | None = None,
+        *,
+        typed: bool = False,
+        classes: Sequence[Any] | None = None,
     ) -> None:
         self._file = file
         listed = None if names is None else list(names)
@@ -43,7 +53,7 @@ class BlockWriter:
         self._sparse = sparse
         self._width = n_features
         self._table: list[tuple[int, ...]] = []
-        self._labels = LabelCodes()
+        self._labels = LabelCodes(classes, typed=typed)
         file.write(MAGIC)
 
     def add(self, X: Matrix, y: NDArray[Any] | Texts | None) -> None:
@@ -79,14 +89,13 @@ class BlockWriter:
         self._file.write(head)
         self._file.write(body)
 
-    @property
-    def rows(self) -> int:
-        """Rows so far."""
-        return sum(entry[0] for entry in self._table)
-
     def finish(self) -> None:
         """Write what stands at the end; without it there is no file."""
         header = json.dumps({**self._header, "labels": self._labels.texts}).encode()
+        if len(header) > LARGEST_HEADER:
+            raise DataError(
+                "the target holds too many different texts to be stored. Declare the classes: classes=[...]."
+            )
         table = np.array(self._table, dtype=ENTRY).tobytes()
         self._file.write(header + table + TAIL.pack(len(header), len(table), zlib.crc32(header + table), END))
         self._file.flush()

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,7 @@ def open_cluster(
     n_features: int | None = None,
     columns: Sequence[str] | None = None,
     zero_based: bool = False,
+    classes: Sequence[Any] | None = None,
 ) -> ClusterRows:
     """Rows that stand on a cluster, or are read there, for `fit`, `PrivateScaler`, `PrivateSearch` and `private_score`.
 
@@ -51,12 +53,12 @@ def open_cluster(
         Needed for files; default: the running client.
     dictionary : Dictionary or its file, optional
         Of a frame, or of CSV and Parquet files: each part is encoded where it is, and brings its bounds along.
-    n_features, columns, zero_based
+    n_features, columns, zero_based, classes
         Of files, as in `open_rows`.
     """
     if isinstance(X, str | os.PathLike | list | tuple):
         if dictionary is None:
-            return _open_files(X, Wanted(target, n_features, columns, zero_based), cluster)
+            return _open_files(X, Wanted(target, n_features, columns, zero_based, classes), cluster)
         if target is not None or n_features is not None or columns is not None:
             raise DataError("the dictionary says which columns there are. Leave target, n_features and columns out.")
         return _open_tables(X, _complete(dictionary), cluster)

@@ -61,6 +61,7 @@ class FilePart:
             n_features=wanted.n_features,
             columns=wanted.columns,
             zero_based=wanted.zero_based,
+            classes=wanted.classes,
         )
         [file] = opened.parts
         first, last = (0, file.table.size) if self.blocks is None else self.blocks

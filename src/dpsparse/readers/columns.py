@@ -3,8 +3,8 @@
 Guarantee
 ---------
 `header` reads the first line of a CSV file, or the schema of a Parquet file, and nothing behind it. `blocks` hands on cells
-without looking at them: a line with too few cells has gaps, and cells behind the last name are not read. Refusals name the
-file and columns, never a row, a value or how many rows there are.
+without looking at them. A line with another number of cells than the header has `UNREADABLE` in every column, which a dictionary counts
+as not understood. Refusals name the file and columns, never a row, a value or how many rows there are.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ from pathlib import Path
 from types import ModuleType
 
 from ..privacy.errors import DataError
+from .tabular import csv_records
 
 #: Longest header line that is read.
 MOST_HEADER_BYTES = 64_000_000
 #: Rows of one block; an encoder sees single rows, so the result does not depend on it.
 ROWS_AT_ONCE = 10_000
+#: In place of each cell of a line that has another number of them than the header: no gap, and nothing that can be understood.
+UNREADABLE = "\ufffd"
 KINDS = {".csv": "CSV", ".parquet": "Parquet", ".pq": "Parquet"}
 
 
@@ -106,17 +109,13 @@ def blocks(path: str | Path, columns: Sequence[str]) -> Iterator[object]:
 
 def _csv_blocks(path: Path, names: list[str], columns: Sequence[str]) -> Iterator[object]:
     places = [names.index(name) for name in columns]
-    with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-        lines = csv.reader(file)
-        try:
-            next(lines)
-            while block := list(itertools.islice((line for line in lines if line), ROWS_AT_ONCE)):
-                yield {
-                    name: [line[place] if place < len(line) else None for line in block]
-                    for name, place in zip(columns, places, strict=True)
-                }
-        except csv.Error:
-            raise DataError(f"{path} could not be read as CSV: it is damaged, or something else.") from None
+    with path.open("rb") as file, csv_records(file, path) as lines:
+        next(lines)
+        while block := list(itertools.islice((line for line in lines if line), ROWS_AT_ONCE)):
+            yield {
+                name: [line[place] if len(line) == len(names) else UNREADABLE for line in block]
+                for name, place in zip(columns, places, strict=True)
+            }
 
 
 def _parquet_blocks(path: Path, names: list[str], columns: Sequence[str]) -> Iterator[object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ..privacy.errors import DataError
 from ..regular_files import open_whole, same_file
@@ -20,6 +21,7 @@ def convert(
     n_features: int | None = None,
     columns: Sequence[str] | None = None,
     zero_based: bool = False,
+    classes: Sequence[Any] | None = None,
     tell: Tell | None = None,
 ) -> None:
     """Write rows as a block file, which fits read quickly and within any memory.
@@ -28,7 +30,7 @@ def convert(
 
     Parameters
     ----------
-    paths, target, n_features, columns, zero_based, tell
+    paths, target, n_features, columns, zero_based, classes, tell
         As for `open_rows`.
     out : path
         Where to write; its ending is ``.dpsrows``. An older file is replaced.
@@ -42,4 +44,4 @@ def convert(
     if any(same_file(out, path) for path in files):
         raise DataError(f"{out} is one of the files that are read. Choose another name.")
     with open_whole(out, 0o600) as file:
-        write_blocks(files, kind, Wanted(target, n_features, columns, zero_based), file, tell)
+        write_blocks(files, kind, Wanted(target, n_features, columns, zero_based, classes), file, tell)

@@ -3,10 +3,11 @@
 Guarantee
 ---------
 A refusal names the file, a column and what was expected: never a row, a value or how many rows there are. Messages of
-the parsers underneath quote what they stumbled over, so they are replaced and not passed on. After the form of a file (its kind, names,
-declared types and the length of its lines) has been checked, nothing is refused for one record: a cell that is no number is NaN, and a
-record of an svmlight file with columns that do not exist is empty. Only ordinary files are opened, and no file makes a reader take more
-memory than a small multiple of `largest`.
+the parsers underneath quote what they stumbled over, so they are replaced and not passed on. After the form of a file (its kind, names and
+declared types) has been checked, nothing is refused for one record, and none changes how another is read: a cell that is no number is NaN,
+whatever its bytes and its length, and so is a record of an svmlight file with columns that do not exist. Exceptions: what is learned
+from the records (labels that are not declared, the number of columns of an svmlight file), and a quote in a CSV file that is never closed
+(see `tabular`). Only ordinary files are opened, and no file makes a reader take more memory than a small multiple of `largest`.
 """
 
 from __future__ import annotations

@@ -87,7 +87,6 @@ def read_lists(
         if sum(g.column(j).total_uncompressed_size for g in groups for j in range(g.num_columns)) > largest:
             raise DataError(f"{path} unpacks to more than {largest:,} bytes, which is not read. Raise the limit.")
         table = parts.read(columns=[*LISTS, *([] if target is None else [target])])
-    if table.num_rows == 0:
-        raise DataError(f"{path} holds no rows. Write the file again.")
-    X = sp.vstack([list_rows(batch, LISTS, n_features) for batch in table.to_batches()], format="csr")
+    found = [list_rows(batch, LISTS, n_features) for batch in table.to_batches()]
+    X = sp.vstack([sp.csr_matrix((0, n_features)), *found], format="csr")
     return Table(X, None if target is None else target_of(table[target], target, labels, path))

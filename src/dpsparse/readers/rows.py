@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,14 +19,17 @@ from numpy.typing import NDArray
 
 from ..data.lattice import BLOCK_ROWS
 from ..data.scratch import scratch_folder
+from ..data.unread import UnreadCells
 from ..privacy.errors import DataError
 from ..regular_files import open_regular
 from .block_file import BlockFile
 from .block_writer import BlockWriter
 from .files import KINDS, reading
 from .labels import targets_of
+from .lists import LISTS
 from .streams import STREAMS, Stream, Wanted
 from .table import Matrix
+from .tabular import parquet_header
 
 #: Files of any size are opened: they are never read as a whole.
 ANY_SIZE = 2**63 - 1
@@ -54,10 +58,13 @@ class FileRows:
         How many numbers are stored.
     finite : bool
         Whether all of them are finite, as the files say.
+    unread_cells : UnreadCells or None
+        Which cells of an encoded table were not understood, for a priced count: **private**.
     """
 
     parts: tuple[BlockFile, ...]
     _last: dict[tuple[int, int], Matrix] = field(default_factory=dict)
+    unread_cells: UnreadCells | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -120,6 +127,8 @@ class FileRows:
             found.append(self._block(part, block)[max(start - before, 0) : stop - before])
         if len(found) == 1:
             return found[0]
+        if not found:  # a file may hold no rows: their number is private under add-remove adjacency
+            return sp.csr_matrix(self.shape) if self.sparse else np.zeros(self.shape)
         return sp.vstack(found, format="csr") if self.sparse else np.concatenate(found)
 
     def _block(self, part: int, block: int) -> Matrix:
@@ -149,6 +158,7 @@ def open_rows(
     n_features: int | None = None,
     columns: Sequence[str] | None = None,
     zero_based: bool = False,
+    classes: Sequence[Any] | None = None,
     tell: Tell | None = None,
 ) -> FileRows:
     """Open files of rows that may be larger than the memory, for `fit` and `predict`.
@@ -169,6 +179,9 @@ def open_rows(
         Features to take from CSV and Parquet, in this order; for lists their two columns. None: every column but the target.
     zero_based : bool
         Whether columns of svmlight files are counted from 0; the format counts from 1.
+    classes : sequence or None
+        Labels, if the target is one of a declared set: a target with any other label is stored without one. Needed for CSV files whose
+        targets are texts of more than 4,096 kinds; a path that is given to `fit` takes those of the model.
     tell : callable, optional
         Told which part of the files is read.
 
@@ -188,7 +201,7 @@ def open_rows(
             raise DataError("block files hold their own target and columns. Leave the names out.")
         opened = FileRows(tuple(_block_file(path) for path in files))
     else:
-        wanted = Wanted(target, n_features, columns, zero_based)
+        wanted = Wanted(target, n_features, columns, zero_based, classes)
         aside = tempfile.TemporaryFile(dir=scratch_folder())  # noqa: SIM115
         try:
             write_blocks(files, kind, wanted, aside, tell)
@@ -226,7 +239,8 @@ def write_blocks(files: Sequence[Path], kind: str, wanted: Wanted, out: IO[bytes
             stream = STREAMS[kind](file, path, wanted)
             if writer is None or like is None:
                 like = stream
-                writer = BlockWriter(out, stream.n_features, stream.sparse, stream.names, typed=stream.typed)
+                form = stream.n_features, stream.sparse, stream.names
+                writer = BlockWriter(out, *form, typed=stream.typed, classes=wanted.classes)
             if (stream.n_features, stream.names, stream.typed) != (like.n_features, like.names, like.typed):
                 raise DataError(f"{path} has other columns than {files[0]}. Use files with the same columns.")
             for X, y in stream.pieces:
@@ -236,8 +250,6 @@ def write_blocks(files: Sequence[Path], kind: str, wanted: Wanted, out: IO[bytes
                     tell(min(1.0, (done + file.tell()) / total))
             done += os.fstat(file.fileno()).st_size
     assert writer is not None
-    if not writer.rows:
-        raise DataError(f"{files[0]} holds no rows. Write the file again.")
     with _room():
         writer.finish()
 
@@ -255,6 +267,22 @@ def expand(paths: Paths) -> list[Path]:
     if not found:
         raise FileNotFoundError(f"no file is called like {os.fspath(paths)!r}. Check the pattern.")
     return found
+
+
+def holds_sparse(paths: Paths) -> bool:
+    """Whether files hold sparse rows, by their kind, or by the names of what they hold. Reads no row."""
+    first = expand(paths)[0]
+    kind = kind_of([first])
+    if kind == "block":
+        return _block_file(first).sparse
+    if kind not in ("npz", "Parquet"):
+        return kind == "svmlight"
+    with reading(first, kind), open_regular(first, ANY_SIZE, f"a {kind} file") as file:
+        return (
+            "X.npy" not in zipfile.ZipFile(file).namelist()
+            if kind == "npz"
+            else set(LISTS) <= set(parquet_header(file))
+        )
 
 
 def names_files(text: str) -> bool:

@@ -58,6 +58,7 @@ class Wanted:
     n_features: int | None = None
     columns: Sequence[str] | None = None
     zero_based: bool = False
+    classes: Sequence[Any] | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,7 +138,7 @@ def parquet_stream(file: IO[bytes], path: Path, wanted: Wanted) -> Stream:
         )
     if not lists:
         refuse_text(schema, features, path)
-    typed = wanted.target is not None and str(schema.field(wanted.target).type) not in NUMBERS
+    typed = wanted.target is not None and _is_text(schema.field(wanted.target).type)
 
     def pieces() -> Iterator[Piece]:
         count = max(1, PIECE_ENTRIES // (64 if lists else len(features)))
@@ -165,9 +166,15 @@ def _target(column: Any, name: str, path: Path) -> Target:
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        return Texts.of(column)
-    return target_of(column, name, True, path)
+    return Texts.of(column) if _is_text(column.type) else target_of(column, name, True, path)
+
+
+def _is_text(kind: Any) -> bool:
+    """Whether an Arrow type is one of texts, or of categories that are texts."""
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def svmlight_stream(file: IO[bytes], path: Path, wanted: Wanted) -> Stream:
@@ -282,18 +289,6 @@ def _vector(path: Path, rows: int) -> NDArray[Any]:
             raise DataError(f"{path} was expected to hold one target for each row. Store it so.")
         return _read(file, path, rows, kind)
 
-
-#: How Arrow calls the types of numbers.
-NUMBERS = frozenset(
-    [
-        "bool",
-        "null",
-        "float",
-        "double",
-        "halffloat",
-        *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
-    ]
-)
 
 #: Who streams which kind of file.
 STREAMS: dict[str, Callable[[IO[bytes], Path, Wanted], Stream]] = {

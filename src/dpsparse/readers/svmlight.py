@@ -2,12 +2,15 @@
 
 Lines are read some megabytes at a time. Where a piece has the plain form that programs write (one blank between pairs, no comments), its
 targets and its pairs are parsed as two columns of CSV by pyarrow, which is about ten times as fast as line by line; any other piece is
-read line by line. Both give the same numbers and empty the same records.
+read line by line. Both give the same numbers and the same absent records.
 
 Guarantee
 ---------
-A record with a column that does not exist, that comes twice, or that cannot be read has no features; its target stays, and is NaN where it
-is no number. Nothing is said about it. What a record becomes does not depend on others.
+A record with a column that does not exist, that comes twice, or that cannot be read is absent: its row is one NaN, which estimators refuse
+or count as nothing, as on_missing says. Its target stays, and is NaN where it is no number; a record without a target and without pairs,
+such as a line of CSV or one that is too long, is absent, too. Where the number of columns is declared, nothing else is said about any of
+them, and what a record becomes does not depend on others. Where it is learned from the records, which no promise covers, a file without a
+usable record is refused.
 """
 
 from __future__ import annotations
@@ -36,6 +39,8 @@ WIDEST = 2**31 - 2
 LONGEST_TARGET = 32
 
 NEWLINE, BLANK, COLON, PLUS = b"\n :+"
+#: Whether a byte may stand behind the plus of a number.
+_BEHIND_PLUS = np.isin(np.arange(256), np.frombuffer(b"0123456789.", dtype=np.uint8))
 #: Bytes of the plain form: digits, signs, points, exponents, pairs, blanks, ends of lines.
 _PLAIN = b"0123456789+-.eE: \n"
 _ONE_PAIR_A_LINE = bytes.maketrans(b" ", b"\n")
@@ -58,16 +63,15 @@ def pieces(file: IO[bytes], path: Path, n_features: int | None, zero_based: bool
     width = WIDEST if n_features is None else n_features
     first = 0 if zero_based else 1
     fast = importlib.util.find_spec("pyarrow") is not None
-    rows = usable = tried = held = False
-    for text in _lines(file, path):
+    usable = tried = held = False
+    for text in _lines(file):
         found = _fast(text, first, width) if fast else None
         piece, fine = _slow(text, first, width) if found is None else (found, True)
-        usable, tried, held = usable or fine, tried or b":" in text, held or piece[0].nnz > 0
+        usable, tried, held = usable or fine, tried or b":" in text, held or not np.isnan(piece[0].data).all()
         if piece[1].size:
-            rows = True
             yield piece
-    if not rows:
-        raise DataError(f"{path} holds no rows. Write the file again.")
+    if n_features is not None:  # whether any record is usable is private
+        return
     if not usable:
         raise DataError(
             f"{path} could not be read as svmlight: no record has its form. Write the file again, or correct its ending."
@@ -77,15 +81,15 @@ def pieces(file: IO[bytes], path: Path, n_features: int | None, zero_based: bool
         raise DataError(f"{path} holds no record with columns from {first} to {width + first - 1}.{hint}")
 
 
-def _lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
-    """Whole lines, some megabytes at a time; each piece ends with a line's end."""
+def _lines(file: IO[bytes]) -> Iterator[bytes]:
+    """Whole lines, some megabytes at a time; each piece ends with a line's end. A line that is too long becomes an absent record."""
     rest = b""
     while more := file.read(PIECE):
         end = more.rfind(b"\n")
         if end < 0:
             rest += more
             if len(rest) > LONGEST_LINE:
-                raise DataError(f"{path} holds a line of more than {LONGEST_LINE:,} characters. Write the file again.")
+                rest = b"nan #"  # no target, no pairs: what follows in the line is a comment
             continue
         yield rest + more[: end + 1]
         rest = more[end + 1 :]
@@ -124,6 +128,8 @@ def _fast(text: bytes, first: int, width: int) -> Piece | None:
         targets[own, k] = codes[starts[own] + k]
         pairs[starts[own] + k] = NEWLINE
     signed = np.flatnonzero(targets[:, 0] == PLUS)
+    if not _BEHIND_PLUS[targets[signed, 1]].all():  # "+-1" and "++1" are no numbers
+        return None
     targets[signed, 0] = NEWLINE  # "+1", which is no number to pyarrow
     try:
         y = _column(targets, {"y": pa.float64()})["y"].to_numpy()
@@ -162,10 +168,10 @@ def _rows(
     first: int,
     width: int,
 ) -> Piece:
-    """Rows of pairs in their order; those with a column that does not exist or comes twice are empty."""
+    """Rows of pairs in their order; those with a column that does not exist or comes twice, or with neither pairs nor target, are one NaN."""
     columns = columns - first
     owner = np.repeat(np.arange(counts.size), counts)
-    wrong = np.zeros(counts.size, dtype=bool)
+    wrong = np.isnan(y) & (counts == 0)
     wrong[owner[(columns < 0) | (columns >= width)]] = True
     same = owner[1:] == owner[:-1]
     if np.any(same & (columns[1:] <= columns[:-1])):
@@ -173,8 +179,11 @@ def _rows(
         columns, values = columns[order], values[order]
         wrong[owner[1:][same & (columns[1:] == columns[:-1])]] = True
     if wrong.any():
-        kept = ~wrong[owner]
-        columns, values, counts = columns[kept], values[kept], np.where(wrong, 0, counts)
+        kept, absent = ~wrong[owner], np.flatnonzero(wrong)
+        order = np.argsort(np.concatenate([owner[kept], absent]), kind="stable")
+        columns = np.concatenate([columns[kept], np.zeros(absent.size, dtype=np.int64)])[order]
+        values = np.concatenate([values[kept], np.full(absent.size, np.nan)])[order]
+        counts = np.where(wrong, 1, counts)
     limits = np.concatenate([[0], np.cumsum(counts)])
     return sp.csr_matrix((values, columns.astype(np.int32), limits), shape=(counts.size, width)), y
 
@@ -193,12 +202,13 @@ def _slow(text: bytes, first: int, width: int) -> tuple[Piece, bool]:
             own = {int(j): float(v) for j, v in pairs}
             fine = len(own) == len(pairs) and all(first <= j < width + first for j in own)
         except ValueError:
-            own, fine = {}, False
+            fine = False
         usable = usable or (fine and not math.isnan(y[-1]))
-        counts.append(len(own) if fine else 0)
-        if fine:
-            indices.extend(own)
-            data.extend(own.values())
+        if not fine:
+            own = {first - 1: math.nan}  # a column that does not exist: the record is absent
+        counts.append(len(own))
+        indices.extend(own)
+        data.extend(own.values())
     columns, values = np.array(indices, dtype=np.int64), np.array(data, dtype=float)
     return _rows(columns, values, np.array(counts, dtype=np.int64), np.array(y, dtype=float), first, width), usable
 

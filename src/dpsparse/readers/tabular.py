@@ -1,4 +1,12 @@
-"""CSV and Parquet: columns with names, read as floats whatever the cells hold."""
+"""CSV and Parquet: columns with names, read as floats whatever the cells hold.
+
+Guarantee
+---------
+After the header nothing in a CSV file is refused for one record. A cell that is no number is NaN, also one with bytes that are no UTF-8 or
+of any length up to `CSV_BLOCK`. A record with another number of cells than the header has names, or on a line of more than `CSV_BLOCK`
+characters, has gaps in their place. No record changes how another is read. The file must be CSV, though: a quote that opens a cell and is never
+closed makes one cell of everything that follows, and is refused if that has more than `CSV_BLOCK` characters.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +15,11 @@ import difflib
 import io
 import math
 import re
+import threading
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,21 +27,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..privacy.errors import DataError
+from ..tables.cells import ROUNDED_FROM, exact
 from .apart import Apart
 from .table import Table
 
 #: Cells of a CSV file that count as missing.
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
-#: Bytes that pyarrow parses at once, and the longest line that is read.
+#: Bytes that pyarrow parses at once, and the longest line, and cell, that is read.
 CSV_BLOCK = 2**25
+#: Records that the standard library parses while its limit on the length of cells, which is one for the process, is raised.
+RECORDS_AT_ONCE = 64
+_RAISING_LIMIT = threading.Lock()
 #: Columns that are put into a table together.
 COLUMNS_AT_ONCE = 64
 
 
 def csv_header(file: IO[bytes], path: Path) -> list[str]:
-    """The names in the first line."""
-    with _records(file, path) as records:
+    """The names in the first line, which has to be UTF-8."""
+    with csv_records(file, path, header=True) as records:
         names = next(records, [])
+    if any("\udc80" <= letter <= "\udcff" for name in names for letter in name):  # a byte that is no UTF-8
+        raise DataError(f"{path}: the line of column names could not be read as text in UTF-8. Write the file again.")
     if not names:
         raise DataError(
             f"{path} was expected to start with a line of column names, but is empty. Write the file again."
@@ -112,8 +128,6 @@ def read_csv(
     except pa.ArrowInvalid:
         file.seek(0)
         return plain_csv(file, path, names, features, target, labels, text_labels)
-    if table.num_rows == 0:
-        raise DataError(f"{path} holds no rows. Write the file again.")
     y: NDArray[np.generic] | None = None
     if target is not None:
         column = table[target]
@@ -143,8 +157,6 @@ def read_parquet(
             )
         refuse_text(parts.schema_arrow, features, path)
         table = parts.read(columns=wanted)
-    if table.num_rows == 0:
-        raise DataError(f"{path} holds no rows. Write the file again.")
     y = None if target is None else target_of(table[target], target, labels, path)
     return Table(matrix_of(table, features), y, tuple(features))
 
@@ -202,8 +214,13 @@ def target_of(column: Any, name: str, labels: bool, path: Path) -> NDArray[np.ge
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if is_number_type(column.type):
-        whole = labels and pa.types.is_integer(column.type) and column.null_count == 0
-        return np.asarray(column.to_numpy()) if whole else values_of(column)
+        if not (labels and pa.types.is_integer(column.type)):
+            return values_of(column)
+        if column.null_count == 0:
+            return np.asarray(column.to_numpy())
+        found = values_of(column)  # a gap must not cost the other labels their digits
+        rounded = np.any(np.abs(found) >= ROUNDED_FROM)
+        return np.array([math.nan if v is None else v for v in column.to_pylist()], dtype=object) if rounded else found
     if not (labels and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type))):
         raise text_in(path, name)
     return np.asarray(["" if v is None else v for v in column.to_pylist()], dtype=str)
@@ -219,12 +236,10 @@ def plain_csv(
     text_labels: bool,
 ) -> Table:
     """CSV by the standard library: for an installation without extras, and for cells that are no numbers. Slower, and the same answers."""
-    parts, text = [], list[str]()
+    parts, text = [np.zeros((0, len(features)))], list[str]()
     for rows, cells in plain_records(file, path, names, features, target, skip=0, count=2**16):
         parts.append(rows)
         text.extend(cells or ())
-    if not parts:
-        raise DataError(f"{path} holds no rows. Write the file again.")
     X = np.concatenate(parts)
     y: NDArray[np.generic] | None = None
     if target is not None:
@@ -249,13 +264,14 @@ def plain_records(
     """Rows of a CSV file by the standard library, `count` at a time, and the cells of the target; the first `skip` rows are left out."""
     places, own = [names.index(n) for n in features], None if target is None else names.index(target)
     numbers, text = array("d"), list[str]()
-    with _records(file, path) as records:
+    absent = [""] * len(names)
+    with csv_records(file, path) as records:
         next(records)
         for number, row in enumerate(row for row in records if row):
-            if len(row) != len(names):
-                raise DataError(f"{path}: every line must have as many cells as the first. Write the file again.")
             if number < skip:
                 continue
+            if len(row) != len(names):
+                row = absent
             numbers.extend([number_of(row[place]) for place in places])
             if own is not None:
                 text.append(row[own])
@@ -267,18 +283,48 @@ def plain_records(
 
 
 @contextmanager
-def _records(file: IO[bytes], path: Path) -> Iterator[Iterator[list[str]]]:
-    """The records of a CSV file, cell by cell; lines that are too long are refused."""
-    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+def csv_records(file: IO[bytes], path: Path, *, header: bool = False) -> Iterator[Iterator[list[str]]]:
+    """The records of a CSV file as lists of cells. Bytes that are no UTF-8 are replaced, and lines that are too long are left out.
+
+    In the place of a line that is too long stands a line with one cell, so that its record has other cells than the header. For the header
+    such bytes come as lone surrogates, and a line that is too long is refused.
+    """
+    errors = "surrogateescape" if header else "replace"
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="")
 
     def lines() -> Iterator[str]:
         while line := text.readline(CSV_BLOCK):
-            if len(line) == CSV_BLOCK:
-                raise DataError(f"{path} holds a line of more than {CSV_BLOCK:,} characters. Write the file again.")
-            yield line
+            if len(line) < CSV_BLOCK or line.endswith("\n"):
+                yield line
+                continue
+            if header:
+                raise DataError(
+                    f"{path} starts with a line of more than {CSV_BLOCK:,} characters. Write the file again."
+                )
+            quotes = line.count('"')
+            while not line.endswith(("\n", "\r")) and (line := text.readline(CSV_BLOCK)):
+                quotes += line.count('"')
+            yield '"\n' if quotes % 2 else "\ufffd\n"  # quotes open and close as in the line itself
+
+    def records() -> Iterator[list[str]]:
+        reader = csv.reader(lines())
+        while True:
+            with _RAISING_LIMIT:
+                usual = csv.field_size_limit(CSV_BLOCK)
+                try:
+                    some = list(islice(reader, 1 if header else RECORDS_AT_ONCE))
+                except csv.Error:
+                    raise DataError(
+                        f"{path} holds a cell of more than {CSV_BLOCK:,} characters: is a quote not closed? Write the file again."
+                    ) from None
+                finally:
+                    csv.field_size_limit(usual)
+            if not some:
+                return
+            yield from some
 
     try:
-        yield csv.reader(lines())
+        yield records()
     finally:
         text.detach()
 
@@ -287,10 +333,11 @@ def labels_of(text: Sequence[str], name: str, as_text: bool, path: Path) -> NDAr
     """Labels as text; where their type was not declared, as numbers if all of them are, and whole ones if they are that too."""
     if as_text:
         return np.array([t.strip() for t in text], dtype=str)
-    numbers = np.array([number_of(t) for t in text])
-    if np.all(np.isfinite(numbers)):
-        whole = np.all(numbers == np.rint(numbers)) and np.abs(numbers).max() < 2.0**53
-        return numbers.astype(np.int64) if whole else numbers
+    numbers = [label_number(t) for t in text]
+    if all(map(math.isfinite, numbers)):
+        if all(value == int(value) and abs(value) < 2**63 for value in numbers):
+            return np.array([int(value) for value in numbers], dtype=np.int64)
+        return np.array(numbers, dtype=float)
     if any(t.strip() in MISSING for t in text):
         raise DataError(f"{path}: column {name!r} has missing labels. Fill or drop them first, or declare the classes.")
     return np.array(text, dtype=str)
@@ -305,6 +352,15 @@ def number_of(cell: str) -> float:
         return float(text)
     except ValueError:
         return math.nan
+
+
+def label_number(cell: str) -> int | float:
+    """The number of a cell as labels are compared: from 2^53 on a whole number has all its digits."""
+    value = number_of(cell)
+    if not ROUNDED_FROM <= abs(value) < math.inf:
+        return value
+    found = exact(cell)
+    return value if math.isnan(found) else found
 
 
 def _is_number(cell: str) -> bool:

@@ -11,22 +11,24 @@ from typing import Any
 
 from ..estimators.interval_words import meaning
 from ..estimators.linear import SparseLinear
-from ..estimators.summary import keeps_dictionary, summary
+from ..estimators.summary import about_bounds, keeps_dictionary, summary
 from ..fits.clipping import CLIPPED
+from ..fits.unread import NO_COEFFICIENT, SHARES
 from ..ledger import Ledger
 from ..privacy import DataError, Statement
 from ..privacy.attacker import in_percent
-from ..privacy.words import GUESSES, details, paragraph
+from ..privacy.words import GUESSES, details, other_words, paragraph
 from ..regular_files import write_whole
 from .evidence import (
     audit_check,
     caveat_checks,
+    cells_checks,
     file_check,
     ledger_check,
-    outlook_check,
     promise_check,
     score_check,
     settings_check,
+    usefulness_check,
 )
 from .expected import EPSILONS, forecast, needed, plan_again, what_if
 from .measured import coverage_of
@@ -81,7 +83,7 @@ def report_of(
     scores: Mapping[str, Any] | None = None,
     name: str = "",
 ) -> Report:
-    """Gather what is known about a fitted model, private pipeline or search. Of a model in memory the answer is never yes: see `report_of_file`.
+    """Gather what is known about a fitted model, private pipeline or search. Of a model in memory there is always an open point: see `report_of_file`.
 
     Parameters
     ----------
@@ -110,10 +112,11 @@ def report_of(
             file_check(digest, edited),
             settings_check(model, inner, statement, planned),
             *caveat_checks(statement),
+            *cells_checks(statement),
             payment,
             audit_check(statement.recipe if model is inner else None, audit),
             *score_check(scores),
-            *outlook_check(planned),
+            usefulness_check(planned, scores),
         ]
     )
     values = {
@@ -123,6 +126,7 @@ def report_of(
         "promise": paragraph(statement),
         "details": details(statement),
         "success": in_percent(statement.attacker_success),
+        "record": _record(statement),
         "guess": GUESSES.get(statement.adjacency, GUESSES["replace-one"]),
         "beliefs": learned(statement).beliefs,
         "read_offs": read_offs(statement),
@@ -130,7 +134,9 @@ def report_of(
         "model": summary(inner),
         **_model(inner),
         "asks": _asks(statement),
+        "other_words": other_words(statement),
         "clipped": [note for note in statement.notes if CLIPPED in note],
+        "unread": [note for note in statement.notes if note.startswith(SHARES) or NO_COEFFICIENT in note],
         "digest": digest,
         "ledger": statement.ledger,
         "extract": extract,
@@ -145,6 +151,11 @@ def report_of(
         "search_score": getattr(model, "best_score_", None),
     }
     return Report(verdict, values)
+
+
+def _record(statement: Statement) -> str:
+    """Whom the guarantee is about: where the unit is a row, a record is one row, and a person may have several."""
+    return "one record (one row)" if statement.unit == "one row" else statement.unit
 
 
 def _linear(model: Any) -> SparseLinear:
@@ -167,6 +178,7 @@ def _model(model: SparseLinear) -> dict[str, Any]:
     return {
         "rows": list(zip(rows, marks, strict=True)),
         "in_units": keeps_dictionary(model),
+        "about_bounds": about_bounds(model),
         "left_out": max(0, len(model.support_) + 1 - len(rows)),
         "intervals": intervals,
         "method": "" if intervals is None else method_of(intervals),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..estimators.linear import SparseLinear
+from ..fits.unread import MOSTLY
 from ..ledger import Ledger
 from ..ledger.cited import Cited
 from ..ledger.entries import Entry
@@ -32,6 +33,14 @@ def caveat_checks(statement: Statement) -> list[Check]:
     """Every caveat of a statement; one that voids the promise is a no."""
     light = Light.WAIT if statement.private else Light.NO
     return [Check("Caveat", light, f"{caveat}.", "statement") for caveat in statement.caveats]
+
+
+def cells_checks(statement: Statement) -> list[Check]:
+    """Every column of which, by a priced count, more than half of the cells were not understood."""
+    found = [note for note in statement.notes if note.startswith(MOSTLY)]
+    return [
+        Check("Cells", Light.WAIT, f"{note[:1].upper()}{note[1:]}.", "priced count in the statement") for note in found
+    ]
 
 
 def file_check(digest: str | None, edited: bool) -> Check:
@@ -155,12 +164,22 @@ def score_check(scores: Mapping[str, Any] | None) -> list[Check]:
     return [Check("Scores", Light.YES, "They carry a promise of their own.", "statement of the scores")]
 
 
-def outlook_check(planned: Planned | None) -> list[Check]:
-    """What the planner expected of such a fit, from public facts."""
-    if planned is None or planned.summary.verdict == "unknown":
-        return []
-    light = Light.WAIT if planned.summary.verdict == "hopeless" else Light.YES
-    said = f"Expected to be {planned.summary.verdict}. {planned.summary.why}"
-    if light is Light.WAIT:
-        said += " The promise holds all the same; the model is probably of no use."
-    return [Check("Usefulness", light, said, "planner, from public facts alone")]
+def usefulness_check(planned: Planned | None, scores: Mapping[str, Any] | None) -> Check:
+    """How good the model is: by a private score, or not measured; then what the planner expected, with its assumption.
+
+    A fit that was expected to be hopeless is an open point unless a score was given.
+    """
+    if scores is not None and scores["statement"]["private"]:
+        found = [one for one in scores["scores"] if one.get("group") is None]
+        said = "; ".join(f"{one['metric']} {one['value']:.3g} ({one['low']:.3g} to {one['high']:.3g})" for one in found)
+        if said:
+            return Check("Usefulness", Light.YES, f"Measured on private test rows: {said}.", "private score")
+    said = "Not measured: no private score was given (dpsparse score --json, then --score)."
+    if planned is None or planned.summary.error is None or planned.summary.verdict == "unknown":
+        return Check("Usefulness", Light.OPEN, said, "none")
+    summary, hopeless = planned.summary, planned.summary.verdict == "hopeless"
+    assumed = f"if the best linear model removes {planned.summary.error.signal:.0%} of a constant predictor's error"
+    said += f" The planner expected a {summary.verdict} fit, {assumed}, which nobody checked. {summary.why}"
+    if hopeless:
+        said += " The guarantee holds all the same; the model is probably of no use."
+    return Check("Usefulness", Light.WAIT if hopeless else Light.OPEN, said, "planner, from public facts alone")

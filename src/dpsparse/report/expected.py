@@ -8,7 +8,6 @@ import numpy as np
 
 from ..estimators.linear import SparseLinear
 from ..fits import Shape, models_of, prepare
-from ..planner import Assumed, summarise
 from ..planner.outlook import HOPELESS, USEFUL, Band
 from ..planner.summary import PlanSummary
 from ..privacy import Statement
@@ -48,9 +47,14 @@ def plan_again(model: SparseLinear, statement: Statement) -> Planned | None:
     """Plan a fitted model once more; None where this installation cannot."""
     try:
         request = model.fitted_request()
-        shape = Shape(n_rows=statement.n_rows, n_features=model.n_features_in_, models=models_of(request.classes))
+        shape = Shape(
+            n_rows=statement.n_rows,
+            n_features=model.n_features_in_,
+            sparse=model.fitted_sparse,
+            models=models_of(request.classes),
+        )
         prepared = prepare(request, shape)
-        summary = summarise(request, statement.n_rows, model.n_features_in_, Assumed())
+        summary = PlanSummary.of(prepared, shape)
     except (ValueError, TypeError):  # a recipe that is not installed here, or bounds of another step
         return None
     return Planned(summary, proven=prepared.priced is not None and not prepared.plan.unproven)

@@ -15,7 +15,7 @@ from ..privacy import Statement
 from ..privacy.attacker import in_percent, least_missed
 from .pictures import Axis, Line, Point, plot, share
 
-#: Wrong accusations that can be chosen in the picture.
+#: False positive rates that can be chosen in the picture.
 ACCEPTED = (0.01, 0.05, 0.1, 0.25)
 #: What an attacker thinks before they see the release, in the table of posterior beliefs.
 PRIORS = (0.001, 0.01, 0.1, 0.5)
@@ -23,7 +23,7 @@ PRIORS = (0.001, 0.01, 0.1, 0.5)
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What can be learned from a release about one row, at most."""
+    """What can be learned from a release about one record, at most."""
 
     false_alarms: Vector
     detections: Vector
@@ -63,7 +63,7 @@ def belief(prior: float, statement: Statement) -> float:
 def pictures(statement: Statement) -> dict[str, str]:
     """What an attacker can at most learn, drawn: success, trade-off curve, and belief before and after."""
     found = learned(statement)
-    success, whom = in_percent(found.success), "about one row" if statement.private else "about everyone"
+    success, whom = in_percent(found.success), "about one record" if statement.private else "about everyone"
     gauge = share(
         f"How often an attacker who knows everything else guesses right, at most: {success}",
         [("by a coin", 0.5, "50 %"), ("with this model", found.success, success)],
@@ -77,14 +77,14 @@ def pictures(statement: Statement) -> dict[str, str]:
             ("after, at most", after, in_percent(after)),
         ]
     odds = share(
-        "How sure an attacker can be that something is true of one person, before and after they saw the model, at most",
+        "How sure an attacker can be that something is true of one record, before and after they saw the model, at most",
         bars,
     )
     points = [_read_off(statement, alpha) for alpha in ACCEPTED]
     curve = plot(
-        f"How often an attacker is right {whom}, at most (detections), by how often they accuse wrongly",
-        Axis("wrong accusations", 0.0, 1.0),
-        Axis("detections, at most", 0.0, 1.0),
+        f"How often an attacker is right {whom}, at most (true positive rate), by how often they are wrong about others (false positive rate)",
+        Axis("false positive rate", 0.0, 1.0),
+        Axis("true positive rate, at most", 0.0, 1.0),
         [
             Line(
                 "the promise of this model" if statement.private else "no promise",
@@ -94,7 +94,7 @@ def pictures(statement: Statement) -> dict[str, str]:
             Line("a guess by a coin", [0.0, 1.0], [0.0, 1.0], dashed=True),
         ],
         points=points,
-        choose="Wrong accusations that the attacker accepts",
+        choose="False positive rate that the attacker accepts",
         chosen=1,
     )
     return {"gauge": gauge, "tradeoff": curve, "odds": odds}
@@ -102,10 +102,10 @@ def pictures(statement: Statement) -> dict[str, str]:
 
 def _read_off(statement: Statement, alpha: float) -> Point:
     found = 1 - float(tradeoff(statement, np.array([alpha]))[0])
-    said = f"An attacker who accuses {100 * alpha:g} % of people wrongly detects at most {in_percent(found)} of those they look for."
+    said = f"An attacker who is wrong about {100 * alpha:g} % of the records that are not there detects at most {in_percent(found)} of those that are."
     return Point(f"{100 * alpha:g} %", alpha, found, said)
 
 
 def read_offs(statement: Statement) -> tuple[tuple[float, float], ...]:
-    """The same as a table: wrong accusations, and detections at most."""
+    """The same as a table: false positive rates, and the largest true positive rate at each."""
     return tuple((point.x, point.y) for point in (_read_off(statement, alpha) for alpha in ACCEPTED))

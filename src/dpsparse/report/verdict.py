@@ -1,4 +1,4 @@
-"""May this be released? The answer on the first screen follows from checks, each with its source."""
+"""May this be released? What software can say on the first screen follows from checks, each with its source: no, not yet, or no objection."""
 
 from __future__ import annotations
 
@@ -45,16 +45,21 @@ class Verdict:
         return (*grave, *(check for check in self.checks if check.light is Light.WAIT))
 
 
-#: The answer in a word, and in a sentence.
+#: The answer in a word, and in a sentence. Software finds objections; a yes is for the people who sign the checklist.
 HEADLINES = {
     Light.NO: ("No.", "Do not release this."),
-    Light.WAIT: ("Not yet.", "Nothing was found against the promise, but something is still open:"),
-    Light.YES: ("Yes.", "As far as this software can tell, the promise below holds and was paid for."),
+    Light.WAIT: ("Not yet.", "Nothing was found against the guarantee, but something is still open:"),
+    Light.YES: (
+        "No objection found.",
+        "The guarantee below checks out and the budget was charged. Whether to release it is decided by those who sign the checklist.",
+    ),
 }
+#: The same for programs.
+RELEASE = {Light.NO: "no", Light.WAIT: "not yet", Light.YES: "no objection"}
 
 
 def decide(checks: Sequence[Check]) -> Verdict:
-    """Weigh checks. One no makes a no, one wait a wait; a yes needs every one of `REQUIRED` to be there and to be a yes.
+    """Weigh checks. One no makes a no, one wait a wait; no objection needs every one of `REQUIRED` to be there and to be a yes.
 
     >>> decide([Check("Promise", Light.YES, "kept", "statement")]).light  # the file and the ledger were not looked at
     <Light.WAIT: 'wait'>

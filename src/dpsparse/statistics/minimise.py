@@ -15,6 +15,14 @@ It never fails in exact arithmetic: Newton steps usually end it, and what they l
 steps, whose number has a proven bound. (A failure would have to be hidden: that it happens could tell neighbours apart.)
 Problems whose public condition is beyond `CONDITION` are refused before anything is charged: rounding, and the number of those steps, grow with it.
 
+*Any number of rows.* :math:`\tau` and the condition count n rows, the public number. Under add-remove more may be present, and
+rounding could then keep the search from its tolerance. So a minimiser uses the first n records that are present, in the
+order of the rows, and no others (`restricted`). Let a record be inserted at any place. If n records stand before it, the first n
+stay the same. Otherwise it enters, all before it stay, and the n-th leaves if there were n. So the records that are
+used differ by one that is added, or by one that replaces another: under add-remove, too, the gradients of neighbours
+differ by those of `RECORDS` = 2 records. The same holds where a record that is replaced becomes absent. No rule that uses all
+of n records and at most n of more is better: the n + 1 subsets of n of n + 1 records all differ by two records.
+
 References
 ----------
 Nesterov, Introductory Lectures on Convex Optimization, 2004, Theorem 2.2.3: constant-step scheme III.
@@ -32,10 +40,12 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
 from ..data.restricted import RestrictedRows
-from ..facts import Clip, Vector
+from ..facts import LARGEST_SIZE, SMALLEST_SIZE, Clip, Vector, in_range
 from ..privacy.errors import PrivacyError
 from .convex import Convex
 
+#: Records in which the rows of a minimiser differ between neighbours, under both adjacencies: one enters and one leaves.
+RECORDS = 2
 #: Newton steps before the slower method with a proven number of steps takes over.
 NEWTON_STEPS = 60
 #: Coordinates up to which a Hessian is formed; beyond, Newton's equation is solved by conjugate gradients.
@@ -80,7 +90,11 @@ class Public:
         return self.n_rows * self.curvature * self.row_norm**2 / self.ridge
 
     def check(self) -> None:
-        """Refuse a problem that cannot be solved to a tolerance worth having."""
+        """Refuse a problem whose numbers cannot be squared, or that cannot be solved to a tolerance worth having."""
+        if not (in_range(self.row_norm) and in_range(self.ridge)):
+            raise PrivacyError(
+                f"a minimiser needs a row norm and a positive ridge, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, got {self.row_norm!r} and {self.ridge!r}."
+            )
         refuse_condition(self.condition)
 
     def tolerance(self) -> float:
@@ -163,10 +177,12 @@ class Problem:
         return np.minimum(largest, self.clip.norm / np.maximum(part.norms, np.finfo(float).tiny))
 
 
-def minimiser(problem: Problem, tau: float) -> Vector | None:
-    """A point where the gradient is at most tau; None only if rounding keeps it from getting there.
+def minimiser(problem: Problem, tau: float) -> Vector:
+    """A point where the gradient is at most tau; the last iterate should rounding ever keep the search from getting there.
 
-    No warning and no error leaves this function: they would tell about rows.
+    That the search gets there within the range of public numbers is tried (tests), not proven. The last iterate is
+    mostly near the minimiser even then, where a fixed vector would be far from it. No warning and no error leaves this
+    function: they would tell about rows.
     """
     theta = np.zeros_like(problem.tilt)
     with np.errstate(all="ignore"):
@@ -177,9 +193,12 @@ def minimiser(problem: Problem, tau: float) -> Vector | None:
             margins = problem.margins(theta)
             try:
                 direction = _newton_direction(problem, problem.bends(margins), g)
-            except (np.linalg.LinAlgError, ValueError):  # not positive definite once it is rounded
+                moved = theta + _step(problem, theta, margins, direction, float(g @ direction)) * direction
+            except (np.linalg.LinAlgError, ValueError, ArithmeticError):  # not positive definite once it is rounded
                 break
-            theta = theta + _step(problem, theta, margins, direction, float(g @ direction)) * direction
+            if not np.isfinite(moved).all():
+                break
+            theta = moved
         return _accelerated(problem, theta, tau)
 
 
@@ -237,7 +256,7 @@ def _step(problem: Problem, theta: Vector, margins: list[Vector], direction: Vec
     return t
 
 
-def _accelerated(problem: Problem, theta: Vector, tau: float) -> Vector | None:
+def _accelerated(problem: Problem, theta: Vector, tau: float) -> Vector:
     r"""Nesterov's constant-step scheme for :math:`\lambda`-strongly convex, M-smooth functions.
 
     With :math:`Q = M/\lambda` and :math:`g_0` the first gradient, the gap to the minimum after t steps is at most
@@ -257,4 +276,4 @@ def _accelerated(problem: Problem, theta: Vector, tau: float) -> Vector | None:
             return ahead
         theta, before = ahead - g / largest, theta
         ahead = theta + momentum * (theta - before)
-    return None
+    return ahead

@@ -9,8 +9,8 @@ on a support :math:`S` that is already public, for rows of norm at most :math:`K
 
 Guarantee
 ---------
-Let :math:`m = \kappa L/s` (:math:`\kappa`: 2 for replace-one, 1 for add-remove) and :math:`c = \log(1 + \beta/\lambda)`. For
-neighbours in either direction and every order :math:`\alpha > 1`,
+Let :math:`m = 2L/s` and :math:`c = \log(1 + \beta/\lambda)`. For neighbours under either adjacency, in either direction, and every
+order :math:`\alpha > 1`,
 
 .. math:: D_\alpha \le c + \frac{\alpha m^2}2 + \frac{\log 2\Phi((\alpha-1)m)}{\alpha - 1}.
 
@@ -20,7 +20,7 @@ neighbours in either direction and every order :math:`\alpha > 1`,
 :math:`p_D(\theta) = \varphi_s(\nabla F_D(\theta))\,\det H_D(\theta)`, :math:`H_D = \nabla^2 F_D \succeq \lambda I`, at almost every
 point (the Hessian fails to exist on finitely many hyperplanes).
 
-*Add-remove.* Let D' be D with one more record :math:`x`, whose gradient is :math:`g = \Psi' x` and whose Hessian is
+*One record more.* Let D' be D with one more record :math:`x`, whose gradient is :math:`g = \Psi' x` and whose Hessian is
 :math:`h x x^\top`. By the matrix determinant lemma
 :math:`\det H_{D'}/\det H_D = 1 + h\,x^\top H_D^{-1} x \in [1, 1 + \beta/\lambda]`: always with the inverse of the smaller
 Hessian, so :math:`\lambda > \beta` is not needed. With :math:`G = \nabla F_D(\theta)`,
@@ -30,10 +30,11 @@ Hessian, so :math:`\lambda > \beta` is not needed. With :math:`G = \nabla F_D(\t
 
 under D', :math:`G + g = -b`, and :math:`\log(p_{D'}/p_D) \le c - \langle G + g, g\rangle/s^2 + \|g\|^2/2s^2`. The gradient
 depends on :math:`\theta`, but only its length does: :math:`|\langle b, g\rangle| \le L\,|\langle b, x\rangle|/\|x\|`. So either
-loss is at most :math:`c + m^2/2 + m|Z|` with :math:`Z = \langle b, x\rangle/(s\|x\|) \sim N(0,1)`, and
-:math:`\log E\,e^{a|Z|} = a^2/2 + \log 2\Phi(a)` at :math:`a = (\alpha-1)m` gives the curve.
+loss is at most :math:`c + m_1^2/2 + m_1|Z|` with :math:`m_1 = L/s` and :math:`Z = \langle b, x\rangle/(s\|x\|) \sim N(0,1)`, and
+:math:`\log E\,e^{a|Z|} = a^2/2 + \log 2\Phi(a)` at :math:`a = (\alpha-1)m_1` gives the curve at :math:`m_1`, which rises with it.
 
-*Replace-one.* D = C + x, D' = C + x'. The ratio of determinants is
+*One record in the place of another*: under replace-one, and under add-remove where a record that enters makes the n-th
+leave (`minimise`). D = C + x, D' = C + x'. The ratio of determinants is
 :math:`(1 + h x^\top H_C^{-1}x)/(1 + h' x'^\top H_C^{-1}x') \le 1 + \beta/\lambda`. Under D, :math:`G = \nabla F_D = -b` and
 :math:`\nabla F_{D'} = G - g + g'`, so the loss is at most
 :math:`c + \langle G, g' - g\rangle/s^2 + \|g'-g\|^2/2s^2 \le c + \tfrac{(2L)^2}{2s^2} + \tfrac Ls(|Z_1| + |Z_2|)` with two
@@ -63,8 +64,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from ..data.restricted import restricted
 from ..data.shard import Shard
 from ..facts import Vector
@@ -84,7 +83,7 @@ def proven_offset(question: PerturbedMinimum, loss: Loss) -> float:
 
 
 def split(m: float) -> tuple[float, float]:
-    r""":math:`m_o = \kappa L/s` of the tilt and :math:`\mu_{out}` of the noise on the minimum, from what was priced."""
+    r""":math:`m_o = 2L/s` of the tilt and :math:`\mu_{out}` of the noise on the minimum, from what was priced."""
     return m * math.sqrt(1 - OUTPUT_PART), m * math.sqrt(OUTPUT_PART)
 
 
@@ -104,11 +103,6 @@ def output_sensitivity(public: Public) -> float:
 def perturbed_minimum(
     shards: Sequence[Shard], loss: Loss, question: PerturbedMinimum, tilt: Vector, tau: float
 ) -> Vector:
-    """The approximate minimum under this tilt, to the public tolerance `tau`. Private until it has noise of `output_sensitivity`.
-
-    Should rounding ever keep the solver from its tolerance, the answer is zero; the turn stays charged.
-    """
-    rows = [restricted(shards, question.support, question.row_norm)]
-    problem = Problem.of(rows, convex(loss), question.clip, question.ridge, tilt)
-    found = minimiser(problem, tau)
-    return np.zeros(question.support.size) if found is None else found
+    """The approximate minimum under this tilt, to the public tolerance `tau`. Private until it has noise of `output_sensitivity`."""
+    rows = [restricted(shards, question.support, question.row_norm, shards[0].facts.n_rows)]
+    return minimiser(Problem.of(rows, convex(loss), question.clip, question.ridge, tilt), tau)

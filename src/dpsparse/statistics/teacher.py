@@ -7,17 +7,18 @@ regulariser is :math:`\lambda/n_0`.)
 
 Guarantee
 ---------
-For neighbours :math:`\|\theta_D - \theta_{D'}\|_2 \le \kappa G/\lambda`; an answer whose gradient is at most :math:`\tau` instead
-of zero adds :math:`2\tau/\lambda`. The labels :math:`\tilde X\theta_D` of public rows move by at most the operator norm
+For neighbours under either adjacency :math:`\|\theta_D - \theta_{D'}\|_2 \le 2G/\lambda`; an answer whose gradient is at most
+:math:`\tau` instead of zero adds :math:`2\tau/\lambda`. The labels :math:`\tilde X\theta_D` of public rows move by at most the operator norm
 :math:`\|\tilde X\|_2` times that.
 
 **Proof.** :math:`F_D` is :math:`\lambda`-strongly convex and differentiable, and :math:`\mathbb R^S` has no boundary, so
 :math:`\nabla F_D(\theta_D) = 0 = \nabla F_{D'}(\theta_{D'})`. With :math:`v = \theta_D - \theta_{D'}`,
 
 .. math:: \lambda\|v\|^2 \le \langle \nabla F_D(\theta_D) - \nabla F_D(\theta_{D'}), v\rangle
-          = \langle \nabla F_{D'}(\theta_{D'}) - \nabla F_D(\theta_{D'}), v\rangle \le \kappa G \|v\|,
+          = \langle \nabla F_{D'}(\theta_{D'}) - \nabla F_D(\theta_{D'}), v\rangle \le 2G \|v\|,
 
-since the two gradients at the same point differ by that of one record, or of two. An approximate minimiser is within
+since the two gradients at the same point differ by that of one record, or of two: under add-remove, too, a record that
+enters may take the place of another (`minimise`). An approximate minimiser is within
 :math:`\tau/\lambda` of the exact one, on both sides. QED.
 
 The support is public and the same on both sides: this is what [WG20]_, Theorem 4.3, lacks. There the minimum is over the
@@ -41,27 +42,24 @@ import numpy as np
 
 from ..data.restricted import restricted
 from ..data.shard import Shard
-from ..facts import Vector
+from ..facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
 from ..losses import Loss
 from ..oracle import Indices, Minimum, RidgeMinimum
 from ..privacy.adjacency import Adjacency
+from ..privacy.errors import PrivacyError
 from .convex import convex
 from .estimate import Estimate
-from .minimise import Problem, Public, minimiser
+from .minimise import RECORDS, Problem, Public, minimiser
 
 
 def ridge_minimum(shards: Sequence[Shard], loss: Loss, question: RidgeMinimum, relation: Adjacency) -> Estimate:
-    """The teacher, or its labels of the public rows `question.design`.
-
-    Should rounding ever keep the solver from its tolerance, the answer is zero; the turn stays charged.
-    """
-    tau = public_side(question, loss, shards[0].facts.n_rows).tolerance()
-    sensitivity = (relation.kappa * question.clip.norm + 2 * tau) / question.ridge
-    rows = [restricted(shards, question.support, question.row_norm)]
+    """The teacher, or its labels of the public rows `question.design`; its sensitivity is the same under both adjacencies."""
+    n_rows = shards[0].facts.n_rows
+    tau = public_side(question, loss, n_rows).tolerance()
+    sensitivity = (RECORDS * question.clip.norm + 2 * tau) / question.ridge
+    rows = [restricted(shards, question.support, question.row_norm, n_rows)]
     problem = Problem.of(rows, convex(loss), question.clip, question.ridge, np.zeros(question.support.size))
     theta = minimiser(problem, tau)
-    if theta is None:
-        theta = np.zeros(question.support.size)
     if question.design is None:
         return Estimate(theta, sensitivity)
     gram = question.design.T @ question.design
@@ -70,7 +68,12 @@ def ridge_minimum(shards: Sequence[Shard], loss: Loss, question: RidgeMinimum, r
 
 
 def public_side(question: Minimum, loss: Loss, n_rows: int, tilt: float = 0.0) -> Public:
-    """What is public about the problem."""
+    """What is public about the problem; refuses public rows whose products floats do not hold."""
+    design = question.design if isinstance(question, RidgeMinimum) else None
+    if design is not None and not in_range(float(np.abs(design).max(initial=0.0))):
+        raise PrivacyError(
+            f"the largest entry of public rows to label must be between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}."
+        )
     curvature = convex(loss).curvature
     return Public(question.clip, question.row_norm, question.ridge, curvature, question.support.size, n_rows, tilt)
 
@@ -79,5 +82,4 @@ def exact_minimum(shards: Sequence[Shard], loss: Loss, support: Indices, ridge: 
     """The minimiser without clips or protection: for the exact oracle."""
     rows = [restricted(shards, support, math.inf)]
     problem = Problem.of(rows, convex(loss), None, ridge, np.zeros(support.size))
-    found = minimiser(problem, 1e-9 * (1 + float(np.linalg.norm(problem.gradient(problem.tilt)))))
-    return np.zeros(support.size) if found is None else found
+    return minimiser(problem, 1e-9 * (1 + float(np.linalg.norm(problem.gradient(problem.tilt)))))

@@ -1,4 +1,4 @@
-"""Arrays that know the public bounds of their columns."""
+"""Arrays that know the public bounds of their columns, and which cells of the table behind them were not understood."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..data.declared import ColumnBounds
+from ..data.unread import UnreadCells, unread_of
 
 #: Functions that put blocks side by side; `ColumnTransformer` and `FeatureUnion` use the first.
 _SIDE_BY_SIDE = (np.hstack, np.concatenate, np.column_stack)
@@ -18,7 +19,7 @@ class BoundedArray(np.ndarray):
 
     It behaves as the plain array it is. Bounds are known right after encoding and after blocks with bounds were put side by
     side (`numpy.hstack`, as `ColumnTransformer` does). Whatever else is made from it (a slice, a product) has none, so no
-    array claims bounds that it may not keep.
+    array claims bounds that it may not keep. The same holds for `unread_cells`, which is for a priced count (`check_cells`).
 
     Guarantee
     ---------
@@ -27,16 +28,19 @@ class BoundedArray(np.ndarray):
     """
 
     _bounds: ColumnBounds | None
+    unread_cells: UnreadCells | None
 
     @classmethod
-    def of(cls, values: np.ndarray, bounds: ColumnBounds) -> Self:
-        """Attach bounds to the rows of an array, without copying it."""
+    def of(cls, values: np.ndarray, bounds: ColumnBounds, unread: UnreadCells | None = None) -> Self:
+        """Attach bounds to the rows of an array, without copying it; and which cells were not understood."""
         found = np.asarray(values).view(cls)
         found._bounds = bounds
+        found.unread_cells = unread
         return found
 
     def __array_finalize__(self, source: object) -> None:
         self._bounds = None
+        self.unread_cells = None
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         """What arithmetic makes of it is a plain array, or a number."""
@@ -47,10 +51,12 @@ class BoundedArray(np.ndarray):
     ) -> Any:
         result = super().__array_function__(func, types, args, kwargs)
         if func in _SIDE_BY_SIDE and isinstance(result, np.ndarray) and result.ndim == 2:
-            parts = [carried_bounds(block) for block in next(iter(args))]
-            known = [part for part in parts if part is not None]
-            if len(known) == len(parts) and sum(part.lower.size for part in known) == result.shape[1]:
-                return BoundedArray.of(result, ColumnBounds.beside(known))
+            blocks = list(next(iter(args)))
+            known = [part for part in map(carried_bounds, blocks) if part is not None]
+            if len(known) == len(blocks) and sum(part.lower.size for part in known) == result.shape[1]:
+                unread = [part for block in blocks if (part := unread_of(block, result.shape[0])) is not None]
+                whole = UnreadCells.beside(unread) if len(unread) == len(blocks) else None
+                return BoundedArray.of(result, ColumnBounds.beside(known), whole)
         return result
 
     def __reduce__(self) -> Any:

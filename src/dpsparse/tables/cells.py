@@ -4,7 +4,8 @@ Guarantee
 ---------
 No function here raises, warns or prints because of what a cell holds. A cell that cannot be understood is a gap. Each looks at
 one cell and at public constants, so the result of a cell depends on no other cell. How a value is stored does not matter:
-``3``, ``3.0``, ``numpy.int8(3)`` and ``" 3 "`` are the same number and the same label.
+``3``, ``3.0``, ``numpy.int8(3)`` and ``" 3 "`` are the same number and the same label. As labels, whole numbers are compared with all
+their digits, also beyond 2^53; a float there stands for the whole number that it is, not for those that were rounded to it.
 """
 
 from __future__ import annotations
@@ -24,15 +25,20 @@ GAPS = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "NaT", 
 LONGEST_CELL = 1000
 EPOCH = date(1970, 1, 1).toordinal()
 SECONDS_OF_A_DAY = 86_400
+#: From here on floats do not hold every whole number.
+ROUNDED_FROM = 2.0**53
+
+
+def text_of(cell: object) -> str | None:
+    """The text of a cell that is text, without surrounding space; None for other cells, and for text that is too long."""
+    if isinstance(cell, bytes):
+        cell = cell.decode("utf-8", "replace")
+    return str(cell).strip() if isinstance(cell, str) and len(cell) <= LONGEST_CELL else None
 
 
 def _text(cell: object) -> str | None:
     """The text of a cell that is text; None for other cells, and for text that means a gap."""
-    if isinstance(cell, bytes):
-        cell = cell.decode("utf-8", "replace")
-    if not isinstance(cell, str) or len(cell) > LONGEST_CELL:
-        return None
-    stripped = str(cell).strip()
+    stripped = text_of(cell)
     return None if stripped in GAPS else stripped
 
 
@@ -56,9 +62,31 @@ def number(cell: object) -> float:
             if text is None or "_" in text:  # Python's own separator of digits, which no table means
                 return math.nan
             value = float(text)
-    except (ValueError, OverflowError, ArithmeticError, TypeError):
+    except Exception:  # any object may stand in a table
         return math.nan
     return value if math.isfinite(value) else math.nan
+
+
+def exact(cell: object) -> int | float:
+    """A number as labels are compared: from 2^53 on a whole number is an integer with all its digits; NaN for a gap.
+
+    Examples
+    --------
+    >>> exact("9007199254740993"), exact(9007199254740993.0), exact(" 3 ")
+    (9007199254740993, 9007199254740992, 3.0)
+    """
+    value = number(cell)
+    if not abs(value) >= ROUNDED_FROM:
+        return value
+    if isinstance(cell, int | np.integer):
+        return int(cell)
+    try:
+        digits = Decimal(
+            value if isinstance(cell, float | np.floating) else cell if isinstance(cell, Decimal) else str(_text(cell))
+        )
+        return int(digits) if int(digits) == digits else value
+    except ArithmeticError:  # a number in words that Decimal does not know
+        return value
 
 
 def day(cell: object) -> float:
@@ -112,33 +140,42 @@ def label(value: object) -> str | None:
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, int | float | np.integer | np.floating | Decimal):
-        found = number(value)
+        found = exact(value)
         if math.isnan(found):
             return None
-        return str(int(found)) if found.is_integer() else repr(found)
+        return str(int(found)) if found == int(found) else repr(found)
     return _text(value)
 
 
 class Labels:
     """Which of the declared categories a cell is.
 
-    Text is compared as text. Only if that finds nothing, numbers are compared as numbers (``1.0`` is the category ``1``, as a
-    column of numbers with gaps is often written), and truth values in any case of letters.
+    Text is compared as text: first as it is, then, unless `cased`, in any case of letters. Only if that finds nothing, numbers
+    are compared as numbers (``1.0`` is the category ``1``, as a column of numbers with gaps is often written), and truth values
+    in any case of letters. Surrounding space never matters.
 
     Parameters
     ----------
     categories : tuple of str
+    cased : bool
+        Whether the case of letters matters.
+
+    Examples
+    --------
+    >>> Labels(("female", "male")).find(" Female "), Labels(("female", "male"), cased=True).find("Female")
+    (0, -1)
     """
 
     FOREIGN = -1
     GAP = -2
 
-    def __init__(self, categories: tuple[str, ...]) -> None:
+    def __init__(self, categories: tuple[str, ...], cased: bool = False) -> None:
         self._texts = {text: index for index, text in enumerate(categories)}
-        self._numbers: dict[float, int] = {}
+        self._folded = {} if cased else {text.casefold(): index for text, index in self._texts.items()}
+        self._numbers: dict[int | float, int] = {}
         self._truths: dict[str, int] = {}
         for text, index in self._texts.items():
-            value = number(text)
+            value = exact(text)
             if not math.isnan(value):
                 self._numbers.setdefault(value, index)
             if text.lower() in ("true", "false"):
@@ -153,18 +190,21 @@ class Labels:
             return self._declared_gap(cell)
         found = _look(self._texts, text)
         if found == self.FOREIGN:
+            found = _look(self._folded, text.casefold())
+        if found == self.FOREIGN:
             found = _look(self._truths, text.lower())
         if found == self.FOREIGN:
-            value = number(cell)
+            value = exact(cell)
             if not math.isnan(value):
                 found = self._numbers.get(value, self.FOREIGN)
         return found
 
     def _declared_gap(self, cell: object) -> int:
         """A category may be called ``NA`` or ``None``; then that text is no gap."""
-        if isinstance(cell, str) and cell.strip() in self._texts:
-            return self._texts[cell.strip()]
-        return self.GAP
+        text = text_of(cell)
+        if text is None:
+            return self.GAP
+        return self._texts.get(text, self._folded.get(text.casefold(), self.GAP))
 
 
 def _look(places: Mapping[str, int], text: str) -> int:

@@ -13,18 +13,17 @@ squares of columns add up, and one column has at most 1, or the square of its fi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.declared import ColumnBounds
-from .cells import Labels, day, number, truth
+from ..data.unread import CheckedColumns
+from .cells import Labels, day, number
 from .column import GAP_LEVEL, Column
 from .dictionary import Dictionary
-
-Cells = Sequence[object] | NDArray[np.float64]
+from .rules import CellReader, Cells, Flags
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,15 @@ class Code:
         return float(self._scale(np.array([number(fill) if self.column.kind == "number" else day(fill)]))[0])
 
     @property
+    def unread(self) -> list[float]:
+        """What each output column holds where the cell was not understood: a gap, or a label that is none of the categories."""
+        levels = [0.0] * len(self.levels)
+        if self.column.kind != "category":
+            levels[0] = self.filled
+            levels[-1] = 1.0 if self.column.gap_is_feature else levels[-1]
+        return levels
+
+    @property
     def square(self) -> float:
         """The largest sum of squares of its output columns."""
         if not self.column.gap_is_feature:
@@ -95,33 +103,21 @@ class Code:
         scaled = (np.clip(values, self.middle - self.half, self.middle + self.half) - self.middle) / self.half
         return np.clip(scaled, -1.0, 1.0)
 
-    def entries(self, cells: Cells) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.bool_]]:
-        """For each row: which of its output columns has an entry (-1: none), that entry, and whether the cell is a gap."""
+    def entries(self, cells: Cells) -> tuple[NDArray[np.intp], NDArray[np.float64], Flags, Flags]:
+        """For each row: its output column with an entry (-1: none), that entry, whether it is a gap, whether it is not understood."""
+        reader = CellReader(self.column)
         if self.column.kind == "category":
-            places = self._places(cells)
+            places, unread = reader.places(cells)
             gaps = places == Labels.GAP
             places = np.where(gaps, np.intp(self.filled), places)
-            return np.where(places < 0, -1, places), np.ones(places.size), gaps
-        read = {"number": number, "date": day, "boolean": truth}[str(self.column.kind)]
-        if isinstance(cells, np.ndarray) and self.column.kind == "number":
-            values = np.where(np.isfinite(cells), cells, np.nan)
-        else:
-            values = np.fromiter(map(read, _listed(cells)), dtype=float, count=len(cells))
+            return np.where(places < 0, -1, places), np.ones(places.size), gaps, unread
+        values, unread = reader.values(cells)
         gaps = np.isnan(values)
         encoded = np.zeros(values.size)
         known = values[~gaps]
         encoded[~gaps] = known if self.column.kind == "boolean" else self._scale(known)
         encoded[gaps] = self.filled
-        return np.zeros(values.size, dtype=np.intp), encoded + 0.0, gaps
-
-    def _places(self, cells: Cells) -> NDArray[np.intp]:
-        labels = Labels(self.column.labels)
-        return np.fromiter(map(labels.find, _listed(cells)), dtype=np.intp, count=len(cells))
-
-
-def _listed(cells: Cells) -> Sequence[object]:
-    listed: Sequence[object] = cells.tolist() if isinstance(cells, np.ndarray) else cells
-    return listed
+        return np.zeros(values.size, dtype=np.intp), encoded + 0.0, gaps, unread
 
 
 class Codes:
@@ -149,6 +145,14 @@ class Codes:
         """At most this part of the entries is not zero; from the dictionary alone."""
         entries = sum(1 + bool(code.column.gap_is_feature) for code in self.codes)
         return entries / self.width
+
+    @property
+    def checked(self) -> CheckedColumns:
+        """The columns of the table, and which output columns come from each."""
+        sizes = [len(code.levels) for code in self.codes]
+        names = tuple(code.column.name for code in self.codes)
+        filled = np.array([value for code in self.codes for value in code.unread])
+        return CheckedColumns(names, np.repeat(np.arange(len(sizes)), sizes), filled)
 
     def output_bounds(self) -> ColumnBounds:
         """Bounds of the output columns and of the norm of a row."""

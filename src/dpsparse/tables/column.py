@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 
 from ..data.bounds import LARGEST_BOUND
-from .cells import day, label, number
+from .cells import Labels, day, number
 from .errors import suggestion
 from .formats import Plain
-from .forms import either, end, fill, flag, plain, shown
+from .forms import either, end, fill, flag, plain, shown, texts
+from .rules import ABOVE, BELOW, DECIMALS, ISO, THOUSANDS, strptime_format
 
 ROLES = ("feature", "target", "id", "ignore")
 KINDS = ("number", "category", "boolean", "date")
+MATCHES = ("ignore case", "exact")
+#: Rules of reading, and the kinds whose cells they are for; `missing` is for all.
+RULES = {
+    "format": "date",
+    "decimal": "number",
+    "thousands": "number",
+    "below": "number",
+    "above": "number",
+    "match": "category",
+}
 #: A level for the indicator of a gap, in names and where coefficients are told.
 GAP_LEVEL = "is missing"
 #: Names and labels are printed and stored; longer ones are a mistake.
@@ -45,6 +57,20 @@ class Column:
         Whether a gap gets an indicator of its own.
     unit : str or None
         Such as ``years``; shown with coefficients.
+    format : str or sequence of str, or None
+        How dates are written: ``DD.MM.YYYY``, or ``%d.%m.%Y`` as `datetime.strptime` has it; the first that fits is taken.
+        None: ISO 8601, which stands in a list as ``ISO``. Two digits of a year are 1969 to 2068.
+    decimal, thousands : str or None
+        The decimal mark of numbers, ``.`` or ``,`` (None: ``.``), and what stands between groups of three digits:
+        ``,``, ``.``, ``'`` or ``space`` (None: nothing does).
+    below : {"limit", "half", "missing"} or None
+        What ``<0.5`` says: the limit, half of it, or that the value is missing. None: such a cell is not understood.
+    above : {"limit", "missing"} or None
+        The same for ``>100``.
+    match : {"ignore case", "exact"} or None
+        How labels are compared; None: ``ignore case``. Surrounding space never matters.
+    missing : sequence of str, or None
+        Codes that mean missing, such as ``-9`` or ``unk``, beside an empty cell, ``NA``, ``n/a``, ``null`` and the like.
 
     Examples
     --------
@@ -62,6 +88,13 @@ class Column:
     fill: object = None
     gap_is_feature: object = False
     unit: str | None = None
+    format: object = None
+    decimal: str | None = None
+    thousands: str | None = None
+    below: str | None = None
+    above: str | None = None
+    match: str | None = None
+    missing: object = None
 
     def __post_init__(self) -> None:
         role = "feature" if self.role is None else self.role
@@ -69,9 +102,11 @@ class Column:
         if isinstance(self.bounds, list | tuple):
             changes["bounds"] = tuple(end(value, self.kind) for value in self.bounds)
         if isinstance(self.categories, Iterable) and not isinstance(self.categories, str | Mapping):
-            changes["categories"] = tuple(
-                v.strip() if isinstance(v, str) else label(v) or repr(v) for v in self.categories
-            )
+            changes["categories"] = texts(self.categories)
+        for name in ("format", "missing"):
+            changes[name] = texts(getattr(self, name), single=True)
+        if isinstance(self.thousands, str) and self.thousands and not self.thousands.strip():
+            changes["thousands"] = "space"
         if self.fill is not None:
             changes["fill"] = fill(self.fill, self.kind)
         for name, value in changes.items():
@@ -90,6 +125,16 @@ class Column:
     def labels(self) -> tuple[str, ...]:
         """Its categories; none for other kinds."""
         return self.categories if isinstance(self.categories, tuple) else ()
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """How its dates are written; none: ISO 8601."""
+        return self.format if isinstance(self.format, tuple) else ()
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Codes that mean missing, beside the words that always do."""
+        return self.missing if isinstance(self.missing, tuple) else ()
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -150,7 +195,7 @@ class Column:
             return
         if self.role == "target" and self.kind == "date":
             yield "a date cannot be the target. Use a number, such as days since a public date."
-        wrong = [*self._bound_problems(used), *self._category_problems(used)]
+        wrong = [*self._bound_problems(used), *self._category_problems(used), *self._rule_problems()]
         yield from wrong
         if not wrong and self.fill is not None:
             yield from self._fill_problems()
@@ -199,8 +244,51 @@ class Column:
         bad = [text for text in labels if not text or len(text) > LONGEST_NAME or not text.isprintable()]
         if bad:
             yield f"categories must be printable text of 1 to {LONGEST_NAME} letters; {len(bad)} are not."
+        folded = Counter(text.casefold() for text in set(labels))
+        alike = sorted(text for text in set(labels) if folded[text.casefold()] > 1)
+        if alike and self.match != "exact":
+            yield (
+                f"categories differ only in the case of letters: {', '.join(map(repr, alike))}. Keep one of them, or write "
+                "match: exact."
+            )
         if self.role == "target" and len(set(labels)) < 2:
             yield "a target needs at least two categories."
+
+    def _rule_problems(self) -> Iterator[str]:
+        """What is wrong with the rules by which its cells are read."""
+        for name, kind in RULES.items():
+            if getattr(self, name) is not None and self.kind != kind:
+                yield f"{name} belongs to the kind {kind}, but the kind is {self.kind!r}. Leave it out."
+                return
+        if self.format is not None and not self.formats:
+            yield "format must be text such as DD.MM.YYYY, or a list of such texts."
+        for form in self.formats:
+            if form != ISO and strptime_format(form) is None:
+                yield (
+                    f"format {form!r} is not understood. Write it of YYYY, YY, MM, DD, HH, mm and ss, such as DD.MM.YYYY, or of "
+                    "%Y, %y, %m, %d, %j, %H, %M, %S and %f, with a year and each part once; or write ISO."
+                )
+        choices = {"decimal": DECIMALS, "thousands": tuple(THOUSANDS), "below": BELOW, "above": ABOVE, "match": MATCHES}
+        for name, known in choices.items():
+            given = getattr(self, name)
+            if given is not None and given not in known:
+                yield f"{name} must be {either(known)}, got {given!r}.{suggestion(given, known)}"
+        if self.thousands is not None and self.thousands == (self.decimal or "."):
+            yield f"thousands and decimal are both {self.thousands!r}. Declare the other one, too."
+        if self.below == "half" and isinstance(self.bounds, tuple) and self.limits[0] < 0:
+            yield "below: half is for quantities that are never negative, but the lower bound is. Write limit or missing."
+        yield from self._code_problems()
+
+    def _code_problems(self) -> Iterator[str]:
+        if self.missing is None:
+            return
+        if not self.codes or any(not code or len(code) > LONGEST_NAME or not code.isprintable() for code in self.codes):
+            yield f"missing must be a list of codes such as -9 or unk, printable text of 1 to {LONGEST_NAME} letters each."
+            return
+        labels = Labels(self.labels, self.match == "exact")
+        both = [code for code in self.codes if labels.find(code) >= 0]
+        if both:
+            yield f"missing and categories both list {', '.join(map(repr, both))}. Keep one of them."
 
     def _fill_problems(self) -> Iterator[str]:
         if self.role == "target" and self.kind != "number":

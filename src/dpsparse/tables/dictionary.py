@@ -24,6 +24,10 @@ role: feature, target, id or ignore         kind: number, category, boolean or d
 bounds: [lowest, highest]                   categories: [a, b, c]; any other label is none of them
 fill: the public value for a gap (optional)
 gap_is_feature: true adds an indicator for gaps (optional)      unit: years (optional)
+How cells are written, where it is not 12.5, 2024-12-31 or a label in any case of letters (all optional):
+format: DD.MM.YYYY, %d.%m.%Y or a list      decimal: ","     thousands: ",", ".", "'" or space
+below: limit, half or missing, for <0.5     above: limit or missing, for >100
+missing: [-9, unk], codes for a gap         match: exact, if the case of letters matters in labels
 Then: dpsparse dictionary check FILE TABLE"""
 
 

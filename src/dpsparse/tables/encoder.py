@@ -12,11 +12,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.declared import ColumnBounds
+from ..data.unread import UnreadCells
 from .carrier import BoundedArray
 from .codes import Codes
 from .dictionary import Dictionary
 from .errors import DictionaryError
 from .frames import Table
+from .rules import Flags
 from .units import Effect, effects
 
 #: Rows are stored as CSR where the dictionary promises that at most this part of the entries is not zero. An entry of CSR
@@ -32,7 +34,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Free: `fit` reads the names of columns and nothing else, so any data with the same header gives the same encoder. What
     becomes of a row depends on that row and on the dictionary. After the names are checked nothing depends on a cell: no
     exception, warning, message, type or shape. A cell that cannot be understood is a gap; a category that was not declared
-    is none of them.
+    is none of them. Which cells these were stays beside the rows, where only a priced count (`check_cells`) finds them.
 
     Parameters
     ----------
@@ -87,6 +89,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Public bounds of the rows that come out: lowest and highest entry of each column, and the norm of a row."""
         return self._codes().output_bounds()
 
+    def output_sparse(self) -> bool:
+        """Whether rows come out as a CSR matrix, by the dictionary alone: what ``plan(..., sparse=)`` takes."""
+        return self._codes().density <= SPARSE_BELOW if self.sparse_output == "auto" else bool(self.sparse_output)
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns that come out, such as ``age``, ``sex=female`` and ``bmi is missing``."""
         return np.array(self._codes().names, dtype=object)
@@ -134,28 +140,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         BoundedArray or CSR matrix of shape (rows, n_outputs)
-            float64, with bounds that the estimators of this package find.
+            float64, with bounds that the estimators of this package find, and, for a priced count alone (`check_cells`), with the
+            cells that were not understood.
         """
         check_is_fitted(self, "dictionary_")
         codes = Codes(self.dictionary_)
         table = self._table(X, self.dictionary_)
         bounds = codes.output_bounds()
-        if self._sparse(codes):
-            found = _csr(codes, table)
+        if self.output_sparse():
+            found, unread = _csr(codes, table)
             found.dpsparse_bounds = bounds
+            found.unread_cells = UnreadCells.of(codes.checked, unread)
             return found
         out = np.zeros((table.rows, codes.width))
-        rows = np.arange(table.rows)
+        rows, unread = np.arange(table.rows), []
         for code, start in zip(codes.codes, codes.starts, strict=True):
-            place, values, gaps = code.entries(table.cells(code.column.name))
+            place, values, gaps, foreign = code.entries(table.cells(code.column.name))
+            unread.append(foreign)
             used = place >= 0
             out[rows[used], start + place[used]] = values[used]
             if code.column.gap_is_feature:
                 out[:, start + len(code.levels) - 1] = gaps
-        return BoundedArray.of(out, bounds)
-
-    def _sparse(self, codes: Codes) -> bool:
-        return codes.density <= SPARSE_BELOW if self.sparse_output == "auto" else bool(self.sparse_output)
+        return BoundedArray.of(out, bounds, UnreadCells.of(codes.checked, unread))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -166,12 +172,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _csr(codes: Codes, table: Table) -> sp.csr_matrix:
-    """Rows without their zeros, column by column."""
-    rows, columns, entries = [], [], []
+def _csr(codes: Codes, table: Table) -> tuple[sp.csr_matrix, list[Flags]]:
+    """Rows without their zeros, column by column; and which cells of each column were not understood."""
+    rows, columns, entries, unread = [], [], [], []
     every = np.arange(table.rows)
     for code, start in zip(codes.codes, codes.starts, strict=True):
-        place, values, gaps = code.entries(table.cells(code.column.name))
+        place, values, gaps, foreign = code.entries(table.cells(code.column.name))
+        unread.append(foreign)
         used = (place >= 0) & (values != 0)
         rows.append(every[used])
         columns.append(start + place[used])
@@ -183,4 +190,4 @@ def _csr(codes: Codes, table: Table) -> sp.csr_matrix:
     coordinates = (np.concatenate(rows), np.concatenate(columns))
     found = sp.csr_matrix((np.concatenate(entries), coordinates), shape=(table.rows, codes.width))
     found.sort_indices()
-    return found
+    return found, unread

@@ -26,8 +26,9 @@ MOST_BYTES = 8_000_000
 #: The dictionary, its columns, a column, its bounds or categories.
 DEEPEST = 4
 ENDINGS = {".yaml": "YAML", ".yml": "YAML", ".json": "JSON", ".csv": "CSV"}
-#: What separates categories in a cell of a CSV file.
+#: What separates the entries of a list in a cell of a CSV file, and fields that are lists.
 SEPARATOR = "|"
+LISTS = ("categories", "format", "missing")
 
 
 def kind_of(path: Path) -> str:
@@ -164,7 +165,7 @@ def _value(event: Event, events: Iterator[Event], left: int) -> Plain:
 
 
 def _from_csv(text: str) -> Plain:
-    """One line for each column; `lower` and `upper` are the bounds, categories are separated by a bar."""
+    """One line for each column; `lower` and `upper` are the bounds; entries of lists are separated by a bar."""
     try:
         lines = [line for line in csv.reader(io.StringIO(text, newline="")) if any(cell.strip() for cell in line)]
     except csv.Error:
@@ -184,9 +185,10 @@ def _from_csv(text: str) -> Plain:
         lower, upper = fields.pop("lower", None), fields.pop("upper", None)
         if lower is not None or upper is not None:
             fields["bounds"] = [lower, upper]
-        listed = fields.get("categories")
-        if isinstance(listed, str):
-            fields["categories"] = [part.strip() for part in listed.split(SEPARATOR)]
+        for name in LISTS:
+            listed = fields.get(name)
+            if isinstance(listed, str):
+                fields[name] = [part.strip() for part in listed.split(SEPARATOR)]
         columns.append(fields)
     return {"format": "dpsparse-dictionary", "version": 1, "columns": columns}
 
@@ -220,11 +222,13 @@ def render(content: dict[str, Plain], kind: str, fields: tuple[str, ...], commen
         line = dict(column)
         bounds = line.pop("bounds", None)
         line["lower"], line["upper"] = bounds if isinstance(bounds, list) else ("", "")
-        categories = line.get("categories")
-        if isinstance(categories, list):
-            if any(SEPARATOR in str(c) for c in categories):
-                raise DictionaryError([f"a category holds {SEPARATOR!r}, which CSV cannot keep. Write YAML or JSON."])
-            line["categories"] = SEPARATOR.join(str(c) for c in categories)
+        for name in LISTS:
+            listed = line.get(name)
+            if isinstance(listed, list):
+                if any(SEPARATOR in str(c) for c in listed):
+                    what = "a category" if name == "categories" else f"an entry of {name}"
+                    raise DictionaryError([f"{what} holds {SEPARATOR!r}, which CSV cannot keep. Write YAML or JSON."])
+                line[name] = SEPARATOR.join(str(c) for c in listed)
         flags = {name: str(value).lower() for name, value in line.items() if isinstance(value, bool)}
         writer.writerow({"version": 1, **line, **flags})
     return text.getvalue()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 
 from .cells import EPOCH, FALSE, TRUE, day, label, number, truth
@@ -46,6 +46,16 @@ def fill(value: object, kind: str | None) -> object:
     if kind == "category":
         return value.strip() if isinstance(value, str) else label(value) or value
     return end(value, kind)
+
+
+def texts(value: object, *, single: bool = False) -> object:
+    """A list of labels or other words as a tuple of text, or what was given; with `single` one word is a list of one."""
+    if single and isinstance(value, str | int | float) and not isinstance(value, bool):
+        value = [value]
+    if not isinstance(value, Iterable) or isinstance(value, str | Mapping):
+        return value
+    days = (v.isoformat() if isinstance(v, date) else v for v in value)
+    return tuple(v.strip() if isinstance(v, str) else label(v) or repr(v) for v in days)
 
 
 def plain(value: object) -> Plain:

@@ -15,8 +15,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from .codes import Cells
+from .cells import ROUNDED_FROM
 from .errors import DictionaryError
+from .rules import Cells
 
 #: Types of columns that become floats at once, with the same result as cell by cell.
 _NUMBERS = (
@@ -93,16 +94,26 @@ class Table:
         return lengths.pop() if lengths else 0
 
     def cells(self, name: str) -> Cells:
-        """The cells of one column: floats where it is stored as numbers, otherwise a list of Python values."""
+        """The cells of one column: floats where it is stored as numbers that floats hold, otherwise a list of Python values."""
         if self._frame is not None:
             series = self._frame.get_column(name)
+            if series.dtype in (nw.Int64, nw.UInt64):  # a library may refuse to make floats of large ones
+                whole = series.to_numpy()
+                if whole.dtype.kind not in "iuf" or _rounded(whole):
+                    return series.to_list()
+                return np.asarray(whole, dtype=np.float64)
             if series.dtype in _NUMBERS:
                 return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
             return series.to_list()
         column = self._columns[name]
         if isinstance(column, np.ndarray) and column.dtype.kind in "iuf" and column.dtype.itemsize <= 8:
-            return column.astype(np.float64)
+            return column.tolist() if column.dtype.kind in "iu" and _rounded(column) else column.astype(np.float64)
         if isinstance(column, np.ndarray) and column.dtype.kind == "M":
             return list(column)
         listed: list[object] = column.tolist() if isinstance(column, np.ndarray) else list(column)  # type: ignore[call-overload]
         return listed
+
+
+def _rounded(values: NDArray[Any]) -> bool:
+    """Whether floats may lose digits of whole numbers, which labels are compared by."""
+    return bool(np.any((values >= ROUNDED_FROM) | (values <= -ROUNDED_FROM)))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .cells import Labels, number, truth
+from .cells import number
 from .column import Column
 from .dictionary import Dictionary
 from .errors import DictionaryError
 from .frames import Table
+from .rules import CellReader, Flags
 
 #: Stands for a label that is missing or was not declared. It is longer than a label can be, so it is none of them.
 NO_LABEL = "-" * 201
@@ -61,19 +61,20 @@ class Target:
 
     def read(self, X: object) -> NDArray[np.float64] | NDArray[np.str_]:
         """Targets of the rows of a table: numbers in their own unit, or labels as text."""
-        cells = Table(X, [self.column.name]).cells(self.column.name)
-        listed = cells.tolist() if isinstance(cells, np.ndarray) else cells
-        if self.task == "regression":
-            lower, upper = self.column.limits
-            filled = lower + (upper - lower) / 2 if self.column.fill is None else number(self.column.fill)
-            values = np.array([number(cell) for cell in listed], dtype=float)
-            return np.where(np.isnan(values), filled, np.clip(values, lower, upper))
-        if self.column.kind == "boolean":
-            places = [-1 if math.isnan(value := truth(cell)) else int(value) for cell in listed]
-            classes = TRUTHS
-        else:
-            labels = Labels(self.column.labels)
-            places = [labels.find(cell) for cell in listed]
+        return self.read_checked(X)[0]
+
+    def read_checked(self, X: object) -> tuple[NDArray[np.float64] | NDArray[np.str_], Flags]:
+        """The same, and which cells were not understood: **private**."""
+        cells, reader = Table(X, [self.column.name]).cells(self.column.name), CellReader(self.column)
+        if self.column.kind == "category":
+            places, unread = reader.places(cells)
             classes = self.column.labels
+        else:
+            values, unread = reader.values(cells)
+            if self.task == "regression":
+                lower, upper = self.column.limits
+                filled = lower + (upper - lower) / 2 if self.column.fill is None else number(self.column.fill)
+                return np.where(np.isnan(values), filled, np.clip(values, lower, upper)), unread
+            places, classes = np.where(np.isnan(values), -1, np.nan_to_num(values)).astype(np.intp), TRUTHS
         width = f"<U{len(NO_LABEL)}"  # the same type, whatever the labels are
-        return np.array([classes[place] if place >= 0 else NO_LABEL for place in places], dtype=width)
+        return np.array([classes[place] if place >= 0 else NO_LABEL for place in places], dtype=width), unread

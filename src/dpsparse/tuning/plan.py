@@ -3,12 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from ..accounting.costs.fixed import Promise
 from ..accounting.random_stopping import SearchBill
+from ..plain import plain
 from ..privacy import Adjacency
 from ..privacy.words import page
 from .scoring import Scoring
+from .space import Parameters
+
+if TYPE_CHECKING:
+    from ..planner import PlannedAsk
+
+
+#: Candidates whose queries are printed.
+MOST_SHOWN = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedRun:
+    """What the fit of one candidate would ask.
+
+    Attributes
+    ----------
+    parameters : dict
+    recipe : str
+    asks : tuple of PlannedAsk
+    notes : tuple of str
+        Notes of its statement that do not depend on answers.
+    """
+
+    parameters: Parameters
+    recipe: str
+    asks: tuple[PlannedAsk, ...]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +59,12 @@ class SearchPlan:
     scoring : Scoring
     candidates : int or None
         Size of the space; None if it is not finite.
+    sparse : bool
+        Whether the plan is for rows that come sparse.
+    runs : tuple of PlannedRun, or None
+        What the fit of each candidate would ask; None where they are too many to list, or without end.
+    score_asks : tuple of PlannedAsk
+        What every run asks besides, for its score.
     """
 
     bill: SearchBill
@@ -42,6 +77,9 @@ class SearchPlan:
     score_rho: float
     scoring: Scoring
     candidates: int | None
+    sparse: bool = False
+    runs: tuple[PlannedRun, ...] | None = None
+    score_asks: tuple[PlannedAsk, ...] = ()
 
     @property
     def adjacency(self) -> Adjacency:
@@ -94,6 +132,9 @@ class SearchPlan:
             "training_rows": self.training_rows,
             "validation_rows": self.validation_rows,
             "candidates": self.candidates,
+            "sparse": self.sparse,
+            "runs": plain(self.runs),
+            "score_asks": plain(self.score_asks),
         }
 
     def _repr_html_(self) -> str:
@@ -101,11 +142,13 @@ class SearchPlan:
         return page((), head, good=True, more=str(self))
 
     def __str__(self) -> str:
+        from ..planner.asks import ask_lines, kind_of_rows
+
         law = self.bill.law
         same = self.training_rows + self.validation_rows > self.n_rows
         lines = [
             f"private search over {'infinitely many' if self.candidates is None else self.candidates} candidates on "
-            f"{self.n_rows} rows, {self.adjacency}",
+            f"{self.n_rows} {kind_of_rows(self.sparse)}, {self.adjacency}",
             f"  costs ({self.epsilon:.6g}, {self.delta:.3g})-DP in all: the best of a random, secret number of runs "
             f"({law.name} law, mean {law.mean:.4g})",
             f"  each run: ({self.run_epsilon:.4g}, {self.delta:.3g})-DP, rho = {self.run_rho:.4g}; "
@@ -114,6 +157,12 @@ class SearchPlan:
             f"  its score: {self.scoring.name}, losses within [0, {self.scoring.bound:.4g}], rho = {self.score_rho:.4g} on "
             f"{'the same' if same else self.validation_rows} rows; noise of standard deviation {self.score_deviation:.3g}",
         ]
+        lines += [f"  {line}" for line in ask_lines(self.score_asks)]
+        for run in (self.runs or ())[:MOST_SHOWN]:
+            lines.append(f"  its fit with {run.parameters}: {run.recipe}")
+            lines += [f"  {line}" for line in ask_lines(run.asks)]
+        if self.runs is None or len(self.runs) > MOST_SHOWN:
+            lines.append("  the fits of other candidates are priced alike; to_dict() lists up to 256")
         if law.none:
             lines.append(f"  no run at all with probability {law.none:.2g}: the answer is then the start vector")
         return "\n".join(lines)

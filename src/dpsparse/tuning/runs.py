@@ -14,6 +14,8 @@ from ..data.declared import ColumnBounds
 from ..estimators.linear import SparseLinear
 from ..facts import Facts
 from ..fits import FitRequest, Fitted, Shape, Targets
+from ..fits.prepare import clipped_to
+from ..fits.units import in_half_widths
 from ..mechanisms import Randomness
 from ..privacy import Adjacency, Statement
 from ..privacy.statement import AskRecord, records
@@ -60,6 +62,11 @@ class Data:
     def facts(self, n_rows: int) -> Facts:
         """What is public about so many of the rows, as it was declared."""
         return self.request.facts(replace(self.shape, n_rows=n_rows))
+
+    def request_of(self, model: SparseLinear) -> FitRequest:
+        """What a candidate is asked on these rows: with their names, and with bounds that they brought along."""
+        named = self.named(model)
+        return named.with_bounds(named.request(), self.carried)
 
     def named(self, model: SparseLinear) -> SparseLinear:
         """The model with the names of the features."""
@@ -116,8 +123,7 @@ def best_run(
                 model.set_params(classes=classes)
             if not randomness.secure:
                 model.set_params(random_state=int(randomness.generator().integers(2**31)))
-            named = data.named(model)
-            named.fit_source(named.with_bounds(named.request(), data.carried), source, targets)
+            model.fit_source(data.request_of(model), source, targets)
             score, answers = validation.score(model, model.request(), randomness)
             if best is None or score > best.score:
                 best = Run(parameters, model, score, (*model.statement_.asks, *records(answers)))
@@ -152,4 +158,5 @@ def public_default(model: SparseLinear, data: Data, statement: Statement) -> Spa
     """What a search answers when no run was drawn: the start vector, or zero. It has seen no row."""
     start = data.request.start_vector(data.shape.n_features)
     coef = np.zeros(data.shape.n_features) if start is None else start
-    return model.keep(Fitted(((coef, 0.0),) * data.shape.models, statement), data.targets.classes)
+    bounds = clipped_to(data.request, in_half_widths(data.facts(data.shape.n_rows)))
+    return model.keep(Fitted(((coef, 0.0),) * data.shape.models, statement, bounds), data.targets.classes)

@@ -10,13 +10,15 @@ import numpy as np
 from .. import checks
 from ..accounting import PricedPlan, price
 from ..data import Source
+from ..data.row_bounds import RowBounds
 from ..estimators.linear import SparseLinear
 from ..facts import Facts, Vector
 from ..fits import FitRequest, Rows
-from ..hosts import host_of
+from ..hosts import Host, host_of
 from ..losses import joint_of, mean_of
 from ..mechanisms import Randomness
 from ..oracles import make_oracle
+from ..plain import plain
 from ..privacy import Adjacency, Ask, Budget, MissingBoundError, Noise, Plan
 from ..privacy.statement import Answer
 
@@ -90,29 +92,48 @@ class Validation:
     X, y
         Private rows; y is coded 0, 1, ... for classes, and centred otherwise.
     facts : Facts
-        Public bounds of the rows as they come: features are clipped to them, and neither shifted nor scaled.
+        What is public about them, as it was declared. Rows are clipped to the bounds of the model that is scored, and not shifted.
     scoring : Scoring
     priced : PricedPlan
         The price of one score.
     """
 
     def __init__(self, X: Rows, y: Vector, facts: Facts, scoring: Scoring, priced: PricedPlan) -> None:
-        self._host = host_of(Source.of(X), y, facts.with_(shift=0.0, means=None, intercept=1.0, start=None))
+        self._source, self._y = Source.of(X), y
+        self._facts = facts.with_(shift=0.0, means=None, intercept=1.0, start=None)
         self._scoring = scoring
         self._priced = priced
+        self._host: Host | None = None
+        self._bounds: RowBounds | None = None
 
     def close(self) -> None:
         """Let workers of a cluster forget the rows."""
-        self._host.close()
+        if self._host is not None:
+            self._host.close()
+
+    def _hosted(self, model: SparseLinear) -> tuple[Host, float | Vector]:
+        """The rows clipped as those of the model's fit were, and the units of their columns. Models of the same bounds share them."""
+        bounds = model.fitted_bounds
+        assert bounds is not None
+        if self._host is None or self._bounds is None or plain(bounds) != plain(self._bounds):
+            self.close()
+            self._host, self._bounds = None, bounds
+            lower, upper = bounds.lower / bounds.scale, bounds.upper / bounds.scale
+            box = np.maximum(np.abs(lower), np.abs(upper)) * np.ones(self._facts.n_features)
+            norm = float(np.linalg.norm(box)) if bounds.row_norm is None else bounds.row_norm
+            facts = self._facts.with_(lower=lower, upper=upper, row_norm=norm, scale=bounds.scale)
+            self._host = host_of(self._source.in_units(bounds.scale), self._y, facts)
+        return self._host, bounds.scale
 
     def score(self, model: SparseLinear, request: FitRequest, randomness: Randomness) -> tuple[float, list[Answer]]:
         """A noisy score of a fitted model, and the answers it took."""
         loss = request.loss
         if vars(model).get("multinomial_"):
             loss = joint_of(loss, model.coef_.shape[0]) or loss
-        oracle = make_oracle(self._host, loss, self._priced, randomness)
-        height = self._host.lattice.applied_intercept
-        coefficients = np.column_stack([np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_) / height])
+        host, scale = self._hosted(model)
+        oracle = make_oracle(host, loss, self._priced, randomness)
+        height = host.lattice.applied_intercept
+        coefficients = np.column_stack([np.atleast_2d(model.coef_) * scale, np.atleast_1d(model.intercept_) / height])
         if not request.classifies and mean_of(loss) is None:  # rows hold centred targets
             coefficients[:, -1] -= request.target_center / height
         mean = oracle.validation_loss(coefficients, kind=self._scoring.kind, bound=self._scoring.bound)

@@ -29,7 +29,6 @@ from ..fits import (
     Seed,
     Shape,
     default_delta,
-    models_of,
     prepare,
     refuse_rows_brought,
     rehearse,
@@ -40,10 +39,20 @@ from ..ledger import Ledger, LedgerArgument, check_ledger, paying, refuse_own_le
 from ..mechanisms import Randomness
 from ..privacy import Budget, PrivacyError
 from .calibration import dearest_plan
-from .plan import SearchPlan
+from .plan import PlannedRun, SearchPlan
 from .runs import Data, Run, best_run, public_default
 from .scoring import Scoring
 from .space import CHECKED, DEFAULT_RECIPES, Parameters, Space, candidate
+
+
+def planned_run(parameters: Parameters, prepared: Prepared, rows: int, shape: Shape) -> PlannedRun:
+    """What was prepared for a candidate, for those who approve of it."""
+    from ..planner import planned_asks
+    from ..planner.foresight import draft_of
+
+    draft = draft_of(prepared, replace(shape, n_rows=rows))
+    asks = planned_asks(prepared.plan, prepared.of_one_model)
+    return PlannedRun(parameters=parameters, recipe=draft.recipe, asks=asks, notes=draft.notes)
 
 
 def _classifies(search: PrivateSearch) -> bool:
@@ -164,25 +173,40 @@ class PrivateSearch(Stated, MetaEstimatorMixin, BaseEstimator):  # type: ignore[
 
     # ---------------------------------------------------------------------------------------------- public side
 
-    def plan(self, n_rows: int, n_features: int) -> SearchPlan:
-        """What the search would cost on data of this shape, and what each run would get. Reads no data, spends nothing.
+    def plan(self, n_rows: int, n_features: int, sparse: bool = False) -> SearchPlan:
+        """What the search would cost on data of this shape, and what each run would get and ask.
 
-        Every candidate of a space with at most 256 of them is planned and priced, and one that cannot be is refused.
+        Reads no data, spends nothing. Every candidate of a space with at most 256 of them is planned
+        and priced, and one that cannot be is refused.
+
+        Parameters
+        ----------
+        n_rows, n_features : int
+            The public shape of the data.
+        sparse : bool
+            Whether the rows will come sparse, as in `SparseRegressor.plan`.
         """
-        models = models_of(getattr(self.estimator, "classes", None))
-        return self._planned(Shape(n_rows=n_rows, n_features=n_features, models=models))[0]
-
-    def _planned(self, shape: Shape) -> tuple[SearchPlan, Space]:
-        """The plan, and the space that it was checked for; from arguments and public shape alone."""
         self._check_parts()
+        shape = self.estimator.request().planned_shape(n_rows, n_features, sparse=sparse)
+        return self._planned(shape)[0]
+
+    def _planned(self, shape: Shape, data: Data | None = None) -> tuple[SearchPlan, Space]:
+        """The plan, and the space that it was checked for; from arguments and public shape alone.
+
+        `data` knows the names of the columns, and bounds that came with the rows.
+        """
+        from ..planner import planned_asks
+
+        request = self.estimator.request()
         law = law_of(self.law, self.mean_runs)
-        scoring = Scoring.read(self.scoring, self.score_bound, self.estimator.request())
+        scoring = Scoring.read(self.scoring, self.score_bound, request)
         n_rows = shape.n_rows
         delta = default_delta(n_rows) if self.delta is None else self.delta
         relation = Budget.approx(self.epsilon, delta, self.estimator.adjacency).relation  # refuses what makes no sense
         training, validation = self._parts(n_rows)
         given = self.param_distributions
         space = Space.read({"recipe": list(DEFAULT_RECIPES)} if given is None else given, self.estimator)
+        prepared: dict[float, list[tuple[Parameters, Prepared]]] = {}
 
         def planned(bill: SearchBill) -> SearchPlan:
             assert isinstance(bill.base, Promise)
@@ -199,16 +223,25 @@ class PrivateSearch(Stated, MetaEstimatorMixin, BaseEstimator):  # type: ignore[
                 score_rho=rho if self.holdout is not None else rho * self._share(),
                 scoring=scoring,
                 candidates=space.size,
+                sparse=shape.sparse,
             )
 
         def prices(plan: SearchPlan) -> list[PricedPlan] | None:
             """Of every candidate, if that can be seen; refuses one that cannot be planned."""
             if space.size is None or space.size > CHECKED:
                 return None
-            found = (self.prepare_candidate(parameters, plan, shape).priced for parameters in space.all())
-            return [priced for priced in found if priced is not None]
+            made = [(parameters, self.prepare_candidate(parameters, plan, shape, data)) for parameters in space.all()]
+            prepared[plan.training_rho] = made
+            return [one.priced for _, one in made if one.priced is not None]
 
-        return dearest_plan(self.epsilon, delta, law, relation, planned, prices), space
+        found = dearest_plan(self.epsilon, delta, law, relation, planned, prices)
+        runs = prepared.get(found.training_rho)
+        score = found.scoring.priced(found.score_rho, found.adjacency, request.noise == "exact")
+        return replace(
+            found,
+            runs=None if runs is None else tuple(planned_run(*run, found.training_rows, shape) for run in runs),
+            score_asks=planned_asks(score.plan, score),
+        ), space
 
     def _check_parts(self) -> None:
         """Refuse what is not searched, and what is not paid for as it says."""
@@ -239,6 +272,10 @@ class PrivateSearch(Stated, MetaEstimatorMixin, BaseEstimator):  # type: ignore[
 
     def _candidate(self, parameters: Parameters, plan: SearchPlan) -> SparseLinear:
         """An estimator for one run, at its price."""
+        if self.estimator.check_cells is not None:
+            raise ValueError(
+                "a search counts no cells beside its runs. Leave check_cells=None, and count with the last fit."
+            )
         made = candidate(self.estimator, parameters).alone()
         made.set_params(
             budget=Budget.zcdp(plan.training_rho, plan.adjacency),
@@ -253,11 +290,14 @@ class PrivateSearch(Stated, MetaEstimatorMixin, BaseEstimator):  # type: ignore[
         )
         return made
 
-    def prepare_candidate(self, parameters: Parameters, plan: SearchPlan, shape: Shape) -> Prepared:
-        """The priced plan of a candidate on data of this shape; refuses one that cannot be run. Reads no data."""
+    def prepare_candidate(
+        self, parameters: Parameters, plan: SearchPlan, shape: Shape, data: Data | None = None
+    ) -> Prepared:
+        """The priced plan of a candidate on data of this shape; refuses one that cannot be run. Reads no row."""
         try:
             made = self._candidate(parameters, plan)
-            prepared = prepare(made.request(), replace(shape, n_rows=plan.training_rows))
+            request = made.request() if data is None else data.request_of(made)
+            prepared = prepare(request, replace(shape, n_rows=plan.training_rows))
         except (ValueError, TypeError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             kind = type(error) if isinstance(error, PrivacyError) else kind
@@ -286,11 +326,11 @@ class PrivateSearch(Stated, MetaEstimatorMixin, BaseEstimator):  # type: ignore[
         refuse_rows_brought("the search", self.param_distributions, X, y)
         data = Data.read(clone(self.estimator), X, y)
         del X, y
-        plan, space = self._planned(data.shape)
+        plan, space = self._planned(data.shape, data)
         generator = randomness.generator()
         drawn = [space.draw(generator) for _ in range(plan.bill.law.draw(generator))]
         for parameters in drawn:  # refuse before anything is spent; what was drawn does not depend on the data
-            rehearse(self.prepare_candidate(parameters, plan, data.shape))
+            rehearse(self.prepare_candidate(parameters, plan, data.shape, data))
         warn_if_seeded(randomness, "search")
         label, loss = "private search" if self.label is None else self.label, data.request.loss
         shared = space.assumptions(self.estimator, data.facts(plan.training_rows))

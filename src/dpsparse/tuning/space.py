@@ -31,6 +31,7 @@ FIXED = frozenset(
         "run_id",
         "accept",
         "check_bounds",
+        "check_cells",
         "random_state",
         "verbose",
         "classes",
