@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dpsparse.bench import Cell, Claim, Results
-from dpsparse.bench.study import ON_CURVE
+from dpsparse.report.bench import Cell, Results, StudyClaim
+from dpsparse.report.bench.study import ON_CURVE
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "benchmarks" / "results" / "004-figure-3.json"
@@ -93,7 +93,7 @@ def verdicts(found: list[dict[str, Any]]) -> list[str]:
             lines.append(f"| {text} | not run | undecided |")
             continue
         last = min(len(c["accuracy"]) for c in (*ours, *theirs))
-        claim = Claim(
+        claim = StudyClaim(
             called(better),
             called(worse),
             DATA,

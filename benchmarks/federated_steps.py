@@ -17,9 +17,9 @@ from scipy.ndimage import zoom
 from sklearn.datasets import load_digits
 
 from dpsparse.neural import paper_cnn, sparse_start
-from dpsparse.neural.gradients import UNITS, RowGradients
-from dpsparse.neural.targets import LOSSES
 from dpsparse.ops import hard_threshold
+from dpsparse.sites.neural.gradients import UNITS, RowGradients
+from dpsparse.sites.neural.targets import LOSSES
 
 from .federated_mnist import SITES, partition
 
@@ -81,9 +81,9 @@ def main() -> None:
     )
     given = parser.parse_args()
     sampled = ((given.noise, 16, (0.5, 1.0, 2.0)), (None, 32, (0.1, 0.3)))
-    for noise, batch, sizes in FEW_ROUNDS if given.few else sampled:
+    for noise, batch, sizes in FEW_ROUNDS if given.sparse_signal else sampled:
         for size in sizes:
-            for seed in range(3 if given.few else 1):
+            for seed in range(3 if given.sparse_signal else 1):
                 found = curve(size, noise, given.rounds, batch, seed)
                 print(noise, batch, size, seed, [round(a, 3) for a in found], flush=True)
 

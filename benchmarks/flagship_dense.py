@@ -22,10 +22,10 @@ import numpy as np
 from benchmarks.prepared import prepared_for
 from benchmarks.settings import SYNTHETIC, Setting, synthetic
 from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.data import Lattice
-from dpsparse.hosts import MemoryHost
-from dpsparse.mechanisms import Randomness
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle
+from dpsparse.rows import Lattice
+from dpsparse.rows.hosts import MemoryHost
 
 #: Largest mean relative errors by epsilon: papers' settings at delta .01, designs at 1e-5.
 TARGETS: dict[str, dict[float, float]] = {
@@ -100,7 +100,7 @@ def results(setting: Setting, epsilons: Iterable[float], delta: float, noises: i
         for v in range(noises):
             oracle = CentralOracle(host, model.request().loss, prepared.priced, Randomness(1000 * seed + v))
             w = prepared.solver.run(oracle)
-            assert not oracle.unused
+            assert not oracle.unused_turns
             out[epsilon].append(_measured(w, host.lattice, setting))
     return out
 

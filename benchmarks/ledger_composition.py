@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from benchmarks.prepared import prepared_for
 from dpsparse import SparseRegressor, recipes
-from dpsparse.accounting import PlanBill, SumBill
-from dpsparse.accounting.costs.base import Bill
+from dpsparse.accounting import PlanCost, SumCost
+from dpsparse.accounting.costs.base import Cost
 from dpsparse.ledger.state import State
 
 DELTA = 1e-6
@@ -25,7 +25,7 @@ RECIPES = {
 }
 
 
-def bill_of(recipe: object, noise: str = "lattice") -> Bill:
+def bill_of(recipe: object, noise: str = "lattice") -> Cost:
     """The bill of one fit of epsilon = EACH on 20,000 rows and 500 features."""
     model = SparseRegressor(
         epsilon=EACH,
@@ -36,10 +36,10 @@ def bill_of(recipe: object, noise: str = "lattice") -> Bill:
         recipe=recipe,
         noise=noise,
     )
-    return PlanBill.of(prepared_for(model, 20_000, 500, sparse=False, models=1).priced)
+    return PlanCost.of(prepared_for(model, 20_000, 500, sparse=False, models=1).priced)
 
 
-def needed(bills: list[Bill], kind: str | None) -> float:
+def needed(bills: list[Cost], kind: str | None) -> float:
     """The smallest total epsilon with which a ledger takes these bills, one after the other."""
 
     def takes(epsilon: float) -> bool:
@@ -69,7 +69,7 @@ def main() -> None:
     print("| five fits of epsilon = 0.5 | sum | one plan in advance | ledger | kind='gaussian' | kind='renyi' |")
     print("|---|---|---|---|---|---|")
     for name, given in bills.items():
-        joint = SumBill(tuple(given)).epsilon(DELTA)
+        joint = SumCost(tuple(given)).epsilon(DELTA)
         found = [needed(given, kind) for kind in (None, "gaussian", "renyi")]
         print(
             f"| {name} | {5 * EACH:.2f} | {joint:.3f} | "

@@ -41,7 +41,7 @@ def rows(count: int, features: int, nonzeros: int, seed: int) -> tuple[sp.csr_ma
 
 def make(path: Path, count: int, features: int, nonzeros: int) -> None:
     """Write a block file, some rows at a time."""
-    from dpsparse.readers.block_writer import BlockWriter
+    from dpsparse.io.block_writer import BlockWriter
 
     with path.open("wb") as file:
         writer = BlockWriter(file, features, sparse=True)
@@ -77,12 +77,12 @@ def measure(path: str, recipe: str, limit: str | None) -> dict[str, Any]:
 
 def passes(path: str, limit: str | None, count: int = 5) -> dict[str, Any]:
     """Some gradients over all rows, in this process, without what putting rows aside takes."""
-    from dpsparse import checks
-    from dpsparse.facts import Clip, Facts
-    from dpsparse.hosts import DiskHost, MemoryHost
+    from dpsparse.core import checks
+    from dpsparse.core.facts import Clip, Facts
     from dpsparse.losses import Logistic
-    from dpsparse.oracle import Gradient
+    from dpsparse.queries.kinds import Gradient
     from dpsparse.readers import open_rows
+    from dpsparse.rows.hosts import DiskHost, MemoryHost
 
     opened = open_rows(path)
     facts = Facts(
@@ -120,7 +120,7 @@ def parse(folder: Path) -> None:
     """Megabytes per second of processor time for text files, ours and scikit-learn's, alternating; the best of three."""
     from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-    from dpsparse.readers.streams import Wanted, csv_stream, svmlight_stream
+    from dpsparse.io.streams import ReadOptions, csv_stream, svmlight_stream
 
     X, y = rows(60_000, 60_000, 80, 0)
     text, table, full = folder / "a.svmlight", folder / "a.csv", folder / "b.csv"
@@ -130,16 +130,16 @@ def parse(folder: Path) -> None:
     for path, cells in ((table, X[:30_000, :100].toarray()), (full, decimals)):
         np.savetxt(path, cells, delimiter=",", fmt="%.6g", comments="", header=header)
 
-    def ours(path: Path, stream: Any, wanted: Wanted) -> None:
+    def ours(path: Path, stream: Any, wanted: ReadOptions) -> None:
         with path.open("rb") as file:
             for _ in stream(file, path, wanted).pieces:
                 pass
 
     ways = {
-        "svmlight, dpsparse": (text, lambda: ours(text, svmlight_stream, Wanted(n_features=60_000))),
+        "svmlight, dpsparse": (text, lambda: ours(text, svmlight_stream, ReadOptions(n_features=60_000))),
         "svmlight, scikit-learn": (text, lambda: load_svmlight_file(str(text), n_features=60_000)),
-        "CSV of decimals, dpsparse": (full, lambda: ours(full, csv_stream, Wanted())),
-        "CSV of zeros, dpsparse": (table, lambda: ours(table, csv_stream, Wanted())),
+        "CSV of decimals, dpsparse": (full, lambda: ours(full, csv_stream, ReadOptions())),
+        "CSV of zeros, dpsparse": (table, lambda: ours(table, csv_stream, ReadOptions())),
     }
     best: dict[str, tuple[float, float]] = {}
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Fit the planner's formulas to out/planner_records.json and write src/dpsparse/planner/calibration.json.
+"""Fit the planner's formulas to out/planner_records.json and write src/dpsparse/report/planner/calibration.json.
 
 ``python -m benchmarks.planner_records`` makes the records. Constants minimise the mean absolute difference of log-odds;
 the spread of what is left, with the signal known and with the convention in its place, gives the bands.
@@ -19,9 +19,9 @@ from scipy.stats import norm
 import dpsparse
 from benchmarks.prepared import declared_facts
 from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.planner.assumed import Assumed, counts
-from dpsparse.planner.formulas import KNOTS, LEVELS, Case, both_odds, intercept_noise, main_odds
-from dpsparse.privacy import Budget
+from dpsparse.core import Budget
+from dpsparse.report.planner.assumptions import Assumptions, counts
+from dpsparse.report.planner.formulas import KNOTS, LEVELS, Case, both_odds, intercept_noise, main_odds
 
 #: Constants of each kind with a start for the search; others are fixed.
 STARTS: dict[str, dict[str, float]] = {
@@ -72,7 +72,7 @@ def case(record: dict[str, Any]) -> tuple[Case, tuple[float, float, float]]:
         mu=budget.as_mu(),
         base_rate=min(0.5, record["constant"]) if classes else 0.5,
     )
-    return seen, Assumed().signals(facts)
+    return seen, Assumptions().signals(facts)
 
 
 def log_odds(value: float, within: tuple[float, float]) -> float:
@@ -212,7 +212,7 @@ def main() -> None:
     """Fit and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=Path, default=Path("out/planner_records.json"))
-    home = Path(dpsparse.__file__).parent / "planner" / "calibration.json"
+    home = Path(dpsparse.__file__).parent / "report/planner" / "calibration.json"
     parser.add_argument("--out", type=Path, default=home)
     given = parser.parse_args()
     by_kind: dict[str, list[dict[str, Any]]] = {}

@@ -23,10 +23,10 @@ from benchmarks import many_classes, planner_calibration, settings
 from benchmarks.flagship_dense import design
 from benchmarks.settings import Setting, held_out_error, relative_error, synthetic
 from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.bench import Results
-from dpsparse.bench.results import mean_and_error
-from dpsparse.fits import Shape
-from dpsparse.planner import Assumed, Band, summarise
+from dpsparse.fitting import Shape
+from dpsparse.report.bench import Results
+from dpsparse.report.bench.results import mean_and_error
+from dpsparse.report.planner import Assumptions, ErrorBand, summarise
 
 RESULTS = Path(__file__).parent / "results" / "guide-bands.parquet"
 
@@ -50,13 +50,13 @@ class Checked:
         """Arguments of the estimator."""
         return {"sparsity": setting.sparsity, "fit_intercept": self.free, **setting.bounds}
 
-    def foreseen(self, setting: Setting, epsilon: float) -> Band:
+    def foreseen(self, setting: Setting, epsilon: float) -> ErrorBand:
         """The band for the shape, the bounds and the budget."""
         kind = SparseRegressor if setting.task == "regression" else SparseClassifier
         many = {"classes": sorted(set(np.asarray(setting.y).tolist()))} if setting.task == "classification" else {}
         planned = kind(epsilon=epsilon, delta=self.delta, **self.declared(setting), **many)
         plan = planned.plan(*setting.X.shape, sparse=sp.issparse(setting.X), **self.known)
-        band: Band = getattr(plan.error, self.band)
+        band: ErrorBand = getattr(plan.error, self.band)
         return band
 
     def measure(self, epsilon: float, seed: int) -> dict[str, float]:
@@ -169,7 +169,7 @@ def own(records: list[dict[str, Any]]) -> None:
         request = planner_calibration.estimator(record).set_params(**given).request()
         shape = Shape(n_rows=record["n"], n_features=record["d"], sparse=record["sparse"])
         for knows in ("signal", "convention"):
-            assumed = Assumed(
+            assumed = Assumptions(
                 signal=min(max(record["signal"], 0.02), 0.99) if knows == "signal" else None,
                 base_rate=case.base_rate if case.classes else None,
             )

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.settings import Setting
-from dpsparse.privacy import Budget
+from dpsparse.core import Budget
 
 #: Rows for measuring a prediction.
 TEST_ROWS = 2000

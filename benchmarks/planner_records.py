@@ -147,7 +147,11 @@ def main() -> None:
     warnings.simplefilter("ignore")
     given.out.parent.mkdir(exist_ok=True)
     records: list[dict[str, Any]] = []
-    sources = [drawn("few", given.few, given.recipes, given.most), drawn("text", given.text), drawn("wide", given.wide)]
+    sources = [
+        drawn("few", given.sparse_signal, given.recipes, given.most),
+        drawn("text", given.text),
+        drawn("wide", given.wide),
+    ]
     if not given.no_real and settings.data_folder() is not None:
         sources.insert(0, real())
     for source in sources:

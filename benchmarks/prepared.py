@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from dpsparse.core.facts import Facts
 from dpsparse.estimators.linear import SparseLinear
-from dpsparse.facts import Facts
-from dpsparse.fits import Prepared, Shape, prepare
+from dpsparse.fitting import FitPlan, Shape, plan_fit
 
 
 def prepared_for(
     estimator: SparseLinear, n_rows: int, n_features: int, *, sparse: bool = False, models: int = 1
-) -> Prepared:
+) -> FitPlan:
     """What an estimator would run on data of this shape."""
-    return prepare(estimator.request(), Shape(n_rows=n_rows, n_features=n_features, sparse=sparse, models=models))
+    return plan_fit(estimator.request(), Shape(n_rows=n_rows, n_features=n_features, sparse=sparse, models=models))
 
 
 def declared_facts(estimator: SparseLinear, n_rows: int, n_features: int, *, sparse: bool = False) -> Facts:

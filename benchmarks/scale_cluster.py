@@ -24,17 +24,18 @@ from pathlib import Path
 
 import numpy as np
 
-from dpsparse import SparseClassifier, checks, recipes
-from dpsparse.data.source import Source
-from dpsparse.facts import Clip, Facts
-from dpsparse.hosts import ClusterHost, MemoryHost
-from dpsparse.hosts.clusters import cluster_of
-from dpsparse.hosts.dask import LOCAL
-from dpsparse.hosts.message import Message
+from dpsparse import SparseClassifier, recipes
+from dpsparse.core import checks
+from dpsparse.core.facts import Clip, Facts
+from dpsparse.io.cluster import open_cluster
 from dpsparse.losses import Logistic
-from dpsparse.oracle import Gradient
+from dpsparse.queries.kinds import Gradient
 from dpsparse.readers import open_rows
-from dpsparse.readers.cluster import open_cluster
+from dpsparse.rows.hosts import ClusterHost, MemoryHost
+from dpsparse.rows.hosts.clusters import cluster_of
+from dpsparse.rows.hosts.dask import LOCAL
+from dpsparse.rows.hosts.message import Message
+from dpsparse.rows.records import Records
 
 from .out_of_core import make
 
@@ -64,7 +65,7 @@ def overhead(cluster: object, folder: Path, features: int, count: int) -> None:
     here, there = open_rows(path), open_cluster(str(path), cluster=cluster)
     y = here.targets("numbers")
     assert y is not None
-    memory, host = MemoryHost(here, y, facts), ClusterHost(Source(there), y, facts)
+    memory, host = MemoryHost(here, y, facts), ClusterHost(Records(there), y, facts)
     dense = rng.standard_normal(facts.dimension) * 1e-3
     sparse = np.where(rng.random(facts.dimension) < 1e-3, dense, 0.0)
     for name, w in (("dense", dense), ("sparse", sparse)):
@@ -111,7 +112,7 @@ def rate(cluster: object, path: Path, limit: str, workers: int, count: int) -> N
     y = opened.targets("numbers")
     assert y is not None
     start, clock = spent(cluster), time.perf_counter()
-    host = ClusterHost(Source(open_cluster(str(path), cluster=cluster)), y, facts, checks.memory(limit, "limit"))
+    host = ClusterHost(Records(open_cluster(str(path), cluster=cluster)), y, facts, checks.memory(limit, "limit"))
     print(
         f"built within {limit} a worker: {time.perf_counter() - clock:.1f} s, {spent(cluster) - start:.1f} s of processor",
         flush=True,

@@ -17,9 +17,9 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
 from dpsparse import SparseClassifier, SparseRegressor, private_score
-from dpsparse.evaluation import ScoreCard
-from dpsparse.evaluation.score import LARGEST_LOG_LOSS
-from dpsparse.privacy import NonPrivateRandomnessWarning
+from dpsparse.core import NonPrivateRandomnessWarning
+from dpsparse.estimators.score import ScoreCard
+from dpsparse.estimators.score.score import LARGEST_LOG_LOSS
 
 POPULATION = 2_000_000
 SIMULATIONS = 1000

@@ -21,23 +21,23 @@ from pathlib import Path
 import numpy as np
 
 from dpsparse import SparseClassifier
-from dpsparse.facts import Clip
-from dpsparse.fits import prepare
-from dpsparse.hosts import DiskHost, MemoryHost
-from dpsparse.hosts.partial import Partial, add_up
-from dpsparse.hosts.room import KEPT, PER_COORDINATE, PER_ROW
+from dpsparse.core import Plan
+from dpsparse.core.facts import Clip
+from dpsparse.core.mechanisms import Randomness, lattice_gaussian
+from dpsparse.core.plan import PoissonRows
+from dpsparse.fitting import plan_fit
 from dpsparse.losses import Logistic
-from dpsparse.mechanisms import Randomness, lattice_gaussian
-from dpsparse.oracle import Gradient
-from dpsparse.privacy import Plan
-from dpsparse.privacy.plan import PoissonRows
+from dpsparse.queries.kinds import Gradient
 from dpsparse.readers import open_rows
+from dpsparse.rows.hosts import DiskHost, MemoryHost
+from dpsparse.rows.hosts.memory_budget import KEPT, PER_COORDINATE, PER_ROW
+from dpsparse.rows.hosts.partial import PartialSum, add_up
 
 from .out_of_core import make
 from .scale_cluster import facts_of
 
 #: Questions with an answer for every coordinate.
-VECTORS = {"Gradient", "WeightedGradient", "JointGradient", "GradientChange", "AbsoluteMeans", "Squares", "Select"}
+VECTORS = {"Gradient", "WeightedGradient", "JointGradient", "GradientChange", "MeanAbsolute", "MeanSquares", "Select"}
 FAN_IN = 8
 
 
@@ -79,8 +79,8 @@ def measure(rows: int, features: int, wide: int) -> Costs:
             took = seconds(lambda h=host, q=questions: h.total(next(q), Logistic(), None))  # type: ignore[misc]
             per_entry.append(took / opened.entries)
     sums = [rng.integers(-(2**40), 2**40, wide) for _ in range(2)]
-    parts = [Partial.of_part(k, b"", [one]) for k, one in enumerate(sums)]
-    build = seconds(lambda: Partial.of_part(0, b"", [sums[0]]))
+    parts = [PartialSum.of_part(k, b"", [one]) for k, one in enumerate(sums)]
+    build = seconds(lambda: PartialSum.of_part(0, b"", [sums[0]]))
     add = seconds(lambda: add_up(parts)) / 2
     noise = seconds(lambda: lattice_gaussian(sums[0], 2.0**30, Randomness(0)))
     solver = seconds(lambda: [np.abs(sums[0]) * 0.5 for _ in range(6)])
@@ -145,7 +145,7 @@ def simulate(costs: Costs, recipe: str, given: argparse.Namespace) -> Simulated:
         epsilon=given.epsilon, row_norm=1.0, sparsity=given.sparsity, recipe=recipe, classes=(0, 1)
     )
     request = model.request()
-    prepared = prepare(request, request.shape(given.rows, given.features, sparse=True, models=1))
+    prepared = plan_fit(request, request.shape(given.rows, given.features, sparse=True, models=1))
     entries = given.rows * given.nonzeros / given.workers
     moved = 8 * given.features / (given.gigabits * 1e9 / 8)
     levels = int(np.ceil(np.log(given.workers) / np.log(FAN_IN)))

@@ -16,8 +16,8 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from dpsparse.data.kernels import choice, plain
-from dpsparse.data.kernels.interface import Kernels
+from dpsparse.rows.kernels import choice, plain
+from dpsparse.rows.kernels.interface import Kernels
 
 #: Rows, columns, and entries in a row of sparse ones; `news20` is about the shape of that text.
 DENSE = {"dense 20,000 x 500": (20_000, 500), "dense 5,000 x 2,000": (5_000, 2_000)}
@@ -58,7 +58,7 @@ def dense(n: int, d: int, rng: np.random.Generator) -> dict[str, Callable[[], ob
     return {
         "reference": lambda: (floats @ w32, c32 @ floats),
         "plain": both(plain, x, w, c),  # type: ignore[arg-type]
-        "compiled": both(choice.load(), x, w, c),
+        "compiled": both(choice.load_kernels(), x, w, c),
         "read": lambda: x.view(np.int64).sum(),
     }
 
@@ -76,7 +76,7 @@ def sparse(n: int, d: int, k: int, rng: np.random.Generator) -> dict[str, Callab
     return {
         "reference": lambda: (floats @ w, turned @ c),
         "plain": both(plain, x, w, c),  # type: ignore[arg-type]
-        "compiled": both(choice.load(), x, w, c),
+        "compiled": both(choice.load_kernels(), x, w, c),
         "read": lambda: (x.data.sum(), x.indices.sum()),
     }
 
@@ -89,7 +89,7 @@ def main() -> None:
     given = parser.parse_args()
     os.environ["DPSPARSE_THREADS"] = str(given.threads)
     clock = time.thread_time if given.threads == 1 else time.perf_counter
-    if choice.load() is plain:
+    if choice.load_kernels() is plain:
         print("numba is not installed: compiled kernels are the plain ones")
     rng = np.random.default_rng(0)
     print(f"{given.threads} thread(s), ms; in brackets: of the reference (BLAS float32, or scipy float64)")

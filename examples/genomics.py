@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from dpsparse import SparseClassifier
-from dpsparse.privacy import HopelessFitWarning
+from dpsparse.core import HopelessFitWarning
 
 GENES = 4000
 #: Expression is given as ranks within a sample, scaled to [-1, 1]: a map of one row at a time, with bounds that hold by construction.

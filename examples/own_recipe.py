@@ -7,9 +7,9 @@ import numpy as np
 
 import dpsparse
 from dpsparse import SparseRegressor, audit, recipes
-from dpsparse.facts import Clip
+from dpsparse.core import Ask, Noise, Plan
+from dpsparse.core.facts import Clip
 from dpsparse.ops import hard_threshold
-from dpsparse.privacy import Ask, Noise, Plan
 
 
 @recipes.register

@@ -12,25 +12,33 @@ import numpy as np
 import scipy.sparse as sp
 
 from dpsparse.accounting import price
-from dpsparse.answers import CHOICES, Reach, contributions, measure, sum_rule
-from dpsparse.answers.weighted import squares_exact
-from dpsparse.data.draws import Draw
-from dpsparse.data.lattice import Lattice
-from dpsparse.data.personal import PIECE_ENTRIES, PublicRows, targets_of
-from dpsparse.data.restricted import RestrictedRows, restricted
-from dpsparse.data.shard import Shard
-from dpsparse.data.slopes import exact_gradient
-from dpsparse.data.source import Source
-from dpsparse.data.unread import CheckedColumns, UnreadCells
+from dpsparse.core import Adjacency, Ask, Budget, Noise, Plan
+from dpsparse.core.facts import Clip, Facts
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.estimators.linear import SparseLinear
-from dpsparse.facts import Clip, Facts
-from dpsparse.fits import Prepared, Shape, prepare
-from dpsparse.hosts import MemoryHost
+from dpsparse.fitting import FitPlan, Shape, plan_fit
 from dpsparse.losses import Loss, Squared
-from dpsparse.mechanisms import Randomness
-from dpsparse.oracle import AbsoluteMeans, Gradient, GradientChange, Question, RowSize, Squares, WeightedGradient
 from dpsparse.oracles import CentralOracle, central
-from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan
+from dpsparse.queries.kinds import (
+    Gradient,
+    GradientChange,
+    MeanAbsolute,
+    MeanRowNorm,
+    MeanSquares,
+    Query,
+    WeightedGradient,
+)
+from dpsparse.queries.rules import CHOICES, Sensitivity, contributions, measure, sum_rule
+from dpsparse.queries.weighted import squares_exact
+from dpsparse.rows.hosts import MemoryHost
+from dpsparse.rows.lattice import Lattice
+from dpsparse.rows.records import Records
+from dpsparse.rows.sampling import PoissonSample
+from dpsparse.rows.shard import Shard
+from dpsparse.rows.single_records import PIECE_ENTRIES, PublicRows, private_targets
+from dpsparse.rows.slopes import exact_gradient
+from dpsparse.rows.support_rows import RestrictedRows, restricted
+from dpsparse.rows.unread import CheckedColumns, UnreadCells
 
 #: Units of the clip of one record, for the few rows of tests.
 SUM_UNITS = 2.0**36
@@ -50,9 +58,9 @@ def _drawn(chosen: Any) -> Any:
     return None if chosen is None else Chosen(chosen)
 
 
-def checked(X: Any, columns: int) -> Source:
+def checked(X: Any, columns: int) -> Records:
     """Rows that say which cells of a table with so many columns were not understood: a function of each row alone."""
-    source = Source(X)
+    source = Records(X)
     rows = source.rows(0, source.shape[0])
     rows = np.nan_to_num(rows.toarray() if sp.issparse(rows) else rows, nan=9.0, posinf=9.0)
     d = rows.shape[1]
@@ -85,23 +93,23 @@ class Rows(MemoryHost):
         return self.total(GradientChange(w, anchor, clip, change), loss, _drawn(chosen))
 
     def square_sum(self) -> tuple[Any, float]:
-        return self.total(Squares(), Squared(), None), self.unit**2
+        return self.total(MeanSquares(), Squared(), None), self.unit**2
 
     def weighted_gradient_sum(self, loss: Loss, w: Any, norm: float, weights: Any, *, support: Any = None) -> Any:
         question = WeightedGradient(w, weights, norm, support)
         return self.total(question, loss, None), float(np.max(measure(question, self.lattice).unit / weights))
 
     def absolute_sum(self) -> tuple[Any, float]:
-        return self.total(AbsoluteMeans(), Squared(), None), self.unit
+        return self.total(MeanAbsolute(), Squared(), None), self.unit
 
     def size_sum(self, weights: Any, top: float, support: Any = None) -> int:
-        return int(self.total(RowSize(weights, top, support), Squared(), None)[0])
+        return int(self.total(MeanRowNorm(weights, top, support), Squared(), None)[0])
 
     def exact_gradient_sum(self, loss: Loss, w: Any, *, support: Any = None, chosen: Any = None) -> Any:
         return exact_gradient(w, self.shards, loss, _drawn(chosen), support)
 
     def exact_square_sum(self) -> Any:
-        return squares_exact(Squares(), self.shards, Squared(), None)
+        return squares_exact(MeanSquares(), self.shards, Squared(), None)
 
     def support_rows(self, support: Any, norm: float) -> list[RestrictedRows]:
         return [restricted(self.shards, support, norm)]
@@ -112,7 +120,7 @@ class Rows(MemoryHost):
             yield from contributions(Gradient(w, clip), shard, loss, here, entries)
 
     def targets(self) -> Any:
-        return targets_of(self.shards)
+        return private_targets(self.shards)
 
     def public(self, loss: Loss) -> PublicRows:
         return PublicRows(self.shards, loss)
@@ -124,7 +132,7 @@ class Measured:
 
     total: Any
     unit: Any
-    reach: Reach
+    reach: Sensitivity
 
     @property
     def values(self) -> Any:
@@ -149,10 +157,10 @@ def choice_scores(question: Any, host: MemoryHost, loss: Loss, relation: Adjacen
     return rule.scores(question, host.total(question, loss, None)), rule.spread(question, relation)
 
 
-def halved(found: Reach) -> Reach:
+def halved(found: Sensitivity) -> Sensitivity:
     """Half of every constant: what a control must catch."""
     pair = (None if v is None else v / 2 for v in (found.pair_norm, found.pair_entry))
-    return Reach(found.norm / 2, found.entry / 2, *pair)
+    return Sensitivity(found.norm / 2, found.entry / 2, *pair)
 
 
 @contextlib.contextmanager
@@ -170,7 +178,7 @@ def halved_constants() -> Iterator[None]:
         yield
 
 
-def total_of(question: Question, host: MemoryHost, loss: Loss, draw: Draw | None = None) -> Any:
+def total_of(question: Query, host: MemoryHost, loss: Loss, draw: PoissonSample | None = None) -> Any:
     """The exact sum that answers a question, in real units."""
     return host.total(question, loss, draw) * measure(question, host.lattice).unit  # type: ignore[arg-type]
 
@@ -199,6 +207,6 @@ def oracle_of(
 
 def prepared_for(
     estimator: SparseLinear, n_rows: int, n_features: int, *, sparse: bool = False, models: int = 1
-) -> Prepared:
+) -> FitPlan:
     """What an estimator would run on data of this shape."""
-    return prepare(estimator.request(), Shape(n_rows=n_rows, n_features=n_features, sparse=sparse, models=models))
+    return plan_fit(estimator.request(), Shape(n_rows=n_rows, n_features=n_features, sparse=sparse, models=models))

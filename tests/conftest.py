@@ -56,8 +56,8 @@ ENTROPY = FixedEntropy()
 
 
 def pytest_configure() -> None:
-    from dpsparse.mechanisms import randomness
-    from dpsparse.recipes.rules import epochs
+    from dpsparse.core.mechanisms import randomness
+    from dpsparse.recipes.defaults import epochs
 
     vars(randomness)["os"] = ENTROPY
     vars(epochs)["secrets"] = ENTROPY

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpsparse.hosts.clusters import ClusterRows
-from dpsparse.hosts.held import Chunk, Held, answer, combine
+from dpsparse.rows.hosts.clusters import ClusterRows
+from dpsparse.rows.hosts.worker import LoadedPart, WorkerShard, answer, combine
 
 
 class Loopback:
@@ -52,7 +52,9 @@ class Holding:
             tell(1.0)
 
     def build(self):
-        return [Held(part, *pickle.loads(order)) for part, order in zip(self.engine.parts, self.orders, strict=True)]
+        return [
+            WorkerShard(part, *pickle.loads(order)) for part, order in zip(self.engine.parts, self.orders, strict=True)
+        ]
 
     def ask(self, packed):
         if not self.held:
@@ -75,5 +77,5 @@ def spread(X, y=None, parts=3, **options):
     """Rows cut into parts on a loopback engine."""
     edges = [X.shape[0] * k // parts for k in range(parts + 1)]
     cut = list(pairwise(edges))
-    chunks = [Chunk(X[a:b], None if y is None else y[a:b]) for a, b in cut]
+    chunks = [LoadedPart(X[a:b], None if y is None else y[a:b]) for a, b in cut]
     return ClusterRows.open(Loopback(chunks, **options))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpsparse import checks
+from dpsparse.core import checks
 
 
 class Special(ValueError):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsparse.facts import Clip, Facts, Penalty, Target
+from dpsparse.core.facts import Clip, Facts, Penalty, Target
 
 
 @st.composite
@@ -151,11 +151,11 @@ def test_the_bound_of_the_target_is_one_number_under_two_names():
 def test_documents_are_sparse_rows_that_are_short_for_their_box(sparse, row_norm, documents):
     facts = Facts(n_rows=1000, n_features=400, row_norm=row_norm, sparse=sparse)
     assert facts.documents is documents
-    assert facts.spiky(facts.feature_bound) is (row_norm == 1.0)
+    assert facts.heavy_tailed(facts.feature_bound) is (row_norm == 1.0)
 
 
 def test_rows_are_spiky_up_to_fifteen_in_a_hundred_of_their_box():
     facts = Facts(n_rows=1000, n_features=100, row_norm=1.0, sparse=True)
     edge = math.sqrt(1 / (0.15 * 100))
-    assert facts.spiky(1.001 * edge)
-    assert not facts.spiky(0.999 * edge)
+    assert facts.heavy_tailed(1.001 * edge)
+    assert not facts.heavy_tailed(0.999 * edge)

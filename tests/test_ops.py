@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.optimize import minimize_scalar
 
-from dpsparse.facts import Penalty
+from dpsparse.core.facts import Penalty
 from dpsparse.ops import hard_threshold, project_ball, proximal_step, soft_threshold
 
 VECTORS = hnp.arrays(float, st.integers(1, 7), elements=st.floats(-100, 100))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpsparse.plain import plain, record, scalar
+from dpsparse.core.plain import record, scalar, to_json
 
 
 class Colour(StrEnum):
@@ -59,7 +59,7 @@ class Worded:
     ],
 )
 def test_forms(value, form):
-    found = plain(value)
+    found = to_json(value)
     assert found == form
     assert type(found) is type(form)
     assert json.loads(json.dumps(found, allow_nan=False)) == form

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from dpsparse import threads
+from dpsparse.core import threads
 
 
 @pytest.mark.parametrize(

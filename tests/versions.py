@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Folders whose tests meet other libraries: scikit-learn, pandas, click, file formats.
-FOLDERS = ("tests/estimators", "tests/cli", "tests/readers", "tests/data", "tests/usability", "tests/mechanisms")
+FOLDERS = ("tests/estimators", "tests/cli", "tests/io", "tests/rows", "tests/usability", "tests/core")
 #: Name of the environment, interpreter, constraints, extras.
 ENVIRONMENTS = (
     ("lowest", "python3.11", "constraints-lowest.txt", "data"),

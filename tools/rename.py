@@ -240,7 +240,9 @@ class Tree:
             new = self.new_path(module)
             if new != module.path:
                 found[str(module.path.relative_to(self.source))] = str(new.relative_to(self.source))
-        for path in sorted(p for p in self.source.rglob("*") if p.is_file() and p.suffix not in (".py", ".pyc")):
+        for path in sorted(
+            p for p in self.source.rglob("*") if p.is_file() and p.suffix != ".py" and "__pycache__" not in p.parts
+        ):
             folder = ".".join([PACKAGE, *path.relative_to(self.source).parent.parts])
             new_folder = self._moved(folder)
             if new_folder != folder:

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from dpsparse.plain import plain
+from dpsparse.core.plain import to_json
 
 from . import RUNS, museum
 from .show import markdown, plot, table
@@ -28,7 +28,7 @@ def main() -> int:
     exhibits = museum(options.runs, lambda name: print(f"auditing {name} ...", file=sys.stderr, flush=True))
     broken, kept = sum(e.broken for e in exhibits), sum(e.kept for e in exhibits)
     found = {"exhibits": [e.to_dict() for e in exhibits], "broken": broken, "kept by ours": kept, "runs": options.runs}
-    text = json.dumps(plain(found), indent=2, allow_nan=False)
+    text = json.dumps(to_json(found), indent=2, allow_nan=False)
     if options.keep:
         root = Path(__file__).resolve().parents[2]
         (root / "benchmarks" / "results" / "as_published.json").write_text(text + "\n", encoding="utf-8")

@@ -18,10 +18,10 @@ from scipy.special import expit
 from dpsparse import recipes
 from dpsparse.accounting import price
 from dpsparse.audit import event
-from dpsparse.facts import Clip, Facts, Target, Vector
+from dpsparse.core import Budget
+from dpsparse.core.facts import Clip, Facts, Target, Vector
 from dpsparse.losses import Logistic
-from dpsparse.oracle import Greedy
-from dpsparse.privacy import Budget
+from dpsparse.queries.kinds import Greedy
 
 from .exhibit import AT_LEAST, EXACT, Epsilon, Exhibit, Figure, Promise
 from .laws import epsilon_of

@@ -19,10 +19,10 @@ from scipy.optimize import brentq
 from dpsparse import recipes
 from dpsparse.accounting import price
 from dpsparse.audit import event
-from dpsparse.facts import Clip, Facts, Vector
+from dpsparse.core import Budget
+from dpsparse.core.facts import Clip, Facts, Vector
 from dpsparse.losses import Squared
-from dpsparse.oracle import Greedy
-from dpsparse.privacy import Budget
+from dpsparse.queries.kinds import Greedy
 
 from .dp_gcd import PAPER, equation_2, laplace_cdf
 from .exhibit import AT_LEAST, EXACT, Epsilon, Exhibit, Promise

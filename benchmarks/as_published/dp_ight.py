@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from dpsparse import recipes
 from dpsparse.audit import two_worlds
-from dpsparse.facts import Vector
+from dpsparse.core.facts import Vector
 
 from .exhibit import AT_LEAST, EXACT, Epsilon, Exhibit, Figure, Promise
 from .laws import gaussian_epsilon

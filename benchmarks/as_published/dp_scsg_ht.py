@@ -16,7 +16,7 @@ import numpy as np
 
 from dpsparse import recipes
 from dpsparse.accounting.pld import sampled_epsilon
-from dpsparse.privacy import Adjacency
+from dpsparse.core import Adjacency
 
 from .dp_sgd_ht import DELTA, PAPER, N, order
 from .exhibit import AT_MOST, EXACT, Epsilon, Exhibit, Figure, Promise

@@ -18,7 +18,7 @@ import numpy as np
 from dpsparse import recipes
 from dpsparse.accounting import price
 from dpsparse.accounting.pld import sampled_epsilon
-from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows
+from dpsparse.core import Adjacency, Ask, Budget, Noise, Plan, PoissonRows
 
 from .exhibit import AT_LEAST, Epsilon, Exhibit, Figure, Promise
 from .ours import fitted

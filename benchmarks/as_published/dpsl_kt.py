@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from benchmarks.prepared import prepared_for
 from dpsparse import recipes
+from dpsparse.algorithms.transfer import Auxiliary, student
 from dpsparse.audit import event
-from dpsparse.facts import Facts, Vector
+from dpsparse.core.facts import Facts, Vector
 from dpsparse.losses import Squared
 from dpsparse.ops import hard_threshold
-from dpsparse.solvers.transfer import Auxiliary, student
 
 from .exhibit import AT_LEAST, EXACT, Epsilon, Exhibit, Figure, Promise
 from .laws import epsilon_of, gaussian_epsilon

@@ -18,9 +18,9 @@ from scipy.special import expit
 
 from dpsparse.accounting import price
 from dpsparse.audit import two_worlds
-from dpsparse.facts import Vector
-from dpsparse.privacy import Ask, Budget, Noise, Plan
-from dpsparse.privacy.curves import pure_renyi, renyi_epsilon
+from dpsparse.core import Ask, Budget, Noise, Plan
+from dpsparse.core.curves import pure_renyi, renyi_epsilon
+from dpsparse.core.facts import Vector
 
 from .exhibit import AT_LEAST, EXACT, Epsilon, Exhibit, Figure, Promise
 from .laws import repeated_epsilon

@@ -14,9 +14,9 @@ import math
 import numpy as np
 
 from dpsparse.audit import two_worlds
-from dpsparse.facts import Vector
-from dpsparse.mechanisms import Randomness
-from dpsparse.mechanisms.local import best_scalar
+from dpsparse.core.facts import Vector
+from dpsparse.core.mechanisms import Randomness
+from dpsparse.core.mechanisms.local import best_scalar
 
 from .dp_ight import largest
 from .exhibit import AT_LEAST, EXACT, Epsilon, Exhibit, Figure, Promise

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from dpsparse.facts import Vector
-from dpsparse.privacy.curves import gaussian_epsilon
+from dpsparse.core.curves import gaussian_epsilon
+from dpsparse.core.facts import Vector
 
 __all__ = ["epsilon_of", "gaussian_epsilon", "hockey_stick", "repeated", "repeated_epsilon"]
 

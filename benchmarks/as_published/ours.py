@@ -14,15 +14,15 @@ from scipy.special import softmax
 from dpsparse import SparseClassifier, SparseRegressor
 from dpsparse.accounting import PricedPlan, price
 from dpsparse.accounting.pld import sampled_epsilon
-from dpsparse.answers import measure, scores_of
 from dpsparse.audit import recomputed_epsilon
-from dpsparse.facts import Clip, Facts, Vector
-from dpsparse.hosts import MemoryHost
+from dpsparse.core import Adjacency, Ask, AskSummary, Budget, Noise, Plan, Statement
+from dpsparse.core.facts import Clip, Facts, Vector
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.losses import Loss
-from dpsparse.mechanisms import Randomness
-from dpsparse.oracle import Gradient, Oracle, Score, Select
 from dpsparse.oracles import CentralOracle, RecordingOracle
-from dpsparse.privacy import Adjacency, Ask, AskRecord, Budget, Noise, Plan, Statement
+from dpsparse.queries.kinds import Gradient, Oracle, Score, Select
+from dpsparse.queries.rules import measure, scores_of
+from dpsparse.rows.hosts import MemoryHost
 
 from .exhibit import EXACT, Epsilon, Promise
 from .laws import gaussian_epsilon
@@ -56,9 +56,9 @@ def stated(statement: Statement) -> Epsilon:
     return Epsilon(value, EXACT, f"noise of a fit, {how}; dp-accounting: {second:.4g}")
 
 
-def _alike(asks: tuple[AskRecord, ...]) -> tuple[AskRecord, ...]:
+def _alike(asks: tuple[AskSummary, ...]) -> tuple[AskSummary, ...]:
     """Answers of equal rate and cost counted together: accountants see no more of them, and are quicker."""
-    counted: dict[tuple[str, float, float], AskRecord] = {}
+    counted: dict[tuple[str, float, float], AskSummary] = {}
     for ask in asks:
         key = (ask.noise, ask.rate, float(f"{ask.cost:.9g}"))
         known = counted.get(key)

@@ -15,9 +15,9 @@ from benchmarks.coverage.cells import Cell
 from benchmarks.coverage.plain import least_squares, logistic, noisy_moments
 from benchmarks.coverage.worlds import World, draw, rows, truth
 from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.data.parts import Parts
-from dpsparse.planner.intervals import IntervalForecast
-from dpsparse.privacy import Budget, Coins
+from dpsparse.core import Budget, SplitRule
+from dpsparse.report.planner.intervals import IntervalForecast
+from dpsparse.rows.data_split import DataSplit
 
 Model = SparseRegressor | SparseClassifier
 #: How one fit fared: counts and widths by name.
@@ -51,7 +51,10 @@ def fit(cell: Cell, world: World, seed: int) -> Model:
     model = estimator(cell, world, seed)
     if cell.split:
         return model.fit(world.X, world.y)
-    with patch.object(Parts, "targets", lambda _, y, part: y), patch.object(Coins, "expected", lambda _, n: (n, n)):
+    with (
+        patch.object(DataSplit, "targets", lambda _, y, part: y),
+        patch.object(SplitRule, "expected", lambda _, n: (n, n)),
+    ):
         return model.fit(world.X, world.y)
 
 

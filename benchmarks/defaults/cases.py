@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import settings
-from dpsparse import losses
+from dpsparse.queries import losses
 
 #: Recipes of the papers, and the twin without privacy of the same algorithm, where there is one.
 TWINS: dict[str, str | None] = {

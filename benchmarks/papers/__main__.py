@@ -20,9 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dpsparse.bench import Results, ScaledStudy, run_study
-from dpsparse.bench.find import studies
-from dpsparse.bench.results import Journal
+from dpsparse.report.bench import Results, ScaledStudy, run_study
+from dpsparse.report.bench.find import studies
+from dpsparse.report.bench.results import Journal
 
 from . import pages
 from .recheck import recheck

@@ -68,7 +68,7 @@ def verdicts() -> Iterator[str]:
 
 def records() -> Iterator[str]:
     """How many fits the constants of the planner come from."""
-    path = ROOT / "src" / "dpsparse" / "planner" / "calibration.json"
+    path = ROOT / "src" / "dpsparse" / "report/planner" / "calibration.json"
     kinds: dict[str, dict[str, Any]] = json.loads(path.read_text())["kinds"]
     yield "| kind of fit | fits behind its constants |"
     yield "|---|---|"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from dpsparse.bench import Claim, Results
-from dpsparse.bench.results import mean_and_error
-from dpsparse.bench.study import GRID
+from dpsparse.report.bench import Results, StudyClaim
+from dpsparse.report.bench.results import mean_and_error
+from dpsparse.report.bench.study import GRID
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -51,7 +51,7 @@ def budgets(results: Results, data: str) -> list[float]:
     return sorted({c.epsilon for c in results.errors if c.data == data and c.epsilon < math.inf})
 
 
-def verdict(results: Results, claim: Claim) -> str:
+def verdict(results: Results, claim: StudyClaim) -> str:
     """The paired difference and what it decides, as two cells."""
     gap, error, pairs = results.gap(claim)
     return f"{gap:.3g} ± {error:.1g}, {pairs} pairs | {results.verdict(claim)}"

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpsparse.bench import Claim, Results
-from dpsparse.bench.results import mean_and_error
-from dpsparse.bench.study import GRID
+from dpsparse.report.bench import Results, StudyClaim
+from dpsparse.report.bench.results import mean_and_error
+from dpsparse.report.bench.study import GRID
 
 from .cells import budgets, cell, origin, read, seeds, verdict
 from .gcd import RIVALS, SMOOTH, SPARSE
@@ -79,7 +79,7 @@ def weights() -> Iterator[str]:
     for data in TEXTS:
         for epsilon in budgets(results, data):
             pair = [cell(results, data, method, epsilon, "test error") for method in WEIGHTS]
-            claim = Claim(*WEIGHTS, data, epsilon, "test error")
+            claim = StudyClaim(*WEIGHTS, data, epsilon, "test error")
             yield f"| {data} | {epsilon:g} | {' | '.join(pair)} | {verdict(results, claim)} |"
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from dpsparse.bench import Results
-from dpsparse.bench.results import mean_and_error
-from dpsparse.bench.study import GRID
+from dpsparse.report.bench import Results
+from dpsparse.report.bench.results import mean_and_error
+from dpsparse.report.bench.study import GRID
 
 
 def by_rows(results: Results, method: str, metric: str, path: Path, *, p: int, s: int, epsilon: float) -> None:

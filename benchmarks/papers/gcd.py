@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dpsparse.bench import Claim, Results
-from dpsparse.bench.results import mean_and_error
-from dpsparse.bench.study import GRID
+from dpsparse.report.bench import Results, StudyClaim
+from dpsparse.report.bench.results import mean_and_error
+from dpsparse.report.bench.study import GRID
 
 from .methods import EXACT, PRINTED
 from .study import PaperStudy, Part
@@ -48,10 +48,10 @@ class GCDStudy(PaperStudy):
     keep_path: bool = True
     notes: tuple[str, ...] = NOTES
 
-    def claims(self) -> Sequence[Claim]:
+    def claims(self) -> Sequence[StudyClaim]:
         """DP-GCD against both rivals, with defaults and at the best points of the grids."""
         return [
-            Claim(
+            StudyClaim(
                 f"DP-GCD{end}",
                 f"{rival}{end}",
                 data,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from dpsparse.bench import Cell, Claim, Results, Scale
+from dpsparse.report.bench import Cell, Results, Scale, StudyClaim
 
 from .study import PaperStudy
 
@@ -78,7 +78,7 @@ class Measures:
             for epsilon in epsilons
         ]
 
-    def claims(self) -> Sequence[Claim]:
+    def claims(self) -> Sequence[StudyClaim]:
         """None: the guides say numbers, not orderings."""
         return []
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from benchmarks import many_classes
 from benchmarks.settings import Setting, data_folder
 from dpsparse import SparseClassifier
-from dpsparse.bench import Cell
+from dpsparse.report.bench import Cell
 
 from .guide import Measures
 

@@ -4,7 +4,7 @@ import warnings
 
 from benchmarks import planner_verdicts
 from benchmarks.settings import data_folder
-from dpsparse.bench import Cell
+from dpsparse.report.bench import Cell
 
 from .guide import Measures
 

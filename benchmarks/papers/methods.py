@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dpsparse import SparseClassifier, SparseRegressor, recipes
-from dpsparse.bench.study import GRID
-from dpsparse.oracle.protocol import Path as Iterates
+from dpsparse.queries.kinds.protocol import Path as Iterates
+from dpsparse.report.bench.study import GRID
 
 from . import printed
 from .cases import Case

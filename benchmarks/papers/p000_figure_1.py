@@ -1,6 +1,6 @@
 """000, Figure 1: relative error of the coefficients against epsilon, linear and logistic."""
 
-from dpsparse.bench.study import GRID
+from dpsparse.report.bench.study import GRID
 
 from .methods import DENSE, EXACT, PRINTED
 from .study import PaperStudy, Part

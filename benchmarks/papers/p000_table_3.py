@@ -1,6 +1,6 @@
 """000, Table 3: test error on RCV1."""
 
-from dpsparse.bench.study import GRID
+from dpsparse.report.bench.study import GRID
 
 from .methods import DENSE, EXACT, PRINTED
 from .study import PaperStudy, Part

@@ -1,6 +1,6 @@
 """001, Figure 2: relative error of the coefficients against epsilon, with knowledge transfer."""
 
-from dpsparse.bench.study import GRID
+from dpsparse.report.bench.study import GRID
 
 from .methods import DENSE, EXACT, PRINTED
 from .study import PaperStudy, Part

@@ -1,6 +1,6 @@
 """001, Table 2: half the mean squared error on halves of E2006-tfidf."""
 
-from dpsparse.bench.study import GRID
+from dpsparse.report.bench.study import GRID
 
 from .methods import DENSE, EXACT
 from .study import PaperStudy, Part

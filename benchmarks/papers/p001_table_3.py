@@ -1,6 +1,6 @@
 """001, Table 3: test error on halves of RCV1."""
 
-from dpsparse.bench.study import GRID
+from dpsparse.report.bench.study import GRID
 
 from .methods import DENSE, EXACT, PRINTED
 from .study import PaperStudy, Part

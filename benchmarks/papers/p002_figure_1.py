@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from dpsparse.bench import Results
-from dpsparse.bench.study import GRID
+from dpsparse.report.bench import Results
+from dpsparse.report.bench.study import GRID
 
 from .gcd import DEFAULTS, GRIDS, LINES, SMOOTH, SPARSE, GCDStudy, parts
 from .methods import PRINTED

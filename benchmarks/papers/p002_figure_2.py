@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dpsparse.bench import Cell, Claim, Results
-from dpsparse.bench.study import ON_CURVE
+from dpsparse.report.bench import Cell, Results, StudyClaim
+from dpsparse.report.bench.study import ON_CURVE
 
 from .cases import case_of
 from .gcd import NOTES, SMOOTH, SPARSE, GCDStudy
@@ -33,7 +33,7 @@ class Histograms(GCDStudy):
         found = {"nonzero": float(np.count_nonzero(w)), "largest": float(size[0]), "alpha": float(size[5])}
         return found | {f"count{ON_CURVE}{k}": float(count) for k, count in enumerate(held)}
 
-    def claims(self) -> Sequence[Claim]:
+    def claims(self) -> Sequence[StudyClaim]:
         """None: the paper's figure has no numbers to compare with."""
         return []
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpsparse.bench import Claim, Results
+from dpsparse.report.bench import Results, StudyClaim
 
 from .gcd import DEFAULTS, NOTES, RIVALS, RULES, SPARSE, GCDStudy, parts
 
@@ -11,10 +11,10 @@ from .gcd import DEFAULTS, NOTES, RIVALS, RULES, SPARSE, GCDStudy, parts
 class Rules(GCDStudy):
     """The claim is that the three rules behave the same where p is large."""
 
-    def claims(self) -> Sequence[Claim]:
+    def claims(self) -> Sequence[StudyClaim]:
         """On par, within 5 % of the gap at zero."""
         return [
-            Claim("DP-GCD gs-r", rule, data, 1.0, "gap", on_par=0.05)
+            StudyClaim("DP-GCD gs-r", rule, data, 1.0, "gap", on_par=0.05)
             for data in ("square", "dorothea", "madelon-l1")
             for rule in ("DP-GCD gs-s", "DP-GCD gs-q")
         ]

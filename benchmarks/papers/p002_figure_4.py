@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dpsparse.bench import Results
+from dpsparse.report.bench import Results
 
 from .gcd import DEFAULTS, LINES, NOTES, SMOOTH, SPARSE, GCDStudy, parts
 

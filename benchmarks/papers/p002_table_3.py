@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from dpsparse.bench import Results
-from dpsparse.bench.study import GRID
+from dpsparse.report.bench import Results
+from dpsparse.report.bench.study import GRID
 
 from .gcd import DEFAULTS, GRIDS, LINES, SPARSE, GCDStudy, counts, parts
 from .methods import PRINTED

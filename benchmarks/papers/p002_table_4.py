@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from dpsparse.bench import Results
+from dpsparse.report.bench import Results
 
 from .gcd import DEFAULTS, GRIDS, SMOOTH, SPARSE, GCDStudy, parts, points
 

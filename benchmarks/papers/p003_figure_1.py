@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpsparse.bench import Claim, Results
-from dpsparse.bench.study import GRID
+from dpsparse.report.bench import Results, StudyClaim
+from dpsparse.report.bench.study import GRID
 
 from .curves import by_rows
 from .methods import EXACT, PRINTED
@@ -25,17 +25,21 @@ def named(n: int, p: int, s: int) -> str:
 class People(PaperStudy):
     """The paper's claims: the error falls with people and epsilon, and hardly changes with p."""
 
-    def claims(self) -> Sequence[Claim]:
+    def claims(self) -> Sequence[StudyClaim]:
         """Of our default; "hardly changes" is a difference within 5 % of the norm of the coefficients."""
         few, many = named(PEOPLE[0], 200, 10), named(PEOPLE[-1], 200, 10)
         return [
-            Claim(METHOD, METHOD, many, 1.0, self.metric, worse_data=few),
-            Claim(METHOD, METHOD, many, 4.0, self.metric, worse_epsilon=0.5),
+            StudyClaim(METHOD, METHOD, many, 1.0, self.metric, worse_data=few),
+            StudyClaim(METHOD, METHOD, many, 4.0, self.metric, worse_epsilon=0.5),
             *(
-                Claim(METHOD, METHOD, named(n, 800, 10), 1.0, self.metric, worse_data=named(n, 50, 10), on_par=0.05)
+                StudyClaim(
+                    METHOD, METHOD, named(n, 800, 10), 1.0, self.metric, worse_data=named(n, 50, 10), on_par=0.05
+                )
                 for n in PEOPLE
             ),
-            Claim(METHOD, METHOD, named(PEOPLE[-1], 200, 5), 1.0, self.metric, worse_data=named(PEOPLE[-1], 200, 20)),
+            StudyClaim(
+                METHOD, METHOD, named(PEOPLE[-1], 200, 5), 1.0, self.metric, worse_data=named(PEOPLE[-1], 200, 20)
+            ),
         ]
 
     @property

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpsparse.bench import Claim, Results
-from dpsparse.bench.study import GRID
+from dpsparse.report.bench import Results, StudyClaim
+from dpsparse.report.bench.study import GRID
 
 from .curves import by_rows
 from .methods import DENSE
@@ -25,18 +25,18 @@ def named(n: int, p: int, s: int) -> str:
 class Forest(PaperStudy):
     """The paper's claims: the gap falls with epsilon and rows, grows with s, and hardly changes with p."""
 
-    def claims(self) -> Sequence[Claim]:
+    def claims(self) -> Sequence[StudyClaim]:
         """Of T = 400 at the best step; "hardly changes" is a difference within 5 % of the gap of w = 0."""
         found = []
         for n in ROWS:
             here = named(n, 54, 10)
             found += [
-                Claim(METHOD, METHOD, here, 4.0, "gap", at=None, worse_epsilon=0.5),
-                Claim(METHOD, METHOD, named(n, 54, 5), 2.0, "gap", at=None, worse_data=named(n, 54, 20)),
-                Claim(METHOD, METHOD, here, 2.0, "gap", at=None, worse_data=named(n, 18, 10), on_par=0.05),
+                StudyClaim(METHOD, METHOD, here, 4.0, "gap", at=None, worse_epsilon=0.5),
+                StudyClaim(METHOD, METHOD, named(n, 54, 5), 2.0, "gap", at=None, worse_data=named(n, 54, 20)),
+                StudyClaim(METHOD, METHOD, here, 2.0, "gap", at=None, worse_data=named(n, 18, 10), on_par=0.05),
             ]
         many, few = named(ROWS[-1], 54, 10), named(ROWS[0], 54, 10)
-        return [*found, Claim(METHOD, METHOD, many, 2.0, "gap", at=None, worse_data=few)]
+        return [*found, StudyClaim(METHOD, METHOD, many, 2.0, "gap", at=None, worse_data=few)]
 
     def draw(self, results: Results, path: Path) -> None:
         """Three panels: p, s and epsilon."""

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from dpsparse.bench import Claim, Results
-from dpsparse.bench.results import mean_and_error
-from dpsparse.bench.study import GRID, ON_CURVE
+from dpsparse.report.bench import Results, StudyClaim
+from dpsparse.report.bench.results import mean_and_error
+from dpsparse.report.bench.study import GRID, ON_CURVE
 
 from . import blocks
 from .figures import FIGURES
@@ -181,7 +181,7 @@ def printed(name: str) -> Iterator[str]:
     yield f"From {found.where}."
 
 
-def decided(study: PaperStudy, results: Results) -> list[tuple[Claim, str, str]]:
+def decided(study: PaperStudy, results: Results) -> list[tuple[StudyClaim, str, str]]:
     """Claims with runs, what was found, and the verdict."""
     found = []
     for claim in study.claims():
@@ -211,7 +211,7 @@ def verdicts(study: PaperStudy, results: Results) -> Iterator[str]:
         yield f"| {claim} | {text} | {verdict} |"
 
 
-def together(claims: Sequence[Claim]) -> list[str]:
+def together(claims: Sequence[StudyClaim]) -> list[str]:
     """Claims in words, those about the same two methods on the same data in one."""
     groups: dict[str, list[float]] = {}
     for claim in claims:

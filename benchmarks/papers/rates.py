@@ -11,7 +11,7 @@ from benchmarks.as_published.dp_ight import corollary_5_8, theorem_5_2
 from benchmarks.as_published.dp_sgd_ht import largest_batch, order, theorem_4_1
 from benchmarks.as_published.frank_wolfe import certified, printed_scale
 from benchmarks.as_published.label_ldp_iht import theorem_5
-from dpsparse.privacy.curves import gaussian_epsilon
+from dpsparse.core.curves import gaussian_epsilon
 
 #: Constants of the noise do not change a rate; where the promise itself has no proof, there is no rate.
 TABLE = (

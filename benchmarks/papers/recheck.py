@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dpsparse.bench import Results, ScaledStudy
-from dpsparse.bench.results import mean_and_error
-from dpsparse.bench.study import Cell
+from dpsparse.report.bench import Results, ScaledStudy
+from dpsparse.report.bench.results import mean_and_error
+from dpsparse.report.bench.study import Cell
 
 #: Numbers that take longer than this many CPU seconds, as far as is known, are not drawn, unless a study has no others.
 DEAREST = 20.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpsparse.bench.study import ON_CURVE
+from dpsparse.report.bench.study import ON_CURVE
 
 from .cases import Case
 from .methods import Fitted

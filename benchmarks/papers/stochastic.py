@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dpsparse.bench import Claim, Results
-from dpsparse.bench.study import GRID, ON_CURVE
+from dpsparse.report.bench import Results, StudyClaim
+from dpsparse.report.bench.study import GRID, ON_CURVE
 
 from .methods import DENSE, EXACT, PRINTED
 from .study import PaperStudy, Part
@@ -64,7 +64,7 @@ class Objective(PaperStudy):
 
     keep_path: bool = True
 
-    def claims(self) -> Sequence[Claim]:
+    def claims(self) -> Sequence[StudyClaim]:
         """Stochastic methods are lower after the same number of passes, and at the end."""
         after = [f"objective by passes{ON_CURVE}{passes}" for passes in (2, 10)]
         at_end = PaperStudy.claims(self)

@@ -12,8 +12,8 @@ from typing import Self
 
 import numpy as np
 
-from dpsparse.bench import Cell, Claim, Results, Scale, ScaledStudy
-from dpsparse.privacy import PrivacyError
+from dpsparse.core import PrivacyError
+from dpsparse.report.bench import Cell, Results, Scale, ScaledStudy, StudyClaim
 
 from .cases import case_of, present
 from .methods import METHODS, Ask
@@ -149,10 +149,10 @@ class PaperStudy:
         mean = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
         return mean | {"cost": time.process_time() - begin}
 
-    def claims(self) -> Sequence[Claim]:
+    def claims(self) -> Sequence[StudyClaim]:
         """The paper's orderings."""
         return [
-            Claim(better, worse, data, epsilon, self.metric, at=None)
+            StudyClaim(better, worse, data, epsilon, self.metric, at=None)
             for part in self.parts
             for data in part.sets
             for better, worse in self.pairs

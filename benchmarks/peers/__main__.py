@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.speed.peers import install
-from dpsparse.bench import run_study
+from dpsparse.report.bench import run_study
 
 from . import page
 from .methods import ENVIRONMENTS, FOLDER

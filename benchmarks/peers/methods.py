@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.speed.peers import NEEDS, Peer
 from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.bench.study import GRID
+from dpsparse.report.bench.study import GRID
 
 from .rows import Rows, file_of, rows_of
 

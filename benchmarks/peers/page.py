@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from dpsparse.bench import Results
-from dpsparse.bench.results import mean_and_error
-from dpsparse.bench.study import GRID
+from dpsparse.report.bench import Results
+from dpsparse.report.bench.results import mean_and_error
+from dpsparse.report.bench.study import GRID
 
 from .methods import METHODS
 from .rows import ROWS

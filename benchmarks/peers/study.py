@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from dpsparse.bench import Cell, Claim, Results, Scale
-from dpsparse.bench.study import GRID
+from dpsparse.report.bench import Cell, Results, Scale, StudyClaim
+from dpsparse.report.bench.study import GRID
 
 from .methods import METHODS, Ask
 from .rows import ROWS, present, rows_of
@@ -74,7 +74,7 @@ class Comparison:
         found |= {"nonzero": float((model.coef != 0).sum()), "seconds": model.seconds}
         return found | {"cost": max(model.seconds, time.process_time() - start)}
 
-    def claims(self) -> Sequence[Claim]:
+    def claims(self) -> Sequence[StudyClaim]:
         """What a reader would like to know: whether ours is better at equal effort."""
         ours = {"": "dpsparse auto", GRID: f"dpsparse auto{GRID}"}
         found = []
@@ -82,8 +82,8 @@ class Comparison:
             for end, mine in ours.items():
                 for peer in (f"diffprivlib{end}", f"Opacus{end}"):
                     if peer in METHODS and not (data in REGRESSION and len(METHODS[peer].tasks) == 1):
-                        found += [Claim(mine, peer, data, e, METRIC, at=None) for e in _budgets(data, mine)]
-            found += [Claim("dpsparse auto, add-remove", f"Opacus{GRID}", data, e, METRIC, at=None) for e in FEW]
+                        found += [StudyClaim(mine, peer, data, e, METRIC, at=None) for e in _budgets(data, mine)]
+            found += [StudyClaim("dpsparse auto, add-remove", f"Opacus{GRID}", data, e, METRIC, at=None) for e in FEW]
         return found
 
     def draw(self, results: Results, path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpsparse.data.kernels import choice
+from dpsparse.rows.kernels import choice
 
 from .. import settings as data
 from .clock import Times, interleave
@@ -49,7 +49,7 @@ def lbfgs(train: tuple[Any, Any]) -> Any:
 
 def dense(settings: Settings) -> list[Line]:
     """20,000 x 500: `auto` against Opacus, the better of two learning rates, and diffprivlib. Compiled kernels are loaded before, as after some work."""
-    choice.load()
+    choice.load_kernels()
     X, y = rows(25_000, 500)
     train, test = (X[:20_000], y[:20_000]), (X[20_000:], y[20_000:])
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
@@ -75,7 +75,7 @@ def text(settings: Settings) -> list[Line]:
     """news20: `auto` against scikit-learn without privacy, and Opacus. Kernels as above."""
     if data.data_folder() is None:
         return []
-    choice.load()
+    choice.load_kernels()
     news = data.news20()
     assert news.test is not None
     train, test = (news.X, news.y), news.test

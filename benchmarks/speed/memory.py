@@ -52,9 +52,9 @@ def forget_peak() -> None:
 def measure(case: str) -> dict[str, float]:
     """One fit in this process. A small fit comes first, and numba is loaded, so that imports are no part of the peak."""
     from dpsparse import SparseClassifier
-    from dpsparse.data.kernels import choice
+    from dpsparse.rows.kernels import choice
 
-    choice.load()
+    choice.load_kernels()
 
     warnings.simplefilter("ignore")
     model = SparseClassifier(epsilon=2.0, delta=1e-5, row_norm=1.0, classes=(0, 1), random_state=0)

@@ -43,7 +43,7 @@ def rows(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 def noise(settings: Settings) -> list[Line]:
     """A million noisy integers, and the best 500 of a million."""
-    from dpsparse.mechanisms import Randomness, discrete_gaussian, gumbel_top_k, lattice_gaussian
+    from dpsparse.core.mechanisms import Randomness, discrete_gaussian, gumbel_top_k, lattice_gaussian
 
     size = 10**6
     total, plain, source = np.zeros(size, dtype=np.int64), np.random.default_rng(0), Randomness()
@@ -73,8 +73,8 @@ def fixed(settings: Settings) -> list[Line]:
     """Warm tiny fits, the first fit of a process, prices."""
     from dpsparse import SparseClassifier
     from dpsparse.accounting import price, pricing, selections
-    from dpsparse.facts import Facts
-    from dpsparse.privacy import Budget
+    from dpsparse.core import Budget
+    from dpsparse.core.facts import Facts
     from dpsparse.recipes import SelectPolish
 
     X, y = rows(500, 200)
@@ -100,8 +100,8 @@ def fixed(settings: Settings) -> list[Line]:
     plan = SelectPolish().solver(facts, budget).plan(facts, budget)
 
     def cold() -> None:
-        pricing.forget()
-        selections.forget()
+        pricing.forget_prices()
+        selections.forget_selections()
         price(plan, budget, store=None)
 
     found = interleave(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpsparse.data.kernels import choice
+from dpsparse.rows.kernels import choice
 
 from .. import settings as data
 from .clock import interleave
@@ -30,10 +30,10 @@ class Places:
 
 def gradient(X: Any, y: np.ndarray) -> Callable[[np.ndarray], Any]:
     """The exact clipped gradient sum of rows in memory."""
-    from dpsparse.facts import Clip, Facts
-    from dpsparse.hosts import MemoryHost
+    from dpsparse.core.facts import Clip, Facts
     from dpsparse.losses import Logistic
-    from dpsparse.oracle import Gradient
+    from dpsparse.queries.kinds import Gradient
+    from dpsparse.rows.hosts import MemoryHost
 
     facts = Facts(n_rows=X.shape[0], n_features=X.shape[1], row_norm=1.0, lower=-1.0, upper=1.0, loss="logistic")
     host = MemoryHost(X, y, facts)
@@ -60,7 +60,7 @@ def on_threads(count: int, way: Callable[[], Any]) -> None:
 
 def sums(settings: Settings) -> list[Line]:
     """Dense rows against BLAS in float32, sparse rows against scipy in float64, by processor time of one thread; on two threads by the clock."""
-    choice.load()
+    choice.load_kernels()
     X, y = rows(20_000, 500)
     places = Places(500)
     ways: dict[str, Any] = {}

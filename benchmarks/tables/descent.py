@@ -35,7 +35,7 @@ class Constants:
     least_level: float = 30.0
     hopeless: float = 12.0
     class_hopeless: float = 10.0
-    lean: float = 110.0
+    few_records: float = 110.0
     middle: Middle = Middle()
     clip_growth: float = 0.35
     clip_from: float = 25.0

@@ -4,7 +4,7 @@ A question takes a share of :math:`\mu^2`. Gaussian noise of standard deviation 
 whose scores move by at most one per record adds standard Gumbel noise to score times :math:`\mu\sqrt{share}`, so that its
 range is :math:`2\mu\sqrt{share}`.
 A selection of range eta counts as a Gaussian of mu = eta/2. That is right in the limit of many small questions, not for one;
-`PART` keeps a little back for it, and `Purse.epsilon` recomputes what was really spent.
+`PART` keeps a little back for it, and `PaymentSource.epsilon` recomputes what was really spent.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def plan(n: int, d: int, mu: float, linear: bool, sparsity: int | None, k: Const
     wide = kappa < k.race_kappa and d >= k.race_columns
     given = sparsity is not None and sparsity < d
     affordable = int(0.1 * level / math.log(max(d, 3)))
-    lean = level < k.lean
+    lean = level < k.few_records
     phases = (1.0,) if not linear else (0.4, 0.6) if lean else k.phases
     route = "dense"
     if wide and not given and affordable >= (8 if kappa >= 0.5 else 4):
@@ -85,7 +85,7 @@ def fit(
     n, d = X.shape
     linear = table.kind == "regression"
     p = plan(n, d, purse.mu, linear, table.sparsity, k)
-    if n * purse.mu < k.lean:
+    if n * purse.mu < k.few_records:
         k = replace(k, middle=LOW)
     X = X.astype(np.float32) if n * d > 2e6 else X
     y = np.clip(table.y - table.center, -table.bound, table.bound) if linear else table.y

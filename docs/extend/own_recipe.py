@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpsparse import recipes
-from dpsparse.facts import Clip
+from dpsparse.core import Ask, Noise, Plan
+from dpsparse.core.facts import Clip
 from dpsparse.ops import hard_threshold
-from dpsparse.privacy import Ask, Noise, Plan
 
 
 @dataclass(frozen=True)

@@ -18,41 +18,50 @@ SOURCE = Path(dpsparse.__file__).parent
 GROUPS = {
     "For users": [
         "audit",
-        "bench",
         "datasets",
         "estimators",
-        "evaluation",
+        "estimators.score",
+        "estimators.search",
+        "estimators.steps",
         "federated",
         "ledger",
         "local",
         "losses",
         "neural",
-        "planner",
         "plots",
-        "preparation",
-        "privacy",
         "readers",
         "recipes",
         "report",
-        "storage",
+        "report.bench",
+        "report.planner",
         "tables",
-        "tuning",
     ],
     "For those who extend or examine": [
         "accounting",
-        "answers",
-        "data",
-        "fits",
-        "hosts",
-        "mechanisms",
-        "oracle",
+        "algorithms",
+        "core",
+        "core.mechanisms",
+        "fitting",
         "oracles",
-        "solvers",
-        "statistics",
+        "queries.kinds",
+        "queries.minimisers",
+        "queries.rules",
+        "rows",
+        "rows.hosts",
     ],
 }
+#: Homes of the packages that have a public address of their own.
+HOMES = {
+    "datasets": "io.datasets",
+    "federated": "sites.federated",
+    "local": "sites.local",
+    "losses": "queries.losses",
+    "neural": "sites.neural",
+    "plots": "report.figures",
+    "tables": "io.dictionary",
+}
 #: Rooms that have a page of another kind.
-ELSEWHERE = {"cli": "command_line"}
+ELSEWHERE = {"cli": "command_line", "io": "readers", "queries": "queries.kinds", "sites": "federated"}
 #: Members that a class has from scikit-learn or from a base are named here; of others those that they define.
 LINEAR = "fit, predict, summary, predict_interval, plan, request, save, report_"
 MEMBERS = {
@@ -64,7 +73,7 @@ MEMBERS = {
 #: Modules beside the rooms that a page of docs/extend uses, with the names that it needs.
 MODULES = {
     "dpsparse.estimators.intervals": ["Interval", "Intervals"],
-    "dpsparse.facts": ["Clip", "Facts"],
+    "dpsparse.core.facts": ["Clip", "Facts"],
     "dpsparse.federated.devices": ["device_app", "run_devices"],
     "dpsparse.federated.flower": ["client_app", "server_app"],
     "dpsparse.ops": ["hard_threshold", "soft_threshold"],
@@ -72,9 +81,15 @@ MODULES = {
 }
 
 
+def face(room: str) -> str:
+    """The file that lists the names of a room."""
+    path = SOURCE.joinpath(*HOMES.get(room, room).split("."))
+    return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text()
+
+
 def listed(room: str) -> list[str]:
     """Names that a room lists, read from its file: an engine of an extra need not be installed."""
-    for node in ast.parse((SOURCE / room / "__init__.py").read_text()).body:
+    for node in ast.parse(face(room)).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             return sorted(ast.literal_eval(node.value), key=str.lower)
     raise ValueError(f"dpsparse.{room} lists no names.")
@@ -82,7 +97,7 @@ def listed(room: str) -> list[str]:
 
 def first_sentence(room: str) -> str:
     """What a room says of itself in its first line."""
-    text = ast.get_docstring(ast.parse((SOURCE / room / "__init__.py").read_text())) or ""
+    text = ast.get_docstring(ast.parse(face(room))) or ""
     return re.split(r"(?<=[.:])\s", text.replace("``", "`"))[0].rstrip(":")
 
 
@@ -95,7 +110,12 @@ def home(room: str, name: str) -> str:
     except ImportError:  # an engine of an extra
         return f"dpsparse.{room}.{name}"
     made_in = str(getattr(thing, "__module__", "")).split(".")
-    if made_in[0] == "dpsparse" and len(made_in) > 2 and made_in[1] != room and name in listed(made_in[1]):
+    if (
+        made_in[0] == "dpsparse"
+        and len(made_in) > 2
+        and made_in[1] not in (room, *ELSEWHERE)
+        and name in listed(made_in[1])
+    ):
         return f"dpsparse.{made_in[1]}.{name}"
     return f"dpsparse.{room}.{name}"
 
@@ -183,7 +203,7 @@ def recipe_pages() -> dict[str, str]:
 
 def loss_rows() -> list[str]:
     """Losses by the names that the command line and estimators take."""
-    from dpsparse import losses
+    from dpsparse.queries import losses
 
     kinds = dict.fromkeys(type(loss) for loss in losses.LOSSES)
     rows = ["| loss | `--loss` | fields |", "|---|---|---|"]

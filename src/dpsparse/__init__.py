@@ -12,20 +12,20 @@ __version__ = "0.1.0"
 
 #: Public names and where they live; imported when first used, so that ``import dpsparse`` is quick.
 _NAMES = {
-    "NoisyCount": "preparation",
-    "PrivateBounds": "preparation",
-    "PrivateScaler": "preparation",
-    "PrivateSearch": "tuning",
-    "PublicScaler": "preparation",
-    "make_private_pipeline": "preparation",
-    "private_score": "evaluation",
-    "RowNormalizer": "preparation",
+    "NoisyCount": "estimators.steps",
+    "PrivateBounds": "estimators.steps",
+    "PrivateScaler": "estimators.steps",
+    "PrivateSearch": "estimators.search",
+    "PublicScaler": "estimators.steps",
+    "make_private_pipeline": "estimators.steps",
+    "private_score": "estimators.score",
+    "RowNormalizer": "estimators.steps",
     "SparseClassifier": "estimators",
     "SparseRegressor": "estimators",
-    "load": "storage",
-    "Budget": "privacy",
+    "load": "estimators.files",
+    "Budget": "core",
     "Ledger": "ledger",
-    "Statement": "privacy",
+    "Statement": "core",
 }
 _ROOMS = (
     "audit",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .facts import Penalty, Vector
+from .core.facts import Penalty, Vector
 
 
 def hard_threshold(w: Vector, count: int, free: int = 0) -> Vector:

@@ -7,16 +7,16 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpsparse.accounting import PlanBill, SumBill, price
-from dpsparse.accounting.costs.base import Bill, canonical, restored, stored
+from dpsparse.accounting import PlanCost, SumCost, price
+from dpsparse.accounting.costs.base import Cost, canonical_json, restored_cost, stored_cost
 from dpsparse.accounting.domination import dominating_mu
 from dpsparse.accounting.sampled_renyi import sampled_renyi
-from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError, RandomTimes
-from dpsparse.privacy.curves import ORDERS, gaussian_delta, renyi_epsilon
+from dpsparse.core import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError, RandomTurns
+from dpsparse.core.curves import ORDERS, gaussian_delta, renyi_epsilon
 
 
-def bill(*asks: Ask, budget: Budget | None = None, adjacency: str = "replace-one") -> PlanBill:
-    return PlanBill.of(price(Plan(asks=asks), budget or Budget.approx(1.0, 1e-6, adjacency)))
+def bill(*asks: Ask, budget: Budget | None = None, adjacency: str = "replace-one") -> PlanCost:
+    return PlanCost.of(price(Plan(asks=asks), budget or Budget.approx(1.0, 1e-6, adjacency)))
 
 
 def gaussian(times: int = 10, **more) -> Ask:
@@ -35,17 +35,17 @@ BILLS = {
     "objective": bill(Ask(name="minimum", noise=Noise.OBJECTIVE, offset=0.05), selection()),
     "discrete": bill(Ask(name="sum", noise=Noise.DISCRETE_GAUSSIAN, times=10)),
     "sampled": bill(gaussian(200, rows=PoissonRows(0.05))),
-    "random": bill(gaussian(50, law=RandomTimes(5, 10.0), rows=PoissonRows(0.05))),
-    "sum": SumBill((bill(gaussian()), bill(selection()))),
-    "sum of kinds": SumBill((bill(gaussian(20, rows=PoissonRows(0.1))), bill(selection()))),
+    "random": bill(gaussian(50, law=RandomTurns(5, 10.0), rows=PoissonRows(0.05))),
+    "sum": SumCost((bill(gaussian()), bill(selection()))),
+    "sum of kinds": SumCost((bill(gaussian(20, rows=PoissonRows(0.1))), bill(selection()))),
 }
 
 
 @pytest.mark.parametrize("name", BILLS)
 def test_every_bill_comes_back_from_its_stored_form_with_the_same_prices(name):
     given = BILLS[name]
-    back = restored(json.loads(canonical(stored(given))))
-    assert isinstance(back, Bill)
+    back = restored_cost(json.loads(canonical_json(stored_cost(given))))
+    assert isinstance(back, Cost)
     assert back.adjacency is given.adjacency
     assert np.array_equal(back.renyi(), given.renyi())
     assert (back.mu(), back.pure(), back.epsilon(1e-6)) == (given.mu(), given.pure(), given.epsilon(1e-6))
@@ -100,21 +100,21 @@ def test_a_sum_is_priced_as_the_joint_plan():
             Ask(name="second", noise=Noise.GAUSSIAN, times=7, share=two.rho_scale),
         )
     )
-    together = PlanBill(joint, 1.0, Adjacency.REPLACE_ONE)
-    assert SumBill((one, two)).epsilon(1e-6) == pytest.approx(together.epsilon(1e-6), rel=1e-6)
+    together = PlanCost(joint, 1.0, Adjacency.REPLACE_ONE)
+    assert SumCost((one, two)).epsilon(1e-6) == pytest.approx(together.epsilon(1e-6), rel=1e-6)
 
 
 def test_sampled_fits_are_summed_by_one_loss_distribution():
     half = Plan(asks=(gaussian(100, rows=PoissonRows(0.05)),))
     whole = Plan(asks=(gaussian(200, rows=PoissonRows(0.05)),))
     rate = price(whole, Budget.approx(1.0, 1e-6)).rho_scale
-    one = PlanBill(half, rate / 2, Adjacency.REPLACE_ONE)
-    assert SumBill((one, one)).epsilon(1e-6) == pytest.approx(1.0, rel=1e-3)
+    one = PlanCost(half, rate / 2, Adjacency.REPLACE_ONE)
+    assert SumCost((one, one)).epsilon(1e-6) == pytest.approx(1.0, rel=1e-3)
 
 
 def test_two_laws_of_random_times_are_counted_twice():
     one = BILLS["random"]
-    two = SumBill((one, one))
+    two = SumCost((one, one))
     assert two.epsilon(1e-6) > 1.3 * one.epsilon(1e-6)
     assert np.allclose(two.renyi()[:200], 2 * one.renyi()[:200])
 
@@ -126,17 +126,17 @@ def test_scaling_a_bill_scales_its_rho():
 
 def test_parts_of_a_sum_must_share_their_adjacency():
     with pytest.raises(PrivacyError, match="share one adjacency"):
-        SumBill((bill(gaussian()), bill(gaussian(), adjacency="add-remove")))
+        SumCost((bill(gaussian()), bill(gaussian(), adjacency="add-remove")))
 
 
 def test_a_bill_of_an_unknown_kind_is_refused():
     with pytest.raises(PrivacyError, match="not known to this release"):
-        restored({"kind": "later"})
+        restored_cost({"kind": "later"})
 
 
 def test_a_damaged_bill_is_refused():
     with pytest.raises(PrivacyError, match="damaged"):
-        restored({"kind": "plan", "rate": 1.0})
+        restored_cost({"kind": "plan", "rate": 1.0})
 
 
 # ------------------------------------------------------------------------------------------------ sampled Renyi

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from dpsparse.accounting import PlanBill, SumBill, price
+from dpsparse.accounting import PlanCost, SumCost, price
 from dpsparse.accounting.filters import (
     ASIDE,
     PARTS,
@@ -16,22 +16,22 @@ from dpsparse.accounting.filters import (
     GaussianFilter,
     PureFilter,
     RenyiFilter,
+    cost_units,
     filters_of,
     portion,
     recharge,
     restored_filters,
     stored_filters,
-    units,
 )
+from dpsparse.core import Ask, Budget, BudgetError, Noise, Plan
+from dpsparse.core.curves import gaussian_delta, gaussian_epsilon, gaussian_mu
 from dpsparse.ledger.state import State
-from dpsparse.privacy import Ask, Budget, BudgetError, Noise, Plan
-from dpsparse.privacy.curves import gaussian_delta, gaussian_epsilon, gaussian_mu
 
 DELTA = 1e-6
 
 
-def fit(*asks: Ask, epsilon: float = 0.5, delta: float = DELTA) -> PlanBill:
-    return PlanBill.of(price(Plan(asks=asks), Budget.approx(epsilon, delta)))
+def fit(*asks: Ask, epsilon: float = 0.5, delta: float = DELTA) -> PlanCost:
+    return PlanCost.of(price(Plan(asks=asks), Budget.approx(epsilon, delta)))
 
 
 GAUSSIAN = fit(Ask(name="gradient", noise=Noise.GAUSSIAN, times=20))
@@ -113,14 +113,14 @@ def test_filters_side_by_side_share_delta():
 
 @pytest.mark.parametrize("times", [1, 2, 10, 40])
 def test_equal_gaussian_fits_cost_what_their_joint_plan_costs(times):
-    joint = SumBill((GAUSSIAN,) * times).epsilon(DELTA)
+    joint = SumCost((GAUSSIAN,) * times).epsilon(DELTA)
     assert joint == pytest.approx(gaussian_epsilon(math.sqrt(times) * GAUSSIAN.mu(), DELTA), rel=1e-9)
     assert needed(GAUSSIAN, times, "gaussian") == pytest.approx(joint, rel=1e-4)
 
 
 @pytest.mark.parametrize(("kind", "most"), [("gaussian", 1.03), ("renyi", 1.10)])
 def test_mixed_fits_cost_little_more_than_their_joint_plan(kind, most):
-    joint = SumBill((MIXED,) * 6).epsilon(DELTA)
+    joint = SumCost((MIXED,) * 6).epsilon(DELTA)
     found = needed(MIXED, 6, kind, sharp=2e-3)
     assert joint <= found < most * joint
     assert 6 * MIXED.epsilon(DELTA) > 2 * found  # what a sum of epsilons would say
@@ -128,7 +128,7 @@ def test_mixed_fits_cost_little_more_than_their_joint_plan(kind, most):
 
 def test_unlike_fits_cost_little_more_than_their_joint_plan():
     both = [GAUSSIAN, MIXED, GAUSSIAN, MIXED]
-    joint = SumBill(tuple(both)).epsilon(DELTA)
+    joint = SumCost(tuple(both)).epsilon(DELTA)
     for kind, most in (("gaussian", 1.02), ("renyi", 1.12)):
         state = State.opened(1.001 * most * joint, DELTA, "replace-one", kind)
         for bill in both:
@@ -138,7 +138,7 @@ def test_unlike_fits_cost_little_more_than_their_joint_plan():
 
 
 def test_a_renyi_only_fit_can_follow_gaussian_ones_at_the_order_set_aside():
-    joint = SumBill((GAUSSIAN, DISCRETE, DISCRETE)).epsilon(DELTA)
+    joint = SumCost((GAUSSIAN, DISCRETE, DISCRETE)).epsilon(DELTA)
     state = State.opened(1.35 * joint, DELTA, "replace-one", "gaussian")
     for bill in (GAUSSIAN, DISCRETE, DISCRETE):
         cost = state.charge(bill)
@@ -179,8 +179,8 @@ def test_pure_fits_add_up():
 
 
 def test_costs_are_rounded_up_and_capacities_down():
-    assert units(1e-30) == 1
-    assert units(3 * UNIT) in (3, 4)
+    assert cost_units(1e-30) == 1
+    assert cost_units(3 * UNIT) in (3, 4)
     assert PureFilter.of(1.0).capacity <= 1.0 / UNIT
     lead = GaussianFilter.of(1.0, DELTA, 0.0)
     assert gaussian_delta(1.0, math.sqrt(lead.capacity * UNIT)) <= DELTA

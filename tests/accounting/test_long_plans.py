@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dpsparse.accounting import price, pricing
-from dpsparse.accounting.draws import Costs
-from dpsparse.privacy import Ask, Budget, BudgetError, Noise, Plan
-from dpsparse.privacy.curves import ORDERS, renyi_epsilon
+from dpsparse.accounting.draws import TurnCosts
+from dpsparse.core import Ask, Budget, BudgetError, Noise, Plan
+from dpsparse.core.curves import ORDERS, renyi_epsilon
 
 
 @pytest.mark.parametrize("epsilon", [1e-4, 1.0])
@@ -23,9 +23,9 @@ def test_a_hundred_thousand_selections_have_a_price_at_a_tiny_delta(epsilon):
 
 def test_selections_of_one_weight_are_counted_together():
     plan = Plan(asks=(Ask(name="choice", noise=Noise.GUMBEL, times=7, draws=2),))
-    assert Costs.of(plan).ordered == ((pytest.approx(1 / 14), 14),)
+    assert TurnCosts.of(plan).ordered == ((pytest.approx(1 / 14), 14),)
     unequal = Plan(asks=(Ask(name="choice", noise=Noise.GUMBEL, times=4, schedule=(1.0, 1.0, 2.0, 1.0)),))
-    assert [n for _, n in Costs.of(unequal).ordered] == [2, 1, 1]
+    assert [n for _, n in TurnCosts.of(unequal).ordered] == [2, 1, 1]
 
 
 def test_a_search_that_ends_with_too_little_noise_is_not_believed(monkeypatch):

@@ -10,13 +10,13 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 
 from dpsparse.accounting import price
-from dpsparse.accounting.draws import Costs
+from dpsparse.accounting.draws import TurnCosts
 from dpsparse.accounting.pricing import _renyi_scale
 from dpsparse.accounting.recursion import LEAST, NARROW, gaussian, objective, one_selection
 from dpsparse.accounting.selections import stage_delta, stage_epsilon
 from dpsparse.accounting.stages import Stage
-from dpsparse.privacy import Ask, Budget, Noise, Plan
-from dpsparse.statistics.objective_perturbation import split
+from dpsparse.core import Ask, Budget, Noise, Plan
+from dpsparse.queries.minimisers.objective_perturbation import split
 
 PLACES = np.linspace(0.0, 6.0, 121)
 
@@ -125,7 +125,7 @@ def test_two_stages_get_8_per_cent_more_rho_than_by_renyi_curves(epsilon, offset
     tilted = Ask(name="minimum", noise=Noise.OBJECTIVE, share=0.5, offset=offset)
     plan = Plan(asks=(Ask(name="support", noise=Noise.GUMBEL, times=10, share=0.5), tilted))
     priced = price(plan, Budget.approx(epsilon, 1e-6))
-    assert 1.08 < priced.rho_scale / _renyi_scale(Costs.of(plan), epsilon, 1e-6) < 1.13, (
+    assert 1.08 < priced.rho_scale / _renyi_scale(TurnCosts.of(plan), epsilon, 1e-6) < 1.13, (
         "and no more than the integrals above allow"
     )
     assert priced.epsilon() <= epsilon

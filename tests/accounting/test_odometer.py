@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 from dpsparse import Ledger
-from dpsparse.accounting import PlanBill, price
+from dpsparse.accounting import PlanCost, price
 from dpsparse.accounting import odometer as module
-from dpsparse.accounting.odometer import FIRST, GAUSSIAN, RATIO, RENYI, SLACK, WEIGHTS, Taken, levels, odometer
-from dpsparse.accounting.random_stopping import SearchBill, law_of
-from dpsparse.privacy import Ask, Budget, Noise, Plan
-from dpsparse.privacy.curves import ORDERS, gaussian_epsilon, gaussian_renyi
+from dpsparse.accounting.odometer import FIRST, GAUSSIAN, RATIO, RENYI, SLACK, WEIGHTS, Spent, levels, odometer
+from dpsparse.accounting.random_stopping import SearchCost, law_of
+from dpsparse.core import Ask, Budget, Noise, Plan
+from dpsparse.core.curves import ORDERS, gaussian_epsilon, gaussian_renyi
 from truth.ledgers import bill
 
 TOTAL, DELTA, MU, ENTRIES = 3.0, 0.05, 0.35, 12
 
 
-def gaussian(count: int, mu: float = MU, **more: object) -> Taken:
+def gaussian(count: int, mu: float = MU, **more: object) -> Spent:
     """What so many Gaussian entries cost."""
     fields: dict[str, object] = {
         "count": count,
@@ -30,7 +30,7 @@ def gaussian(count: int, mu: float = MU, **more: object) -> Taken:
         "renyi": count * gaussian_renyi(mu),
         "pure": math.inf,
     }
-    return Taken(**{**fields, **more})  # type: ignore[arg-type]
+    return Spent(**{**fields, **more})  # type: ignore[arg-type]
 
 
 def realised_delta(readings: list[float], mu: float = MU) -> float:
@@ -150,7 +150,7 @@ def test_a_ledger_reads_its_odometer(ledger):
 @pytest.mark.slow
 def test_searches_are_read_by_their_divergences(ledger):
     for _ in range(2):
-        ledger.reserve("trial", SearchBill(bill(0.5), law_of("logarithmic", 10)))
+        ledger.reserve("trial", SearchCost(bill(0.5), law_of("logarithmic", 10)))
     assert ledger.describe("trial").kind == "renyi"
     assert ledger.spent("trial").epsilon < ledger.odometer("trial").epsilon < 1.6 * ledger.spent("trial").epsilon
 
@@ -158,5 +158,5 @@ def test_searches_are_read_by_their_divergences(ledger):
 def test_pure_ledgers_read_what_was_used(ledger):
     ledger.create("pure", 1.0, 0.0)
     asks = (Ask(name="value", noise=Noise.LAPLACE, times=2),)
-    ledger.reserve("pure", PlanBill.of(price(Plan(asks=asks), Budget.approx(0.4, 0.0, "replace-one"))))
+    ledger.reserve("pure", PlanCost.of(price(Plan(asks=asks), Budget.approx(0.4, 0.0, "replace-one"))))
     assert ledger.odometer("pure").epsilon == pytest.approx(ledger.spent("pure").epsilon, rel=1e-6)

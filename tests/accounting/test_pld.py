@@ -13,12 +13,12 @@ from scipy.stats import nbinom
 
 from dpsparse.accounting import pld as sampled_module
 from dpsparse.accounting import price
-from dpsparse.accounting.costs import PlanBill, SumBill
+from dpsparse.accounting.costs import PlanCost, SumCost
 from dpsparse.accounting.pairs import Pair, dominating_pairs
-from dpsparse.accounting.pld import TAIL, Turns, compose, sampled_delta, sampled_epsilon, sampled_rate
+from dpsparse.accounting.pld import TAIL, LossCounts, compose, sampled_delta, sampled_epsilon, sampled_rate
 from dpsparse.accounting.pricing import CLEAREST
-from dpsparse.privacy import Adjacency, Ask, Budget, BudgetError, Noise, Plan, PoissonRows, PrivacyError, RandomTimes
-from dpsparse.privacy.curves import gaussian_delta, gaussian_epsilon
+from dpsparse.core import Adjacency, Ask, Budget, BudgetError, Noise, Plan, PoissonRows, PrivacyError, RandomTurns
+from dpsparse.core.curves import gaussian_delta, gaussian_epsilon
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
 BOTH = pytest.mark.parametrize("relation", [ADD, REPLACE])
@@ -168,7 +168,7 @@ def test_masses_are_probabilities_and_losses_keep_both_sides():
 # ------------------------------------------------------------------------------------------------ random counts
 
 
-LAW = RandomTimes(10, 20.0)
+LAW = RandomTurns(10, 20.0)
 
 
 def test_the_figures_of_the_specification_for_a_random_number_of_steps():
@@ -182,7 +182,7 @@ def test_the_figures_of_the_specification_for_a_random_number_of_steps():
 @BOTH
 @pytest.mark.parametrize("copies", [1, 3])
 def test_a_random_number_is_priced_as_the_sum_over_its_law(relation, copies):
-    law = RandomTimes(2, 1.5, copies)
+    law = RandomTurns(2, 1.5, copies)
     rest = (0.5, 6.0, 2)
     counts, epsilons = np.arange(40), (0.1, 0.6)
     weights = nbinom.pmf(counts, law.epochs, 1 - law.stay)
@@ -206,7 +206,7 @@ def test_the_law_is_that_of_the_draw():
 
 def random_plan(times: int, mean: float = 4.0) -> Plan:
     snapshot = Ask(name="snapshot", noise=Noise.GAUSSIAN, times=3, rows=PoissonRows(0.5), share=0.4)
-    law = RandomTimes(3, mean)
+    law = RandomTurns(3, mean)
     return Plan(
         asks=(
             snapshot,
@@ -249,9 +249,9 @@ def test_models_share_the_number_that_was_drawn():
     """Ten classes take the same random number ten times, which is dearer than ten independent numbers."""
     ask = random_plan(5).repeated(10)["change"]
     assert ask.times == 50
-    assert ask.law == RandomTimes(3, 4.0, copies=10)
+    assert ask.law == RandomTurns(3, 4.0, copies=10)
     together = sampled_epsilon([(0.1, 3.0, ask.law)], 1e-6, REPLACE)
-    apart = sampled_epsilon([(0.1, 3.0, RandomTimes(30, 4.0))], 1e-6, REPLACE)
+    apart = sampled_epsilon([(0.1, 3.0, RandomTurns(30, 4.0))], 1e-6, REPLACE)
     assert together > 1.1 * apart
 
 
@@ -268,7 +268,7 @@ def test_a_random_number_of_other_things_is_refused(options):
 @pytest.mark.parametrize("fields", [(0, 1.0), (1, 0.0), (1, math.inf), (1, 1.0, 0)])
 def test_laws_that_make_no_sense_are_refused(fields):
     with pytest.raises(PrivacyError):
-        RandomTimes(*fields)
+        RandomTurns(*fields)
 
 
 # ------------------------------------------------------------------------------------------------ search
@@ -332,7 +332,7 @@ def test_control_without_the_allowance_for_rounding_an_untilted_delta_is_wrong()
 
 
 def test_the_tilted_law_of_a_random_number_is_the_law_of_its_tilted_probabilities():
-    law, log_z = RandomTimes(2, 3.0, 2), 0.03
+    law, log_z = RandomTurns(2, 3.0, 2), 0.03
     k = np.arange(2000)
     p = nbinom.pmf(k, 2, 1 - law.stay) * np.exp(log_z * 2 * k)
     q = nbinom.pmf(k, 2, 1 - law.tilted(log_z).stay)
@@ -343,14 +343,14 @@ def test_the_tilted_law_of_a_random_number_is_the_law_of_its_tilted_probabilitie
 @BOTH
 @pytest.mark.parametrize("delta", [1e-12, 1e-20, 1e-100])
 def test_a_random_number_of_turns_has_a_price_at_tiny_deltas(delta, relation):
-    law = RandomTimes(5, 20.0)
+    law = RandomTurns(5, 20.0)
     plan = Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN, times=100, rows=PoissonRows(0.1), law=law),))
     found = price(plan, Budget.approx(1.0, delta, str(relation)))
     assert 0.99 <= found.epsilon() <= 1.0
 
 
 def test_a_delta_that_no_law_can_keep_is_refused_in_words():
-    plan = Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN, times=100, law=RandomTimes(5, 20.0)),))
+    plan = Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN, times=100, law=RandomTurns(5, 20.0)),))
     with pytest.raises(BudgetError, match="too small for a random number of turns"):
         price(plan, Budget.approx(1.0, 1e-300))
 
@@ -359,17 +359,17 @@ def test_a_delta_that_no_law_can_keep_is_refused_in_words():
 
 
 @BOTH
-@pytest.mark.parametrize(("rate", "z", "law"), [(1.0, 20.0, RandomTimes(1, 20.0)), (0.05, 2.0, RandomTimes(3, 15.0))])
+@pytest.mark.parametrize(("rate", "z", "law"), [(1.0, 20.0, RandomTurns(1, 20.0)), (0.05, 2.0, RandomTurns(3, 15.0))])
 def test_asks_that_share_a_draw_cost_what_one_ask_of_twice_the_turns_costs(rate, z, law, relation):
-    shared = sampled_epsilon([Turns(((rate, z), (rate, z)), law)], 1e-5, relation)
-    twice = sampled_epsilon([(rate, z, RandomTimes(law.epochs, law.mean_each, 2))], 1e-5, relation)
+    shared = sampled_epsilon([LossCounts(((rate, z), (rate, z)), law)], 1e-5, relation)
+    twice = sampled_epsilon([(rate, z, RandomTurns(law.epochs, law.mean_each, 2))], 1e-5, relation)
     apart = sampled_epsilon([(rate, z, law), (rate, z, law)], 1e-5, relation)
     assert shared == pytest.approx(twice, rel=2e-3)
     assert apart < 0.95 * shared
 
 
 def drawn_plan(names, times=(30, 30), laws=None):
-    laws = laws or [RandomTimes(1, 20.0, name=name) for name in names]
+    laws = laws or [RandomTurns(1, 20.0, name=name) for name in names]
     asks = zip(("a", "b"), times, laws, strict=True)
     return Plan(asks=tuple(Ask(name=n, noise=Noise.GAUSSIAN, times=k, law=law) for n, k, law in asks))
 
@@ -378,7 +378,7 @@ def test_a_plan_says_whether_its_asks_share_a_draw():
     budget = Budget.approx(1.0, 1e-5)
     shared, apart = price(drawn_plan("NN"), budget), price(drawn_plan("NM"), budget)
     assert shared.rho_scale < 0.9 * apart.rho_scale
-    both = Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN, times=60, share=2.0, law=RandomTimes(1, 20.0, 2)),))
+    both = Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN, times=60, share=2.0, law=RandomTurns(1, 20.0, 2)),))
     assert shared.rho_scale == pytest.approx(price(both, budget).rho_scale, rel=2e-3)
     for names in (("", ""), ("N", "")):
         with pytest.raises(PrivacyError, match="Name the laws"):
@@ -386,12 +386,12 @@ def test_a_plan_says_whether_its_asks_share_a_draw():
     with pytest.raises(PrivacyError, match="same law and the same number"):
         drawn_plan("NN", times=(30, 31))
     with pytest.raises(PrivacyError, match="same law and the same number"):
-        drawn_plan("NN", laws=[RandomTimes(1, 20.0, name="N"), RandomTimes(2, 10.0, name="N")])
+        drawn_plan("NN", laws=[RandomTurns(1, 20.0, name="N"), RandomTurns(2, 10.0, name="N")])
 
 
 def test_draws_of_two_fits_are_independent_whatever_they_are_called():
-    bill = PlanBill.of(price(drawn_plan("NN"), Budget.approx(1.0, 1e-5)))
-    total = SumBill((bill, bill))
+    bill = PlanCost.of(price(drawn_plan("NN"), Budget.approx(1.0, 1e-5)))
+    total = SumCost((bill, bill))
     assert total.account is not None
     assert len(total.account.costs.drawn) == 2
     assert total.epsilon(1e-5) < 2.0
@@ -418,6 +418,6 @@ def test_the_floor_does_not_hold_where_the_budget_pays_without_chance():
 
 
 def test_a_length_that_is_hardly_ever_above_zero_keeps_its_noise():
-    law = RandomTimes(1, 1e-7)
+    law = RandomTurns(1, 1e-7)
     plan = Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN, times=0, law=law),))
     assert price(plan, Budget.approx(1.0, 1e-5)).rho_scale / law.mean == pytest.approx(CLEAREST**2 / 2, rel=1e-6)

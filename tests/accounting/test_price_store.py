@@ -12,7 +12,7 @@ import pytest
 
 from dpsparse.accounting import price, pricing
 from dpsparse.accounting.price_store import FORMAT, OFF, VARIABLE, PriceStore
-from dpsparse.privacy import Ask, Budget, Noise, Plan
+from dpsparse.core import Ask, Budget, Noise, Plan
 
 PLAN = Plan(asks=(Ask(name="choice", noise=Noise.GUMBEL, times=4), Ask(name="gradient", noise=Noise.GAUSSIAN, times=3)))
 BUDGET = Budget.approx(1.0, 1e-6)

@@ -13,11 +13,11 @@ import pytest
 from dp_accounting import dp_event, pld, rdp
 from scipy.stats import nbinom, norm
 
-from dpsparse.accounting import Cost, price
+from dpsparse.accounting import TurnCost, price
 from dpsparse.accounting import pricing as pricing_module
-from dpsparse.accounting.draws import Costs
+from dpsparse.accounting.draws import TurnCosts
 from dpsparse.accounting.pld import sampled_delta, sampled_epsilon
-from dpsparse.privacy import (
+from dpsparse.core import (
     Adjacency,
     Ask,
     Budget,
@@ -28,9 +28,9 @@ from dpsparse.privacy import (
     Plan,
     PoissonRows,
     PrivacyError,
-    RandomTimes,
+    RandomTurns,
 )
-from dpsparse.privacy.curves import gaussian_epsilon
+from dpsparse.core.curves import gaussian_epsilon
 from truth import curves as truth
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
@@ -70,11 +70,11 @@ def sampled_price(rate: float, times: int, relation: Adjacency, epsilon: float =
 
 
 def test_rho_buys_mu_eta_and_epsilon_at_the_documented_rates():
-    assert Cost(Noise.GAUSSIAN, 0.5).strength == 1.0
-    assert Cost(Noise.DISCRETE_GAUSSIAN, 0.5).strength == 1.0
-    assert Cost(Noise.LAPLACE, 0.5).strength == 1.0
-    assert Cost(Noise.PERMUTE_AND_FLIP, 0.5).strength == 1.0
-    assert Cost(Noise.GUMBEL, 0.125).strength == 1.0
+    assert TurnCost(Noise.GAUSSIAN, 0.5).strength == 1.0
+    assert TurnCost(Noise.DISCRETE_GAUSSIAN, 0.5).strength == 1.0
+    assert TurnCost(Noise.LAPLACE, 0.5).strength == 1.0
+    assert TurnCost(Noise.PERMUTE_AND_FLIP, 0.5).strength == 1.0
+    assert TurnCost(Noise.GUMBEL, 0.125).strength == 1.0
 
 
 def test_replace_one_moves_two_records_and_add_remove_one():
@@ -331,7 +331,7 @@ def test_without_sampling_the_loss_distribution_is_the_closed_form_from_above(ep
 def test_a_random_number_of_turns_costs_the_mixture_of_its_outcomes():
     """The figures of the specification: 200 turns cost 0.270; ten geometric numbers of mean 20 cost 0.299."""
     fixed = sampled_epsilon([(0.01, 2.0, 200)], 1e-5, ADD)
-    drawn_times = RandomTimes(epochs=10, mean_each=20.0)
+    drawn_times = RandomTurns(epochs=10, mean_each=20.0)
     mixed = sampled_epsilon([(0.01, 2.0, drawn_times)], 1e-5, ADD)
     assert fixed == pytest.approx(0.270, abs=2.5e-3)
     assert mixed == pytest.approx(0.299, abs=2.5e-3)
@@ -343,7 +343,7 @@ def test_a_random_number_of_turns_costs_the_mixture_of_its_outcomes():
 
 
 def test_the_outcome_of_a_random_number_of_turns_does_not_change_its_price():
-    law = RandomTimes(epochs=2, mean_each=5.0)
+    law = RandomTurns(epochs=2, mean_each=5.0)
     budget = Budget.approx(1.0, 1e-5)
     few, many = (price(plan(gaussian(times, law=law, rows=PoissonRows(0.1))), budget) for times in (1, 40))
     assert few.cost("gradient") == many.cost("gradient", 39)
@@ -355,7 +355,7 @@ def test_the_outcome_of_a_random_number_of_turns_does_not_change_its_price():
 @pytest.mark.parametrize("bad", [{"epochs": 0}, {"mean_each": 0.0}, {"mean_each": math.inf}, {"copies": 0}])
 def test_laws_of_turns_that_make_no_sense_are_refused(bad):
     with pytest.raises(PrivacyError):
-        RandomTimes(**{"epochs": 1, "mean_each": 2.0, **bad})
+        RandomTurns(**{"epochs": 1, "mean_each": 2.0, **bad})
 
 
 def test_the_order_of_a_plan_names_every_turn():
@@ -440,8 +440,8 @@ def test_costs_that_differ_by_a_rounding_error_are_all_counted(epsilon, delta):
 
 def test_costs_that_become_one_by_rounding_are_counted_together():
     """Two neighbouring floats times a scale may be one float: both draws stay in the account."""
-    near = [Cost(Noise.GAUSSIAN, rho) for rho in (0.05, math.nextafter(0.05, 1.0))]
-    costs = Costs(Counter(dict.fromkeys(near, 3)), (), (), None, ())
+    near = [TurnCost(Noise.GAUSSIAN, rho) for rho in (0.05, math.nextafter(0.05, 1.0))]
+    costs = TurnCosts(Counter(dict.fromkeys(near, 3)), (), (), None, ())
     scales = [scale for scale in np.geomspace(0.01, 1.0, 200).tolist() if near[0].rho * scale == near[1].rho * scale]
     assert scales, "such scales exist"
     for scale in scales:
@@ -608,7 +608,9 @@ def test_control_half_of_the_safety_is_noticed(monkeypatch, constant):
 
 def test_control_a_selection_priced_like_a_gaussian_is_noticed(monkeypatch):
     """With eta = sqrt(32 rho), twice the right one, the adversary wins."""
-    monkeypatch.setattr(Cost, "strength", property(lambda c: math.sqrt((32 if c.noise is Noise.GUMBEL else 2) * c.rho)))
+    monkeypatch.setattr(
+        TurnCost, "strength", property(lambda c: math.sqrt((32 if c.noise is Noise.GUMBEL else 2) * c.rho))
+    )
     priced = price(plan(gumbel(20)), Budget.zcdp(0.0305565952))
     etas = [s for _, s in drawn(priced)]
     assert truth.achievable_delta(1.0, etas, 0.0) > 1e-5
@@ -620,7 +622,7 @@ def test_many_gaussians_have_the_curve_of_one():
     gradients = Ask(name="g", noise=Noise.GAUSSIAN, times=50, schedule=tuple(np.linspace(1, 2, 50)))
     last = Plan(asks=(Ask(name="s", noise=Noise.GUMBEL, draws=3), replace(gradients, name="h")))
     plan = Plan(asks=(gradients, Ask(name="t", noise=Noise.GUMBEL)), branches=(("one", last),))
-    unit = Costs.of(plan)
+    unit = TurnCosts.of(plan)
     np.testing.assert_allclose(unit.gathered().renyi(), unit.renyi(), rtol=1e-12)
     assert len(unit.gathered().own) == 2
 

@@ -8,18 +8,25 @@ import numpy as np
 import pytest
 from dp_accounting import rdp
 
-from dpsparse.accounting.costs.base import canonical, epsilon_from_renyi, restored, stored
-from dpsparse.accounting.costs.fixed import Promise, calibrate
-from dpsparse.accounting.random_stopping import Geometric, Logarithmic, Poisson, SearchBill, calibrate_search, law_of
-from dpsparse.privacy import Adjacency, BudgetError, PrivacyError
-from dpsparse.privacy.curves import ORDERS, gaussian_delta, gaussian_epsilon, gaussian_mu, renyi_epsilon
+from dpsparse.accounting.costs.base import canonical_json, epsilon_from_renyi, restored_cost, stored_cost
+from dpsparse.accounting.costs.fixed import FixedCost, calibrate
+from dpsparse.accounting.random_stopping import (
+    Geometric,
+    Logarithmic,
+    PoissonRuns,
+    SearchCost,
+    calibrate_search,
+    law_of,
+)
+from dpsparse.core import Adjacency, BudgetError, PrivacyError
+from dpsparse.core.curves import ORDERS, gaussian_delta, gaussian_epsilon, gaussian_mu, renyi_epsilon
 
 DELTA = 1e-6
-LAWS = [Logarithmic, Geometric, Poisson]
+LAWS = [Logarithmic, Geometric, PoissonRuns]
 
 
 def run_of(epsilon, gaussian=True):
-    return Promise(gaussian_mu(epsilon, DELTA) ** 2 / 2, gaussian)
+    return FixedCost(gaussian_mu(epsilon, DELTA) ** 2 / 2, gaussian)
 
 
 # One run at epsilon, mean number of runs: composition, Poisson from zCDP and exact, logarithmic from zCDP and exact, geometric.
@@ -40,11 +47,11 @@ def test_the_known_cost_table_is_reproduced_to_one_percent(
 ):
     run, plain = run_of(epsilon), run_of(epsilon, gaussian=False)
     assert run.scaled(mean).epsilon(DELTA) == pytest.approx(composed, rel=0.01)
-    assert SearchBill(plain, Poisson.of_mean(mean)).epsilon(DELTA) == pytest.approx(loose, rel=0.01)
-    assert SearchBill(run, Poisson.of_mean(mean)).epsilon(DELTA) == pytest.approx(exact, rel=0.01)
-    assert SearchBill(plain, Logarithmic.of_mean(mean)).epsilon(DELTA) == pytest.approx(careful, rel=0.01)
-    assert SearchBill(run, Logarithmic.of_mean(mean)).epsilon(DELTA) == pytest.approx(logarithmic, rel=0.01)
-    assert SearchBill(run, Geometric.of_mean(mean)).epsilon(DELTA) == pytest.approx(geometric, rel=0.01)
+    assert SearchCost(plain, PoissonRuns.of_mean(mean)).epsilon(DELTA) == pytest.approx(loose, rel=0.01)
+    assert SearchCost(run, PoissonRuns.of_mean(mean)).epsilon(DELTA) == pytest.approx(exact, rel=0.01)
+    assert SearchCost(plain, Logarithmic.of_mean(mean)).epsilon(DELTA) == pytest.approx(careful, rel=0.01)
+    assert SearchCost(run, Logarithmic.of_mean(mean)).epsilon(DELTA) == pytest.approx(logarithmic, rel=0.01)
+    assert SearchCost(run, Geometric.of_mean(mean)).epsilon(DELTA) == pytest.approx(geometric, rel=0.01)
 
 
 # One run at epsilon, mean number of runs: from Renyi curves alone, by the logarithmic, geometric and Poisson law.
@@ -54,7 +61,7 @@ RENYI = [(1, 3, 1.57, 1.78, 1.35), (1, 10, 1.80, 2.15, 1.93), (1, 100, 2.12, 2.6
 @pytest.mark.parametrize(("epsilon", "mean", "logarithmic", "geometric", "poisson"), RENYI)
 def test_the_cost_by_renyi_curves_is_reproduced_to_one_percent(epsilon, mean, logarithmic, geometric, poisson):
     for law, known in zip(LAWS, (logarithmic, geometric, poisson), strict=True):
-        bill = SearchBill(run_of(epsilon), law.of_mean(mean))
+        bill = SearchCost(run_of(epsilon), law.of_mean(mean))
         assert epsilon_from_renyi(bill, DELTA) == pytest.approx(known, rel=0.01)
 
 
@@ -65,7 +72,7 @@ def test_dp_accounting_agrees(name, shape, mean):
     referee = rdp.RdpAccountant(list(ORDERS[(ORDERS > 1.02) & (ORDERS < 1e4)]))
     event = dp_accounting.GaussianDpEvent(1 / math.sqrt(2 * run.rho))
     referee.compose(dp_accounting.dp_event.RepeatAndSelectDpEvent(event, mean, shape))
-    ours = epsilon_from_renyi(SearchBill(run, law_of(name, mean)), DELTA)
+    ours = epsilon_from_renyi(SearchCost(run, law_of(name, mean)), DELTA)
     assert ours == pytest.approx(referee.get_epsilon(DELTA), rel=5e-3)
 
 
@@ -102,7 +109,7 @@ def divergence(p, q, orders):
 
 
 def generating(law):
-    if isinstance(law, Poisson):
+    if isinstance(law, PoissonRuns):
         return lambda x: np.exp(law.mean * (x - 1))
     if isinstance(law, Geometric):
         return lambda x: law.gamma * x / (1 - (1 - law.gamma) * x)
@@ -154,7 +161,7 @@ def test_publishing_the_number_of_runs_breaks_the_promise():
     """Runs that succeed with probability 1 - p: given K = k, failure has probability p^k, and the ratio of two is unbounded."""
     law = Logarithmic.of_mean(10)
     mu = gaussian_mu(1.0, DELTA)
-    claimed = SearchBill(Promise(mu**2 / 2, True), law).epsilon(DELTA)
+    claimed = SearchCost(FixedCost(mu**2 / 2, True), law).epsilon(DELTA)
     k = np.arange(1, 4000)
     drawn = (1 - law.gamma) ** k / (k * math.log(1 / law.gamma))
     assert drawn.sum() == pytest.approx(1.0, abs=1e-9)
@@ -178,14 +185,14 @@ def test_publishing_the_number_of_runs_breaks_the_promise():
 def test_a_calibrated_search_spends_its_budget_and_no_more(name, gaussian):
     bill = calibrate_search(2.0, 1e-5, law_of(name, 4), gaussian=gaussian)
     assert 2.0 * (1 - 1e-6) < bill.epsilon(1e-5) <= 2.0
-    assert SearchBill(bill.base.scaled(1.01), bill.law).epsilon(1e-5) > 2.0
+    assert SearchCost(bill.base.scaled(1.01), bill.law).epsilon(1e-5) > 2.0
 
 
 @pytest.mark.parametrize("mean", [1.5, 4.0])
 def test_a_search_without_any_run_counts_with_its_probability(mean):
     """Runs that cost nothing leave the moment of the law alone: m for some run, exp(-m) for none."""
     orders = np.array([1.5, 2.0, 8.0, 64.0])
-    found = Poisson.of_mean(mean).renyi(Promise(1e-16, gaussian=True), orders) * (orders - 1)
+    found = PoissonRuns.of_mean(mean).renyi(FixedCost(1e-16, gaussian=True), orders) * (orders - 1)
     np.testing.assert_allclose(found, math.log(mean + math.exp(-mean)), rtol=1e-5)
 
 
@@ -201,7 +208,7 @@ def test_the_automatic_law_is_logarithmic():
 
 
 def test_a_promise_of_zcdp_uses_no_gaussian_curve():
-    plain, gaussian = Promise(0.1), Promise(0.1, True)
+    plain, gaussian = FixedCost(0.1), FixedCost(0.1, True)
     assert plain.mu() == math.inf
     assert gaussian.delta(1.0) == gaussian_delta(1.0, math.sqrt(0.2))
     assert plain.delta(1.0) > gaussian.delta(1.0)
@@ -213,10 +220,10 @@ def test_a_promise_of_zcdp_uses_no_gaussian_curve():
     assert plain.epsilon(0) == gaussian.epsilon(0) == math.inf
 
 
-@pytest.mark.parametrize("law", [Logarithmic(0.1), Geometric(0.25), Poisson(3.0)])
+@pytest.mark.parametrize("law", [Logarithmic(0.1), Geometric(0.25), PoissonRuns(3.0)])
 def test_bills_survive_storage(law):
-    bill = SearchBill(Promise(0.1, True, Adjacency.ADD_REMOVE), law)
-    again = restored(json.loads(canonical(stored(bill))))
+    bill = SearchCost(FixedCost(0.1, True, Adjacency.ADD_REMOVE), law)
+    again = restored_cost(json.loads(canonical_json(stored_cost(bill))))
     assert again == bill
     assert again.adjacency is Adjacency.ADD_REMOVE
 
@@ -227,9 +234,9 @@ def test_a_pure_run_gives_a_pure_search():
             return 0.5
 
     base = Pure([0.5, 0.3, 0.2], [0.4, 0.4, 0.2])
-    assert SearchBill(base, Logarithmic(0.1)).pure() == 1.0
-    assert SearchBill(base, Geometric(0.1)).pure() == 1.5
-    assert SearchBill(base, Poisson(3.0)).pure() == math.inf
+    assert SearchCost(base, Logarithmic(0.1)).pure() == 1.0
+    assert SearchCost(base, Geometric(0.1)).pure() == 1.5
+    assert SearchCost(base, PoissonRuns(3.0)).pure() == math.inf
 
 
 @pytest.mark.parametrize("mean", [1, 0.5, True, "ten", float("nan"), 1e9])
@@ -242,6 +249,6 @@ def test_bad_laws_budgets_and_promises_are_refused():
     with pytest.raises(BudgetError, match="law must be 'auto' or one of"):
         law_of("uniform", 5)
     with pytest.raises(BudgetError, match="Choose delta > 0"):
-        calibrate(1.0, 0.0, Promise)
+        calibrate(1.0, 0.0, FixedCost)
     with pytest.raises(PrivacyError, match="positive finite rho"):
-        Promise(0.0)
+        FixedCost(0.0)

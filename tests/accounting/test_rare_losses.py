@@ -10,8 +10,8 @@ from scipy.optimize import brentq
 
 from dpsparse.accounting import pld
 from dpsparse.accounting.pairs import Pair, dominating_pairs
-from dpsparse.privacy import Adjacency
-from dpsparse.privacy.curves import gaussian_delta
+from dpsparse.core import Adjacency
+from dpsparse.core.curves import gaussian_delta
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
 RATE, NOISE, STEPS, DELTA = 1e-6, 0.5, 100_000, 1e-5
@@ -73,7 +73,7 @@ def test_both_parts_count():
 def test_where_losses_are_alike_nothing_is_taken_apart():
     for steps in ([(0.01, 2.0, 1000)], [(1.0, 50.0, 100)], [(0.2, 5.0, 50), (1.0, 40.0, 20)]):
         assert all(loss.parted is None for loss in pld.composed_losses(steps, ADD, 1e-6))
-    law = pld.RandomTimes(3, 20.0)
+    law = pld.RandomTurns(3, 20.0)
     assert all(loss.parted is None for loss in pld.composed_losses([(1e-6, 0.5, law)], ADD, 1e-6))
 
 

@@ -10,12 +10,12 @@ from dp_accounting.pld import privacy_loss_distribution as losses
 from scipy.stats import binom
 
 from dpsparse.accounting import price
-from dpsparse.accounting.draws import Costs
+from dpsparse.accounting.draws import TurnCosts
 from dpsparse.accounting.recursion import pure
 from dpsparse.accounting.selections import stage_delta, stage_epsilon
 from dpsparse.accounting.stages import Stage
+from dpsparse.core import Ask, Budget, Noise, NotPricedError, Plan, PrivacyError
 from dpsparse.oracles.till import Till
-from dpsparse.privacy import Ask, Budget, Noise, NotPricedError, Plan, PrivacyError
 
 from .test_selections import EPSILONS, bounded_range_pair, hockey_stick, random_tree
 
@@ -96,7 +96,7 @@ def test_the_plan_of_one_of_several_models_is_the_plan_that_was_repeated() -> No
             assert (a.name, a.times, a.schedule) == (b.name, b.times, b.schedule)
             assert a.weights() == pytest.approx(b.weights(), rel=1e-15)
     assert branching(2).repeated(3).models == 6
-    stage = Costs.of(branching(3)).stage()
+    stage = TurnCosts.of(branching(3)).stage()
     assert stage is not None
     assert stage.times == 3
 

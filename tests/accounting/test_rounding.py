@@ -10,8 +10,8 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from dpsparse.accounting import pld
-from dpsparse.privacy import Adjacency
-from dpsparse.privacy.curves import gaussian_delta
+from dpsparse.core import Adjacency
+from dpsparse.core.curves import gaussian_delta
 
 
 def test_the_allowance_for_rounding_is_the_one_that_was_derived():

@@ -7,10 +7,10 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from dpsparse.accounting.costs.base import delta_from_renyi, epsilon_from_renyi
-from dpsparse.accounting.costs.fixed import Promise
-from dpsparse.accounting.random_stopping import SearchBill, calibrate_search, law_of
+from dpsparse.accounting.costs.fixed import FixedCost
+from dpsparse.accounting.random_stopping import SearchCost, calibrate_search, law_of
 from dpsparse.accounting.search_profile import SearchProfile, sticks
-from dpsparse.privacy.curves import gaussian_delta, gaussian_mu, largest
+from dpsparse.core.curves import gaussian_delta, gaussian_mu, largest
 
 from .test_random_stopping import LAWS, TableBill, best_of, generating, pairs
 
@@ -64,7 +64,7 @@ def test_half_of_a_shift_and_half_of_a_weight_are_caught():
 def test_searches_over_gaussian_runs_stay_below_the_profile(kind, mu):
     """A score that is the loss itself, or its negative, or one that puts the revealing outcomes in the middle."""
     law = kind.of_mean(10.0)
-    profile = SearchBill(Promise(mu**2 / 2, True), law).profile
+    profile = SearchCost(FixedCost(mu**2 / 2, True), law).profile
     f = generating(law)
     x = ndtri(np.linspace(0.0, 1.0, 20001)[1:-1])
     cuts = np.r_[-np.inf, x, np.inf]
@@ -83,7 +83,7 @@ def test_each_run_of_a_logarithmic_search_gets_a_fifth_more_mu_than_by_renyi(mea
     bill = calibrate_search(1.0, DELTA, law, gaussian=True)
 
     def holds(rho):
-        return epsilon_from_renyi(SearchBill(Promise(rho, True), law), DELTA) <= 1.0
+        return epsilon_from_renyi(SearchCost(FixedCost(rho, True), law), DELTA) <= 1.0
 
     assert bill.epsilon(DELTA) <= 1.0
     assert bill.base.mu() >= 1.2 * math.sqrt(2 * largest(holds, 0.0, 1.0, steps=40))
@@ -92,7 +92,7 @@ def test_each_run_of_a_logarithmic_search_gets_a_fifth_more_mu_than_by_renyi(mea
 @pytest.mark.parametrize("kind", LAWS)
 @pytest.mark.parametrize("gaussian", [True, False])
 def test_a_search_is_charged_the_smaller_of_both_bounds(kind, gaussian):
-    bill = SearchBill(Promise(gaussian_mu(1.0, DELTA) ** 2 / 2, gaussian), kind.of_mean(30.0))
+    bill = SearchCost(FixedCost(gaussian_mu(1.0, DELTA) ** 2 / 2, gaussian), kind.of_mean(30.0))
     for epsilon in (0.5, 1.5, 4.0):
         assert bill.delta(epsilon) == min(delta_from_renyi(bill, epsilon), bill.profile.delta(epsilon))
     assert bill.epsilon(DELTA) == min(epsilon_from_renyi(bill, DELTA), bill.profile.epsilon(DELTA))
@@ -107,7 +107,7 @@ def test_the_automatic_law_gives_each_run_the_most(mean):
 
 def test_one_stick_of_the_whole_mean_is_never_smaller():
     """The sum of sticks against the one term E K delta(epsilon - log max R) that it refines."""
-    bill = SearchBill(Promise(0.02, True), law_of("logarithmic", 10))
+    bill = SearchCost(FixedCost(0.02, True), law_of("logarithmic", 10))
     profile = bill.profile
     one = SearchProfile(np.array([profile.weights.sum()]), np.array([profile.shifts.min()]), profile.run)
     assert profile.weights.sum() == pytest.approx(10.0, rel=1e-9)

@@ -9,11 +9,11 @@ import numpy as np
 
 from builders import Rows
 from dpsparse.accounting import price
-from dpsparse.facts import Facts
+from dpsparse.algorithms.dual_averaging import Averaging, DualAveraging
+from dpsparse.core import Budget
+from dpsparse.core.facts import Facts
 from dpsparse.losses import Softmax, Squared
 from dpsparse.oracles import CentralOracle
-from dpsparse.privacy import Budget
-from dpsparse.solvers.dual_averaging import Averaging, DualAveraging
 from truth import audit
 
 RUNS = 800

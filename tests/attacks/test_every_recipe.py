@@ -9,7 +9,7 @@ import pytest
 
 from dpsparse import SparseClassifier, SparseRegressor, audit, recipes
 from dpsparse.oracles import central
-from dpsparse.oracles.local import LocalTerms
+from dpsparse.oracles.local import LocalNoise
 
 PRIVATE = sorted(n for n, cls in recipes.REGISTRY.items() if cls.private)
 LOCAL = [n for n in PRIVATE if "ldp" in n]
@@ -70,7 +70,7 @@ def test_control_two_fifths_of_the_noise_is_caught_in_every_recipe(name, monkeyp
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOCAL)
 def test_control_reports_at_twice_their_price_are_caught(name, monkeypatch):
-    ordinary = LocalTerms.randomiser
+    ordinary = LocalNoise.randomiser
 
     def wrong(self, question, ask, turn=0):
         from dataclasses import replace
@@ -79,6 +79,6 @@ def test_control_reports_at_twice_their_price_are_caught(name, monkeypatch):
             replace(self, priced=replace(self.priced, rho_scale=4 * self.priced.rho_scale)), question, ask, turn
         )
 
-    monkeypatch.setattr(LocalTerms, "randomiser", wrong)
+    monkeypatch.setattr(LocalNoise, "randomiser", wrong)
     found = audit.attack(estimator(name, "regression"), runs=3000, fits=0, seed=4)
     assert found.violated, str(found)

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from dpsparse.accounting import price
-from dpsparse.answers import gradient as gradient_module
-from dpsparse.facts import Clip, Facts
+from dpsparse.core import Ask, Budget, Noise, Plan
+from dpsparse.core.facts import Clip, Facts
+from dpsparse.core.mechanisms import lattice_gaussian
 from dpsparse.federated import Grid, Report, Server, Site, Task
-from dpsparse.hosts import MemoryHost
 from dpsparse.losses import Squared
-from dpsparse.mechanisms import lattice_gaussian
-from dpsparse.oracles import SiteShare, SitesOracle, central
-from dpsparse.privacy import Ask, Budget, Noise, Plan
+from dpsparse.oracles import NoiseShare, SharedNoiseOracle, central
+from dpsparse.queries import gradient as gradient_module
 from dpsparse.recipes import DPFedGDHT, DPFedSGDHT
+from dpsparse.rows.hosts import MemoryHost
 from truth.audit import Stream, mu_lower
 from truth.sites import estimator
 
@@ -107,7 +107,7 @@ def test_one_record_moves_a_report_by_no_more_than_was_stated(rate):
 
 
 def test_a_forgotten_clip_is_seen_in_the_reports(monkeypatch):
-    monkeypatch.setattr(gradient_module, "room", lambda block, lattice, clip: np.full(block.y.size, 2.0**40))
+    monkeypatch.setattr(gradient_module, "factor_cap", lambda block, lattice, clip: np.full(block.y.size, 2.0**40))
     assert trace(1.0) > 1.5
 
 
@@ -179,9 +179,9 @@ def shared(present: bool, seed: int, honest: int) -> tuple[np.ndarray, float]:
     X[5], y[5] = 1.0, 2.0 if present else -2.0  # at the middle site, whose own share is always there
     cuts, parts = np.array_split(np.arange(12), 3), []
     for k, cut in enumerate(cuts):
-        site = SiteShare(MemoryHost(X[cut], y[cut], facts), Squared(), priced, 2, Stream(10 * seed + k))
+        site = NoiseShare(MemoryHost(X[cut], y[cut], facts), Squared(), priced, 2, Stream(10 * seed + k))
         parts.append(site if 0 < k <= honest else Silent(site))
-    oracle = SitesOracle(facts, priced, parts, 2)
+    oracle = SharedNoiseOracle(facts, priced, parts, 2)
     seen = [oracle.gradient(np.zeros(4), clip=Clip(1.0)).sum() for _ in range(ROUNDS)]
     return np.array(seen), priced.cost("gradient").strength
 
@@ -195,7 +195,7 @@ class Silent:
     def part(self, question, ask):
         return np.zeros_like(self.site.part(question, ask))
 
-    def choose(self, branch):
+    def take_branch(self, branch):
         raise AssertionError
 
 

@@ -15,13 +15,13 @@ import pytest
 from builders import Rows
 from dpsparse import recipes
 from dpsparse.accounting import PricedPlan, price
-from dpsparse.facts import Clip, Facts, Target
+from dpsparse.core import Adjacency, Ask, Budget, Noise, Plan
+from dpsparse.core.facts import Clip, Facts, Target
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.losses import Squared
-from dpsparse.mechanisms import Randomness
-from dpsparse.oracle import Vertex
 from dpsparse.oracles import CentralOracle, RecordingOracle
 from dpsparse.oracles import central as central_module
-from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan
+from dpsparse.queries.kinds import Vertex
 from truth import audit
 
 RUNS, ETA, N = 3_000, 4 / 3, 10

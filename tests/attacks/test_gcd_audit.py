@@ -17,13 +17,13 @@ from scipy.stats import beta
 from builders import Rows
 from dpsparse import recipes
 from dpsparse.accounting import price
-from dpsparse.facts import Facts, Penalty, Target
+from dpsparse.algorithms.coordinates import coordinate_bounds
+from dpsparse.core import Budget
+from dpsparse.core.facts import Facts, Penalty, Target
+from dpsparse.core.mechanisms import Randomness, gumbel_top_k
 from dpsparse.losses import Logistic, Squared
-from dpsparse.mechanisms import Randomness, gumbel_top_k
-from dpsparse.oracle import Greedy
 from dpsparse.oracles import CentralOracle, RecordingOracle
-from dpsparse.privacy import Budget
-from dpsparse.solvers.coordinates import coordinate_bounds
+from dpsparse.queries.kinds import Greedy
 from truth import audit
 from truth.neighbours import caught, loss_per_scale, neighbours
 from truth.rows import Table, table

@@ -16,13 +16,13 @@ import pytest
 
 from builders import Rows
 from dpsparse.accounting import price
+from dpsparse.algorithms import IHT, PeeledIHT
 from dpsparse.audit import Claim, log_odds_shift, two_worlds
-from dpsparse.facts import Clip, Facts, Target
+from dpsparse.core import Budget, Noise
+from dpsparse.core.facts import Clip, Facts, Target
 from dpsparse.losses import Squared
-from dpsparse.oracle import Gradient, Magnitude, Select
 from dpsparse.oracles import CentralOracle
-from dpsparse.privacy import Budget, Noise
-from dpsparse.solvers import IHT, PeeledIHT
+from dpsparse.queries.kinds import Gradient, Magnitude, Select
 from truth import audit
 
 T, N, CLIP = 5, 20, 1.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpsparse.audit import event
-from dpsparse.mechanisms.local import LocalGaussian, Piecewise, PrivUnit, RandomisedResponse, TwoPoint
+from dpsparse.core.mechanisms.local import LocalGaussian, Piecewise, PrivUnit, RandomisedResponse, TwoPoint
 from truth import audit
 
 RUNS = 100_000

@@ -12,14 +12,14 @@ import pytest
 from builders import SUM_UNITS, Rows
 from dpsparse import audit
 from dpsparse.accounting import PricedPlan
-from dpsparse.answers import RELEASE_UNITS
 from dpsparse.audit.noise import ks_p_value
-from dpsparse.facts import Clip, Facts, Target
+from dpsparse.core import Ask, Budget, Noise, Plan
+from dpsparse.core.facts import Clip, Facts, Target
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.losses import Squared
-from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle
 from dpsparse.oracles import central as central_module
-from dpsparse.privacy import Ask, Budget, Noise, Plan
+from dpsparse.queries.rules import RELEASE_UNITS
 
 RUNS, N, D, CLIP = 60, 4, 200, 1.5
 LAWS = {Noise.GAUSSIAN: "norm", Noise.LAPLACE: "laplace"}

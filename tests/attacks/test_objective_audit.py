@@ -15,14 +15,14 @@ from scipy.stats import kstest, norm
 from builders import Rows
 from dpsparse.accounting import price
 from dpsparse.accounting.recursion import objective
-from dpsparse.facts import Clip, Facts, Target
+from dpsparse.core import Ask, Budget, Noise, Plan, PrivacyError
+from dpsparse.core.curves import gaussian_delta, objective_renyi, renyi_delta
+from dpsparse.core.facts import Clip, Facts, Target
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.losses import Huber, Logistic, Squared
-from dpsparse.mechanisms import Randomness
-from dpsparse.oracle import PerturbedMinimum
 from dpsparse.oracles import CentralOracle
-from dpsparse.privacy import Ask, Budget, Noise, Plan, PrivacyError
-from dpsparse.privacy.curves import gaussian_delta, objective_renyi, renyi_delta
-from dpsparse.statistics import objective_perturbation
+from dpsparse.queries.kinds import PerturbedMinimum
+from dpsparse.queries.minimisers import objective_perturbation
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 

@@ -17,14 +17,14 @@ from builders import Rows
 from dpsparse.accounting import PricedPlan
 from dpsparse.accounting.pairs import dominating_pairs
 from dpsparse.accounting.pld import compose
-from dpsparse.answers import gradient as gradient_module
-from dpsparse.data.draws import Draw
-from dpsparse.facts import Clip, Facts, Target
+from dpsparse.core import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError
+from dpsparse.core.facts import Clip, Facts, Target
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.losses import Squared
-from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle
 from dpsparse.oracles import central as central_module
-from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError
+from dpsparse.queries import gradient as gradient_module
+from dpsparse.rows.sampling import PoissonSample
 from truth import audit
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
@@ -93,15 +93,15 @@ def test_a5_a_canary_shows_what_was_priced_and_no_more(relation, door):
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_a5_catches_a_sampler_that_takes_rows_twice_as_often(relation, monkeypatch):
-    ordinary = central_module.Draw
-    monkeypatch.setattr(central_module, "Draw", lambda rate, key: ordinary(2 * rate, key))
+    ordinary = central_module.PoissonSample
+    monkeypatch.setattr(central_module, "PoissonSample", lambda rate, key: ordinary(2 * rate, key))
     assert excess(*worlds(relation), relation) > 2 * ALARM
 
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_a5_catches_rows_beyond_their_clip(relation, monkeypatch):
-    ordinary = gradient_module.room
-    monkeypatch.setattr(gradient_module, "room", lambda *given: 3 * ordinary(*given))
+    ordinary = gradient_module.factor_cap
+    monkeypatch.setattr(gradient_module, "factor_cap", lambda *given: 3 * ordinary(*given))
     assert excess(*worlds(relation, size=3 * CLIP), relation) > 2 * ALARM
 
 
@@ -120,7 +120,7 @@ BATCHES, ROWS = 10_000, 60
 
 def masks(rate: float = RATE) -> np.ndarray:
     randomness = Randomness()
-    return np.array([Draw(rate, randomness.key()).mask(0, ROWS) for _ in range(BATCHES)])
+    return np.array([PoissonSample(rate, randomness.key()).mask(0, ROWS) for _ in range(BATCHES)])
 
 
 def pair_statistic(chosen: np.ndarray) -> float:

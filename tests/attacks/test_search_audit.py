@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import chi2
 
 from dpsparse import PrivateSearch, SparseRegressor, recipes
-from dpsparse.accounting.random_stopping import Geometric, Logarithmic, Poisson
-from dpsparse.mechanisms import Randomness
-from dpsparse.tuning import scoring
+from dpsparse.accounting.random_stopping import Geometric, Logarithmic, PoissonRuns
+from dpsparse.core.mechanisms import Randomness
+from dpsparse.estimators.search import scoring
 
 #: Chi-square tests raise a false alarm less often than this; seeds are fixed besides.
 ALARM = 1e-7
@@ -18,7 +18,7 @@ DRAWS = 20_000
 
 def probabilities(law, size):
     k = np.arange(size)
-    if isinstance(law, Poisson):
+    if isinstance(law, PoissonRuns):
         logs = k * math.log(law.mean) - law.mean - np.array([math.lgamma(i + 1) for i in k])
         return np.exp(logs)
     with np.errstate(divide="ignore"):
@@ -48,7 +48,7 @@ def fits(law, numbers):
 
 
 @pytest.mark.parametrize(
-    "law", [Logarithmic.of_mean(10), Geometric.of_mean(5), Poisson.of_mean(3)], ids=lambda v: v.name
+    "law", [Logarithmic.of_mean(10), Geometric.of_mean(5), PoissonRuns.of_mean(3)], ids=lambda v: v.name
 )
 def test_the_number_of_runs_follows_its_law(law):
     generator = Randomness(7).generator()
@@ -62,8 +62,8 @@ def test_the_number_of_runs_follows_its_law(law):
     [
         (Logarithmic.of_mean(10), lambda k: np.minimum(k, 30)),
         (Geometric.of_mean(5), lambda k: np.minimum(k, 15)),
-        (Poisson.of_mean(3), lambda k: np.maximum(k, 1)),
-        (Poisson.of_mean(3), lambda k: k + (np.arange(k.size) % 10 == 0)),
+        (PoissonRuns.of_mean(3), lambda k: np.maximum(k, 1)),
+        (PoissonRuns.of_mean(3), lambda k: k + (np.arange(k.size) % 10 == 0)),
     ],
     ids=["truncated logarithmic", "truncated geometric", "Poisson without zero", "shifted Poisson"],
 )
@@ -76,7 +76,7 @@ def test_a_truncated_or_shifted_law_is_caught(law, wrong):
 def test_without_a_seed_the_number_of_runs_is_drawn_from_secure_randomness(monkeypatch):
     seen = []
     monkeypatch.setattr(
-        Poisson, "draw", lambda self, generator: seen.append(type(generator.bit_generator).__name__) or 1
+        PoissonRuns, "draw", lambda self, generator: seen.append(type(generator.bit_generator).__name__) or 1
     )
     small_search().fit(X, Y)
     assert seen == ["AESCounter"]

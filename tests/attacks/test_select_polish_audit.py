@@ -10,16 +10,16 @@ import pytest
 
 from builders import Rows
 from dpsparse.accounting import price
-from dpsparse.facts import Facts, Target
+from dpsparse.core import Ask, Budget, Noise, Plan
+from dpsparse.core.facts import Facts, Target
 from dpsparse.losses import Squared
-from dpsparse.oracle import Centred, CentredGradient, Correlation, Gram, Magnitude, Quantile, Select
 from dpsparse.oracles import CentralOracle
-from dpsparse.privacy import Ask, Budget, Noise, Plan
+from dpsparse.queries.kinds import CentredGradient, CentredModel, Correlation, Gram, Magnitude, Quantile, Select
 from truth import audit
 
 RUNS = 1200
-NOTHING = Centred(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0), 0.0)
-FIRST = Centred(np.array([0]), np.zeros(1), np.zeros(1), 0.0)
+NOTHING = CentredModel(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0), 0.0)
+FIRST = CentredModel(np.array([0]), np.zeros(1), np.zeros(1), 0.0)
 FACTS = Facts(n_rows=20, n_features=2, target=Target(bound=9.0), row_norm=1.0)
 #: Nineteen records that stay: small targets, their median, and large ones; no features.
 TARGETS = np.r_[-np.ones(9), np.zeros(1), np.ones(9)]

@@ -18,13 +18,13 @@ from scipy.stats import beta
 from builders import Rows, prepared_for
 from dpsparse import SparseRegressor, recipes
 from dpsparse.accounting import price
-from dpsparse.facts import Clip, Facts, Target
+from dpsparse.algorithms.screening import Screening
+from dpsparse.core import Ask, Budget, Noise, Plan
+from dpsparse.core.facts import Clip, Facts, Target
+from dpsparse.core.mechanisms import Randomness, gumbel_top_k, lattice_gaussian
 from dpsparse.losses import Squared
-from dpsparse.mechanisms import Randomness, gumbel_top_k, lattice_gaussian
-from dpsparse.oracle import RidgeMinimum
 from dpsparse.oracles import CentralOracle
-from dpsparse.privacy import Ask, Budget, Noise, Plan
-from dpsparse.solvers.screening import Screening
+from dpsparse.queries.kinds import RidgeMinimum
 from truth.audit import ALARM, SIGMAS, log_odds_shift, mu_lower
 
 N, D = 1001, 20

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from dpsparse import SparseRegressor, audit, recipes
-from dpsparse.answers import Reach
-from dpsparse.answers import gradient as gradient_module
-from dpsparse.answers import scores as scores_module
+from dpsparse.queries import gradient as gradient_module
+from dpsparse.queries import scores as scores_module
+from dpsparse.queries.rules import Sensitivity
 
 X = np.random.default_rng(0).uniform(-1, 1, (40, 4))
 Y = np.random.default_rng(1).uniform(-1, 1, 40)
@@ -33,21 +33,21 @@ def test_a_right_fit_uses_all_of_its_sensitivity_and_no_more(mechanism, relation
 
 
 def test_control_a_forgotten_clip_is_caught(monkeypatch):
-    monkeypatch.setattr(gradient_module, "room", lambda block, lattice, clip: np.full(block.y.size, 2.0**50))
+    monkeypatch.setattr(gradient_module, "factor_cap", lambda block, lattice, clip: np.full(block.y.size, 2.0**50))
     with pytest.raises(audit.LawBroken, match="Gradient moved"):
         trace()
 
 
 def test_control_a_clip_twice_as_wide_is_caught(monkeypatch):
-    ordinary = gradient_module.room
-    monkeypatch.setattr(gradient_module, "room", lambda *given: 2 * ordinary(*given))
+    ordinary = gradient_module.factor_cap
+    monkeypatch.setattr(gradient_module, "factor_cap", lambda *given: 2 * ordinary(*given))
     with pytest.raises(audit.LawBroken, match="moved"):
         trace()
 
 
 def test_control_half_of_the_sensitivity_is_caught(monkeypatch):
     """Kappa forgotten: what adding a record moves is taken for what exchanging one does."""
-    monkeypatch.setattr(Reach, "l2", lambda self, relation: self.norm)
+    monkeypatch.setattr(Sensitivity, "l2", lambda self, relation: self.norm)
     with pytest.raises(audit.LawBroken, match="Gradient moved 1"):
         trace()
 
@@ -55,8 +55,8 @@ def test_control_half_of_the_sensitivity_is_caught(monkeypatch):
 def test_control_half_of_the_range_of_scores_is_caught(monkeypatch):
     from dpsparse.audit import trace as trace_module
 
-    ordinary = scores_module.spread
-    monkeypatch.setattr(trace_module, "spread", lambda *arguments: ordinary(*arguments) / 2)
+    ordinary = scores_module.score_sensitivity
+    monkeypatch.setattr(trace_module, "score_sensitivity", lambda *arguments: ordinary(*arguments) / 2)
     with pytest.raises(audit.LawBroken, match="Select moved"):
         trace("peel")
 
@@ -66,7 +66,7 @@ def test_control_entries_twice_as_large_as_stated_are_caught(monkeypatch):
 
     def smaller(clip, rows, support=None):
         found = ordinary(clip, rows, support)
-        return Reach(found.norm, found.entry / 2)
+        return Sensitivity(found.norm, found.entry / 2)
 
     monkeypatch.setattr(gradient_module, "gradient_reach", smaller)
     with pytest.raises(audit.LawBroken, match="moved"):

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from dpsparse import SparseClassifier, SparseRegressor, audit, recipes
-from dpsparse.answers import gradient as gradient_module
 from dpsparse.audit.attack import plan_attacks
 from dpsparse.audit.subject import subject_of
-from dpsparse.facts import Clip, Facts, Target
-from dpsparse.mechanisms.local import PrivUnit
+from dpsparse.core import Ask, Noise, Plan
+from dpsparse.core.facts import Clip, Facts, Target
+from dpsparse.core.mechanisms.local import PrivUnit
 from dpsparse.oracles import central
-from dpsparse.privacy import Ask, Noise, Plan
+from dpsparse.queries import gradient as gradient_module
 
 RUNS = 500
 
@@ -56,8 +56,8 @@ def test_sampling_twice_as_often_is_caught(adjacency, monkeypatch):
         feature_bound=1.0, target_bound=1.0, recipe=recipes.DPSGDHT(batch_size=6, steps=2), adjacency=adjacency
     )
     assert not audit.attack(model, runs=1500, fits=0, seed=2).violated
-    ordinary = central.Draw
-    monkeypatch.setattr(central, "Draw", lambda rate, key: ordinary(2 * rate, key))
+    ordinary = central.PoissonSample
+    monkeypatch.setattr(central, "PoissonSample", lambda rate, key: ordinary(2 * rate, key))
     assert audit.attack(model, runs=1500, fits=0, seed=2).violated
 
 
@@ -73,8 +73,8 @@ def test_a_local_randomiser_with_twice_its_epsilon_is_caught(monkeypatch):
 
 
 def test_a_forgotten_clip_is_caught_without_statistics(monkeypatch):
-    ordinary = gradient_module.room
-    monkeypatch.setattr(gradient_module, "room", lambda *given: 3 * ordinary(*given))
+    ordinary = gradient_module.factor_cap
+    monkeypatch.setattr(gradient_module, "factor_cap", lambda *given: 3 * ordinary(*given))
     found = audit.attack(recipes.DPIGHT(mechanism="dense", steps=2, clip=0.2), runs=8, fits=0, seed=4)
     assert "times as far as its noise was made for" in found.checks[0].why
 

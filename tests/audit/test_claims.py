@@ -12,7 +12,7 @@ from dpsparse import SparseRegressor
 from dpsparse.accounting import price
 from dpsparse.audit import Claim, event
 from dpsparse.audit.runs import priced_alone
-from dpsparse.privacy import Ask, Budget, Noise, Plan, PoissonRows
+from dpsparse.core import Ask, Budget, Noise, Plan, PoissonRows
 
 REPLACE = Budget.approx(1.0, 1e-5, "replace-one")
 

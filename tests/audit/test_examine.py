@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dpsparse import SparseRegressor, audit, recipes
-from dpsparse.answers import gradient as gradient_module
-from dpsparse.facts import Clip
-from dpsparse.privacy import Ask, Noise, Plan
+from dpsparse.core import Ask, Noise, Plan
+from dpsparse.core.facts import Clip
+from dpsparse.queries import gradient as gradient_module
 
 FEW = {"runs": 8, "fits": 8, "seed": 0}
 X = np.random.default_rng(0).uniform(-1, 1, (100, 4))
@@ -44,8 +44,8 @@ def test_a_statement_that_says_too_little_is_caught():
 
 
 def test_a_trace_that_goes_too_far_is_caught(monkeypatch):
-    ordinary = gradient_module.room
-    monkeypatch.setattr(gradient_module, "room", lambda *given: 3 * ordinary(*given))
+    ordinary = gradient_module.factor_cap
+    monkeypatch.setattr(gradient_module, "factor_cap", lambda *given: 3 * ordinary(*given))
     found = audit.examine(recipes.DPIGHT(mechanism="dense", steps=2, clip=0.2), **FEW)
     assert [law.name for law in found.laws if law.violated] == ["sensitivity trace"]
 

@@ -20,10 +20,10 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.utils import all_estimators
 
 from dpsparse import SparseClassifier, private_score
-from dpsparse.audit.companies import mixes
 from dpsparse.audit.pipeline import refuse_mixing_transform
-from dpsparse.preparation.row_map import row_map
-from dpsparse.privacy import PrivacyLeakError
+from dpsparse.audit.transformer_checks import mixes
+from dpsparse.core import PrivacyLeakError
+from dpsparse.estimators.steps.row_map import row_map
 
 rng = np.random.default_rng(0)
 X = rng.random((60, 6))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dpsparse import SparseClassifier, SparseRegressor, audit, recipes
-from dpsparse.facts import Clip, Facts, Target
+from dpsparse.core import Ask, Noise, Plan
+from dpsparse.core.facts import Clip, Facts, Target
 from dpsparse.losses import Squared
-from dpsparse.privacy import Ask, Noise, Plan
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (80, 6))

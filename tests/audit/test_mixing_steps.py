@@ -19,15 +19,15 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScale
 
 from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, audit, make_private_pipeline, recipes
-from dpsparse.audit.companies import mixes
 from dpsparse.audit.fresh import fresh_labels, fresh_rows, fresh_targets
-from dpsparse.data.block import Block
-from dpsparse.data.shard import Shard
-from dpsparse.hosts import MemoryHost
+from dpsparse.audit.transformer_checks import mixes
+from dpsparse.core import PrivacyError, PrivacyLeakError
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.losses import Custom, Logistic
-from dpsparse.mechanisms import Randomness
-from dpsparse.oracles import Doors, make_oracle
-from dpsparse.privacy import PrivacyError, PrivacyLeakError
+from dpsparse.oracles import GuardedOracle, make_oracle
+from dpsparse.rows.block import Block
+from dpsparse.rows.hosts import MemoryHost
+from dpsparse.rows.shard import Shard
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (200, 4))
@@ -147,7 +147,7 @@ def test_no_path_leads_from_the_terms_to_rows(name):
     prepared = prepared_for(model, *X.shape, sparse=False, models=1)
     host = MemoryHost(X, X[:, 0], prepared.facts)
     oracle = make_oracle(host, prepared.loss, prepared.priced, Randomness(0))
-    behind = reachable(Doors(oracle).terms)
+    behind = reachable(GuardedOracle(oracle).terms)
     assert not [v for v in behind if isinstance(v, Block | Shard | MemoryHost | Randomness)]
     assert not [v for v in behind if isinstance(v, np.ndarray) and v.size >= 200]
     assert [v for v in reachable(oracle) if isinstance(v, Block)], "the control: from the oracle itself there is a path"

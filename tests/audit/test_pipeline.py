@@ -44,7 +44,7 @@ from dpsparse import (
     audit,
     make_private_pipeline,
 )
-from dpsparse.privacy import PrivacyLeakError
+from dpsparse.core import PrivacyLeakError
 
 MODEL = SparseClassifier(row_norm=1.0)
 REGRESSOR = SparseRegressor(row_norm=1.0, target_bound=1.0)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dpsparse.bench import Cell, Claim, Results, run_study, runner
-from dpsparse.bench.own import register_file
-from dpsparse.bench.results import allowance
 from dpsparse.cli import main
-from dpsparse.privacy import DataError
+from dpsparse.core import DataError
 from dpsparse.recipes import registry
+from dpsparse.report.bench import Cell, Results, StudyClaim, run_study, runner
+from dpsparse.report.bench.own import register_file
+from dpsparse.report.bench.results import allowance
 
 OWN = '''
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ from typing import ClassVar
 import numpy as np
 
 from dpsparse import recipes
-from dpsparse.facts import Clip
-from dpsparse.privacy import Ask, Noise, Plan
+from dpsparse.core.facts import Clip
+from dpsparse.core import Ask, Noise, Plan
 
 
 @recipes.register
@@ -61,7 +61,7 @@ class Toy:
         return {"error": cell.seed + (cell.method == "b")}
 
     def claims(self):
-        return [Claim("a", "b", "d", 1.0, "error")]
+        return [StudyClaim("a", "b", "d", 1.0, "error")]
 
 
 def test_a_stopped_study_goes_on_where_it_was(tmp_path):
@@ -95,9 +95,9 @@ def test_results_of_another_study_are_not_taken(tmp_path):
 
 def test_verdicts_are_paired_and_undecided_within_two_standard_errors(tmp_path):
     found = run_study(Toy(), tmp_path / "toy.jsonl")
-    claim = Claim("a", "b", "d", 1.0, "error")
+    claim = StudyClaim("a", "b", "d", 1.0, "error")
     assert found.verdict(claim) == "holds"  # the seeds differ more than the methods, and are paired
-    assert found.verdict(Claim("b", "a", "d", 1.0, "error")) == "does not hold"
+    assert found.verdict(StudyClaim("b", "a", "d", 1.0, "error")) == "does not hold"
     noisy = {Cell("d", m, 1.0, s): {"error": float((s + (m == "b")) % 2)} for s in range(6) for m in "ab"}
     assert Results("toy", noisy).verdict(claim) == "undecided"
     one = {Cell("d", m, 1.0, 0): {"error": float(m == "b")} for m in "ab"}
@@ -108,7 +108,7 @@ def test_few_pairs_must_differ_by_more_standard_errors():
     assert allowance(10**6) == pytest.approx(2.0, abs=1e-4)
     assert allowance(2) == pytest.approx(13.97, abs=0.01)
     errors = {Cell("d", m, 1.0, s): {"error": (1.0 + 0.2 * s) * (m == "b")} for s in (0, 1) for m in "ab"}
-    claim = Claim("a", "b", "d", 1.0, "error")
+    claim = StudyClaim("a", "b", "d", 1.0, "error")
     assert Results("toy", errors).verdict(claim) == "undecided"  # 1.1 with a standard error of 0.1, of two pairs
     more = {Cell("d", m, 1.0, s): {"error": (1.0 + 0.2 * (s % 2)) * (m == "b")} for s in range(8) for m in "ab"}
     assert Results("toy", more).verdict(claim) == "holds"
@@ -143,17 +143,20 @@ def test_claims_may_compare_places_and_say_on_par():
     }
     unit = {Cell("d", "zero", math.inf, seed): {"error": 1.0} for seed in range(4)}
     found = Results("toy", {**near, **unit})
-    assert found.verdict(Claim("a", "a", "d", 1.0, "error", worse_data="e")) == "holds"
-    assert found.verdict(Claim("a", "a", "e", 1.0, "error", worse_data="d")) == "does not hold"
-    assert found.verdict(Claim("a", "a", "d", 1.0, "error", worse_data="e", on_par=0.05)) == "holds"
-    assert found.verdict(Claim("a", "a", "d", 1.0, "error", worse_data="e", on_par=0.01)) == "does not hold"
-    assert Results("toy", near).verdict(Claim("a", "a", "d", 1.0, "error", worse_data="e", on_par=0.05)) == "undecided"
-    assert str(Claim("a", "b", "d", 1.0, "error", on_par=0.1)) == "a on par with b (d, epsilon 1, error)"
-    assert "(e, epsilon 2)" in str(Claim("a", "b", "d", 1.0, "error", worse_data="e", worse_epsilon=2.0))
+    assert found.verdict(StudyClaim("a", "a", "d", 1.0, "error", worse_data="e")) == "holds"
+    assert found.verdict(StudyClaim("a", "a", "e", 1.0, "error", worse_data="d")) == "does not hold"
+    assert found.verdict(StudyClaim("a", "a", "d", 1.0, "error", worse_data="e", on_par=0.05)) == "holds"
+    assert found.verdict(StudyClaim("a", "a", "d", 1.0, "error", worse_data="e", on_par=0.01)) == "does not hold"
+    assert (
+        Results("toy", near).verdict(StudyClaim("a", "a", "d", 1.0, "error", worse_data="e", on_par=0.05))
+        == "undecided"
+    )
+    assert str(StudyClaim("a", "b", "d", 1.0, "error", on_par=0.1)) == "a on par with b (d, epsilon 1, error)"
+    assert "(e, epsilon 2)" in str(StudyClaim("a", "b", "d", 1.0, "error", worse_data="e", worse_epsilon=2.0))
 
 
 def test_the_text_shows_grids_at_their_best_and_no_points_of_curves():
-    from dpsparse.bench.text import shown, table
+    from dpsparse.report.bench.text import single_number_metrics, table
 
     found = Results(
         "toy",
@@ -163,7 +166,7 @@ def test_the_text_shows_grids_at_their_best_and_no_points_of_curves():
             for at in (1.0, 2.0)
         },
     )
-    assert shown(found) == ["error"]
+    assert single_number_metrics(found) == ["error"]
     assert [line.split("  ")[0].strip() for line in table(found, "error")] == ["d", "a, best of grid"]
 
 
@@ -216,7 +219,7 @@ def test_own_recipes_are_compared_on_own_data(files):
 
 
 def test_processes_give_what_one_process_gives(files):
-    from dpsparse.bench.own import OwnData
+    from dpsparse.report.bench.own import OwnData
 
     settings = {"feature_bound": 1.0, "target_bound": 1.0}
     study = OwnData(files / "mine.npz", ("dp_ight",), (10.0,), 2, "regression", settings)

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from dpsparse import Ledger, PrivateSearch, SparseClassifier, SparseRegressor, private_score
 from dpsparse.audit import examine
-from dpsparse.bench import Cell, Results
 from dpsparse.cli import main
+from dpsparse.report.bench import Cell, Results
 
 #: Pages, and the answer that the reader must see on each; None: another kind of page.
 ANSWERS = {

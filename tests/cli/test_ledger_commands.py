@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from dpsparse import Ledger
 from dpsparse.cli import main
-from dpsparse.estimators.model_schema import digest
+from dpsparse.estimators.model_schema import model_digest
 from dpsparse.ledger.chain import EVENTS
 
 
@@ -57,7 +57,7 @@ def fit(table, address, epsilon, code=0, **more):
 
 def seal(path, content):
     """Write a model file with a digest that fits, as whoever edits one can."""
-    path.write_text(json.dumps({**content, "digest": digest(content)}))
+    path.write_text(json.dumps({**content, "digest": model_digest(content)}))
 
 
 def test_a_ledger_is_made_charged_shown_exported_and_verified(address, table):
@@ -222,8 +222,8 @@ def test_what_names_no_entry_is_refused(address, tmp_path, text):
 
 def test_notes_are_printed(address, table, monkeypatch):
     """A failure after the reservation whose refund fails too: the entry counts, and the command says so."""
+    from dpsparse.core import LedgerNotWrittenError
     from dpsparse.ledger.sqlite import SqliteStore
-    from dpsparse.privacy import LedgerNotWrittenError
 
     def full(self, action):
         raise LedgerNotWrittenError("the disk is full.")
@@ -232,16 +232,16 @@ def test_notes_are_printed(address, table, monkeypatch):
         monkeypatch.setattr(SqliteStore, "write", full)
         raise ValueError("something is wrong.")
 
-    monkeypatch.setattr("dpsparse.fits.place.MemoryHost", fail)
+    monkeypatch.setattr("dpsparse.fitting.place.MemoryHost", fail)
     said = fit(table, address, 1.0, code=2).stderr
     assert "something is wrong." in said
     assert "Entry 3 could not be refunded and counts as spent." in said
 
 
 def test_a_disk_that_is_full_before_the_first_answer_says_what_counts(address, table, monkeypatch):
+    from dpsparse.core import LedgerNotWrittenError
     from dpsparse.ledger.reservation import Reservation
     from dpsparse.ledger.sqlite import SqliteStore
-    from dpsparse.privacy import LedgerNotWrittenError
 
     start = Reservation.start
 

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 import dpsparse
 from dpsparse.cli import main
-from dpsparse.privacy import DataError
-from dpsparse.readers.files import read_table
+from dpsparse.core import DataError
+from dpsparse.io.files import read_table
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (1500, 6))

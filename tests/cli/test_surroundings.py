@@ -4,7 +4,7 @@ from click.testing import CliRunner
 
 from dpsparse import audit
 from dpsparse.cli import main
-from dpsparse.privacy import PrivacyLeakError
+from dpsparse.core import PrivacyLeakError
 
 
 def test_a_leak_is_refused_before_the_file_is_read(monkeypatch, tmp_path):

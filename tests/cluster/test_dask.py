@@ -15,27 +15,18 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from dpsparse import (
-    Ledger,
-    PrivateScaler,
-    PrivateSearch,
-    SparseClassifier,
-    SparseRegressor,
-    private_score,
-    recipes,
-    release,
-)
-from dpsparse.data.source import Source
-from dpsparse.facts import Clip, Facts
-from dpsparse.hosts import ClusterHost, MemoryHost
-from dpsparse.hosts.dask import open_collection
-from dpsparse.hosts.dask_engine import DaskHolding
+from dpsparse import Ledger, PrivateScaler, PrivateSearch, SparseClassifier, SparseRegressor, private_score, recipes
+from dpsparse.core import DataError, release
+from dpsparse.core.errors import RunRepeatedError
+from dpsparse.core.facts import Clip, Facts
+from dpsparse.io.cluster import open_cluster
 from dpsparse.losses import Squared
-from dpsparse.oracle import Count, Gradient
-from dpsparse.privacy import DataError
-from dpsparse.privacy.errors import RunRepeatedError
+from dpsparse.queries.kinds import Count, Gradient
 from dpsparse.readers import convert, open_rows
-from dpsparse.readers.cluster import open_cluster
+from dpsparse.rows.hosts import ClusterHost, MemoryHost
+from dpsparse.rows.hosts.dask import open_collection
+from dpsparse.rows.hosts.dask_engine import DaskHolding
+from dpsparse.rows.records import Records
 from dpsparse.tables import Column, Dictionary, TableEncoder
 
 pytest.importorskip("distributed", reason="rows on Dask need the extra 'dask'")
@@ -197,7 +188,7 @@ def held(client):
 
 def test_workers_forget_parts_when_a_host_is_closed(threads):
     X, y = data()
-    host = ClusterHost(Source(open_collection(chunked(X, 20))), y, FACTS)
+    host = ClusterHost(Records(open_collection(chunked(X, 20))), y, FACTS)
     assert len(held(threads)) == 3
     host.close()
     for _ in range(100):
@@ -239,7 +230,7 @@ def write(folder, kind):
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "dpsrows", "npz"])
 def test_files_that_workers_read_give_the_model_of_files_that_are_read_here(threads, monkeypatch, tmp_path, kind):
-    monkeypatch.setattr("dpsparse.readers.block_writer.BLOCK_ENTRIES", 50 * D)
+    monkeypatch.setattr("dpsparse.io.block_writer.BLOCK_ENTRIES", 50 * D)
     pattern, target = write(tmp_path, kind)
     model = SparseClassifier(epsilon=3.0, feature_bound=(0, 1), recipe="select_polish", sparsity=3, random_state=1)
     here = model.fit(open_rows(pattern, target)).coef_.tobytes(), model.statement_.to_json()
@@ -293,7 +284,7 @@ def test_a_worker_killed_between_two_questions_is_replaced():
     question = Gradient(w, Clip(0.5))
     expected = MemoryHost(X, y, facts).total(question, Squared(), None).tolist()
     with cluster_of(2) as cluster, Client(cluster):
-        host = ClusterHost(Source(open_collection(chunked(X, 500))), y, facts)
+        host = ClusterHost(Records(open_collection(chunked(X, 500))), y, facts)
         assert host.total(question, Squared(), None).tolist() == expected
         for worker in list(cluster.workers.values())[:1]:
             os.kill(worker.process.process.pid, signal.SIGKILL)
@@ -342,8 +333,8 @@ def test_a_lost_driver_leaves_the_ledger_charged(tmp_path):
     program = f"""
 import os, numpy as np
 from dpsparse import SparseClassifier
-from dpsparse.hosts import ClusterHost
-from dpsparse.hosts.dask import cluster_of
+from dpsparse.rows.hosts import ClusterHost
+from dpsparse.rows.hosts.dask import cluster_of
 import dask.array as da
 
 def main():
@@ -453,7 +444,7 @@ def test_a_worker_that_does_not_clip_since_it_runs_another_release_is_refused_by
     shutil.copytree(SOURCE / "dpsparse", other / "dpsparse", ignore=shutil.ignore_patterns("__pycache__"))
     for name, old, new in (
         ("__init__.py", f'__version__ = "{release.__version__}"', '__version__ = "0.0.9"'),
-        ("data/row_bounds.py", "bound / np.maximum(np.sqrt(squares), bound)", "np.ones_like(squares)"),
+        ("rows/row_bounds.py", "bound / np.maximum(np.sqrt(squares), bound)", "np.ones_like(squares)"),
     ):
         text = (other / "dpsparse" / name).read_text()
         assert old in text

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 from dpsparse import SparseClassifier, recipes
-from dpsparse.data.source import Source
-from dpsparse.facts import Clip, Facts
-from dpsparse.hosts import ClusterHost, MemoryHost
-from dpsparse.hosts.held import Chunk
-from dpsparse.hosts.spark import SparkHolding, cluster_of, open_parts
-from dpsparse.hosts.spread import gather_arrays
+from dpsparse.core.facts import Clip, Facts
 from dpsparse.losses import Squared
-from dpsparse.oracle import Gradient
+from dpsparse.queries.kinds import Gradient
+from dpsparse.rows.hosts import ClusterHost, MemoryHost
+from dpsparse.rows.hosts.cluster_rows import gather_arrays
+from dpsparse.rows.hosts.spark import SparkHolding, cluster_of, open_parts
+from dpsparse.rows.hosts.worker import LoadedPart
+from dpsparse.rows.records import Records
 
 pytest.importorskip("pyspark", reason="rows on Spark need the extra 'spark'")
 pytestmark = [
@@ -53,7 +53,7 @@ def session():
 def spread(session):
     X, y = data()
     cut = pairwise(N * k // PARTS for k in range(PARTS + 1))
-    return open_parts([Chunk(X[a:b], y[a:b]) for a, b in cut], gather_arrays, session)
+    return open_parts([LoadedPart(X[a:b], y[a:b]) for a, b in cut], gather_arrays, session)
 
 
 def arguments(pid):
@@ -88,7 +88,7 @@ def test_an_executor_killed_in_the_middle_of_a_question_does_not_change_a_sum(se
     facts = Facts(n_rows=N, n_features=D, lower=-1.0, upper=1.0, row_norm=1.4, target_bound=3.0, intercept=0.5)
     question = Gradient(np.random.default_rng(1).normal(0, 1, D + 1), Clip(0.5))
     expected = MemoryHost(X, y, facts).total(question, Squared(), None).tolist()
-    host = ClusterHost(Source(spread(session)), y, facts)
+    host = ClusterHost(Records(spread(session)), y, facts)
     before = executors(session)
     assert host.total(question, Killing(), None).tolist() == expected
     assert os.path.exists(flag)
@@ -126,9 +126,9 @@ def test_an_executor_killed_in_the_middle_of_a_fit_does_not_change_a_byte(sessio
 PROGRAM = """
 import ssl, socket, sys
 from dpsparse import SparseClassifier, recipes
-from dpsparse.hosts.spark import cluster_of, open_parts
-from dpsparse.hosts.held import Chunk
-from dpsparse.hosts.spread import gather_arrays
+from dpsparse.rows.hosts.spark import cluster_of, open_parts
+from dpsparse.rows.hosts.worker import Chunk
+from dpsparse.rows.hosts.cluster_rows import gather_arrays
 import numpy as np
 
 loaded = np.load("rows.npz")

@@ -10,11 +10,11 @@ import pytest
 import scipy.sparse as sp
 
 from dpsparse import SparseClassifier, SparseRegressor, recipes
-from dpsparse.fits import place
-from dpsparse.hosts import DiskHost
-from dpsparse.hosts.held import Chunk
-from dpsparse.hosts.spread import gather_arrays
-from dpsparse.privacy import DataError
+from dpsparse.core import DataError
+from dpsparse.fitting import place
+from dpsparse.rows.hosts import DiskHost
+from dpsparse.rows.hosts.cluster_rows import gather_arrays
+from dpsparse.rows.hosts.worker import LoadedPart
 
 pytestmark = [
     pytest.mark.cluster,
@@ -125,7 +125,7 @@ def session():
     pytest.importorskip("pyspark", reason="rows on Spark need the extra 'spark'")
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java, which is not installed")
-    from dpsparse.hosts.spark import cluster_of
+    from dpsparse.rows.hosts.spark import cluster_of
 
     with cluster_of("spark:local[2]") as found:
         found.sparkContext.setLogLevel("OFF")
@@ -142,12 +142,12 @@ def partitions(request):
 
 
 def on_spark(session, form, parts):
-    from dpsparse.hosts.spark import open_parts
+    from dpsparse.rows.hosts.spark import open_parts
 
     X, y = data()
     rows = FORMS[form][0](X)
     edges = [N * k // parts for k in range(parts + 1)]
-    return open_parts([Chunk(rows[a:b], y[a:b]) for a, b in pairwise(edges)], gather_arrays, session), None
+    return open_parts([LoadedPart(rows[a:b], y[a:b]) for a, b in pairwise(edges)], gather_arrays, session), None
 
 
 @pytest.mark.parametrize(("name", "form"), EVERY)

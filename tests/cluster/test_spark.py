@@ -14,28 +14,28 @@ import pytest
 import scipy.sparse as sp
 
 from dpsparse import PrivateScaler, PrivateSearch, SparseClassifier, SparseRegressor, private_score, recipes
-from dpsparse.data.draws import Draw
-from dpsparse.data.source import Source
-from dpsparse.facts import Clip, Facts
-from dpsparse.hosts import ClusterHost, ClusterRows, MemoryHost
-from dpsparse.hosts.held import Chunk
-from dpsparse.hosts.spark import cluster_of, open_parts
-from dpsparse.hosts.spread import gather_arrays
+from dpsparse.core import DataError
+from dpsparse.core.facts import Clip, Facts
+from dpsparse.io.cluster import open_cluster
 from dpsparse.losses import Squared
-from dpsparse.oracle import (
-    AbsoluteMeans,
-    Centred,
+from dpsparse.queries.kinds import (
     CentredGradient,
+    CentredModel,
     Correlation,
     Count,
     Gradient,
     Gram,
-    Squares,
-    TypicalEntry,
+    MeanAbsolute,
+    MeanSquares,
+    ModalEntry,
     WeightedGradient,
 )
-from dpsparse.privacy import DataError
-from dpsparse.readers.cluster import open_cluster
+from dpsparse.rows.hosts import ClusterHost, ClusterRows, MemoryHost
+from dpsparse.rows.hosts.cluster_rows import gather_arrays
+from dpsparse.rows.hosts.spark import cluster_of, open_parts
+from dpsparse.rows.hosts.worker import LoadedPart
+from dpsparse.rows.records import Records
+from dpsparse.rows.sampling import PoissonSample
 from dpsparse.tables import Column, Dictionary, TableEncoder
 
 pytest.importorskip("pyspark", reason="rows on Spark need the extra 'spark'")
@@ -52,17 +52,17 @@ FACTS = Facts(
 PARTS = pytest.mark.parametrize("parts", [1, 2, 4])
 FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
 W = np.random.default_rng(1).normal(0, 1, D + 1)
-MODEL = Centred(np.array([7, 2, 5]), np.array([0.2, -0.1, 0.0]), np.array([0.7, -1.3, 0.25]), 0.3)
+MODEL = CentredModel(np.array([7, 2, 5]), np.array([0.2, -0.1, 0.0]), np.array([0.7, -1.3, 0.25]), 0.3)
 QUESTIONS = {
     "gradient": (Gradient(W, Clip(0.5)), None),
-    "a sample's gradient": (Gradient(W, Clip(0.5)), Draw(0.4, 2**100 + 7)),
+    "a sample's gradient": (Gradient(W, Clip(0.5)), PoissonSample(0.4, 2**100 + 7)),
     "weighted": (WeightedGradient(W, np.geomspace(0.1, 3.0, D + 1), 0.5), None),
     "centred": (CentredGradient(MODEL, 0.4), None),
     "correlation": (Correlation(MODEL, 0.6, 0.3), None),
     "gram": (Gram(MODEL.support, MODEL.centre, 0.6), None),
-    "squares": (Squares(), None),
-    "absolute": (AbsoluteMeans(), None),
-    "typical": (TypicalEntry(0.5, np.geomspace(0.02, 1.0, 12)), None),
+    "squares": (MeanSquares(), None),
+    "absolute": (MeanAbsolute(), None),
+    "typical": (ModalEntry(0.5, np.geomspace(0.02, 1.0, 12)), None),
     "count": (Count(), None),
 }
 
@@ -83,7 +83,7 @@ def session():
 
 def spread(session, X, y, parts):
     edges = [X.shape[0] * k // parts for k in range(parts + 1)]
-    chunks = [Chunk(X[a:b], y[a:b]) for a, b in pairwise(edges)]
+    chunks = [LoadedPart(X[a:b], y[a:b]) for a, b in pairwise(edges)]
     return open_parts(chunks, gather_arrays, session)
 
 
@@ -100,7 +100,7 @@ def test_any_number_of_partitions_gives_the_integers_of_rows_in_memory(session, 
     X, y = data()
     X[3, 1] = np.nan
     memory = MemoryHost(form(X), y, FACTS)
-    host = ClusterHost(Source(spread(session, form(X), y, parts)), y, FACTS)
+    host = ClusterHost(Records(spread(session, form(X), y, parts)), y, FACTS)
     for name, (question, draw) in QUESTIONS.items():
         expected = memory.total(question, Squared(), draw).tolist()
         assert host.total(question, Squared(), draw).tolist() == expected, name
@@ -133,7 +133,7 @@ def test_a_killed_python_worker_does_not_change_a_sum(session, tmp_path):
                 return Squared.slope(self, margin, target)
             os.kill(os.getpid(), signal.SIGKILL)
 
-    host = ClusterHost(Source(spread(session, X, y, 3)), y, FACTS)
+    host = ClusterHost(Records(spread(session, X, y, 3)), y, FACTS)
     question = Gradient(W, Clip(0.5))
     expected = MemoryHost(X, y, FACTS).total(question, Squared(), None).tolist()
     assert host.total(question, Killing(), None).tolist() == expected
@@ -143,7 +143,7 @@ def test_a_killed_python_worker_does_not_change_a_sum(session, tmp_path):
 
 def test_many_partitions_are_added_up_in_a_tree(session):
     X, y = data()
-    host = ClusterHost(Source(spread(session, X, y, 11)), y, FACTS)
+    host = ClusterHost(Records(spread(session, X, y, 11)), y, FACTS)
     question = Gradient(W, Clip(0.5))
     expected = MemoryHost(X, y, FACTS).total(question, Squared(), None).tolist()
     assert host.total(question, Squared(), None).tolist() == expected
@@ -234,10 +234,10 @@ def test_rows_that_change_between_two_readings_are_refused(session, tmp_path):
     class Changing:
         def read(self):
             built = os.path.exists(flag)
-            return Chunk(X[::-1] if built else X, y)
+            return LoadedPart(X[::-1] if built else X, y)
 
     rows = ClusterRows.open(open_parts([Changing()], gather_arrays, session).engine)
-    host = ClusterHost(Source(rows), y, FACTS)
+    host = ClusterHost(Records(rows), y, FACTS)
     open(flag, "w").close()
     host._holding._stored.unpersist()  # as if its executor had been lost
     with pytest.raises(DataError, match="not what they were when they were first read"):

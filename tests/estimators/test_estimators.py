@@ -152,7 +152,7 @@ def test_without_a_seed_two_fits_differ_and_with_one_they_agree_and_say_so():
     first, second = (regressor(epsilon=1.0, random_state=None).fit(X, y) for _ in range(2))
     assert not np.array_equal(first.coef_, second.coef_)
     assert not first.statement_.caveats
-    with pytest.warns(dpsparse.privacy.NonPrivateRandomnessWarning, match="not private"):
+    with pytest.warns(dpsparse.core.NonPrivateRandomnessWarning, match="not private"):
         seeded = regressor(random_state=0).fit(X, y)
     again = regressor(random_state=0).fit(X, y)
     np.testing.assert_array_equal(seeded.coef_, again.coef_)
@@ -166,7 +166,7 @@ def test_the_statement_is_within_a_thousandth_of_the_request_and_never_above(adj
         epsilon=1.0, delta=1e-6, adjacency=adjacency, n_rows=400, recipe=recipes.DPIGHT(mechanism="dense", steps=9)
     ).fit(X, y)
     assert 0.999 < model.statement_.epsilon <= 1.0
-    from dpsparse.privacy.curves import gaussian_epsilon
+    from dpsparse.core.curves import gaussian_epsilon
 
     mu = np.sqrt(sum(a.times * (a.sensitivity / a.scale) ** 2 for a in model.statement_.asks))
     assert abs(gaussian_epsilon(float(mu), 1e-6) - model.statement_.epsilon) < 1e-6

@@ -11,13 +11,13 @@ import scipy.sparse as sp
 
 import dpsparse
 from dpsparse import Ledger, PrivateSearch, SparseClassifier, SparseRegressor, audit, recipes
+from dpsparse.core import DataError, PrivacyError, RunRepeatedError
 from dpsparse.estimators.intervals import INTERCEPT, Intervals
-from dpsparse.fits import open_oracle, substitute_oracles
-from dpsparse.hosts import DiskHost
+from dpsparse.fitting import open_oracle, with_oracles
 from dpsparse.losses import Huber
-from dpsparse.privacy import DataError, PrivacyError, RunRepeatedError
+from dpsparse.rows.hosts import DiskHost
 
-pytestmark = pytest.mark.filterwarnings("ignore::dpsparse.privacy.NonPrivateRandomnessWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::dpsparse.core.NonPrivateRandomnessWarning")
 
 N, D = 4000, 30
 B = np.zeros(D)
@@ -188,7 +188,7 @@ def test_both_parts_have_the_whole_budget_and_the_statement_says_so(fitted):
     assert said.epsilon == pytest.approx(4.0, rel=1e-6)
     assert {a.part for a in said.asks} == {"first", "second"}
     mu = np.sqrt(sum(a.times * a.cost**2 for a in said.asks if a.part == "second"))
-    from dpsparse.privacy.curves import gaussian_mu
+    from dpsparse.core.curves import gaussian_mu
 
     assert mu == pytest.approx(gaussian_mu(4.0, 1e-5), rel=1e-6)
     text = said.details()
@@ -217,7 +217,7 @@ def test_a_ledger_books_both_parts_once_and_refuses_a_second_release(tmp_path):
 
 
 def test_rows_on_a_disk_give_the_same_intervals(fitted, monkeypatch):
-    from dpsparse.fits import place
+    from dpsparse.fitting import place
 
     opened = []
     monkeypatch.setattr(place, "memory_needed", lambda *_: 2**40)  # as if these rows were many
@@ -268,7 +268,7 @@ def test_no_row_is_handed_to_both_parts_and_every_row_to_one():
         seen.append((np.isfinite(y), prepared.facts.target_bound))
         return open_oracle(prepared, X, y, randomness, payment, watcher)
 
-    with substitute_oracles(opener):
+    with with_oracles(opener):
         regressor().fit(X, y)
     (first, bound), (second, wide) = seen
     np.testing.assert_array_equal(first, ~second)
@@ -287,7 +287,7 @@ def test_all_rows_of_a_unit_are_in_one_part(adjacency):
         seen.append(np.isfinite(y))
         return open_oracle(prepared, X, y, randomness, payment, watcher)
 
-    with substitute_oracles(opener):
+    with with_oracles(opener):
         model = regressor(adjacency=adjacency, n_rows=1200).fit(X, y, units=units)
     first, second = seen
     np.testing.assert_array_equal(first, ~second)
@@ -306,11 +306,11 @@ def test_units_are_refused_where_nothing_is_dealt_and_where_they_do_not_fit():
 
 def test_rows_are_dealt_by_the_rule_of_the_plan_alone():
     """A run that is told units which the plan does not know, or the reverse, ends before an answer."""
-    from dpsparse.fits import Shape, fit, prepare
+    from dpsparse.fitting import Shape, fit, plan_fit
 
     X, y = data(n=300)
     request = regressor().request()
-    prepared = prepare(request, Shape(n_rows=300, n_features=D))
+    prepared = plan_fit(request, Shape(n_rows=300, n_features=D))
     with pytest.raises(PrivacyError, match="rule of the plan"):
         fit(prepared, X, [y], units=np.arange(300).astype(str))
 

@@ -23,11 +23,11 @@ from dpsparse import (
     make_private_pipeline,
     recipes,
 )
-from dpsparse.accounting import SumBill
+from dpsparse.accounting import SumCost
 from dpsparse.cli import main
-from dpsparse.hosts import MemoryHost
+from dpsparse.core import BudgetExceededError, LedgerError, RunRepeatedError
 from dpsparse.losses import Custom
-from dpsparse.privacy import BudgetExceededError, LedgerError, RunRepeatedError
+from dpsparse.rows.hosts import MemoryHost
 from truth.recipes import Doubtful
 
 RNG = np.random.default_rng(0)
@@ -64,7 +64,7 @@ def test_the_composition_of_fits_is_the_price_of_their_joint_plan(ledger):
     for epsilon in (0.5, 1.0, 0.5):
         regressor(ledger, epsilon=epsilon).fit(X, Y)
         bills.append(ledger.entries("trial")[-1].bill)
-    assert ledger.spent("trial").epsilon == pytest.approx(SumBill(tuple(bills)).epsilon(1e-6), rel=1e-4)
+    assert ledger.spent("trial").epsilon == pytest.approx(SumCost(tuple(bills)).epsilon(1e-6), rel=1e-4)
 
 
 def test_over_budget_nothing_is_read(ledger, monkeypatch):
@@ -123,9 +123,9 @@ def test_a_fit_that_is_killed_is_spent(ledger):
     code = """
 import os, sys, numpy as np
 from dpsparse import SparseRegressor, recipes
-from dpsparse.solvers import iht
+from dpsparse.algorithms import iht
 X = np.ones((50, 3)); y = X[:, 0]
-from dpsparse.hosts import MemoryHost
+from dpsparse.rows.hosts import MemoryHost
 MemoryHost.total = lambda *a, **k: os.kill(os.getpid(), 9)
 SparseRegressor(recipe=recipes.DPIGHT(steps=3, mechanism="dense"), feature_bound=1.0, target_bound=1.0, sparsity=1, delta=1e-6,
                 ledger=sys.argv[1], dataset="trial").fit(X, y)

@@ -12,9 +12,9 @@ import pytest
 
 import dpsparse
 from dpsparse import SparseClassifier, SparseRegressor
+from dpsparse.core.errors import DataError, ModelEditedError, PrivacyError
 from dpsparse.estimators.model_file import EDITED
-from dpsparse.estimators.model_schema import digest
-from dpsparse.privacy.errors import DataError, ModelEditedError, PrivacyError
+from dpsparse.estimators.model_schema import model_digest
 from dpsparse.recipes import DPIGHT
 
 rng = np.random.default_rng(0)
@@ -40,7 +40,7 @@ def stored(model, path) -> dict:
 
 def write(path, content, *, seal=True):
     if seal:
-        content["digest"] = digest(content)
+        content["digest"] = model_digest(content)
     path.write_text(json.dumps(content))
     return path
 

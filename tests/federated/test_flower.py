@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpsparse import SparseRegressor, local
+from dpsparse import SparseRegressor
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.federated import Grid, MessageError, SitePrivacy
-from dpsparse.federated.devices import device_app, run_devices
-from dpsparse.federated.flower import RECORD, client_app, run_rounds
-from dpsparse.mechanisms import Randomness
+from dpsparse.sites import local
+from dpsparse.sites.federated.devices import device_app, run_devices
+from dpsparse.sites.federated.flower import RECORD, client_app, run_rounds
 from truth.sites import NAMES, TRUTH, FedSGDHT, estimator, join, serve
 
 flwr = pytest.importorskip("flwr", reason="extra flower")

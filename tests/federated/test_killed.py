@@ -22,8 +22,8 @@ import os, signal, sys
 from pathlib import Path
 from dpsparse import Ledger
 from dpsparse.federated import Grid
-from dpsparse.federated.rounds import RoundFile
-from dpsparse.federated.saved import Saved
+from dpsparse.sites.federated.rounds import RoundFile
+from dpsparse.sites.federated.saved import Saved
 from truth.sites import join, serve
 
 def kill():

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from dpsparse.federated import MessageError, Report, Task
-from dpsparse.federated.messages import DIGEST, HEADER, LARGEST_ENTRIES, digest
+from dpsparse.sites.federated.messages import DIGEST, HEADER, LARGEST_ENTRIES, message_digest
 
 RUN = bytes(range(16))
 
 
 def sealed(content: bytes) -> bytes:
-    return content + digest(content)
+    return content + message_digest(content)
 
 
 def report(values=(1.0, -2.0), **changes) -> bytes:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from dpsparse import Ledger
-from dpsparse.federated import Holding, fit_shared
-from dpsparse.oracle import Centred, ResidualMean
-from dpsparse.privacy import Ask, EveryRow, Noise, Plan, PoissonRows, PrivacyError, PrivacyLeakError
+from dpsparse.core import Ask, EveryRow, Noise, Plan, PoissonRows, PrivacyError, PrivacyLeakError
+from dpsparse.federated import SiteData, fit_shared
+from dpsparse.queries.kinds import CentredModel, ResidualMean
 from dpsparse.recipes import DPIGHT, DPSGDHT, PrivateRecipe
 from truth.sites import NAMES, TRUTH, estimator, rows
 
@@ -17,7 +17,7 @@ DENSE = DPIGHT(mechanism="dense", steps=4, step_size=0.5, clip=3.0)
 
 
 def holdings(count=3, **options):
-    return [Holding(name, *rows(100 + k), **options) for k, name in enumerate(NAMES[:count])]
+    return [SiteData(name, *rows(100 + k), **options) for k, name in enumerate(NAMES[:count])]
 
 
 @pytest.mark.parametrize("recipe", [DENSE, DPSGDHT(steps=6, batch_size=200, clip=3.0), "dual_averaging"])
@@ -40,7 +40,7 @@ def test_every_site_pays_out_of_its_own_ledger_or_nobody_pays(tmp_path):
     ledger = Ledger(f"sqlite:///{tmp_path}/budget.db")
     for name, total in zip("abc", (5.0, 5.0, 0.5), strict=True):
         ledger.create(f"clinic {name}", epsilon=total, delta=1e-4)
-    here = [Holding(n, *rows(k), ledger=ledger, dataset=f"clinic {n}") for k, n in enumerate("abc")]
+    here = [SiteData(n, *rows(k), ledger=ledger, dataset=f"clinic {n}") for k, n in enumerate("abc")]
     with pytest.raises(ValueError, match="less left"):
         fit_shared(estimator(DENSE), here, honest=3)
     assert [ledger.spent(f"clinic {n}").epsilon for n in "abc"] == [0.0, 0.0, 0.0]
@@ -82,16 +82,16 @@ class Residuals:
     """Means of residuals of some rows; and, where it peeks, of what is no answer."""
 
     rows: EveryRow | PoissonRows
-    peeks: bool
+    violations: bool
 
     def plan(self, facts, budget):
         return Plan(asks=(Ask(name="r", noise=Noise.GAUSSIAN, times=3, rows=self.rows, question="ResidualMean"),))
 
     def run(self, oracle, path=None):
-        model = Centred(np.array([0]), np.zeros(1), np.zeros(1), 0.0)
+        model = CentredModel(np.array([0]), np.zeros(1), np.zeros(1), 0.0)
         w = np.zeros(oracle.facts.dimension)
         w[0] = np.mean([oracle.answer(ResidualMean(model, 1.0), "r")[0] for _ in range(3)])
-        if self.peeks:
+        if self.violations:
             w[1] = len(vars(oracle))
             w[2] = oracle._host.facts.n_rows
         return w
@@ -101,10 +101,10 @@ class Residuals:
 class Own(PrivateRecipe):
     name: ClassVar[str] = "own_residuals"
     rows: EveryRow | PoissonRows = EveryRow()
-    peeks: bool = False
+    violations: bool = False
 
     def solver(self, facts, budget):
-        return Residuals(self.rows, self.peeks)
+        return Residuals(self.rows, self.violations)
 
 
 def test_a_recipe_of_somebody_else_fits_over_sites():

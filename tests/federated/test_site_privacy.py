@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dpsparse.accounting import price
+from dpsparse.core import Budget, DataError, NotPricedError, PrivacyError
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.federated import Grid, Report, Server, SitePrivacy
-from dpsparse.mechanisms import Randomness
-from dpsparse.oracles.changes import SiteChanges, changes_plan
-from dpsparse.privacy import Budget, DataError, NotPricedError, PrivacyError
+from dpsparse.oracles.client_updates import ClientUpdates, changes_plan
 from truth.audit import Stream
 from truth.sites import NAMES, FedSGDHT, estimator, join, serve
 
@@ -19,7 +19,7 @@ LOOP = FedSGDHT(rounds=3, local_steps=2, step_size=0.5)
 
 
 def changes(rate=1.0, epsilon=2.0, adjacency="replace-one", clip=0.5, sites=10):
-    return SiteChanges(price(changes_plan(3, rate), Budget.approx(epsilon, 1e-5, adjacency)), clip, sites)
+    return ClientUpdates(price(changes_plan(3, rate), Budget.approx(epsilon, 1e-5, adjacency)), clip, sites)
 
 
 @pytest.mark.parametrize(("rate", "adjacency"), [(1.0, "replace-one"), (0.5, "add-remove")])
@@ -93,7 +93,7 @@ def test_a_round_is_noted_as_closed_before_its_noise_is_drawn(tmp_path, monkeypa
     def crash(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SiteChanges, "average", crash)
+    monkeypatch.setattr(ClientUpdates, "average", crash)
     with pytest.raises(KeyboardInterrupt):
         server.close()
     resumed = Server.resume(path, estimator(LOOP), sites=["a"], n_rows=200, n_features=6, site_privacy=privacy)

@@ -10,12 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 from dpsparse import Ledger
-from dpsparse.accounting import PlanBill, Promise, SumBill, price
-from dpsparse.federated import Certificate, Grid, MessageError, Protocol, Report, Server, Site, Task
-from dpsparse.federated.certificate import Federation, state_federation
-from dpsparse.federated.rounds import RoundFile
-from dpsparse.losses import Huber, Logistic, Poisson
-from dpsparse.privacy import (
+from dpsparse.accounting import FixedCost, PlanCost, SumCost, price
+from dpsparse.core import (
     Adjacency,
     Ask,
     Budget,
@@ -27,7 +23,11 @@ from dpsparse.privacy import (
     PoissonRows,
     PrivacyError,
 )
-from dpsparse.privacy.errors import BudgetExceededError, RunRepeatedError
+from dpsparse.core.errors import BudgetExceededError, RunRepeatedError
+from dpsparse.federated import Certificate, Grid, MessageError, Protocol, Report, Server, Site, Task
+from dpsparse.losses import Huber, Logistic, Poisson
+from dpsparse.sites.federated.certificate import Federation, state_federation
+from dpsparse.sites.federated.rounds import FileStore
 from truth.sites import NAMES, TRUTH, DPFedGDHT, DPFedSGDHT, FedSGDHT, estimator, join, rows, serve
 
 LOOP = {"rounds": 4, "local_steps": 3, "step_size": 0.8}
@@ -152,7 +152,7 @@ def test_a_certificate_must_cover_all_rounds_and_promise_no_more_than_its_bill()
     with pytest.raises(MessageError, match="another run"):
         other.enrol(site.certificate())
     honest = Certificate.from_json(site.certificate())
-    few = PlanBill.of(
+    few = PlanCost.of(
         price(Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=2),)), Budget.approx(4.0, 1e-5))
     )
     with pytest.raises(MessageError, match="does not cover"):
@@ -215,8 +215,8 @@ def bill_of(certificate, **changes):
         ("statement", lambda c: {"adjacency": "add-remove"}, "something else"),
         ("statement", lambda c: {"unit": "one whole site"}, "something else"),
         ("statement", lambda c: {"n_rows": 0}, "none of a site"),
-        ("bill", lambda c: Promise(rho=1e-9), "not that of a plan"),
-        ("bill", lambda c: SumBill((c.bill,)), "not that of a plan"),
+        ("bill", lambda c: FixedCost(rho=1e-9), "not that of a plan"),
+        ("bill", lambda c: SumCost((c.bill,)), "not that of a plan"),
         ("bill", lambda c: bill_of(c, rows=PoissonRows(1e-6)), "another sampling rate"),
         ("bill", lambda c: bill_of(c, rows=EveryRow(), noise=Noise.LAPLACE), "another sampling rate"),
         ("bill", lambda c: replace(c.bill, adjacency=Adjacency.ADD_REMOVE), "another sampling rate"),
@@ -433,7 +433,7 @@ def test_a_site_does_not_go_on_with_an_entry_of_another_price_that_was_never_sta
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(RoundFile, "note_paid", crash)
+        patch.setattr(FileStore, "note_paid", crash)
         with pytest.raises(KeyboardInterrupt):
             join(server, "a", epsilon=1.0, **memory, **paid).answer(server.task())
     join(server, "a", epsilon=9.0, **memory).answer(server.task())

@@ -43,7 +43,7 @@ def test_no_module_draws_from_the_global_generator(path):
 PUBLIC_DRAWS = {"cd.py", "scsg.py", "transfer.py", "proximal.py"}
 
 
-@pytest.mark.parametrize("room", ["solvers", "recipes"])
+@pytest.mark.parametrize("room", ["algorithms", "recipes"])
 def test_public_rooms_draw_nothing_but_their_listed_public_choices(room):
     found = {path.name for path in (SOURCE / room).rglob("*.py") if "default_rng" in path.read_text()}
     assert found <= PUBLIC_DRAWS
@@ -122,20 +122,20 @@ def test_own_names_and_public_ones_are_not_foreign():
 # ------------------------------------------------------------------------------------------------ on top
 
 
-@pytest.mark.parametrize("room", ["fits", "estimators"])
+@pytest.mark.parametrize("room", ["fitting", "estimators"])
 def test_what_stands_on_top_is_not_imported_from_below(room):
-    code = f"import sys, dpsparse.{room}; print([m for m in sys.modules if m.split('.')[:2] in (['dpsparse', 'planner'], ['dpsparse', 'audit'], ['dpsparse', 'cli'])])"
+    code = f"import sys, dpsparse.{room}; print([m for m in sys.modules if m.split('.')[:2] in (['dpsparse', 'report'], ['dpsparse', 'audit'], ['dpsparse', 'cli'])])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
 
 
 def test_the_program_of_a_fit_does_not_know_scikit_learn():
-    code = "import sys, dpsparse.fits; print('sklearn' in sys.modules)"
+    code = "import sys, dpsparse.fitting; print('sklearn' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
 
 
-@pytest.mark.parametrize("room", ["oracles", "answers"])
+@pytest.mark.parametrize("room", ["oracles", "queries"])
 def test_tests_of_types_are_rare(room):
     """Fewer than 10 in a thousand lines: tables of kinds say who does what."""
     texts = [path.read_text() for path in (SOURCE / room).rglob("*.py")]
@@ -174,14 +174,14 @@ def loop_lengths(text):
     return found
 
 
-@pytest.mark.parametrize("path", sorted((SOURCE / "solvers").glob("*.py")), ids=lambda p: p.name)
+@pytest.mark.parametrize("path", sorted((SOURCE / "algorithms").glob("*.py")), ids=lambda p: p.name)
 def test_no_loop_of_a_solver_is_longer_than_an_algorithm_box(path):
     assert {name: n for name, n in loop_lengths(path.read_text()).items() if n > LOOP_LINES} == {}
 
 
 def test_the_loops_of_all_papers_are_measured():
     """A loop under another name would escape the law above."""
-    found = {name for path in (SOURCE / "solvers").glob("*.py") for name in loop_lengths(path.read_text())}
+    found = {name for path in (SOURCE / "algorithms").glob("*.py") for name in loop_lengths(path.read_text())}
     papers = ("IHT", "PeeledIHT", "FedHT", "SCSG", "GreedyCD", "RandomCD", "FrankWolfe", "DualAveraging", "Descent")
     assert {f"{name}.run" for name in papers} | {"SGD.run_from", "DualAveraging._average"} <= found
 

@@ -13,16 +13,16 @@ import pytest
 import scipy.sparse as sp
 
 from dpsparse import SparseClassifier, SparseRegressor, recipes
-from dpsparse.answers.table import part
-from dpsparse.data import restricted
-from dpsparse.data.restricted import restrict
-from dpsparse.data.source import Source
-from dpsparse.fits import open_oracle, shown, substitute_oracles
-from dpsparse.fits.oracle import Opened
-from dpsparse.hosts import DiskHost, MemoryHost, disk, memory
-from dpsparse.hosts.room import Room
+from dpsparse.core import PrivacyError
+from dpsparse.fitting import open_oracle, rescaled_rows, with_oracles
+from dpsparse.fitting.oracle import Session
 from dpsparse.oracles import make_oracle
-from dpsparse.privacy import PrivacyError
+from dpsparse.queries.table import partial_sum
+from dpsparse.rows import support_rows
+from dpsparse.rows.hosts import DiskHost, MemoryHost, disk, memory
+from dpsparse.rows.hosts.memory_budget import MemoryBudget
+from dpsparse.rows.records import Records
+from dpsparse.rows.support_rows import restrict
 from loopback import spread
 
 #: In the local model people answer for themselves: there are no parts, and neighbours are those of replace-one.
@@ -71,9 +71,9 @@ def in_parts(parts: int) -> Any:
     """Oracles whose rows are cut into parts."""
 
     def opener(prepared, X, y, randomness, payment, watcher):
-        host = MemoryHost(shown(prepared, X), y, prepared.facts, parts=parts)
+        host = MemoryHost(rescaled_rows(prepared, X), y, prepared.facts, parts=parts)
         oracle = make_oracle(host, prepared.loss, prepared.of_one_model, randomness, payment, watcher)
-        return Opened(oracle, host.lattice.applied_shift, host.lattice.applied_intercept)
+        return Session(oracle, host.lattice.applied_shift, host.lattice.applied_intercept)
 
     return opener
 
@@ -89,11 +89,11 @@ def test_the_parts_of_rows_do_not_show_in_a_fit(name, adjacency, form, task):
     X, y = whole_numbers()
     expected = fitted(name, form(X), y, adjacency, task)
     for parts in (2, 5):
-        with substitute_oracles(in_parts(parts)):
+        with with_oracles(in_parts(parts)):
             assert fitted(name, form(X), y, adjacency, task) == expected, parts
 
 
-class Tight(Room):
+class Tight(MemoryBudget):
     """A room for a few entries and rows, whatever the limit."""
 
     piece_entries = 3 * D
@@ -103,9 +103,9 @@ class Tight(Room):
 
 def on_a_disk(prepared, X, y, randomness, payment, watcher):
     """Oracles whose rows are on a disk."""
-    host = DiskHost(shown(prepared, X), y, prepared.facts, 2**26)
+    host = DiskHost(rescaled_rows(prepared, X), y, prepared.facts, 2**26)
     oracle = make_oracle(host, prepared.loss, prepared.of_one_model, randomness, payment, watcher)
-    return Opened(oracle, host.lattice.applied_shift, host.lattice.applied_intercept, host.close)
+    return Session(oracle, host.lattice.applied_shift, host.lattice.applied_intercept, host.close)
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def on_a_disk(prepared, X, y, randomness, payment, watcher):
 def test_rows_on_a_disk_give_the_model_and_statement_of_rows_in_memory(monkeypatch, name, form, task):
     X, y = whole_numbers()
     expected = fitted(name, form(X), y, task=task)
-    monkeypatch.setattr(disk, "Room", Tight)
-    with substitute_oracles(on_a_disk):
+    monkeypatch.setattr(disk, "MemoryBudget", Tight)
+    with with_oracles(on_a_disk):
         if name in GATHERING:
             with pytest.raises(PrivacyError, match="needs all rows in one place"):
                 fitted(name, form(X), y, task=task)
@@ -143,7 +143,7 @@ def test_control_rows_that_do_not_fill_a_part_and_are_lost_are_noticed(name):
     def losing(prepared, X, y, *rest):
         return in_parts(7)(prepared, X.take(np.arange(full)), y[:full], *rest)
 
-    with substitute_oracles(losing):
+    with with_oracles(losing):
         found = fitted(name, X, y)
     assert found[0] != fitted(name, X, y)[0]
 
@@ -152,7 +152,7 @@ def forget_less_than(units: int) -> Any:
     """A part of a sum, rounded before it is sent: a saving that whoever adds up parts might make."""
 
     def rounded(question, shard, loss, draw):
-        return part(question, shard, loss, draw) // units * units
+        return partial_sum(question, shard, loss, draw) // units * units
 
     return rounded
 
@@ -165,13 +165,13 @@ def centred(block, lattice, support, norm):
 
 @pytest.mark.parametrize("name", CENTRAL)
 def test_control_sums_and_rows_that_depend_on_their_part_are_noticed(name, monkeypatch):
-    """Sums by `part`, minimisers by `restrict`: each recipe asks by one of them at least."""
-    monkeypatch.setattr(memory, "part", forget_less_than(2**33))
-    monkeypatch.setattr(restricted, "restrict", centred)
+    """Sums by `partial_sum`, minimisers by `restrict`: each recipe asks by one of them at least."""
+    monkeypatch.setattr(memory, "partial_sum", forget_less_than(2**33))
+    monkeypatch.setattr(support_rows, "restrict", centred)
     X, y = whole_numbers()
     found = []
     for parts in (1, 5):
-        with substitute_oracles(in_parts(parts)):
+        with with_oracles(in_parts(parts)):
             found.append(fitted(name, X, y)[0])
     assert found[0] != found[1]
 
@@ -179,14 +179,14 @@ def test_control_sums_and_rows_that_depend_on_their_part_are_noticed(name, monke
 @pytest.mark.parametrize("name", ["dpsl_kt", "select_polish", "two_stage"])
 def test_control_each_way_by_which_rows_are_read_is_noticed_alone(name, monkeypatch):
     if name == "select_polish":
-        monkeypatch.setattr(memory, "part", forget_less_than(2**33))
+        monkeypatch.setattr(memory, "partial_sum", forget_less_than(2**33))
     else:
-        monkeypatch.setattr(restricted, "restrict", centred)
+        monkeypatch.setattr(support_rows, "restrict", centred)
     X, y = whole_numbers()
     for task in ("regression", "classification"):
         found = []
         for parts in (1, 5):
-            with substitute_oracles(in_parts(parts)):
+            with with_oracles(in_parts(parts)):
                 found.append(fitted(name, X, y, task=task)[0])
         assert found[0] != found[1], task
 
@@ -250,8 +250,8 @@ def test_dense_and_sparse_rows_are_fitted_alike(name, adjacency, task):
 
 @pytest.mark.parametrize("name", CENTRAL)
 def test_control_rows_that_follow_their_storage_are_noticed(name, monkeypatch):
-    ordinary = Source.rows
-    monkeypatch.setattr(Source, "rows", lambda self, a, b: ordinary(self, a, b) * (1 - 2 * self.sparse))
+    ordinary = Records.rows
+    monkeypatch.setattr(Records, "rows", lambda self, a, b: ordinary(self, a, b) * (1 - 2 * self.sparse))
     X, y = whole_numbers()
     dense, sparse = (fitted(name, form(X), y, bound=1.0) for form in (np.asarray, sp.csr_matrix))
     assert dense[0] != sparse[0]
@@ -266,7 +266,7 @@ def test_the_opener_of_these_laws_is_the_ordinary_one_with_parts():
         seen.append((open_oracle(prepared, *rest), in_parts(1)(prepared, *rest)))
         return replace(seen[-1][0])
 
-    with substitute_oracles(both):
+    with with_oracles(both):
         fitted("dp_ight", X, y)
     [(ours, here)] = seen
     assert type(ours.oracle) is type(here.oracle)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dpsparse.mechanisms import Randomness, gumbel_top_k, lattice_gaussian, lattice_laplace, permute_and_flip
+from dpsparse.core.mechanisms import Randomness, gumbel_top_k, lattice_gaussian, lattice_laplace, permute_and_flip
 
 ADDITIVE = [lattice_gaussian, lattice_laplace]
 TOTALS = hnp.arrays(np.int64, st.integers(0, 20), elements=st.integers(-(2**50), 2**50))

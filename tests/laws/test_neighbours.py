@@ -12,14 +12,14 @@ import pytest
 import scipy.sparse as sp
 
 from builders import checked
-from dpsparse import SparseClassifier, SparseRegressor, losses, recipes
-from dpsparse.answers import gradient
+from dpsparse import SparseClassifier, SparseRegressor, recipes
 from dpsparse.audit.recording import record_fits
-from dpsparse.audit.responses import Held, respond
+from dpsparse.audit.responses import SyntheticWorld, respond
 from dpsparse.audit.runs import receipts
-from dpsparse.fits import Shape, prepare, read_targets, shown
-from dpsparse.hosts import MemoryHost
-from dpsparse.oracle import PerturbedMinimum
+from dpsparse.fitting import Shape, plan_fit, read_targets, rescaled_rows
+from dpsparse.queries import gradient, losses
+from dpsparse.queries.kinds import PerturbedMinimum
+from dpsparse.rows.hosts import MemoryHost
 
 #: Recipes with a trusted curator, with settings under which they ask few and different questions.
 RECIPES: dict[str, tuple[Any, ...]] = {
@@ -133,7 +133,7 @@ def model(rng: np.random.Generator, n: int, d: int, storage: str) -> SparseRegre
 def plannable(made: SparseRegressor | SparseClassifier, n: int, d: int, storage: str) -> bool:
     """Whether a recipe takes these arguments: not every recipe takes every loss."""
     try:
-        prepare(made.request(), Shape(n_rows=n, n_features=d, sparse="csr" in storage))
+        plan_fit(made.request(), Shape(n_rows=n, n_features=d, sparse="csr" in storage))
     except ValueError:
         return False
     return True
@@ -167,10 +167,10 @@ def movements(seed: int, neighbours: int) -> Iterator[tuple[str, str, float]]:
     prepared, oracle = recorded.prepared, recorded.oracle
     removes = str(prepared.request.adjacency) == "add-remove"
 
-    def held(X: np.ndarray, targets: np.ndarray) -> Held:
+    def held(X: np.ndarray, targets: np.ndarray) -> SyntheticWorld:
         [coded] = read_targets(prepared.request, targets).vectors(prepared.models)
-        return Held(
-            MemoryHost(shown(prepared, brought(X)), coded, prepared.facts), prepared.loss, prepared.of_one_model
+        return SyntheticWorld(
+            MemoryHost(rescaled_rows(prepared, brought(X)), coded, prepared.facts), prepared.loss, prepared.of_one_model
         )
 
     asked = list(zip(oracle.questions, receipts(oracle), strict=True))[:QUESTIONS]
@@ -218,8 +218,8 @@ def test_two_thousand_fresh_neighbours_move_no_answer_beyond_what_its_noise_was_
 
 
 def test_control_a_clip_of_twice_its_norm_moves_an_answer_beyond(monkeypatch):
-    ordinary = gradient.room
-    monkeypatch.setattr(gradient, "room", lambda block, lattice, clip: 2 * ordinary(block, lattice, clip))
+    ordinary = gradient.factor_cap
+    monkeypatch.setattr(gradient, "factor_cap", lambda block, lattice, clip: 2 * ordinary(block, lattice, clip))
     _, questions, _ = largest(range(5), 3)
     assert max(questions.values()) > 1.2
 

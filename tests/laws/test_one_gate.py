@@ -20,25 +20,33 @@ import dpsparse
 from builders import checked
 from dpsparse import SparseRegressor
 from dpsparse.accounting.pricing import PricedPlan, price
-from dpsparse.answers import CHOICES, SUMS, measure
-from dpsparse.data.bounds import LARGEST_BOUND, SMALLEST_BOUND
-from dpsparse.data.draws import Draw
-from dpsparse.facts import Clip
-from dpsparse.hosts import MemoryHost
-from dpsparse.local.collected import Collected
+from dpsparse.core import Ask, Budget, EveryRow, Noise, Plan, PoissonRows, PrivacyError
+from dpsparse.core.facts import Clip
+from dpsparse.core.mechanisms import Randomness
+from dpsparse.core.participation import OncePerPerson
 from dpsparse.losses import Squared
-from dpsparse.mechanisms import Randomness
-from dpsparse.oracle import Gradient, Labels, Magnitude, PerturbedMinimum, RidgeMinimum, Select, SupportVotes
-from dpsparse.oracles import CentralOracle, Doors, ExactOracle, LocalOracle, RecordingOracle, ReplayOracle
+from dpsparse.oracles import CentralOracle, ExactOracle, GuardedOracle, LocalOracle, RecordingOracle, ReplayOracle
 from dpsparse.oracles import central as central_module
-from dpsparse.oracles import sites as sites_module
+from dpsparse.oracles import shares as sites_module
 from dpsparse.oracles.base import ANSWERED, check_clipped_mean
-from dpsparse.oracles.changes import SiteChanges
-from dpsparse.oracles.local import LocalTerms
-from dpsparse.oracles.sites import SiteShare, SitesOracle
-from dpsparse.privacy import Ask, Budget, EveryRow, Noise, Plan, PoissonRows, PrivacyError
-from dpsparse.privacy.participation import OncePerPerson
-from dpsparse.statistics import proven_offset
+from dpsparse.oracles.client_updates import ClientUpdates
+from dpsparse.oracles.local import LocalNoise
+from dpsparse.oracles.shares import NoiseShare, SharedNoiseOracle
+from dpsparse.queries.kinds import (
+    Gradient,
+    Magnitude,
+    PerturbedMinimum,
+    RandomizedLabels,
+    RidgeMinimum,
+    Select,
+    SupportVotes,
+)
+from dpsparse.queries.minimisers import proven_offset
+from dpsparse.queries.rules import CHOICES, SUMS, measure
+from dpsparse.rows.bounds import LARGEST_BOUND, SMALLEST_BOUND
+from dpsparse.rows.hosts import MemoryHost
+from dpsparse.rows.sampling import PoissonSample
+from dpsparse.sites.local.collected import Collected
 from questions import FACTS, QUESTIONS, D, W
 
 LOSS = Squared()
@@ -51,7 +59,7 @@ EXAMPLES: dict[type, Any] = {
     SupportVotes: SupportVotes(GRADIENT, 1, 4),
     RidgeMinimum: RidgeMinimum(SUPPORT, Clip(0.5, slope=1.0), 1.0, 5.0),
     PerturbedMinimum: PerturbedMinimum(SUPPORT, Clip(0.5, slope=1.0), 1.0, 5.0),
-    Labels: Labels(),
+    RandomizedLabels: RandomizedLabels(),
 }
 OFFSET = proven_offset(EXAMPLES[PerturbedMinimum], LOSS)
 PARTICIPATIONS = (EveryRow(), PoissonRows(0.1), OncePerPerson(), OncePerPerson(labels=True))
@@ -104,7 +112,7 @@ def cases() -> Iterator[Case]:
             for noise in Noise:
                 for adjacency in ADJACENCIES:
                     for draws in (1, 2):
-                        for planned in (None, kind.__name__, "Squares"):
+                        for planned in (None, kind.__name__, "MeanSquares"):
                             case = Case(kind, rows, noise, adjacency, draws, planned)
                             try:
                                 case.ask("q")
@@ -121,7 +129,7 @@ class Site:
     def part(self, question: Any, ask: str) -> np.ndarray:
         return np.zeros(measure(question, HOST.lattice).reach.entry.size, dtype=np.int64)
 
-    def choose(self, branch: str) -> None:
+    def take_branch(self, branch: str) -> None:
         raise NotImplementedError
 
 
@@ -154,7 +162,7 @@ class _Recorded:
 
 def by_network(case: Case) -> Any:
     oracle = importlib.import_module(
-        "dpsparse.neural.oracle"
+        "dpsparse.sites.neural.oracle"
     )  # its one query is a gradient; it refuses when it is made
     if case.kind is not Gradient:
         raise PrivacyError("a network has gradients only.")
@@ -165,22 +173,22 @@ def by_network(case: Case) -> Any:
 def by_changes(case: Case) -> Any:
     if case.kind is not Gradient:
         raise PrivacyError("changes of sites are sums of clipped vectors only.")
-    return SiteChanges(case.priced("changes"), 0.5, 3).average(0, [np.zeros(2)], 2, Randomness(0))
+    return ClientUpdates(case.priced("changes"), 0.5, 3).average(0, [np.zeros(2)], 2, Randomness(0))
 
 
 #: How each class that answers is asked.
 ANSWERS: dict[str, Callable[[Case], Any]] = {
     "CentralOracle": by_curator,
-    "Doors": lambda case: Doors(curator(case)).answer(case.query, "q"),
+    "Doors": lambda case: GuardedOracle(curator(case)).answer(case.query, "q"),
     "RecordingOracle": lambda case: RecordingOracle(curator(case)).answer(case.query, "q"),
     "ReplayOracle": by_replay,
     "ExactOracle": lambda case: ExactOracle(HOST, LOSS, Plan(asks=(case.ask("q"),)), np.random.default_rng(0)).answer(
         case.query, "q"
     ),
-    "SiteShare": lambda case: SiteShare(HOST, LOSS, case.priced(), 1, Randomness(0)).part(case.query, "q"),
-    "SitesOracle": lambda case: SitesOracle(FACTS, case.priced(), [Site()], 1).answer(case.query, "q"),
+    "SiteShare": lambda case: NoiseShare(HOST, LOSS, case.priced(), 1, Randomness(0)).part(case.query, "q"),
+    "SitesOracle": lambda case: SharedNoiseOracle(FACTS, case.priced(), [Site()], 1).answer(case.query, "q"),
     "LocalOracle": lambda case: LocalOracle(HOST, LOSS, case.priced(), Randomness(0)).answer(case.query, "q"),
-    "Collected": lambda case: Collected(FACTS, LocalTerms(case.priced(), FACTS, classes=False), [np.zeros(1)]).answer(
+    "Collected": lambda case: Collected(FACTS, LocalNoise(case.priced(), FACTS, classes=False), [np.zeros(1)]).answer(
         case.query, "q"
     ),
     "SiteChanges": by_changes,
@@ -248,7 +256,7 @@ def answering_classes() -> set[str]:
     """Classes outside `mechanisms` that are oracles, count turns or draw noise."""
     root, found = Path(dpsparse.__file__).parent, set()
     for file in root.rglob("*.py"):
-        if file.relative_to(root).parts[0] == "mechanisms":
+        if file.is_relative_to(root / "core" / "mechanisms"):
             continue
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef):
@@ -265,7 +273,7 @@ def answering_classes() -> set[str]:
 
 def test_every_class_that_answers_is_under_the_law():
     assert answering_classes() == {*ANSWERS, *NOT_ASKED}
-    assert set(EXAMPLES) == {*ANSWERED, Labels}
+    assert set(EXAMPLES) == {*ANSWERED, RandomizedLabels}
 
 
 def test_the_curator_answers_every_kind_on_some_terms_and_refuses_most():
@@ -313,7 +321,7 @@ def test_control_sites_that_answer_a_sampled_ask_on_all_rows_are_caught(monkeypa
 
 def test_control_a_mean_without_its_check_is_caught(monkeypatch):
     reference = refused_by_the_curator()
-    monkeypatch.setattr("dpsparse.oracles.changes.check_clipped_mean", lambda *args, **kwargs: None)
+    monkeypatch.setattr("dpsparse.oracles.client_updates.check_clipped_mean", lambda *args, **kwargs: None)
     assert let_through("SiteChanges", reference)
 
 
@@ -323,7 +331,7 @@ def test_control_a_mean_without_its_check_is_caught(monkeypatch):
 @pytest.mark.parametrize("kind", [*SUMS, *CHOICES], ids=lambda kind: kind.__name__)
 def test_a_sum_over_every_row_refuses_a_draw(kind):
     """Even where an oracle forgot to: the rows of a sample would all be counted, at the price of a sample."""
-    rule, draw = SUMS.get(kind) or CHOICES[kind], Draw(0.1, 5)
+    rule, draw = SUMS.get(kind) or CHOICES[kind], PoissonSample(0.1, 5)
     computed = [lambda: rule.part(EXAMPLES[kind], HOST.shards[0], LOSS, draw)]
     if kind in SUMS:
         computed.append(lambda: rule.exact(EXAMPLES[kind], HOST.shards, LOSS, draw))
@@ -341,7 +349,7 @@ def test_every_sum_has_a_release_step(kind, n_rows):
     """What neighbours move is at most 2^24 steps, so that a bin of the noise holds 2^28 floats of its sampler and more, and totals are exact."""
     lattice = type(HOST.lattice)(FACTS.with_(n_rows=n_rows))
     found = measure(EXAMPLES[kind], lattice)
-    for relation in dpsparse.privacy.Adjacency:
+    for relation in dpsparse.core.Adjacency:
         assert found.reach.l2(relation) / np.min(found.step) <= 2**24
 
 

@@ -37,15 +37,16 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection
 
 from dpsparse import RowNormalizer, SparseClassifier, SparseRegressor, make_private_pipeline, private_score
-from dpsparse.audit.companies import steady_rows
+from dpsparse.audit.transformer_checks import steady_rows
 from dpsparse.cli import main
-from dpsparse.data.source import Source
-from dpsparse.estimators import door
-from dpsparse.preparation import row_map as row_map_module
-from dpsparse.preparation.row_map import leave_out, row_map
-from dpsparse.readers import convert, open_rows, svmlight, tabular
-from dpsparse.readers.columns import blocks
-from dpsparse.readers.files import read_table
+from dpsparse.estimators import input_checks
+from dpsparse.estimators.steps import row_map as row_map_module
+from dpsparse.estimators.steps.row_map import leave_out, row_map
+from dpsparse.io import svmlight, tabular
+from dpsparse.io.columns import blocks
+from dpsparse.io.files import read_table
+from dpsparse.readers import convert, open_rows
+from dpsparse.rows.records import Records
 from dpsparse.tables import Column, Dictionary, TableEncoder, Target
 
 pa = pytest.importorskip("pyarrow")
@@ -240,7 +241,7 @@ def test_converted_files(tmp_path):
 def test_pieces_of_a_long_file(tmp_path, monkeypatch):
     """A hostile cell in any piece of a file that is parsed piece by piece."""
     count = 3000
-    monkeypatch.setattr("dpsparse.readers.streams.LEAST_CSV_BLOCK", 2**12)
+    monkeypatch.setattr("dpsparse.io.streams.LEAST_CSV_BLOCK", 2**12)
     lines = [f"{i / 7!r},{i % 2}".encode() for i in range(count)]
 
     def read(cell):
@@ -411,7 +412,7 @@ def test_containers_of_objects(make):
     for place in PLACES:
 
         def read(cell, place=place):
-            source = Source.of(make(table_of(cell, place)))
+            source = Records.of(make(table_of(cell, place)))
             return [source.rows(0, N), source.rows(3, N) if place < 3 else source.rows(0, N)]
 
         assert differs(read, OBJECTS, 0.5, place) == []
@@ -430,7 +431,7 @@ def test_frames_of_texts(make):
 
         def read(cell, place=place):
             cells = [c if i != place else cell for i, c in enumerate(COMPANY)]
-            return [Source.of(make({"a": list(range(N)), "b": cells})).rows(0, N)]
+            return [Records.of(make({"a": list(range(N)), "b": cells})).rows(0, N)]
 
         assert differs(read, [None, *TEXTS], "0.5", place) == []
 
@@ -486,7 +487,7 @@ def test_targets_control(monkeypatch):
     def labels(cell):
         return [coded([cell if i == 4 else LABELS[i % 2] for i in range(N)])]
 
-    monkeypatch.setattr(door, "_listed", np.asarray)
+    monkeypatch.setattr(input_checks, "_listed", np.asarray)
     assert "nan" in {found[0] for found in differs(labels, OBJECTS, LABELS[0], 4)}
 
 
@@ -664,7 +665,7 @@ def test_a_record_on_which_a_step_fails_is_absent(form):
     rows, absent = row_map("step", step, form(X))
     assert absent.tolist() == [i == 4 for i in range(N)]
     left = leave_out(rows, absent)
-    found = Source.of(left).rows(0, N)
+    found = Records.of(left).rows(0, N)
     assert type(left) is type(rows)
     assert list(getattr(left, "columns", ())) == list(getattr(rows, "columns", ()))
     found = found.toarray() if sp.issparse(found) else found

@@ -9,11 +9,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dpsparse.accounting import PricedPlan, price
-from dpsparse.accounting.draws import Costs
+from dpsparse.accounting.draws import TurnCosts
 from dpsparse.accounting.pld import sampled_epsilon
 from dpsparse.accounting.pricing import spent_epsilon
-from dpsparse.privacy import Ask, Budget, Noise, Plan, PoissonRows
-from dpsparse.privacy.curves import gaussian_epsilon
+from dpsparse.core import Ask, Budget, Noise, Plan, PoissonRows
+from dpsparse.core.curves import gaussian_epsilon
 
 PURE = (Noise.LAPLACE, Noise.GUMBEL, Noise.PERMUTE_AND_FLIP)
 UNSAMPLED = (Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN, *PURE)
@@ -109,7 +109,7 @@ def test_n_at_once_cost_as_much_as_n_one_by_one(noise, n, rho, delta):
         Plan(asks=tuple(Ask(name=f"a{i}", noise=noise) for i in range(n))),
     ]
     budget = Budget.approx(1.0, delta)
-    spent = [spent_epsilon(Costs.of(p, rho), delta, budget) for p in ways]
+    spent = [spent_epsilon(TurnCosts.of(p, rho), delta, budget) for p in ways]
     assert spent == pytest.approx([spent[0]] * len(ways), rel=1e-9)
     *prices, apart = (price(p, budget).rho for p in ways)
     assert prices == pytest.approx([prices[0]] * len(prices), rel=1e-6)

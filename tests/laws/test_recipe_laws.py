@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, audit, recipes
 from dpsparse.accounting import price
-from dpsparse.privacy import Budget
+from dpsparse.core import Budget
 
 PRIVATE = sorted(n for n, cls in recipes.REGISTRY.items() if cls.private)
 EVERY = sorted(recipes.REGISTRY)

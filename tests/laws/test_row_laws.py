@@ -14,31 +14,32 @@ import pytest
 import scipy.sparse as sp
 
 from builders import Chosen, checked, oracle_of
-from dpsparse import SparseRegressor, hosts, recipes
-from dpsparse.answers import CHOICES, MINIMA, SUMS, measure, part, votes
-from dpsparse.answers import gradient as gradient_module
-from dpsparse.data import block as block_module
-from dpsparse.data import shard as shard_module
-from dpsparse.data.draws import Draw
-from dpsparse.data.lattice import Lattice
-from dpsparse.data.shard import Shard
-from dpsparse.data.slopes import slopes
-from dpsparse.data.source import Source
-from dpsparse.facts import Clip, Facts
-from dpsparse.hosts import Total
-from dpsparse.hosts import disk as disk_module
-from dpsparse.hosts.room import Room
+from dpsparse import SparseRegressor, recipes
+from dpsparse.core import Adjacency, Ask, Noise, PrivacyError
+from dpsparse.core.facts import Clip, Facts
 from dpsparse.losses import JOINT, LOSSES, Squared
-from dpsparse.oracle import (
+from dpsparse.queries import gradient as gradient_module
+from dpsparse.queries.kinds import (
     Gradient,
     JointGradient,
+    MeanSquares,
     PerturbedMinimum,
     RidgeMinimum,
-    Squares,
     SupportVotes,
     WeightedGradient,
 )
-from dpsparse.privacy import Adjacency, Ask, Noise, PrivacyError
+from dpsparse.queries.rules import CHOICES, MINIMA, SUMS, measure, partial_sum, votes
+from dpsparse.rows import block as block_module
+from dpsparse.rows import hosts
+from dpsparse.rows import shard as shard_module
+from dpsparse.rows.hosts import Total
+from dpsparse.rows.hosts import disk as disk_module
+from dpsparse.rows.hosts.memory_budget import MemoryBudget
+from dpsparse.rows.lattice import Lattice
+from dpsparse.rows.records import Records
+from dpsparse.rows.sampling import PoissonSample
+from dpsparse.rows.shard import Shard
+from dpsparse.rows.slopes import slopes
 from questions import CLIP, FACTS, QUESTIONS, RNG, D, W
 
 SUMMED = [name for name, q in QUESTIONS.items() if type(q) in SUMS]
@@ -100,8 +101,8 @@ def test_parts_orders_and_restarts_give_the_same_integers(name, sparse, facts):
     order = np.random.default_rng(1).permutation(61)
     assert total(name, shape(X[order]), y[order], facts, 4) == expected
     shards = list(MemoryHost(shape(X), y, facts, parts=5).shards)
-    pieces = [part(QUESTIONS[name], shard, Squared(), None) for shard in reversed(shards)]
-    again = part(QUESTIONS[name], shards[2], Squared(), None)
+    pieces = [partial_sum(QUESTIONS[name], shard, Squared(), None) for shard in reversed(shards)]
+    again = partial_sum(QUESTIONS[name], shards[2], Squared(), None)
     np.testing.assert_array_equal(again, pieces[2], err_msg="a part that is made again is the same")
     assert np.sum(pieces, axis=0).tolist() == expected
 
@@ -109,7 +110,7 @@ def test_parts_orders_and_restarts_give_the_same_integers(name, sparse, facts):
 @pytest.mark.parametrize("name", SAMPLED)
 def test_samples_do_not_depend_on_the_parts(name):
     X, y = data()
-    draw = Draw(0.4, 2**100 + 7)
+    draw = PoissonSample(0.4, 2**100 + 7)
     expected = total(name, X, y, FACTS, draw=draw)
     assert expected != total(name, X, y, FACTS)
     for parts in (2, 7, 61):
@@ -117,7 +118,7 @@ def test_samples_do_not_depend_on_the_parts(name):
     assert total(name, X, y, FACTS, 3, Chosen(draw.mask(0, 61))) == expected
 
 
-class Tight(Room):
+class Tight(MemoryBudget):
     """A room for a few entries and rows, whatever the limit."""
 
     piece_entries = 20
@@ -130,14 +131,14 @@ class Tight(Room):
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
 def test_rows_on_a_disk_give_the_integers_of_rows_in_memory(monkeypatch, form, facts, kept):
     X, y = data()
-    monkeypatch.setattr(disk_module, "Room", Tight)
+    monkeypatch.setattr(disk_module, "MemoryBudget", Tight)
     if not kept:  # neither rows nor anything else stays in memory between questions
         monkeypatch.setattr(Tight, "pinned", 0)
         monkeypatch.setattr(Tight, "kept", 0)
     memory, disk = MemoryHost(form(X), y, facts), DiskHost(form(X), y, facts, 2**26)
     assert disk.shards is None
     for name in [*QUESTIONS, *reversed(QUESTIONS)]:
-        for draw in (None, Draw(0.4, 2**100 + 7)) if name in SAMPLED else (None,):
+        for draw in (None, PoissonSample(0.4, 2**100 + 7)) if name in SAMPLED else (None,):
             expected = memory.total(QUESTIONS[name], Squared(), draw)
             assert disk.total(QUESTIONS[name], Squared(), draw).tolist() == expected.tolist(), name
     disk.close()
@@ -148,14 +149,14 @@ def test_rows_on_a_disk_give_the_integers_of_rows_in_memory(monkeypatch, form, f
 @pytest.mark.parametrize("lost", ["a block", "the first row's number"])
 def test_control_a_disk_that_loses_rows_or_their_numbers_is_noticed(monkeypatch, lost):
     X, y = data()
-    monkeypatch.setattr(disk_module, "Room", Tight)
+    monkeypatch.setattr(disk_module, "MemoryBudget", Tight)
     made = Shard.of_blocks.__func__
 
     def losing(cls, lattice, blocks, first_row, room):
         return made(cls, lattice, blocks[1:] if lost == "a block" else blocks, 0, room)
 
     monkeypatch.setattr(Shard, "of_blocks", classmethod(losing))
-    question, draw = QUESTIONS["gradient"], Draw(0.4, 2**100 + 7)
+    question, draw = QUESTIONS["gradient"], PoissonSample(0.4, 2**100 + 7)
     found = DiskHost(X, y, FACTS, 2**26).total(question, Squared(), draw)
     assert found.tolist() != MemoryHost(X, y, FACTS).total(question, Squared(), draw).tolist()
 
@@ -337,8 +338,8 @@ def test_fits_of_every_storage_have_one_statement_and_one_model(recipe):
 
 
 def test_control_a_unit_that_follows_the_type_is_noticed(monkeypatch):
-    ordinary = Source.rows
-    monkeypatch.setattr(Source, "rows", lambda self, a, b: ordinary(self, a, b) * (1 + 2.0**-12 * self.sparse))
+    ordinary = Records.rows
+    monkeypatch.setattr(Records, "rows", lambda self, a, b: ordinary(self, a, b) * (1 + 2.0**-12 * self.sparse))
     rng = np.random.default_rng(3)
     X, y = rng.integers(0, 2, (61, D)).astype(float), rng.normal(0, 2, 61)
     assert total("squares", X, y, WHOLE) != total("squares", sp.csr_matrix(X), y, WHOLE)
@@ -404,8 +405,8 @@ def test_a_record_at_any_position_moves_no_answer_beyond_its_reach(facts, sparse
 
 
 def test_control_a_clip_of_twice_its_norm_is_noticed(monkeypatch):
-    ordinary = gradient_module.room
-    monkeypatch.setattr(gradient_module, "room", lambda *given: 2 * ordinary(*given))
+    ordinary = gradient_module.factor_cap
+    monkeypatch.setattr(gradient_module, "factor_cap", lambda *given: 2 * ordinary(*given))
     assert largest_movement(FACTS, Adjacency.REPLACE_ONE, False, ["gradient"])["gradient"] > 1.5
 
 
@@ -452,8 +453,8 @@ def test_with_lowered_limits_sums_stay_below_them_and_within_their_reach(name, b
 
 def test_a_sum_that_does_not_fit_is_refused_before_rows_are_read():
     with pytest.raises(PrivacyError, match="64-bit"):
-        measure(Squares(), Lattice(FACTS, total_bits=30))
-    assert measure(Squares(), Lattice(FACTS.with_(n_rows=2**31))).record <= 2.0**30
+        measure(MeanSquares(), Lattice(FACTS, total_bits=30))
+    assert measure(MeanSquares(), Lattice(FACTS.with_(n_rows=2**31))).record <= 2.0**30
 
 
 def test_under_add_remove_more_rows_than_declared_are_clamped():
@@ -488,8 +489,8 @@ def test_squares_of_the_widest_entries_do_not_overflow():
     other = X.copy()
     other[n // 2] = 0
     one, two = (MemoryHost(a, np.zeros(n), facts) for a in (X, other))
-    sums = [host.total(Squares(), Squared(), None) for host in (one, two)]
-    assert 0.99 < movement(Squares(), one, *sums, Adjacency.REPLACE_ONE) <= 1
+    sums = [host.total(MeanSquares(), Squared(), None) for host in (one, two)]
+    assert 0.99 < movement(MeanSquares(), one, *sums, Adjacency.REPLACE_ONE) <= 1
     assert sums[0][0] > 0
 
 

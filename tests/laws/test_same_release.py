@@ -13,19 +13,20 @@ from typing import get_args, get_type_hints
 import numpy as np
 import pytest
 
-from dpsparse import SparseClassifier, SparseRegressor, local, release
-from dpsparse.data.source import Source
-from dpsparse.facts import Facts
+from dpsparse import SparseClassifier, SparseRegressor
+from dpsparse.core import DataError, release
+from dpsparse.core.facts import Facts
+from dpsparse.core.sealed_files import content_digest
 from dpsparse.federated import Certificate, Report, Server, Site
-from dpsparse.hosts import ClusterHost, ClusterRows, held
-from dpsparse.hosts.held import Chunk, Refused, answer, combine
-from dpsparse.hosts.held import Report as PartReport
-from dpsparse.hosts.message import Message
-from dpsparse.hosts.spark_tasks import Head, _stored, sums_of
 from dpsparse.losses import Squared
-from dpsparse.oracle import Count
-from dpsparse.privacy import DataError
-from dpsparse.sealed_files import content_digest
+from dpsparse.queries.kinds import Count
+from dpsparse.rows.hosts import ClusterHost, ClusterRows, worker
+from dpsparse.rows.hosts.message import Message
+from dpsparse.rows.hosts.spark_tasks import PartHeader, _stored, sums_of
+from dpsparse.rows.hosts.worker import BuildReport as PartReport
+from dpsparse.rows.hosts.worker import LoadedPart, WorkerRefusal, answer, combine
+from dpsparse.rows.records import Records
+from dpsparse.sites import local
 from loopback import Holding, Loopback, spread
 
 N, D = 40, 3
@@ -57,7 +58,7 @@ class Mixed(Loopback):
     """The last part is on a worker of another release: when it is looked at, built, or asked."""
 
     def __init__(self, line, at):
-        super().__init__([Chunk(X[:20], Y[:20]), Chunk(X[20:], Y[20:])])
+        super().__init__([LoadedPart(X[:20], Y[:20]), LoadedPart(X[20:], Y[20:])])
         self.line, self.at = line, at
 
     def each(self, function):
@@ -90,7 +91,7 @@ class Late:
 
 
 def total_of(line, at):
-    return ClusterHost(Source(ClusterRows.open(Mixed(line, at))), Y, FACTS).total(Count(), Squared(), None)
+    return ClusterHost(Records(ClusterRows.open(Mixed(line, at))), Y, FACTS).total(Count(), Squared(), None)
 
 
 def first_reading(line):
@@ -119,14 +120,14 @@ def sum_of_a_whole_cluster(line):
 
 def blocks_of_spark(line):
     """Blocks that one executor built, and another adds up."""
-    host = ClusterHost(Source(spread(X, Y)), Y, FACTS)
+    host = ClusterHost(Records(spread(X, Y)), Y, FACTS)
     order, _ = pickle.loads(host._holding.orders[0])
     [shard] = host._holding.held[0]._shards
     blocks = [_stored(0, block) for block in shard.blocks]
-    head = Head(PartReport(0, b"seal", None, release.Origin("process 7 on node7", line)), (0,))
+    head = PartHeader(PartReport(0, b"seal", None, release.Origin("process 7 on node7", line)), (0,))
     message = SimpleNamespace(value=Message(Count(), Squared(), None).packed())
     [found] = sums_of(message, SimpleNamespace(value=order), iter([pickle.dumps(head), *blocks]))
-    if isinstance(found, Refused):
+    if isinstance(found, WorkerRefusal):
         raise DataError(found.message)
 
 
@@ -252,9 +253,10 @@ def test_another_version_of_one_library_is_another_release(name):
 
 def test_everything_that_functions_of_workers_return_says_where_it_was_made():
     returned = {
-        get_type_hints(f)["return"] for f in (held.survey, held.margins, held.answer, combine, held.Held.report)
+        get_type_hints(f)["return"]
+        for f in (worker.survey, worker.margins, worker.answer, combine, worker.WorkerShard.report)
     }
-    kinds = {kind for found in returned for kind in (get_args(found) or (found,))} - {Refused}
+    kinds = {kind for found in returned for kind in (get_args(found) or (found,))} - {WorkerRefusal}
     assert len(kinds) == 4
     for kind in kinds:
         [origin] = [f for f in dataclasses.fields(kind) if f.name == "origin"]
@@ -277,7 +279,7 @@ def test_what_an_earlier_release_sent_without_a_release_is_refused():
 
 
 def test_later_questions_compare_lines_and_read_no_file(monkeypatch):
-    host = ClusterHost(Source(spread(X, Y)), Y, FACTS)
+    host = ClusterHost(Records(spread(X, Y)), Y, FACTS)
     expected = host.total(Count(), Squared(), None).tolist()
     monkeypatch.setattr(release, "files", lambda _: 1 / 0)
     assert host.total(Count(), Squared(), None).tolist() == expected

@@ -35,16 +35,16 @@ from dpsparse import (
     recipes,
 )
 from dpsparse.cli import main
-from dpsparse.data.row_bounds import RowBounds
-from dpsparse.estimators.model_schema import digest
+from dpsparse.estimators.model_schema import model_digest
 from dpsparse.estimators.summary import NO_BOUNDS, WITHIN_BOUNDS
-from dpsparse.federated import Grid, Holding, Server, Site, fit_shared
+from dpsparse.federated import Grid, Server, Site, SiteData, fit_shared
 from dpsparse.losses import Poisson
 from dpsparse.readers import open_rows
+from dpsparse.rows.row_bounds import RowBounds
 from dpsparse.tables import Column, Dictionary, TableEncoder
 from loopback import spread
 
-pytestmark = pytest.mark.filterwarnings("ignore::dpsparse.privacy.HopelessFitWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::dpsparse.core.HopelessFitWarning")
 
 N, D = 400, 3
 LOW, HIGH = np.array([-1.0, -2.0, 0.0]), np.array([3.0, 1.0, 2.0])
@@ -265,7 +265,7 @@ def test_a_file_without_bounds_loads_says_so_and_predicts_as_before(tmp_path):
     content = json.loads(file.read_text())
     assert content["bounds"]["lower"] == LOW.tolist()
     del content["bounds"]
-    content["digest"] = digest(content)
+    content["digest"] = model_digest(content)
     file.write_text(json.dumps(content))
     old = dpsparse.load(file)
     assert old.fitted_bounds is None
@@ -412,7 +412,7 @@ def test_federated_models_clip():
     halves = [slice(0, N // 2), slice(N // 2, N)]
     shared = fit_shared(
         SparseRegressor(recipe=FEW, **common),
-        [Holding(name, X[half], y[half]) for name, half in zip("ab", halves, strict=True)],
+        [SiteData(name, X[half], y[half]) for name, half in zip("ab", halves, strict=True)],
         honest=2,
     )
     check(shared, X, clip(X, *how), y)

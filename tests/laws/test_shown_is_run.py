@@ -33,14 +33,14 @@ from dpsparse import (
     recipes,
 )
 from dpsparse.cli import main
-from dpsparse.federated import Holding, fit_shared
-from dpsparse.privacy import Statement
+from dpsparse.core import Statement
+from dpsparse.federated import SiteData, fit_shared
 from dpsparse.readers import convert
 from dpsparse.recipes import DPSCSGHT
 from dpsparse.tables import Column, Dictionary, TableEncoder
 from truth.recipes import Doubtful
 
-pytestmark = pytest.mark.filterwarnings("ignore::dpsparse.privacy.HopelessFitWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::dpsparse.core.HopelessFitWarning")
 
 EVERY = sorted(recipes.REGISTRY)
 PRIVATE = [name for name in EVERY if recipes.get(name).private]
@@ -475,7 +475,7 @@ def test_sites_that_share_the_noise_are_asked_what_is_shown(kind, task):
     X, y = rows(kind, task, 400)
     made = model(task, kind, recipe="dual_averaging")
     plan = made.plan(*X.shape, sparse=sp.issparse(X))
-    halves = [Holding("a", X[:150], y[:150]), Holding("b", X[150:], y[150:])]
+    halves = [SiteData("a", X[:150], y[:150]), SiteData("b", X[150:], y[150:])]
     assert differences(plan.asks, plan.models, fit_shared(made, halves, honest=2).statement_.asks) == []
 
 

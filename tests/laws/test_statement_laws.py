@@ -14,12 +14,12 @@ import pytest
 
 from builders import prepared_for
 from dpsparse import Budget, NoisyCount, SparseClassifier, SparseRegressor, make_private_pipeline, recipes
-from dpsparse.fits.statement import LOOSEST_MU, draft_fit, in_other_words
-from dpsparse.privacy.attacker import attacker_success, least_missed
-from dpsparse.privacy.curves import ORDERS, gaussian_epsilon, renyi_epsilon
-from dpsparse.report.promise import tradeoff
+from dpsparse.core.attacker import attacker_success, least_missed
+from dpsparse.core.curves import ORDERS, gaussian_epsilon, renyi_epsilon
+from dpsparse.fitting.statement import LOOSEST_MU, draft_fit, in_other_words
+from dpsparse.report.guarantee import tradeoff
 
-pytestmark = pytest.mark.filterwarnings("ignore::dpsparse.privacy.HopelessFitWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::dpsparse.core.HopelessFitWarning")
 
 PRIVATE = [name for name in sorted(recipes.REGISTRY) if recipes.get(name).private]
 SAMPLED = ["dp_fedsgd_ht", "dp_scsg_ht", "dp_sgd", "dp_sgd_ht", "dp_svrg_ht"]

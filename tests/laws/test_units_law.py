@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from dpsparse import SparseClassifier, SparseRegressor, recipes
-from dpsparse.data.source import Source
+from dpsparse.rows.records import Records
 
 RECIPES = sorted(recipes.REGISTRY)
 PRIVATE = [name for name in RECIPES if recipes.get(name).private]
@@ -98,6 +98,6 @@ def test_other_factors_and_origins_give_the_same_model_to_rounding(name):
 def test_control_rows_that_are_not_divided_are_noticed(name, monkeypatch):
     X, y = rows()
     one, _ = both(fitted(name, X, y, HALF))
-    monkeypatch.setattr(Source, "in_units", lambda self, scale: self)
+    monkeypatch.setattr(Records, "rescaled", lambda self, scale: self)
     two, _ = both(fitted(name, X * POWERS, y, HALF * POWERS))
     assert not np.allclose(two * POWERS, one, rtol=1e-6)

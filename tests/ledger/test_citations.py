@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from dpsparse import Ledger
-from dpsparse.privacy import LedgerError, LedgerTamperedError
+from dpsparse.core import LedgerError, LedgerTamperedError
 from truth.ledgers import bill, used_ledger
 
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from dpsparse import Ledger
+from dpsparse.core import BudgetExceededError, LedgerError, LedgerTamperedError
 from dpsparse.ledger.chain import EVENTS, HEAD, Chain
-from dpsparse.privacy import BudgetExceededError, LedgerError, LedgerTamperedError
 from truth.ledgers import bill, units_at_use, used_ledger
 
 PAGE = 4096

@@ -12,12 +12,12 @@ import pytest
 
 import dpsparse
 from dpsparse import Ledger, PrivateScaler, PrivateSearch, SparseRegressor, make_private_pipeline, recipes
-from dpsparse.accounting.random_stopping import Poisson
+from dpsparse.accounting.random_stopping import PoissonRuns
 from dpsparse.ledger.reservation import Reservation
 
 HOME = Path(dpsparse.__file__).parent
 #: Rooms whose code stands between an answer that was paid for and the user who gets it.
-ROOMS = tuple(str(HOME / room) for room in ("estimators", "fits", "ledger", "preparation", "privacy", "tuning"))
+ROOMS = tuple(str(HOME / room) for room in ("estimators", "fitting", "ledger", "core"))
 #: Where the note itself is about to be written.
 SILENT = ("reservation.py:__exit__", "reservation.py:_end")
 RNG = np.random.default_rng(0)
@@ -95,7 +95,7 @@ def test_a_fault_after_a_payment_is_told_and_what_was_answered_counts(make, tmp_
     ordinary = Reservation.start
     monkeypatch.setattr(Reservation, "start", lambda self, *a: (ordinary(self, *a), started.append(self.entry))[0])
     options = {"ledger": book, "dataset": "d"}
-    monkeypatch.setattr(Poisson, "draw", lambda *_: 1)
+    monkeypatch.setattr(PoissonRuns, "draw", lambda *_: 1)
     fault, _, counted = attempt(make(**options), None)
     assert fault is None
     assert len(counted.seen) > 20

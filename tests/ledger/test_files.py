@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dpsparse import Ledger, SparseRegressor
-from dpsparse.ledger import default_address, paying
-from dpsparse.privacy import LedgerError
+from dpsparse.core import LedgerError
+from dpsparse.ledger import default_address, reserve
 from truth.ledgers import bill
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="files of POSIX")
@@ -106,7 +106,7 @@ def test_the_environment_names_a_ledger_where_none_is_given(tmp_path, monkeypatc
     assert default_address("sqlite:///other.db") == "sqlite:///other.db"
     ledger = Ledger()
     ledger.create("trial", 1.0, 1e-6)
-    with paying(None, "trial", bill(0.1), label="x", seeded=False) as payment:
+    with reserve(None, "trial", bill(0.1), label="x", seeded=False) as payment:
         assert payment.record is not None
     X = np.random.default_rng(0).uniform(-1, 1, (60, 3))
     model = SparseRegressor(
@@ -121,7 +121,7 @@ def test_the_environment_names_a_ledger_where_none_is_given(tmp_path, monkeypatc
 
 def test_the_environment_charges_nothing_where_no_dataset_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("DPSPARSE_LEDGER", f"sqlite:///{tmp_path}/budget.db")
-    with paying(None, None, bill(0.1), label="x", seeded=False) as payment:
+    with reserve(None, None, bill(0.1), label="x", seeded=False) as payment:
         assert payment.record is None
 
 
@@ -132,5 +132,5 @@ def test_without_an_address_there_is_no_ledger(monkeypatch, value):
         monkeypatch.setenv("DPSPARSE_LEDGER", value)
     with pytest.raises(LedgerError, match=r"no ledger was named.*DPSPARSE_LEDGER"):
         Ledger()
-    with pytest.raises(LedgerError, match="belong together"), paying(None, "trial", bill(), label="x", seeded=False):
+    with pytest.raises(LedgerError, match="belong together"), reserve(None, "trial", bill(), label="x", seeded=False):
         pass

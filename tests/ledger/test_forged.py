@@ -8,10 +8,10 @@ from functools import cache
 import pytest
 
 from dpsparse import Ledger
+from dpsparse.core import LedgerError, LedgerTamperedError
 from dpsparse.ledger import state as states
 from dpsparse.ledger.chain import EVENTS, HEAD, NOTHING, Event, Head
 from dpsparse.ledger.state import State
-from dpsparse.privacy import LedgerError, LedgerTamperedError
 from truth import ledgers
 
 

@@ -16,14 +16,9 @@ from pathlib import Path
 import pytest
 
 from dpsparse import Ledger
-from dpsparse.accounting import PlanBill, SumBill, price
-from dpsparse.accounting.random_stopping import SearchBill, law_of
-from dpsparse.ledger import sqlite as ledger_sqlite
-from dpsparse.ledger.chain import EVENTS, HEAD, NOTHING, Head, digest
-from dpsparse.ledger.payment import paying
-from dpsparse.ledger.sqlite import SqliteStore
-from dpsparse.ledger.sqlite_file import GUARDS
-from dpsparse.privacy import (
+from dpsparse.accounting import PlanCost, SumCost, price
+from dpsparse.accounting.random_stopping import SearchCost, law_of
+from dpsparse.core import (
     Ask,
     Budget,
     BudgetError,
@@ -35,13 +30,18 @@ from dpsparse.privacy import (
     Plan,
     PoissonRows,
 )
-from dpsparse.privacy.curves import gaussian_epsilon
-from dpsparse.privacy.plan import RandomTimes
+from dpsparse.core.curves import gaussian_epsilon
+from dpsparse.core.plan import RandomTurns
+from dpsparse.ledger import sqlite as ledger_sqlite
+from dpsparse.ledger.chain import EVENTS, HEAD, NOTHING, Head, digest
+from dpsparse.ledger.payment import reserve
+from dpsparse.ledger.sqlite import SqliteStore
+from dpsparse.ledger.sqlite_file import GUARDS
 
 
-def fit(*asks: Ask, epsilon: float = 1.0, delta: float = 1e-6, adjacency: str = "replace-one") -> PlanBill:
+def fit(*asks: Ask, epsilon: float = 1.0, delta: float = 1e-6, adjacency: str = "replace-one") -> PlanCost:
     asks = asks or (Ask(name="gradient", noise=Noise.GAUSSIAN, times=20),)
-    return PlanBill.of(price(Plan(asks=asks), Budget.approx(epsilon, delta, adjacency)))
+    return PlanCost.of(price(Plan(asks=asks), Budget.approx(epsilon, delta, adjacency)))
 
 
 MIXED = (Ask(name="choice", noise=Noise.GUMBEL, times=10), Ask(name="value", noise=Noise.GAUSSIAN, times=10))
@@ -92,7 +92,7 @@ def test_a_fresh_dataset_has_everything_left(ledger):
 def test_gaussian_fits_add_up_to_the_price_of_their_joint_plan(ledger):
     for k in range(1, 5):
         ledger.reserve("trial", fit()).confirm()
-        joint = SumBill((fit(),) * k).epsilon(1e-6)
+        joint = SumCost((fit(),) * k).epsilon(1e-6)
         assert ledger.spent("trial").epsilon == pytest.approx(joint, rel=1e-6)
     assert joint < 0.6 * 4  # a sum of epsilons would say 4
     left = ledger.remaining("trial").epsilon
@@ -105,7 +105,7 @@ def test_mixed_fits_are_within_a_few_percent_of_their_joint_plan(ledger):
     bills = [fit(*MIXED, epsilon=0.7), fit(epsilon=0.7), fit(*MIXED, epsilon=0.7)]
     for bill in bills:
         ledger.reserve("trial", bill)
-    joint = SumBill(tuple(bills)).epsilon(1e-6)
+    joint = SumCost(tuple(bills)).epsilon(1e-6)
     assert joint <= ledger.spent("trial").epsilon < 1.05 * joint < 0.7 * sum(b.epsilon(1e-6) for b in bills)
 
 
@@ -113,17 +113,17 @@ def test_two_sampled_fits_cost_about_one_loss_distribution_of_both(ledger):
     bill = fit(Ask(name="gradient", noise=Noise.GAUSSIAN, times=400, rows=PoissonRows(0.05)))
     for _ in range(2):
         ledger.reserve("trial", bill)
-    joint = SumBill((bill, bill)).epsilon(1e-6)
+    joint = SumCost((bill, bill)).epsilon(1e-6)
     assert joint <= ledger.spent("trial").epsilon * (1 + 1e-6) < 1.05 * joint
 
 
 @pytest.mark.slow
 def test_searches_are_charged_by_their_divergences(ledger):
-    bill = SearchBill(fit(epsilon=0.5), law_of("logarithmic", 10))
+    bill = SearchCost(fit(epsilon=0.5), law_of("logarithmic", 10))
     for _ in range(2):
         ledger.reserve("trial", bill)
     assert ledger.describe("trial").kind == "renyi"
-    assert ledger.spent("trial").epsilon == pytest.approx(SumBill((bill, bill)).epsilon(1e-6), rel=1e-6)
+    assert ledger.spent("trial").epsilon == pytest.approx(SumCost((bill, bill)).epsilon(1e-6), rel=1e-6)
     ledger.reserve("trial", fit(epsilon=0.5))
     ledger.verify()
 
@@ -235,9 +235,9 @@ def test_how_long_an_entry_took_is_not_noted(ledger):
 
 
 def test_a_number_of_turns_that_chance_drew_is_not_given_back_and_drawn_again(ledger):
-    law = RandomTimes(epochs=2, mean_each=5.0)
+    law = RandomTurns(epochs=2, mean_each=5.0)
     drawn = Ask(name="gradient", noise=Noise.GAUSSIAN, times=3, rows=PoissonRows(0.01), law=law)
-    with pytest.raises(Broken), paying(ledger, "trial", fit(drawn), label="drawn", seeded=False):
+    with pytest.raises(Broken), reserve(ledger, "trial", fit(drawn), label="drawn", seeded=False):
         fail()
     assert ledger.entries("trial")[0].status == "started"
 
@@ -255,7 +255,7 @@ def test_nobody_refunds_behind_a_started_fit(ledger):
 
 def test_a_crash_counts_as_spent(ledger):
     code = (
-        "import os, sys; from dpsparse import Ledger; from dpsparse.accounting import *; from dpsparse.privacy import *\n"
+        "import os, sys; from dpsparse import Ledger; from dpsparse.accounting import *; from dpsparse.core import *\n"
         "bill = PlanBill.of(price(Plan(asks=(Ask(name='g', noise=Noise.GAUSSIAN),)), Budget.approx(1.0, 1e-6)))\n"
         "with Ledger(sys.argv[1]).reserve('trial', bill):\n    os.kill(os.getpid(), 9)\n"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpsparse import Ledger
-from dpsparse.privacy import LedgerError
+from dpsparse.core import LedgerError
 from truth.ledgers import bill
 
 

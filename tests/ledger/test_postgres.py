@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from dpsparse import Ledger
-from dpsparse.accounting import PlanBill, price
+from dpsparse.accounting import PlanCost, price
+from dpsparse.core import Budget, BudgetExceededError, LedgerError, LedgerTamperedError
+from dpsparse.core.errors import LedgerNotWrittenError
 from dpsparse.ledger.chain import EVENTS, HEAD
-from dpsparse.privacy import Budget, BudgetExceededError, LedgerError, LedgerTamperedError
-from dpsparse.privacy.errors import LedgerNotWrittenError
 from truth import postgres
 from truth.ledger_herd import small_bill
 
@@ -33,8 +33,8 @@ def address(server):
         yield address
 
 
-def bill(epsilon: float = 1.0) -> PlanBill:
-    return PlanBill.of(price(small_bill().plan, Budget.approx(epsilon, 1e-6)))
+def bill(epsilon: float = 1.0) -> PlanCost:
+    return PlanCost.of(price(small_bill().plan, Budget.approx(epsilon, 1e-6)))
 
 
 def change(address: str, *statements: str) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from dpsparse import Ledger
+from dpsparse.core import LedgerError, LedgerNotWrittenError, LedgerTamperedError
 from dpsparse.ledger import postgres as room
 from dpsparse.ledger.chain import EVENTS, HEAD, Chain
 from dpsparse.ledger.postgres import PostgresStore
-from dpsparse.privacy import LedgerError, LedgerNotWrittenError, LedgerTamperedError
 from truth import postgres
 from truth.ledgers import bill
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dpsparse import Ledger
-from dpsparse.privacy.curves import gaussian_epsilon
+from dpsparse.core.curves import gaussian_epsilon
 from truth import ledger_herd, postgres
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are forked and killed")

@@ -13,8 +13,8 @@ import pytest
 from sklearn.base import clone
 
 from dpsparse import Ledger, NoisyCount, PrivateScaler, SparseRegressor, private_score
-from dpsparse.ledger import Reservation, paying
-from dpsparse.privacy import LedgerError, LedgerNotWrittenError, RunRepeatedError
+from dpsparse.core import LedgerError, LedgerNotWrittenError, RunRepeatedError
+from dpsparse.ledger import Reservation, reserve
 from truth.ledgers import bill
 
 
@@ -31,7 +31,7 @@ class Broken(Exception):
 
 
 def test_labels_and_runs_are_kept_with_their_entry(ledger):
-    with paying(ledger, "trial", bill(), label="night job", run_id="2025-06-01", seeded=False):
+    with reserve(ledger, "trial", bill(), label="night job", run_id="2025-06-01", seeded=False):
         pass
     [entry] = ledger.entries("trial")
     assert (entry.label, entry.run_id) == ("night job", "2025-06-01")
@@ -179,10 +179,10 @@ def test_what_was_reserved_without_a_seed_is_not_taken_up_with_one(ledger, first
     """Nor the other way round: the entry says what its noise was."""
     label = "x [seed: not private]" if first else "x"
     ledger.reserve("trial", bill(), label=label, run_id="night")
-    again = paying(ledger, "trial", bill(), label="x", run_id="night", seeded=not first)
+    again = reserve(ledger, "trial", bill(), label="x", run_id="night", seeded=not first)
     with pytest.raises(RunRepeatedError, match="reserved for work with another random_state"), again:
         pass
-    with paying(ledger, "trial", bill(), label="x", run_id="night", seeded=first):
+    with reserve(ledger, "trial", bill(), label="x", run_id="night", seeded=first):
         pass
     assert [entry.label for entry in ledger.entries("trial")] == [label]
 
@@ -202,7 +202,7 @@ def test_whoever_pays_for_noise_from_a_seed_says_so_in_the_ledger(ledger):
 def test_a_run_without_a_ledger_is_refused():
     with (
         pytest.raises(LedgerError, match="a run_id belongs to a ledger"),
-        paying(None, None, bill(), label="x", run_id="night", seeded=False),
+        reserve(None, None, bill(), label="x", run_id="night", seeded=False),
     ):
         pass
 

@@ -15,11 +15,11 @@ from sklearn.utils import estimator_html_repr
 
 from dpsparse import Ledger, NoisyCount, PrivateScaler, PrivateSearch, SparseClassifier, SparseRegressor
 from dpsparse.cli import main
-from dpsparse.ledger import check_ledger, paying
+from dpsparse.core import LedgerError, LedgerNotWrittenError
+from dpsparse.estimators.steps import make_private_pipeline
+from dpsparse.ledger import check_ledger, reserve
 from dpsparse.ledger.address import VARIABLE, Secret, read_address
 from dpsparse.ledger.postgres import PostgresStore
-from dpsparse.preparation import make_private_pipeline
-from dpsparse.privacy import LedgerError, LedgerNotWrittenError
 from truth import postgres
 from truth.ledgers import bill
 
@@ -122,7 +122,7 @@ USES = {
     "verify": lambda ledger: ledger.verify(),
     "export": lambda ledger: ledger.export(),
     "cite": lambda ledger: ledger.cite("d", 1),
-    "paying": lambda ledger: paying(ledger, "d", bill(0.1), label="x", seeded=False).__enter__(),
+    "paying": lambda ledger: reserve(ledger, "d", bill(0.1), label="x", seeded=False).__enter__(),
 }
 
 

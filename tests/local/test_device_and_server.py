@@ -8,13 +8,13 @@ import pytest
 
 from builders import Rows
 from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.fits import Opened, substitute_oracles
-from dpsparse.hosts import MemoryHost
+from dpsparse.core import OncePerPerson, PrivacyError
+from dpsparse.fitting import Session, with_oracles
 from dpsparse.local import Device, MessageError, Protocol, Report, Server, Task
 from dpsparse.losses import Custom, KnownLink
 from dpsparse.oracles import LocalOracle
-from dpsparse.privacy import OncePerPerson, PrivacyError
 from dpsparse.recipes import LDPIHT, LabelLDPIHT
+from dpsparse.rows.hosts import MemoryHost
 from truth import audit
 
 rng = np.random.default_rng(0)
@@ -48,9 +48,9 @@ def test_with_the_same_randomness_devices_give_the_model_of_the_simulated_fit(me
     def one_by_one(prepared, X, y, *_):
         host = MemoryHost(X, y, prepared.facts)
         oracle = LocalOracle(host, prepared.loss, prepared.of_one_model, stream, entries=1)
-        return Opened(oracle, host.lattice.applied_shift, host.lattice.applied_intercept)
+        return Session(oracle, host.lattice.applied_shift, host.lattice.applied_intercept)
 
-    with substitute_oracles(one_by_one):
+    with with_oracles(one_by_one):
         simulated = model.fit(X, Y)
     server = Server(model, n_people=300, n_features=4)
     stream = audit.Stream(3)
@@ -122,7 +122,7 @@ def test_a_device_answers_once_and_no_second_round():
 def test_a_device_that_failed_after_it_was_charged_does_not_answer_again(monkeypatch):
     server = Server(regressor(), n_people=10, n_features=4)
     device = Device(X[0], Y[0], server.protocol, epsilon=4.0)
-    monkeypatch.setattr("dpsparse.local.device.contributions", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("dpsparse.sites.local.device.contributions", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         device.answer(server.task())
     with pytest.raises(PrivacyError, match="no second one"):

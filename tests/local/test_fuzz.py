@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from dpsparse.local import Device, MessageError, Report
-from dpsparse.local.messages import DIGEST, HEADER, digest
+from dpsparse.sites.local.messages import DIGEST, HEADER, message_digest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from server_process import make
@@ -39,7 +39,7 @@ def mutated(message: bytes, rng: np.random.Generator) -> bytes:
             data[place : place + 4] = struct.pack("<i", int(rng.integers(-(2**31), 2**31)))
     if rng.random() < 0.5 and len(data) > DIGEST:
         content = bytes(data[:-DIGEST])
-        data = bytearray(content + digest(content))
+        data = bytearray(content + message_digest(content))
     return bytes(data)
 
 

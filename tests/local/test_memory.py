@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from dpsparse import SparseRegressor
-from dpsparse.local import AnswerFile, Claim, Device, InProcess, Server
-from dpsparse.privacy import PrivacyError
+from dpsparse.core import PrivacyError
+from dpsparse.local import AnswerClaim, Device, FileStore, MemoryStore, Server
 
 X, Y = np.array([0.5, -0.5, 1.0]), 0.3
 
@@ -58,7 +58,7 @@ def test_of_several_processes_with_one_file_one_answers(tmp_path):
 
 def test_two_who_read_the_memory_at_the_same_moment_take_turns(tmp_path, monkeypatch):
     """The first waits inside for the second to come in as well, which it does only where there is no lock."""
-    from dpsparse.local import memory
+    from dpsparse.sites.local import memory
 
     run, read, inside = server(), memory._read, threading.Semaphore(0)
     both = threading.Event()
@@ -93,7 +93,7 @@ def test_two_who_read_the_memory_at_the_same_moment_take_turns(tmp_path, monkeyp
 @pytest.mark.parametrize("memory", ["file", "process"])
 def test_a_forked_device_and_its_original_answer_once_together(tmp_path, memory):
     run = server()
-    own = device(run, tmp_path / "answers" if memory == "file" else InProcess())
+    own = device(run, tmp_path / "answers" if memory == "file" else MemoryStore())
     task = run.task()
     child = os.fork()
     if child == 0:
@@ -122,10 +122,10 @@ def test_the_mark_is_on_the_disk_before_the_row_is_looked_at(tmp_path, monkeypat
     def crash(*_, **__):
         assert (tmp_path / "answers").stat().st_ino in synced
         assert tmp_path.stat().st_ino in synced, "the name of a new file is on the disk too"
-        assert AnswerFile(tmp_path / "answers").claims()[0].protocol == run.protocol.identity.hex()
+        assert FileStore(tmp_path / "answers").claims()[0].protocol == run.protocol.identity.hex()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpsparse.local.device.contributions", crash)
+    monkeypatch.setattr("dpsparse.sites.local.device.contributions", crash)
     with pytest.raises(KeyboardInterrupt):
         own.answer(run.task())
     with pytest.raises(PrivacyError, match="no second one"):
@@ -139,7 +139,7 @@ def test_what_a_person_allows_is_the_sum_over_all_runs(tmp_path):
     third = server(epsilon=1.0)
     with pytest.raises(PrivacyError, match="in all"):
         device(third, tmp_path / "answers", epsilon=2.9).answer(third.task())
-    assert len(AnswerFile(tmp_path / "answers").claims()) == 2
+    assert len(FileStore(tmp_path / "answers").claims()) == 2
     device(third, tmp_path / "answers", epsilon=3.0).answer(third.task())
 
 
@@ -187,19 +187,19 @@ def test_the_file_belongs_to_its_owner_and_is_an_ordinary_one(tmp_path):
 def test_an_application_that_does_not_say_true_gets_no_report(says):
     run, asked = server(), []
 
-    def store(claim: Claim):
+    def store(claim: AnswerClaim):
         asked.append(claim)
         return says
 
     with pytest.raises(PrivacyError, match="application does not allow"):
         device(run, store).answer(run.task())
-    assert asked == [Claim(run.protocol.identity.hex(), run.protocol.epsilon(), 0.0)]
+    assert asked == [AnswerClaim(run.protocol.identity.hex(), run.protocol.epsilon(), 0.0)]
 
 
 def test_an_application_that_stores_the_claim_gets_one_report():
     run, kept = server(), set()
 
-    def store(claim: Claim) -> bool:
+    def store(claim: AnswerClaim) -> bool:
         fresh = claim.protocol not in kept
         kept.add(claim.protocol)
         return fresh

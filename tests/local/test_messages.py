@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpsparse.local import MessageError, Report, Task
-from dpsparse.local.messages import DIGEST, HEADER, digest
+from dpsparse.sites.local.messages import DIGEST, HEADER, message_digest
 
 IDENTITY = bytes(range(16))
 VALUES = np.array([1, -2, 2**31 - 1, -(2**31)], dtype=np.int32)
@@ -34,7 +34,7 @@ def resealed(message: bytes, **fields) -> bytes:
     names = ("magic", "version", "kind", "protocol", "round", "identifier", "radius", "entries")
     values = dict(zip(names, HEADER.unpack_from(message), strict=True)) | fields
     content = HEADER.pack(*(values[n] for n in names)) + message[HEADER.size : -DIGEST]
-    return content + digest(content)
+    return content + message_digest(content)
 
 
 GOOD = Report(IDENTITY, 0, bytes(16), VALUES).to_bytes()

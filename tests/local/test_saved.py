@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dpsparse import SparseRegressor
+from dpsparse.core import DataError
 from dpsparse.local import Device, MessageError, Server
-from dpsparse.privacy import DataError
 from dpsparse.recipes import LDPIHT, LabelLDPIHT
 
 rng = np.random.default_rng(0)
@@ -130,7 +130,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_a_file_that_contradicts_itself_is_refused_though_its_digest_fits(tmp_path, change):
-    from dpsparse.sealed_files import content_digest
+    from dpsparse.core.sealed_files import content_digest
 
     outer = saved(tmp_path)
     CHANGES[change](outer["content"])
@@ -141,7 +141,7 @@ def test_a_file_that_contradicts_itself_is_refused_though_its_digest_fits(tmp_pa
 
 
 def test_a_file_of_an_earlier_format_says_which_release_goes_on(tmp_path):
-    from dpsparse.sealed_files import content_digest
+    from dpsparse.core.sealed_files import content_digest
 
     outer = saved(tmp_path)
     outer["content"]["version"] = 1

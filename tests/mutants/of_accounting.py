@@ -5,7 +5,7 @@ from .mutant import changed
 OBJECTIVES = "accounting/test_objective_operator.py"
 RARE = "accounting/test_rare_losses.py"
 ROUNDING = "accounting/test_rounding.py"
-NEAR = "tuning/test_calibration.py"
+NEAR = "estimators/test_calibration.py"
 
 MUTANTS = (
     *changed(
@@ -166,7 +166,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "tuning/calibration.py",
+        "estimators/search/calibration.py",
         NEAR,
         (
             "candidates are compared at another price than theirs",

@@ -20,7 +20,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "audit/companies.py",
+        "audit/transformer_checks.py",
         STEPS,
         ("large companies are not tried", "SIZES = (2, 7, 64, 1_025)", "SIZES = (2, 7, 64)"),
         (

@@ -2,13 +2,13 @@
 
 from .mutant import changed
 
-HERE = "hosts/test_cluster.py"
+HERE = "rows/test_cluster.py"
 
 LAW = "laws/test_same_release.py"
 
 MUTANTS = (
     *changed(
-        "release.py",
+        "core/release.py",
         LAW,
         ("any two releases are one", "    if theirs == ours and UNREADABLE not in ours:", "    if True:"),
         ("what is not known is equal", "    if theirs == ours and UNREADABLE not in ours:", "    if theirs == ours:"),
@@ -18,7 +18,7 @@ MUTANTS = (
         ("a release is read for every answer", "@cache\ndef source_digest", "def source_digest"),
     ),
     *changed(
-        "hosts/partial.py",
+        "rows/hosts/partial.py",
         LAW,
         (
             "sums of any release are added",
@@ -33,12 +33,12 @@ MUTANTS = (
         ("who does not say a release is one of us", "origin: Origin = UNKNOWN", "origin: Origin = Origin.here()"),
     ),
     *changed(
-        "hosts/cluster.py",
+        "rows/hosts/cluster.py",
         LAW,
         ("parts are built by any release", "        refuse_other_release(report.origin)\n", ""),
     ),
     *changed(
-        "hosts/spread.py",
+        "rows/hosts/cluster_rows.py",
         LAW,
         (
             "parts are looked at by any release",
@@ -47,12 +47,12 @@ MUTANTS = (
         ),
         (
             "margins are made by any release",
-            "            refuse_other_release(part.origin)\n        if [part.mark",
-            "            pass\n        if [part.mark",
+            "            refuse_other_release(part.origin)\n        if [part.checksum",
+            "            pass\n        if [part.checksum",
         ),
     ),
     *changed(
-        "hosts/spark_tasks.py",
+        "rows/hosts/spark_tasks.py",
         LAW,
         (
             "blocks of any release are added up",
@@ -61,7 +61,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "hosts/partial.py",
+        "rows/hosts/partial.py",
         HERE,
         (
             "a copy of a part is added",
@@ -84,7 +84,7 @@ MUTANTS = (
         ("the high word is not sent", "if short else (high, low)))", "if True else (high, low)))"),
     ),
     *changed(
-        "hosts/message.py",
+        "rows/hosts/message.py",
         HERE,
         (
             "the sign of zero is lost",
@@ -93,11 +93,11 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "hosts/held.py",
+        "rows/hosts/worker.py",
         HERE,
         ("a part is not locked while it answers", "        with self._lock:\n", "        if True:\n"),
         ("all parts begin with the first row", "own.first_row + start)", "start)"),
-        ("a failure is told in its own words", "return Refused(said)", "raise"),
+        ("a failure is told in its own words", "return WorkerRefusal(said)", "raise"),
         ("a seal does not look at rows", "        for block in shard.blocks:\n", "        for block in ():\n"),
         (
             "a part of another shape is built",
@@ -105,16 +105,16 @@ MUTANTS = (
             "if False:",
         ),
         ("all rows are taken for some of them", "if own.chosen is not None:", "if False:"),
-        ("rows are built in any order", "if marked != own.mark:", "if False:"),
+        ("rows are built in any order", "if marked != own.checksum:", "if False:"),
     ),
     *changed(
-        "hosts/marks.py",
+        "rows/hosts/checksums.py",
         HERE,
         ("a mark does not look at rows", "        for array in (rows.data,", "        for array in () and (rows.data,"),
         ("a mark does not look at the time of a file", "{found.st_mtime_ns}", ""),
     ),
     *changed(
-        "hosts/spread.py",
+        "rows/hosts/cluster_rows.py",
         HERE,
         (
             "a limit is not looked at before anything is paid",
@@ -124,12 +124,12 @@ MUTANTS = (
         ("parts of different forms are taken together", "if len(forms) > 1:", "if False:"),
         (
             "margins are of rows in any order",
-            "if [part.mark for part in found] != [part.mark for part in self.surveyed]:",
+            "if [part.checksum for part in found] != [part.checksum for part in self.surveyed]:",
             "if False:",
         ),
     ),
     *changed(
-        "hosts/spark.py",
+        "rows/hosts/spark.py",
         HERE,
         (
             "Spark Connect is not refused",
@@ -138,7 +138,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "evaluation/score.py",
+        "estimators/score/score.py",
         HERE,
         (
             "groups of rows on a cluster are left out of scores",
@@ -147,7 +147,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "fits/place.py",
+        "fitting/place.py",
         HERE,
         (
             "statistics are asked of a cluster",

@@ -3,27 +3,27 @@
 from .mutant import changed
 
 LAWS = "laws/test_row_laws.py"
-DISK = "hosts/test_disk.py laws/test_row_laws.py"
-FILES = "readers/test_rows.py"
+DISK = "rows/test_disk.py laws/test_row_laws.py"
+FILES = "io/test_rows.py"
 
 MUTANTS = (
     *changed(
-        "hosts/disk.py",
+        "rows/hosts/disk.py",
         LAWS,
         (
             "the last rows are not put aside",
-            "        if pieces:\n            yield SpilledBlock",
-            "        if not pieces:\n            yield SpilledBlock",
+            "        if pieces:\n            yield ScratchBlock",
+            "        if not pieces:\n            yield ScratchBlock",
         ),
         ("the second part begins where the first did", "parts.append((stop, []))", "parts.append((0, []))"),
     ),
     *changed(
-        "hosts/disk.py",
-        "hosts/test_disk.py",
+        "rows/hosts/disk.py",
+        "rows/test_disk.py",
         ("a host keeps its file when it is closed", "        self._scratch.close()", "        pass"),
     ),
     *changed(
-        "data/scratch.py",
+        "rows/scratch.py",
         DISK,
         ("rows are read from where others stand", "self._file.seek(place.offset)", "self._file.seek(0)"),
         (
@@ -43,7 +43,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/narrow.py",
+        "rows/narrow.py",
         FILES,
         (
             "numbers are narrowed whatever they are",
@@ -52,15 +52,15 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "hosts/room.py",
-        "hosts/test_disk.py",
+        "rows/hosts/memory_budget.py",
+        "rows/test_disk.py",
         ("any limit will do", "if self.limit < self.least:", "if False:"),
         ("the free memory is not looked at", "if free is not None and needed > free:", "if False:"),
         ("the disk is not looked at", "if needed > shutil.disk_usage(scratch_folder()).free:", "if False:"),
     ),
     *changed(
-        "fits/place.py",
-        "hosts/test_disk.py",
+        "fitting/place.py",
+        "rows/test_disk.py",
         (
             "statistics are asked of a disk",
             'if not prepared.recipe.private or needs_all_rows(prepared.plan):\n        raise DataError(\n            f"recipe {prepared.recipe.name!r} needs all rows in one place, and they do',
@@ -68,7 +68,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "readers/block_file.py",
+        "io/block_file.py",
         FILES,
         ("checksums of blocks are not compared", "or zlib.crc32(content) != checksum:", "or False:"),
         ("columns that do not exist are believed", "indices.max() < self.n_features", "True"),

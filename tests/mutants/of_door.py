@@ -3,16 +3,16 @@
 from .mutant import changed
 
 DOOR = "usability/test_silent_door.py"
-SOURCE = "data/test_source.py usability/test_silent_door.py"
-REHEARSAL = "fits/test_rehearse.py"
+SOURCE = "rows/test_source.py usability/test_silent_door.py"
+REHEARSAL = "fitting/test_rehearse.py"
 ONE_RECORD = "laws/test_one_record.py"
 
 MUTANTS = (
     *changed(
-        "fits/rehearse.py",
+        "fitting/trial.py",
         REHEARSAL,
         ("nothing is rehearsed", "    solver, plan = plan_again(prepared)\n", "    return\n"),
-        ("plans may differ", "    if written(plan) != written(prepared.plan):", "    if False:"),
+        ("plans may differ", "    if plan_text(plan) != plan_text(prepared.plan):", "    if False:"),
         (
             "results may differ",
             "        if not _same(told, _run(trial, draft, rows, tape.replay, law)):",
@@ -23,17 +23,21 @@ MUTANTS = (
         ("oracles may be kept", "    if tape.kept:", "    if False:"),
     ),
     *changed(
-        "fits/statement.py",
+        "fitting/statement.py",
         REHEARSAL,
         (
             "recipes of others go unsaid",
-            "    if prepared.recipe.private and not shipped(prepared.recipe):",
+            "    if prepared.recipe.private and not built_in(prepared.recipe):",
             "    if False:",
         ),
-        ("losses of others go unsaid", "    if prepared.recipe.private and foreign(prepared.loss):", "    if False:"),
+        (
+            "losses of others go unsaid",
+            "    if prepared.recipe.private and user_defined(prepared.loss):",
+            "    if False:",
+        ),
     ),
     *changed(
-        "fits/statement.py",
+        "fitting/statement.py",
         "laws/test_statement_laws.py",
         ("a statement says the mu of a plan without sampling", "said.mu <= LOOSEST_MU * same", "True"),
         ("a statement says the rho of a plan without sampling", "said.rho <= LOOSEST_RHO * same**2 / 2", "True"),
@@ -45,7 +49,7 @@ MUTANTS = (
         ("a rho of half is the most that is stated", "LOOSEST_RHO = 1.1", "LOOSEST_RHO = 0.55"),
     ),
     *changed(
-        "fits/statement.py",
+        "fitting/statement.py",
         "usability/test_leaky_habits.py",
         (
             "a void statement claims privacy",
@@ -54,9 +58,9 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "estimators/habits.py",
+        "estimators/repeated_fits.py",
         "usability/test_leaky_habits.py",
-        ("fits of clones are not counted", "self.fits.append((shape, Cost.of(prepared)))", "pass"),
+        ("fits of clones are not counted", "self.fits.append((shape, FitCost.of(prepared)))", "pass"),
         ("the fit on all rows is no repetition", "self.repeated = self.repeated or any(", "self.repeated = any("),
         (
             "half of what fits cost together",
@@ -66,42 +70,42 @@ MUTANTS = (
     ),
     *changed(
         "estimators/linear.py",
-        "fits/test_statement.py",
+        "fitting/test_statement.py",
         (
             "what made the rows goes unsaid",
             "        if carried is None and source.unread is None and request.recipe.private:",
             "        if False:",
         ),
     ),
-    *changed("fits/paid.py", REHEARSAL, ("fits are not rehearsed", "    rehearse(prepared)\n", "")),
+    *changed("fitting/paid.py", REHEARSAL, ("fits are not rehearsed", "    trial_run(prepared)\n", "")),
     *changed(
-        "preparation/pipeline.py",
+        "estimators/steps/pipeline.py",
         REHEARSAL,
-        ("pipelines rehearse too late", "            rehearse(prepared)\n", "            pass\n"),
+        ("pipelines rehearse too late", "            trial_run(prepared)\n", "            pass\n"),
     ),
     *changed(
-        "tuning/search.py",
+        "estimators/search/search.py",
         REHEARSAL,
         (
             "searches rehearse too late",
-            "rehearse(self.prepare_candidate(parameters, plan, data.shape, data))",
+            "trial_run(self.prepare_candidate(parameters, plan, data.shape, data))",
             "self.prepare_candidate(parameters, plan, data.shape, data)",
         ),
         ("a space may hold rows", '        refuse_rows_brought("the search", self.param_distributions, X, y)\n', ""),
     ),
     *changed(
-        "fits/run.py",
+        "fitting/run.py",
         REHEARSAL,
         (
             "foreign solvers get the oracle itself",
-            "    doors = Doors(oracle)\n    w = np.array(prepared.solver.run(doors, path), dtype=float)",
-            "    doors = Doors(oracle)\n    w = np.array(prepared.solver.run(oracle, path), dtype=float)",
+            "    doors = GuardedOracle(oracle)\n    w = np.array(prepared.solver.run(doors, path), dtype=float)",
+            "    doors = GuardedOracle(oracle)\n    w = np.array(prepared.solver.run(oracle, path), dtype=float)",
         ),
-        ("peeks are forgotten", "    refuse_peeks(doors)\n", ""),
+        ("peeks are forgotten", "    refuse_violations(doors)\n", ""),
         ("any shape will do", "    if w.shape != (prepared.facts.dimension,):", "    if False:"),
     ),
     *changed(
-        "oracles/doors.py",
+        "oracles/guarded.py",
         REHEARSAL,
         (
             "questions are passed on as they are",
@@ -130,12 +134,12 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "fits/foreign.py",
+        "fitting/user_recipes.py",
         REHEARSAL,
         (
             "a plan prices itself",
-            "        plain = plan_from_dict(json.loads(written(plan)))",
-            "        plain = plan if written(plan) else plan",
+            "        plain = plan_from_dict(json.loads(plan_text(plan)))",
+            "        plain = plan if plan_text(plan) else plan",
         ),
         ("a law may be declared", "        if ask.law is not None:", "        if False:"),
         (
@@ -161,8 +165,8 @@ MUTANTS = (
     *changed(
         "estimators/linear.py",
         REHEARSAL,
-        ("recipes may bring rows", "        if not shipped(request.recipe):", "        if False:"),
-        ("losses may bring rows", "        if foreign(request.loss):", "        if False:"),
+        ("recipes may bring rows", "        if not built_in(request.recipe):", "        if False:"),
+        ("losses may bring rows", "        if user_defined(request.loss):", "        if False:"),
     ),
     *changed(
         "recipes/__init__.py",
@@ -174,7 +178,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/source.py",
+        "rows/records.py",
         SOURCE,
         ("warnings pass the door", '        warnings.simplefilter("ignore")\n', ""),
         (
@@ -185,7 +189,7 @@ MUTANTS = (
         ("numbers that overflow are no targets", "np.clip(found - center, -largest, largest)", "found - center"),
     ),
     *changed(
-        "data/source.py",
+        "rows/records.py",
         ONE_RECORD,
         (
             "one cell that numpy cannot store stops a table",
@@ -199,18 +203,18 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "estimators/door.py",
+        "estimators/input_checks.py",
         ONE_RECORD,
         ("one missing label rounds the others", "not np.any(np.abs(found) >= ROUNDED_FROM)", "True"),
     ),
     *changed(
-        "readers/tabular.py",
+        "io/tabular.py",
         ONE_RECORD,
         ("a byte that is no UTF-8 stops a file", '"surrogateescape" if header else "replace"', '"strict"'),
         ("a long cell stops a file", "usual = csv.field_size_limit(CSV_BLOCK)", "usual = csv.field_size_limit()"),
     ),
     *changed(
-        "readers/svmlight.py",
+        "io/svmlight.py",
         ONE_RECORD,
         (
             "a plus before a minus is cut off",
@@ -220,7 +224,7 @@ MUTANTS = (
         ("a file without a usable record is told", "    if n_features is not None:  #", "    if False:  #"),
     ),
     *changed(
-        "preparation/row_map.py",
+        "estimators/steps/row_map.py",
         ONE_RECORD,
         (
             "rows that fail are left out of their group",
@@ -239,7 +243,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/missing.py",
+        "rows/missing.py",
         DOOR,
         ("missing values are never refused", "if has_missing(source, targets):", "if False:"),
     ),
@@ -250,7 +254,7 @@ MUTANTS = (
         ("missing values are refused unasked", 'if request.on_missing == "refuse":', "if True:"),
     ),
     *changed(
-        "estimators/door.py",
+        "estimators/input_checks.py",
         DOOR,
         (
             "no rows are told where their number is private",
@@ -259,12 +263,12 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "fits/statement.py",
+        "fitting/statement.py",
         DOOR,
         ("no statement tells of refusals", 'return (NOT_COVERED,) if on_missing == "refuse" else ()', "return ()"),
     ),
     *changed(
-        "preparation/pipeline.py",
+        "estimators/steps/pipeline.py",
         DOOR,
         (
             "a pipeline pays before it refuses",
@@ -273,7 +277,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "preparation/row_map.py",
+        "estimators/steps/row_map.py",
         DOOR,
         (
             "a foreign step is quoted",

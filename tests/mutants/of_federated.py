@@ -4,13 +4,13 @@ from .mutant import changed
 
 SITES = "federated/test_sites_and_server.py"
 WHOLE = "federated/test_site_privacy.py"
-SHARES = "oracles/test_sites.py mechanisms/test_shares.py attacks/test_federated_audit.py"
+SHARES = "oracles/test_sites.py core/test_shares.py attacks/test_federated_audit.py"
 
 LAW = "laws/test_same_release.py"
 
 MUTANTS = (
     *changed(
-        "federated/desk.py",
+        "sites/federated/request_handler.py",
         LAW,
         (
             "a site takes part in a protocol of any release",
@@ -19,12 +19,12 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "federated/certificate.py",
+        "sites/federated/certificate.py",
         LAW,
         ("sites of any release enrol", "        if other:\n            raise MessageError(other)\n", ""),
     ),
     *changed(
-        "federated/book.py",
+        "sites/federated/round_state.py",
         LAW,
         (
             "reports of any release are taken",
@@ -38,12 +38,12 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "local/device.py",
+        "sites/local/device.py",
         LAW,
         ("a device answers any release", "        if other:\n            raise PrivacyError(other)\n", ""),
     ),
     *changed(
-        "local/server.py",
+        "sites/local/server.py",
         LAW,
         (
             "people are asked on by another release",
@@ -52,7 +52,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "federated/desk.py",
+        "sites/federated/request_handler.py",
         SITES,
         ("models without noise for anybody", "if not protocol.private and trust != SERVER:", "if False:"),
         ("a site that pays nothing", "                self._purse.pay(self._rounds)\n", ""),
@@ -68,12 +68,12 @@ MUTANTS = (
             "if known is None or not self._begun(self.ledger, self.dataset):",
             "if known is None:",
         ),
-        ("an entry of another price is taken for this one", " and canonical(entry.content) == self._stored", ""),
+        ("an entry of another price is taken for this one", " and canonical_json(entry.content) == self._stored", ""),
         ("a run goes on at another price", "if known not in (None, self.price):", "if False:"),
         ("a run is noted before it is reserved and never started", "            reservation.start()\n", ""),
     ),
     *changed(
-        "federated/rounds.py",
+        "sites/federated/rounds.py",
         SITES,
         ("another task for the same round", "if known != task.hex():", "if False:"),
         ("rounds of a damaged file", "if check != _digest(text):", "if False:"),
@@ -85,7 +85,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "federated/book.py",
+        "sites/federated/round_state.py",
         f"{SITES} {WHOLE}",
         ("reports of another run of sites", "if report.run != self.protocol.identity:", "if False:"),
         ("reports of another round", "if report.round != self.round:", "if False:"),
@@ -126,7 +126,7 @@ MUTANTS = (
         ("a server with other settings goes on", "if saved.protocol != self.protocol.to_json():", "if False:"),
     ),
     *changed(
-        "federated/closed.py",
+        "sites/federated/closed.py",
         WHOLE,
         (
             "a round is closed twice",
@@ -138,29 +138,29 @@ MUTANTS = (
         ("a run is begun over the state of another", "if self._state.exists():", "if False:"),
     ),
     *changed(
-        "federated/server.py",
+        "sites/federated/server.py",
         WHOLE,
         ("a seed is forgotten", "seeded=not self._randomness.secure", "seeded=False"),
     ),
     *changed(
-        "federated/serving.py",
+        "sites/federated/serving.py",
         WHOLE,
         ("how many answered is shown", '"" if self.secret else f', '"" if False else f'),
     ),
     *changed(
-        "federated/saved.py",
+        "sites/federated/saved.py",
         WHOLE,
         ("a state that everybody may read", "rights=0o600", "rights=0o666"),
     ),
     *changed(
-        "federated/messages.py",
+        "sites/federated/messages.py",
         "federated/test_messages.py",
-        ("messages with a broken digest", "if digest(message[:-DIGEST]) != message[-DIGEST:]:", "if False:"),
+        ("messages with a broken digest", "if message_digest(message[:-DIGEST]) != message[-DIGEST:]:", "if False:"),
         ("messages that are not finite", "if not np.all(np.abs(numbers) <= LARGEST_NUMBER):", "if False:"),
         ("messages of any version", "if version != VERSION:", "if False:"),
     ),
     *changed(
-        "federated/site.py",
+        "sites/federated/site.py",
         f"{SITES} attacks/test_federated_audit.py",
         (
             "one round is priced for all",
@@ -174,7 +174,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "federated/certificate.py",
+        "sites/federated/certificate.py",
         SITES,
         ("a bill for fewer rounds", 'if turns != {"gradient": protocol.turns}:', "if False:"),
         (
@@ -182,7 +182,7 @@ MUTANTS = (
             "if self.bill.plan != protocol.site_plan or str(self.bill.adjacency) != about.adjacency:",
             "if False:",
         ),
-        ("a bill that nobody can price", "if not isinstance(self.bill, PlanBill):", "if False:"),
+        ("a bill that nobody can price", "if not isinstance(self.bill, PlanCost):", "if False:"),
         (
             "certificates are believed",
             '            raise MessageError("the statement of the certificate is about something else than the protocol.")\n        self.verify()\n',
@@ -211,7 +211,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "federated/covered.py",
+        "sites/federated/covered.py",
         SITES,
         ("a stated epsilon is believed", "epsilon_of(bill, said.delta) <= said.epsilon * (1 + TOLERANCE)", "True"),
         ("a stated rho is believed", "[(costs.rho, said.rho), (costs.mu, said.mu)]", "[(costs.mu, said.mu)]"),
@@ -234,26 +234,30 @@ MUTANTS = (
         ("epsilon may be a hundredth too low", "TOLERANCE = 1e-6", "TOLERANCE = 1e-2"),
     ),
     *changed(
-        "oracles/changes.py",
+        "oracles/client_updates.py",
         WHOLE,
         ("half of the noise for whole sites", "self.priced.kappa * UNITS / cost.strength", "UNITS / cost.strength"),
         ("changes beyond their clip", "if norm > self.clip * (1 - 1e-9):", "if False:"),
-        ("sites without coins", "if rate is None else Draw(rate", "if rate is not None else Draw(0.5"),
+        (
+            "sites without coins",
+            "if rate is None\n            else PoissonSample(rate",
+            "if rate is not None else PoissonSample(0.5",
+        ),
     ),
     *changed(
-        "mechanisms/shares.py",
+        "core/mechanisms/shares.py",
         SHARES,
         ("shares that are too small together", "np.asarray(scale) / math.sqrt(honest)", "np.asarray(scale) / honest"),
         ("shares of any width", "if not np.all(share >= LEAST):", "if False:"),
         ("a least width that proves nothing", "LEAST = 8.0", "LEAST = 4.0"),
     ),
     *changed(
-        "federated/shared.py",
+        "sites/federated/shared.py",
         "federated/test_shared.py",
-        ("recipes of others are not tried before sites pay", "    rehearse(prepared)\n", ""),
+        ("recipes of others are not tried before sites pay", "    trial_run(prepared)\n", ""),
     ),
     *changed(
-        "oracles/sites.py",
+        "oracles/shares.py",
         SHARES,
         ("too few shares are published", "if len(parts) < self._honest:", "if False:"),
         ("single parts at the price of sums", ".scaled(float(honest))", ".scaled(1.0)"),

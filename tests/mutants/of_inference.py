@@ -2,13 +2,13 @@
 
 from .mutant import changed
 
-PARTS = "privacy/test_parts.py"
+PARTS = "core/test_parts.py"
 MOMENTS = "oracles/test_score_moments.py"
 FITS = "estimators/test_intervals.py"
 
 MUTANTS = (
     *changed(
-        "privacy/parts.py",
+        "core/parts.py",
         PARTS,
         (
             "coins by position under add-remove",
@@ -17,7 +17,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/parts.py",
+        "rows/data_split.py",
         PARTS,
         ("a row answers both parts", "mine if part == 0 else ~mine", "mine if part == 0 else mine | ~mine"),
         ("a row is in no part", "mine if part == 0 else ~mine", "mine if part == 0 else ~mine & (y > 0)"),
@@ -36,7 +36,7 @@ MUTANTS = (
         ("units without an id for each row", "if ids.shape != (n_rows,):", "if False:"),
     ),
     *changed(
-        "fits/run.py",
+        "fitting/run.py",
         FITS,
         ("the second part has all rows", "deal.targets(y, 1)", "y"),
         ("the first part has all rows", "deal.targets(y, 0)", "y"),
@@ -48,7 +48,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "fits/parts.py",
+        "fitting/parts.py",
         FITS,
         ("targets are clipped before the residual", "UNBOUNDED = 1e300", "UNBOUNDED = 1.0"),
     ),
@@ -81,7 +81,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "facts.py",
+        "core/facts.py",
         MOMENTS,
         (
             "sizes that floats cannot square",
@@ -90,7 +90,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "answers/inference.py",
+        "queries/inference.py",
         MOMENTS,
         ("half of the distance where matrices are free", "        return 4.0", "        return 2.0"),
         (
@@ -129,8 +129,8 @@ MUTANTS = (
         ),
         (
             "half a record for a count",
-            "return Reach(1.0, np.ones(1), pair_norm=1.0",
-            "return Reach(0.5, np.ones(1), pair_norm=0.5",
+            "return Sensitivity(1.0, np.ones(1), pair_norm=1.0",
+            "return Sensitivity(0.5, np.ones(1), pair_norm=0.5",
         ),
         ("another clip of classes", "question.residual != 1", "question.residual > 1"),
     ),

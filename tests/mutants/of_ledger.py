@@ -22,8 +22,8 @@ MUTANTS = (
         ("costs are rounded down", "return math.ceil(cost / UNIT) if", "return math.floor(cost / UNIT) if"),
         (
             "mu is not squared",
-            "return units(mu * mu), slack if used else 0",
-            "return units(mu * mu / 2), slack if used else 0",
+            "return cost_units(mu * mu), slack if used else 0",
+            "return cost_units(mu * mu / 2), slack if used else 0",
         ),
         (
             "a larger capacity of the Gaussian filter",
@@ -100,7 +100,7 @@ MUTANTS = (
         ("a started run is taken up", 'if state == "reserved" and alike', 'if state != "done" and alike'),
         (
             "a run of another cost is taken up",
-            'alike and canonical(body["bill"]) == canonical(content):',
+            'alike and canonical_json(body["bill"]) == canonical_json(content):',
             "alike:",
         ),
     ),
@@ -366,10 +366,10 @@ MUTANTS = (
             "return np.asarray(sum(p.renyi(orders) for p in self.parts))",
             "return np.asarray(np.max([p.renyi(orders) for p in self.parts], axis=0))",
         ),
-        ("the first part's draws are billed", "costs = reduce(Costs.then, known)", "costs = known[0]"),
+        ("the first part's draws are billed", "costs = reduce(TurnCosts.then, known)", "costs = known[0]"),
     ),
     *changed(
-        "fits/paid.py",
+        "fitting/paid.py",
         FITS,
         ("a fit does not name its run to the ledger", "run_id=request.run_id,", "run_id=None,"),
         (
@@ -379,7 +379,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "fits/prepare.py",
+        "fitting/prepare.py",
         FITS,
         ("what cannot be saved is paid for", "        request.check_storable()\n", "        pass\n"),
     ),

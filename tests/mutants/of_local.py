@@ -2,13 +2,13 @@
 
 from .mutant import changed
 
-SCALAR = "mechanisms/test_local_scalar.py attacks/test_local_audit.py"
-BALL = "mechanisms/test_local_ball.py attacks/test_local_audit.py"
-ONCE = "privacy/test_participation.py oracles/test_local.py"
+SCALAR = "core/test_local_scalar.py attacks/test_local_audit.py"
+BALL = "core/test_local_ball.py attacks/test_local_audit.py"
+ONCE = "core/test_participation.py oracles/test_local.py"
 
 MUTANTS = (
     *changed(
-        "mechanisms/local/coins.py",
+        "core/mechanisms/local/coins.py",
         SCALAR,
         (
             "a coin is rounded up",
@@ -18,7 +18,7 @@ MUTANTS = (
         ("coins with twice the log-odds", "float(expit(log_odds))", "float(expit(2 * log_odds))"),
     ),
     *changed(
-        "mechanisms/local/scalar.py",
+        "core/mechanisms/local/scalar.py",
         SCALAR,
         ("labels beyond their bound", "return np.asarray(np.clip(finite, -bound, bound))", "return np.asarray(finite)"),
         (
@@ -38,16 +38,16 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "mechanisms/local/ball.py",
+        "core/mechanisms/local/ball.py",
         BALL,
         (
             "a cap that is hit too often",
-            "held_probability(self.epsilon + math.log(self.cap.mass)",
-            "held_probability(2 * self.epsilon + math.log(self.cap.mass)",
+            "bounded_probability(self.epsilon + math.log(self.cap.mass)",
+            "bounded_probability(2 * self.epsilon + math.log(self.cap.mass)",
         ),
     ),
     *changed(
-        "mechanisms/local/gaussian.py",
+        "core/mechanisms/local/gaussian.py",
         BALL,
         ("half of the noise of a report", "return 2 * self.radius / self.mu", "return self.radius / self.mu"),
         (
@@ -57,7 +57,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "privacy/participation.py",
+        "core/participation.py",
         ONCE,
         (
             "several models count once",
@@ -87,8 +87,8 @@ MUTANTS = (
         ("half of the radius of gradients", "return question.clip.norm\n", "return question.clip.norm / 2\n"),
     ),
     *changed(
-        "mechanisms/local/ball.py",
-        "mechanisms/test_local_totals.py",
+        "core/mechanisms/local/ball.py",
+        "core/test_local_totals.py",
         (
             "sums without the triangle's diagonal",
             "np.sqrt(generator.chisquare(self.dimension - rank - at))",
@@ -103,13 +103,13 @@ MUTANTS = (
         ("sums whose rest leans into the span", "total[:rank] - length * inner", "total[:rank] + 9 * length * inner"),
     ),
     *changed(
-        "mechanisms/local/span.py",
-        "mechanisms/test_local_totals.py",
+        "core/mechanisms/local/span.py",
+        "core/test_local_totals.py",
         ("rows near a span count as in it", "NOTHING = 1e-14", "NOTHING = 1e-3"),
         ("rows near a span count as new", "NEW = 1e-6", "NEW = 1e-15"),
     ),
     *changed(
-        "local/device.py",
+        "sites/local/device.py",
         "local/test_memory.py local/test_device_and_server.py",
         ("a device that remembers nothing", "self._memory.claim(self._claim, *self._allowed)", "pass"),
         ("a device that answers again after a refusal", "            self._spoken = True\n", "            pass\n"),
@@ -121,7 +121,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "local/memory.py",
+        "sites/local/memory.py",
         "local/test_memory.py",
         ("answers that are not on the disk", "            os.fsync(handle)\n", ""),
         ("answers without a lock", "fcntl.flock(handle, fcntl.LOCK_EX)", "fcntl.flock(handle, fcntl.LOCK_UN)"),
@@ -137,7 +137,7 @@ MUTANTS = (
         ("an application that says nothing", "if self._store(claim) is not True:", "if self._store(claim) is False:"),
     ),
     *changed(
-        "local/protocol.py",
+        "sites/local/protocol.py",
         "local/test_memory.py local/test_device_and_server.py",
         (
             "one nonce for all runs",
@@ -147,7 +147,7 @@ MUTANTS = (
         ("a protocol without a nonce", "if not NONCE.fullmatch(self.nonce):", "if False:"),
     ),
     *changed(
-        "local/server.py",
+        "sites/local/server.py",
         "local/test_saved.py local/test_memory.py local/test_device_and_server.py",
         ("reports of another run", "if report.protocol != self._identity:", "if False:"),
         ("reports are taken twice", "if report.identifier in self._seen:", "if False:"),
@@ -161,34 +161,34 @@ MUTANTS = (
         ("an open round is closed by a resume", "if not (saved.open and place == len(saved.tallies) - 1):", "if True:"),
     ),
     *changed(
-        "local/saved.py",
+        "sites/local/saved.py",
         "local/test_saved.py",
         ("counts that do not add up", "and listed == len(self.seen) == sum(counts)", ""),
     ),
     *changed(
-        "sealed_files.py",
+        "core/sealed_files.py",
         "local/test_saved.py",
         ("a saved server that was edited", 'or outer["digest"] != content_digest(content):', "or False:"),
         ("a saved server of another format", "        if version != self.version:", "        if False:"),
         ("a server that replaces any file", "if head and head != start:", "if False:"),
     ),
     *changed(
-        "regular_files.py",
-        "readers/test_bad_files.py estimators/test_model_file.py",
+        "core/regular_files.py",
+        "io/test_bad_files.py estimators/test_model_file.py",
         ("pipes are waited for", "if not stat.S_ISREG(found.st_mode):", "if stat.S_ISDIR(found.st_mode):"),
         ("files of any size", "if found.st_size > most:", "if False:"),
         ("numbers that are not finite", "if not math.isfinite(number):", "if False:"),
         ("a name that comes twice", "if len(found) != len(pairs):", "if False:"),
     ),
     *changed(
-        "readers/arrays.py",
-        "readers/test_bad_files.py readers/test_files.py",
+        "io/arrays.py",
+        "io/test_bad_files.py io/test_files.py",
         ("archives that unpack to anything", "if total > largest:", "if False:"),
         ("arrays that say they are larger", "> member.file_size:", "> 2**200:"),
     ),
     *changed(
-        "readers/svmlight.py",
-        "readers/test_files.py",
+        "io/svmlight.py",
+        "io/test_files.py",
         ("columns that do not exist", "(columns < 0) | (columns >= width)", "columns >= 2**62"),
     ),
     *changed(

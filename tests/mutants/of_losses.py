@@ -2,11 +2,11 @@
 
 from .mutant import changed
 
-ROWWISE = "losses/test_rowwise.py"
+ROWWISE = "queries/test_rowwise.py"
 
 MUTANTS = (
     *changed(
-        "losses/__init__.py",
+        "queries/losses/__init__.py",
         "recipes/test_foreign_losses.py",
         (
             "losses are trusted by their name",
@@ -15,8 +15,8 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "losses/logistic.py",
-        "statistics/test_minimise.py",
+        "queries/losses/logistic.py",
+        "queries/test_minimise.py",
         (
             "half of the logistic curvature",
             "curvature: ClassVar[float] = 0.25",
@@ -24,7 +24,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "losses/rowwise.py",
+        "queries/losses/rowwise.py",
         ROWWISE,
         (
             "what inherits from our losses is ours",
@@ -44,7 +44,7 @@ MUTANTS = (
         ("one number may stand for all rows", "if found.shape != columns[0].shape:", "if found.ndim > 1:"),
     ),
     *changed(
-        "fits/prepare.py",
+        "fitting/prepare.py",
         ROWWISE,
         (
             "losses are not tried before a fit",
@@ -53,11 +53,11 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "fits/prepare.py",
+        "fitting/prepare.py",
         "recipes/test_many_classes.py",
         (
             "forms for many classes of foreign losses are used untried",
-            "joint = None if foreign(request.loss) else joint_of(",
+            "joint = None if user_defined(request.loss) else joint_of(",
             "joint = joint_of(",
         ),
     ),
@@ -72,8 +72,8 @@ MUTANTS = (
         ("foreign losses on devices see all rows at once", "self._loss = guard(loss)", "self._loss = loss"),
     ),
     *changed(
-        "privacy/plan.py",
-        "privacy/test_unproven.py",
+        "core/plan.py",
+        "core/test_unproven.py",
         (
             "an unproven branch is not told",
             'object.__setattr__(self, "unproven", "; ".join(doubts))',
@@ -82,12 +82,12 @@ MUTANTS = (
     ),
     *changed(
         "accounting/costs/plan.py",
-        "privacy/test_unproven.py",
+        "core/test_unproven.py",
         ("an unproven plan has a price", "if self.plan.unproven:", "if self.plan.unproven is None:"),
     ),
     *changed(
-        "fits/prepare.py",
-        "privacy/test_unproven.py",
+        "fitting/prepare.py",
+        "core/test_unproven.py",
         (
             "an unproven plan needs no word of its user",
             "if plan.unproven and UNPROVEN not in accept:",

@@ -2,14 +2,14 @@
 
 from .mutant import changed
 
-LATTICE = "mechanisms/test_lattice_noise.py laws/test_mechanism_laws.py"
-SELECTION = "mechanisms/test_selection.py laws/test_mechanism_laws.py"
-LAZY = "mechanisms/test_lazy.py"
-RANDOMNESS = "mechanisms/test_randomness.py"
+LATTICE = "core/test_lattice_noise.py laws/test_mechanism_laws.py"
+SELECTION = "core/test_selection.py laws/test_mechanism_laws.py"
+LAZY = "core/test_lazy.py"
+RANDOMNESS = "core/test_randomness.py"
 
 MUTANTS = (
     *changed(
-        "mechanisms/gaussian.py",
+        "core/mechanisms/gaussian.py",
         LATTICE,
         ("half of the Gaussian scale", "np.rint(some, out=some)", "np.rint(some / 2, out=some)"),
         ("Gaussian noise off the lattice", "        np.rint(some, out=some)\n", ""),
@@ -21,7 +21,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "mechanisms/gaussian.py",
+        "core/mechanisms/gaussian.py",
         "attacks/test_objective_audit.py",
         (
             "half of the tilt of an objective",
@@ -30,8 +30,8 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "mechanisms/laplace.py",
-        LATTICE + " mechanisms/test_lazy.py",
+        "core/mechanisms/laplace.py",
+        LATTICE + " core/test_lazy.py",
         (
             "half of the Laplace scale",
             "scales = np.broadcast_to(scale, total.shape).ravel()",
@@ -40,7 +40,7 @@ MUTANTS = (
         ("Laplace noise off the lattice", "    return found\n", "    return middle\n"),
     ),
     *changed(
-        "mechanisms/laplace.py",
+        "core/mechanisms/laplace.py",
         LAZY,
         (
             "Laplace noise is rounded by its first bits",
@@ -54,7 +54,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "mechanisms/lazy.py",
+        "core/mechanisms/lazy.py",
         LAZY,
         (
             "bits that were not drawn are zeros",
@@ -82,8 +82,8 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "mechanisms/exact.py",
-        "mechanisms/test_exact.py",
+        "core/mechanisms/exact.py",
+        "core/test_exact.py",
         ("half of the discrete Gaussian scale", "gamma *= -0.5 / (sigma * sigma)", "gamma *= -2 / (sigma * sigma)"),
         ("zero is as likely as two numbers", "accepted[zeros[sign[zeros] < 0]] = False", "pass"),
         ("proposals of half the scale", "t = np.floor(sigma) + 1", "t = np.floor(sigma / 2) + 1"),
@@ -95,7 +95,7 @@ MUTANTS = (
         ("numbers near an edge are believed", "0.5 / bits + UNIT", "0.0 / bits + UNIT"),
     ),
     *changed(
-        "mechanisms/selection.py",
+        "core/mechanisms/selection.py",
         SELECTION,
         (
             "half of the Gumbel scale",
@@ -114,14 +114,14 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "mechanisms/candidates.py",
+        "core/mechanisms/candidates.py",
         SELECTION,
         ("half of the scale of selections", "distance + scale * noise, reach)", "distance + scale / 2 * noise, reach)"),
         ("a selection forgets its noise", "distance + scale * noise, reach)", "distance, 0 * reach)"),
     ),
     *changed(
-        "mechanisms/candidates.py",
-        "mechanisms/test_candidates.py",
+        "core/mechanisms/candidates.py",
+        "core/test_candidates.py",
         ("those above the level are left out", "np.logical_or(mask, scores > level, out=mask)", "pass"),
         ("too few are enough", "> ceiling) >= count:", "> ceiling) >= count // 2:"),
         ("nobody is too low", "> ceiling) >= count:", "> -np.inf) >= count:"),
@@ -142,8 +142,8 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "mechanisms/selection.py",
-        "mechanisms/test_candidates.py",
+        "core/mechanisms/selection.py",
+        "core/test_candidates.py",
         (
             "the edge of Gumbel noise is half as high",
             "return -math.log(-math.log1p(",
@@ -153,7 +153,7 @@ MUTANTS = (
         ("the wrong end is extreme", "return first < part", "return np.asarray(first >= 2**FIRST - part)"),
     ),
     *changed(
-        "mechanisms/selection.py",
+        "core/mechanisms/selection.py",
         LAZY,
         (
             "half of the Gumbel scale in digits",
@@ -172,7 +172,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "mechanisms/randomness.py",
+        "core/mechanisms/randomness.py",
         RANDOMNESS,
         ("a seed gives every release the same noise", "self._children.spawn(1)[0]", "self._children"),
         ("keys of one byte", "os.urandom(16)", "os.urandom(1)"),

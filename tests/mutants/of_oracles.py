@@ -44,23 +44,23 @@ MUTANTS = (
         "oracles/test_release.py",
         (
             "noise that is drawn aside is thrown away",
-            "        noisy += measured.coarser(total)\n",
-            "        noisy = measured.coarser(total).astype(float)\n",
+            "        noisy += measured.rounded(total)\n",
+            "        noisy = measured.rounded(total).astype(float)\n",
         ),
         (
             "noise that is drawn aside is other noise",
-            "        noise = aside(",
-            "        self._randomness.generator()\n        noise = aside(",
+            "        noise = run_in_thread(",
+            "        self._randomness.generator()\n        noise = run_in_thread(",
         ),
     ),
     *changed(
-        "answers/reach.py",
+        "queries/sensitivity.py",
         "oracles/test_release.py",
         ("large sums are divided as floats", ") < 2**53:", ") < 2**63:"),
         ("sums are rounded down", "np.asarray(self.coarse) // 2", "np.asarray(self.coarse) * 0"),
     ),
     *changed(
-        "answers/table.py",
+        "queries/table.py",
         "oracles/test_release.py laws/test_one_gate.py",
         (
             "weights that changed in place are measured by the old ones",
@@ -71,7 +71,7 @@ MUTANTS = (
         ("a measure is kept whatever is asked", "all(map(_same, self._last[1], parts))", "True"),
     ),
     *changed(
-        "oracles/terms.py",
+        "oracles/noise_info.py",
         CENTRAL,
         (
             "the rounding of sums is not counted",
@@ -90,7 +90,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "oracles/terms.py",
+        "oracles/noise_info.py",
         "attacks/test_sampling_audit.py oracles/test_central.py",
         (
             "the rounding of a sampled sum is counted for one record",
@@ -113,8 +113,8 @@ MUTANTS = (
         ),
         (
             "half of a sampled step's rate is taken for its price",
-            "Draw(rate, self._randomness.key())",
-            "Draw(2 * rate, self._randomness.key())",
+            "PoissonSample(rate, self._randomness.key())",
+            "PoissonSample(2 * rate, self._randomness.key())",
         ),
     ),
     *changed(
@@ -127,7 +127,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "answers/contrast.py",
+        "queries/contrast.py",
         GATE,
         (
             "contrasts have no release step",
@@ -136,18 +136,18 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "answers/correlation.py",
+        "queries/correlation.py",
         GATE,
         ("correlations have no release step", "max(1, int(limit * units / RELEASE_UNITS))", "1"),
     ),
     *changed(
-        "facts.py",
+        "core/facts.py",
         GATE,
         ("clips that floats cannot square", "            if not in_range(value):", "            if False:"),
         ("clips of columns that floats cannot square", "if not in_range(self.columns):", "if False:"),
     ),
     *changed(
-        "oracles/sites.py",
+        "oracles/shares.py",
         GATE,
         (
             "a site answers any query",
@@ -166,7 +166,7 @@ MUTANTS = (
         ("an exact oracle answers any query", "        check_query(question, paid, together=True, noisy=False)\n", ""),
     ),
     *changed(
-        "oracles/changes.py",
+        "oracles/client_updates.py",
         GATE,
         ("changes of sites at any price", "        check_clipped_mean(self.priced.plan[NAME], self.clip)\n", ""),
     ),
@@ -221,7 +221,7 @@ MUTANTS = (
         ("a branch is taken early", "if any(self._used[a.name] < a.times for a in self.plan.asks):", "if False:"),
     ),
     *changed(
-        "answers/reach.py",
+        "queries/sensitivity.py",
         CENTRAL,
         (
             "a sum's norm forgets kappa",
@@ -240,8 +240,8 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "answers/gradient.py",
-        "oracles/test_central.py data/test_rows.py",
+        "queries/gradient.py",
+        "oracles/test_central.py rows/test_rows.py",
         (
             "half of the bound of entries by slopes",
             "entry = np.minimum(entry, clip.slope * lattice.coordinate_bounds)",
@@ -254,13 +254,13 @@ MUTANTS = (
         ),
         (
             "half of the norm of a gradient",
-            "return Reach(clip.norm, entry if support is None else entry[support])",
-            "return Reach(0.5 * clip.norm, entry if support is None else entry[support])",
+            "return Sensitivity(clip.norm, entry if support is None else entry[support])",
+            "return Sensitivity(0.5 * clip.norm, entry if support is None else entry[support])",
         ),
         (
             "half of the norm of a change",
-            "reach = Reach(question.change, np.full(lattice.facts.dimension, question.change))",
-            "reach = Reach(0.5 * question.change, np.full(lattice.facts.dimension, question.change))",
+            "reach = Sensitivity(question.change, np.full(lattice.facts.dimension, question.change))",
+            "reach = Sensitivity(0.5 * question.change, np.full(lattice.facts.dimension, question.change))",
         ),
         (
             "gradients are not clipped",
@@ -309,7 +309,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "answers/scores.py",
+        "queries/scores.py",
         "oracles/test_scores.py oracles/test_central.py attacks/test_frank_wolfe_audit.py",
         (
             "half of the range of magnitudes",
@@ -350,7 +350,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "answers/scores.py",
+        "queries/scores.py",
         "oracles/test_scores.py",
         (
             "a large base is not in the rounding of scores",
@@ -359,17 +359,17 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "answers/polish.py",
+        "queries/polish.py",
         POLISH,
         (
             "half of the bound of a residual",
-            "return Reach(positive(question.bound), np.array([question.bound]))",
-            "return Reach(0.5 * positive(question.bound), np.array([question.bound]))",
+            "return Sensitivity(check_bound(question.bound), np.array([question.bound]))",
+            "return Sensitivity(0.5 * check_bound(question.bound), np.array([question.bound]))",
         ),
         (
             "half of the bound of column means",
-            "return Reach(min(norm, question.norm),",
-            "return Reach(0.5 * min(norm, question.norm),",
+            "return Sensitivity(min(norm, question.norm),",
+            "return Sensitivity(0.5 * min(norm, question.norm),",
         ),
         (
             "rows are not cut for their means",
@@ -378,13 +378,13 @@ MUTANTS = (
         ),
         (
             "half of the clip of a centred gradient",
-            "return Reach(positive(question.clip), np.full(",
-            "return Reach(0.5 * positive(question.clip), np.full(",
+            "return Sensitivity(check_bound(question.clip), np.full(",
+            "return Sensitivity(0.5 * check_bound(question.clip), np.full(",
         ),
         (
             "half of a curvature",
-            "np.array([lattice.facts.curvature * positive(question.norm) ** 2 / question.model.support.size])",
-            "np.array([0.5 * lattice.facts.curvature * positive(question.norm) ** 2 / question.model.support.size])",
+            "np.array([lattice.facts.curvature * check_bound(question.norm) ** 2 / question.model.support.size])",
+            "np.array([0.5 * lattice.facts.curvature * check_bound(question.norm) ** 2 / question.model.support.size])",
         ),
         ("two Gram matrices move like one", "pair_norm=math.sqrt(2) * square,", "pair_norm=square,"),
         (
@@ -404,12 +404,12 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "answers/correlation.py",
+        "queries/correlation.py",
         POLISH,
         (
             "half of a correlation",
-            "reach = Reach(slope * min(lattice.norm_bound,",
-            "reach = Reach(0.5 * slope * min(lattice.norm_bound,",
+            "reach = Sensitivity(slope * min(lattice.norm_bound,",
+            "reach = Sensitivity(0.5 * slope * min(lattice.norm_bound,",
         ),
         (
             "half of the entries of a correlation",
@@ -418,17 +418,17 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "answers/contrast.py",
+        "queries/contrast.py",
         POLISH,
         (
             "half of a contrast",
-            "reach = Reach(slope * math.sqrt(low.size), np.r_[np.full(low.size, slope),",
-            "reach = Reach(slope * math.sqrt(low.size), np.r_[np.full(low.size, 0.5 * slope),",
+            "reach = Sensitivity(slope * math.sqrt(low.size), np.r_[np.full(low.size, slope),",
+            "reach = Sensitivity(slope * math.sqrt(low.size), np.r_[np.full(low.size, 0.5 * slope),",
         ),
         ("factors of a contrast are not clipped", "units)), -units, units)", "units)), -2 * units, 2 * units)"),
     ),
     *changed(
-        "data/kernels/plain.py",
+        "rows/kernels/plain.py",
         POLISH,
         (
             "entries of a contrast are not clipped",
@@ -437,7 +437,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "answers/choices.py",
+        "queries/choices.py",
         POLISH,
         (
             "half of the range of a quantile",
@@ -456,17 +456,21 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "answers/framed.py",
+        "queries/framed.py",
         FRAMED,
         (
             "half of the clip of a framed gradient",
-            "reach = Reach(positive(question.clip), np.full(",
-            "reach = Reach(0.5 * positive(question.clip), np.full(",
+            "reach = Sensitivity(check_bound(question.clip), np.full(",
+            "reach = Sensitivity(0.5 * check_bound(question.clip), np.full(",
         ),
-        ("a frame may hold a feature twice", 'each_once(frame.support, lattice.facts.n_features, "features")', "pass"),
+        (
+            "a frame may hold a feature twice",
+            'check_support(frame.support, lattice.facts.n_features, "features")',
+            "pass",
+        ),
     ),
     *changed(
-        "data/frames.py",
+        "rows/frames.py",
         FRAMED,
         (
             "framed gradients are clipped at twice their norm",
@@ -491,17 +495,17 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "answers/weighted.py",
+        "queries/weighted.py",
         WEIGHTED,
         (
             "half of the norm of a weighted gradient",
-            "reach = Reach(question.norm, np.full(weights.size, question.norm))",
-            "reach = Reach(0.5 * question.norm, np.full(weights.size, question.norm))",
+            "reach = Sensitivity(question.norm, np.full(weights.size, question.norm))",
+            "reach = Sensitivity(0.5 * question.norm, np.full(weights.size, question.norm))",
         ),
         (
             "half of a row's size",
-            "return Measure(Reach(question.top, top, pair_norm=question.top, pair_entry=top),",
-            "return Measure(Reach(question.top / 2, top, pair_norm=question.top / 2, pair_entry=top),",
+            "return SumSpec(Sensitivity(question.top, top, pair_norm=question.top, pair_entry=top),",
+            "return SumSpec(Sensitivity(question.top / 2, top, pair_norm=question.top / 2, pair_entry=top),",
         ),
         (
             "weighted gradients are clipped at twice their norm",
@@ -510,22 +514,22 @@ MUTANTS = (
         ),
         (
             "sizes are not held",
-            "np.minimum(unit * np.sqrt(square), question.top) * block.alive",
-            "unit * np.sqrt(square) * block.alive",
+            "np.minimum(unit * np.sqrt(square), question.top) * block.present",
+            "unit * np.sqrt(square) * block.present",
         ),
         (
             "two rows of absolute entries move like one",
-            "entry = lattice.norm_bound, lattice.coordinate_bounds[: lattice.facts.n_features]\n    reach = Reach(norm, entry, pair_norm=math.sqrt(2) * norm,",
-            "entry = lattice.norm_bound, lattice.coordinate_bounds[: lattice.facts.n_features]\n    reach = Reach(norm, entry, pair_norm=math.sqrt(0.5) * norm,",
+            "entry = lattice.norm_bound, lattice.coordinate_bounds[: lattice.facts.n_features]\n    reach = Sensitivity(norm, entry, pair_norm=math.sqrt(2) * norm,",
+            "entry = lattice.norm_bound, lattice.coordinate_bounds[: lattice.facts.n_features]\n    reach = Sensitivity(norm, entry, pair_norm=math.sqrt(0.5) * norm,",
         ),
     ),
     *changed(
-        "answers/weighted.py",
+        "queries/weighted.py",
         CENTRAL,
         (
             "two rows of squares move like one",
-            "norm = float(lattice.coordinate_bounds.max()) * lattice.norm_bound\n    reach = Reach(norm, entry, pair_norm=math.sqrt(2) * norm,",
-            "norm = float(lattice.coordinate_bounds.max()) * lattice.norm_bound\n    reach = Reach(norm, entry, pair_norm=math.sqrt(0.5) * norm,",
+            "norm = float(lattice.coordinate_bounds.max()) * lattice.norm_bound\n    reach = Sensitivity(norm, entry, pair_norm=math.sqrt(2) * norm,",
+            "norm = float(lattice.coordinate_bounds.max()) * lattice.norm_bound\n    reach = Sensitivity(norm, entry, pair_norm=math.sqrt(0.5) * norm,",
         ),
         (
             "half of a row of squares",
@@ -534,12 +538,12 @@ MUTANTS = (
         ),
         (
             "squares are asked of a sample",
-            "SUMS[Squares] = SumRule(squares_measure, squares_part, squares_exact)",
-            "SUMS[Squares] = SumRule(squares_measure, squares_part, squares_exact, sampled=True)",
+            "SUMS[MeanSquares] = SumRule(squares_measure, squares_part, squares_exact)",
+            "SUMS[MeanSquares] = SumRule(squares_measure, squares_part, squares_exact, sampled=True)",
         ),
     ),
     *changed(
-        "answers/weighted.py",
+        "queries/weighted.py",
         "laws/test_row_laws.py oracles/test_weighted.py",
         (
             "weighted questions are asked of a sample",
@@ -548,12 +552,12 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "answers/joint.py",
+        "queries/joint.py",
         "oracles/test_joint.py",
         (
             "half of the norm of a joint gradient",
-            "reach = Reach(question.norm, np.full(",
-            "reach = Reach(0.5 * question.norm, np.full(",
+            "reach = Sensitivity(question.norm, np.full(",
+            "reach = Sensitivity(0.5 * question.norm, np.full(",
         ),
         (
             "joint gradients are clipped at twice their norm",
@@ -572,12 +576,12 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "answers/energies.py",
+        "queries/energies.py",
         "oracles/test_joint.py",
         (
             "half of a row's energy",
-            "return Measure(Reach(most, each, pair_norm=math.sqrt(2) * most, pair_entry=each)",
-            "return Measure(Reach(most / 2, each, pair_norm=most / math.sqrt(2), pair_entry=each)",
+            "return SumSpec(Sensitivity(most, each, pair_norm=math.sqrt(2) * most, pair_entry=each)",
+            "return SumSpec(Sensitivity(most / 2, each, pair_norm=most / math.sqrt(2), pair_entry=each)",
         ),
         (
             "two rows of energies move like one",
@@ -585,6 +589,6 @@ MUTANTS = (
             "pair_norm=most",
         ),
         ("buckets beyond their number are counted", "buckets.max() < count", "buckets.max() < 2 * count"),
-        ("absent records have energy", "lattice.unit**2).T * block.alive", "lattice.unit**2).T"),
+        ("absent records have energy", "lattice.unit**2).T * block.present", "lattice.unit**2).T"),
     ),
 )

@@ -2,19 +2,19 @@
 
 from .mutant import changed
 
-CURVES = "privacy/test_curves.py privacy/test_objective_curve.py"
+CURVES = "core/test_curves.py core/test_objective_curve.py"
 PRICES = "accounting/test_pricing.py laws/test_pricing_laws.py"
 SAMPLED = "accounting/test_pld.py accounting/test_pricing.py"
 SELECTIONS = "accounting/test_selections.py accounting/test_pricing.py"
 
 MUTANTS = (
     *changed(
-        "privacy/adjacency.py",
-        "privacy/test_budget.py accounting/test_pricing.py oracles/test_central.py",
+        "core/adjacency.py",
+        "core/test_budget.py accounting/test_pricing.py oracles/test_central.py",
         ("replace-one moves one record", "return 2 if self is Adjacency.REPLACE_ONE else 1", "return 1"),
     ),
     *changed(
-        "privacy/curves.py",
+        "core/curves.py",
         CURVES,
         (
             "the Gaussian curve at half of its mu",
@@ -87,7 +87,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "privacy/plan.py",
+        "core/plan.py",
         "accounting/test_pricing.py laws/test_pricing_laws.py accounting/test_pld.py",
         ("several models for the price of one", "share=self.share * times,", "share=self.share,"),
         (
@@ -192,7 +192,7 @@ MUTANTS = (
         ("rare outcomes need no least noise", "if q < 1 or not isinstance(count, int)]", "if q < 1]"),
     ),
     *changed(
-        "privacy/plan.py",
+        "core/plan.py",
         SAMPLED,
         ("two laws without names", "if len(drawn) > 1 and not ask.law.name:", "if False:"),
         ("one draw of two laws", "if (first.law, first.times) != (ask.law, ask.times):", "if False:"),
@@ -324,7 +324,7 @@ MUTANTS = (
         ("the plan of several models is run as one", "if plan.models > 1:", "if plan.models < 1:"),
     ),
     *changed(
-        "privacy/plan.py",
+        "core/plan.py",
         "accounting/test_repeated_stages.py",
         (
             "one of several models at a smaller price",
@@ -333,8 +333,8 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "privacy/statement.py",
-        "privacy/test_statement.py",
+        "core/statement.py",
+        "core/test_statement.py",
         ("equal answers are stated once", "counted[answer] = counted.get(answer, 0) + 1", "counted[answer] = 1"),
         (
             "a cost is stated upside down",

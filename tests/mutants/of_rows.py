@@ -2,14 +2,14 @@
 
 from .mutant import changed
 
-ROWS = "data/test_rows.py"
+ROWS = "rows/test_rows.py"
 LAWS = "laws/test_row_laws.py"
 SERVED = "laws/test_served_is_fitted.py"
-BOTH = "data/test_rows.py oracles/test_central.py estimators/test_estimators.py"
+BOTH = "rows/test_rows.py oracles/test_central.py estimators/test_estimators.py"
 
 MUTANTS = (
     *changed(
-        "data/shard.py",
+        "rows/shard.py",
         ROWS,
         (
             "rows can be stored",
@@ -19,7 +19,7 @@ MUTANTS = (
         ("too many rows are in one part", "if self.rows > SHARD_ROWS:", "if False:"),
     ),
     *changed(
-        "data/shard.py",
+        "rows/shard.py",
         LAWS,
         (
             "a draw starts anew in every part",
@@ -33,8 +33,8 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/draws.py",
-        "data/test_rows.py attacks/test_sampling_audit.py",
+        "rows/sampling.py",
+        "rows/test_rows.py attacks/test_sampling_audit.py",
         (
             "half of the rows of a sample",
             "below = int(Fraction(self.rate) * 2**64)",
@@ -48,8 +48,8 @@ MUTANTS = (
         ("every part has the same coins", "        stream.advance(first_row)\n", "        pass\n"),
     ),
     *changed(
-        "data/draws.py",
-        "data/test_rows.py statistics/test_teacher.py",
+        "rows/sampling.py",
+        "rows/test_rows.py queries/test_teacher.py",
         (
             "rows are dealt by their place",
             "high = _words(self.key, first_row, count) >> np.uint64(32)",
@@ -57,7 +57,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/slopes.py",
+        "rows/slopes.py",
         ROWS,
         (
             "records that count as absent have a gradient",
@@ -66,7 +66,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/row_bounds.py",
+        "rows/row_bounds.py",
         BOTH,
         ("entries are not clipped from below", "        np.maximum(values, lower, out=values)\n", ""),
         ("entries are not clipped from above", "        np.minimum(values, upper, out=values)\n", ""),
@@ -79,7 +79,7 @@ MUTANTS = (
         ("rows just beyond their norm are not clipped", "* (1 - ROUNDING))", "* (4 - ROUNDING))"),
     ),
     *changed(
-        "data/row_bounds.py",
+        "rows/row_bounds.py",
         SERVED,
         (
             "norms of served rows are not measured in the units of the fit",
@@ -88,14 +88,14 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/margins.py",
+        "rows/margins.py",
         SERVED,
         ("served rows are not clipped", "    bounds.clip(x)\n", ""),
         ("infinite cells are served as bounds", "values[bad[owner]] = np.nan", "values[:0] = np.nan"),
         ("absent entries are served beyond their bounds", "sp.issparse(x) and bounds.holds_zero:", "sp.issparse(x):"),
     ),
     *changed(
-        "answers/tallies.py",
+        "queries/tallies.py",
         SERVED,
         (
             "scored predictions leave the range of the target",
@@ -104,7 +104,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/block.py",
+        "rows/block.py",
         BOTH,
         (
             "dense records that are not finite are kept",
@@ -132,7 +132,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/block.py",
+        "rows/block.py",
         LAWS,
         (
             "norms of sparse rows forget the shift",
@@ -141,8 +141,8 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/lattice.py",
-        "data/test_rows.py laws/test_row_laws.py",
+        "rows/lattice.py",
+        "rows/test_rows.py laws/test_row_laws.py",
         (
             "a rounded shift is not in the bounds",
             "bounds = np.maximum(np.abs(high - self.shift), np.abs(low - self.shift))",
@@ -176,8 +176,8 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/restricted.py",
-        "statistics/test_minimise.py statistics/test_teacher.py",
+        "rows/support_rows.py",
+        "queries/test_minimise.py queries/test_teacher.py",
         (
             "rows of statistics are not clipped",
             "(limit / np.maximum(norms, limit) if np.isfinite(norm) else 1.0)",
@@ -189,10 +189,10 @@ MUTANTS = (
             "left = max(left - int(",
             "left = max(left - 0 * int(",
         ),
-        ("absent records are in statistics", "shrink = block.alive * (", "shrink = (1.0 + 0.0 * block.alive) * ("),
+        ("absent records are in statistics", "shrink = block.present * (", "shrink = (1.0 + 0.0 * block.present) * ("),
     ),
     *changed(
-        "data/kernels/products.py",
+        "rows/kernels/products.py",
         "laws/test_row_laws.py oracles/test_weighted.py",
         (
             "norms of weighted rows are halved",
@@ -201,7 +201,7 @@ MUTANTS = (
         ),
         (
             "absent records have squares",
-            "head += block.alive[piece] @ function(x)",
+            "head += block.present[piece] @ function(x)",
             "head += np.ones(x.shape[0]) @ function(x)",
         ),
         (
@@ -211,8 +211,8 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/kernels/plain.py",
-        "data/test_kernels.py data/test_rows.py",
+        "rows/kernels/plain.py",
+        "rows/test_kernels.py rows/test_rows.py",
         (
             "large factors of shifted rows are not split",
             "float(np.abs(factor).max(initial=0.0)) * most >= 2.0**53:",
@@ -226,7 +226,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/frames.py",
+        "rows/frames.py",
         "oracles/test_framed.py",
         ("squares of moved rows are those of rows", "float(on.centre @ on.centre) - 2 * product", "0.0"),
         (
@@ -236,8 +236,8 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/kernels/compiled.py",
-        "data/test_kernels.py",
+        "rows/kernels/compiled.py",
+        "rows/test_kernels.py",
         ("sums of other threads are lost", "    for total in totals[1:]:\n", "    for total in totals[:0]:\n"),
         (
             "threads share the sums of the first",
@@ -246,8 +246,8 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/kernels/loops.py",
-        "data/test_kernels.py",
+        "rows/kernels/loops.py",
+        "rows/test_kernels.py",
         (
             "sparse sums are floats",
             "        while k < last:\n            acc[indices[k]] += int64(data[k]) * c\n",
@@ -268,8 +268,8 @@ MUTANTS = (
         ("clipped entries have one bound", "min(max(data[k] * c, -limit), limit)", "min(data[k] * c, limit)"),
     ),
     *changed(
-        "data/lattice.py",
-        "data/test_kernels.py",
+        "rows/lattice.py",
+        "rows/test_kernels.py",
         (
             "sparse entries are stored in half of the bytes",
             "return np.dtype(np.float64) if self.exact else _narrowest(self.stored_bound)",
@@ -277,7 +277,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/block.py",
+        "rows/block.py",
         LAWS,
         (
             "absent entries are taken for zeros",
@@ -291,7 +291,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "answers/weighted.py",
+        "queries/weighted.py",
         LAWS,
         (
             "weighted factors of rows without a norm have no bound",
@@ -300,8 +300,8 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/source.py",
-        "data/test_source.py",
+        "rows/records.py",
+        "rows/test_source.py",
         (
             "messages about cells pass",
             "    except Exception:  # any object may stand in a table, and its message is its own\n",
@@ -312,7 +312,7 @@ MUTANTS = (
         ("missing cells are not seen", "        if not np.all(np.isfinite(targets)):\n            return True\n", ""),
     ),
     *changed(
-        "hosts/base.py",
+        "rows/hosts/base.py",
         LAWS,
         (
             "totals wrap around",

@@ -5,9 +5,9 @@ from .mutant import changed
 TUNING = "accounting/test_random_stopping.py"
 TALLIES = "oracles/test_tallies.py"
 CELLS = "oracles/test_cells.py"
-BOUNDS = "preparation/test_bounds.py"
-CLIPPED = "fits/test_clipping.py"
-UNREAD = "fits/test_unread.py"
+BOUNDS = "estimators/test_bounds.py"
+CLIPPED = "fitting/test_clipping.py"
+UNREAD = "fitting/test_unread.py"
 SEARCH = "attacks/test_search_audit.py"
 
 PROFILE = "accounting/test_search_profile.py"
@@ -77,12 +77,12 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "answers/tallies.py",
+        "queries/tallies.py",
         TALLIES,
         (
             "half of a bounded loss",
-            "Reach(top, each, pair_norm=top, pair_entry=each),",
-            "Reach(top / 2, each / 2, pair_norm=top / 2, pair_entry=each / 2),",
+            "Sensitivity(top, each, pair_norm=top, pair_entry=each),",
+            "Sensitivity(top / 2, each / 2, pair_norm=top / 2, pair_entry=each / 2),",
         ),
         (
             "losses are not bounded",
@@ -91,22 +91,22 @@ MUTANTS = (
         ),
         (
             "records without a target have a loss",
-            "yield np.where(block.alive > 0, np.clip(",
-            "yield np.where(block.alive >= 0, np.clip(",
+            "yield np.where(block.present > 0, np.clip(",
+            "yield np.where(block.present >= 0, np.clip(",
         ),
     ),
     *changed(
-        "answers/cells.py",
+        "queries/cells.py",
         CELLS,
         ("half of a moment", "MOMENT_PAIR = 2.0", "MOMENT_PAIR = 1.0"),
         ("half of a moment that comes or goes", "MOMENT_NORM = math.sqrt(5) / 2", "MOMENT_NORM = math.sqrt(5) / 4"),
         ("half of a count", "COUNT_PAIR = math.sqrt(2)", "COUNT_PAIR = math.sqrt(2) / 2"),
         ("t is not held within its bounds", "seen, loss), nan=1.0), -1.0, 1.0)", "seen, loss), nan=1.0), -4.0, 4.0)"),
         ("records of no group count in the last", "(group < cells.groups)", "(group < cells.groups + 1)"),
-        ("absent records count", "known = (alive > 0) & ", "known = (alive >= 0) & "),
+        ("absent records count", "known = (alive > 0) & ", "known = (present >= 0) & "),
     ),
     *changed(
-        "answers/columns.py",
+        "queries/columns.py",
         BOUNDS,
         (
             "half of a quantile of columns",
@@ -115,18 +115,18 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "preparation/learned.py",
+        "estimators/steps/private_bounds.py",
         BOUNDS,
         ("ends of columns are free", "(2 * self._learned(n_features).size, rest", "(2, rest"),
     ),
     *changed(
-        "answers/clipped.py",
+        "queries/clipped.py",
         CLIPPED,
         ("half of what is clipped", "norm = math.sqrt(NUMBERS)", "norm = math.sqrt(NUMBERS) / 2"),
-        ("absent records are clipped", "block.clipped * block.alive[:, None] for", "block.clipped for"),
+        ("absent records are clipped", "block.clipped * block.present[:, None] for", "block.clipped for"),
     ),
     *changed(
-        "answers/unread.py",
+        "queries/unread.py",
         UNREAD,
         ("half of the cells", "norm = math.sqrt(columns)", "norm = math.sqrt(columns) / 2"),
         (
@@ -138,7 +138,7 @@ MUTANTS = (
         ("rows that do not remember are counted", "if not columns:", "if False:"),
     ),
     *changed(
-        "data/block.py",
+        "rows/block.py",
         UNREAD,
         ("cells of the other part are counted", "np.where(np.isinf(y)[:, None], np.uint8(0), unread)", "unread"),
         (
@@ -148,22 +148,22 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/parts.py",
+        "rows/data_split.py",
         UNREAD,
         ("rows of the other part have no target only", "np.where(np.isinf(y), np.nan, y), np.inf)", "y, np.nan)"),
     ),
     *changed(
-        "data/source.py",
+        "rows/records.py",
         UNREAD,
         ("rows that are taken have the flags of others", "self.unread.take(which)", "self.unread"),
     ),
     *changed(
-        "fits/prepare.py",
+        "fitting/prepare.py",
         UNREAD,
         ("cells are counted free of charge", 'request.check_cells, UNREAD, "Unread"', 'None, UNREAD, "Unread"'),
     ),
     *changed(
-        "fits/unread.py",
+        "fitting/unread.py",
         UNREAD,
         ("one alarm for every column", "tail = FALSE_ALARM / len(columns.names)", "tail = FALSE_ALARM"),
         ("columns are dropped by noise", "& (self.limits <= WIDEST)", ""),
@@ -175,7 +175,7 @@ MUTANTS = (
         ("rows that say nothing pass", "    if unread is None:\n        raise DataError(NOBODY_SAID)\n", ""),
     ),
     *changed(
-        "fits/clipping.py",
+        "fitting/clipping.py",
         CLIPPED,
         (
             "the count of what is clipped has another share",
@@ -184,18 +184,18 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "data/margins.py",
-        "evaluation/test_score.py",
+        "rows/margins.py",
+        "estimators/test_score.py",
         ("rows with a missing cell have a margin", "total[~np.isfinite(x).all(axis=1)] = np.nan", "total[:0] = np.nan"),
     ),
     *changed(
-        "tuning/runs.py",
+        "estimators/search/runs.py",
         SEARCH,
         ("the last run is kept", "if best is None or score > best.score:", "if True:"),
     ),
     *changed(
-        "tuning/runs.py",
-        "tuning/test_search.py",
+        "estimators/search/runs.py",
+        "estimators/test_search.py",
         ("rows that come or go move the split", "if plan.adjacency is Adjacency.ADD_REMOVE:", "if False:"),
         (
             "rows that score fit too",
@@ -204,18 +204,18 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "tuning/search.py",
-        "tuning/test_search.py",
+        "estimators/search/search.py",
+        "estimators/test_search.py",
         ("fit and score on the same rows at the price of one", "training_rho=rho * split,", "training_rho=rho,"),
     ),
     *changed(
-        "tuning/scoring.py",
-        "tuning/test_search.py oracles/test_tallies.py",
+        "estimators/search/scoring.py",
+        "estimators/test_search.py oracles/test_tallies.py",
         ("a score at twice its price", "Budget.zcdp(rho, adjacency)", "Budget.zcdp(4 * rho, adjacency)"),
     ),
     *changed(
-        "preparation/division.py",
-        "preparation/test_pipeline.py",
+        "estimators/steps/division.py",
+        "estimators/test_pipeline.py",
         (
             "every step has the whole mu",
             "Budget.gdp(math.sqrt(share) * total.mu(), total.adjacency)",
@@ -233,8 +233,8 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "fits/request.py",
-        "fits/test_request.py",
+        "fitting/request.py",
+        "fitting/test_request.py",
         (
             "a private number of rows is taken from the data",
             "    if adjacency is Adjacency.ADD_REMOVE:\n",
@@ -244,7 +244,7 @@ MUTANTS = (
     ),
     *changed(
         "oracles/till.py",
-        "fits/test_run.py estimators/test_ledger_fits.py",
+        "fitting/test_run.py estimators/test_ledger_fits.py",
         (
             "the ledger hears of an answer after it was computed",
             "        if self._payment is not None:\n            self._payment.start()\n",
@@ -252,13 +252,13 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "fits/statement.py",
-        "fits/test_statement.py",
+        "fitting/statement.py",
+        "fitting/test_statement.py",
         ("a seed is not mentioned", "return () if secure else (", "return () if True else ("),
     ),
     *changed(
-        "privacy/attacker.py",
-        "fits/test_statement.py privacy/test_attacker.py",
+        "core/attacker.py",
+        "fitting/test_statement.py core/test_attacker.py",
         ("a large delta is not mentioned", "if delta > 1 / max(1, n_rows):", "if False:"),
     ),
     *changed(
@@ -272,7 +272,7 @@ MUTANTS = (
         ("what has no price is fitted on guarded data", "    if bill is None:\n", "    if False:\n"),
         (
             "a drawn length can be drawn again",
-            "if isinstance(bill, PlanBill) and bill.account.costs.random:",
+            "if isinstance(bill, PlanCost) and bill.account.costs.random:",
             "if False:",
         ),
     ),

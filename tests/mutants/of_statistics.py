@@ -2,9 +2,9 @@
 
 from .mutant import changed
 
-TEACHER = "statistics/test_teacher.py statistics/test_objective_perturbation.py attacks/test_teacher_audit.py"
-MINIMISE = "statistics/test_minimise.py statistics/test_teacher.py"
-OBJECTIVE = "statistics/test_objective_perturbation.py attacks/test_objective_audit.py recipes/test_two_stage.py"
+TEACHER = "queries/test_teacher.py queries/test_objective_perturbation.py attacks/test_teacher_audit.py"
+MINIMISE = "queries/test_minimise.py queries/test_teacher.py"
+OBJECTIVE = "queries/test_objective_perturbation.py attacks/test_objective_audit.py recipes/test_two_stage.py"
 
 MUTANTS = (
     *changed(
@@ -14,7 +14,7 @@ MUTANTS = (
         ("a bent objective is charged", "        public.check()\n", ""),
     ),
     *changed(
-        "statistics/teacher.py",
+        "queries/minimisers/teacher.py",
         TEACHER,
         (
             "a teacher forgets kappa",
@@ -33,7 +33,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "statistics/estimate.py",
+        "queries/minimisers/estimate.py",
         TEACHER,
         (
             "the rounding of an estimate is not counted",
@@ -42,7 +42,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "statistics/convex.py",
+        "queries/minimisers/convex.py",
         MINIMISE + " " + OBJECTIVE,
         ("minimisers of any loss are taken", "if not proven(loss):", 'if loss.name == "none":'),
         (
@@ -52,7 +52,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "statistics/minimise.py",
+        "queries/minimisers/minimise.py",
         MINIMISE,
         (
             "slopes of a minimum are not clipped",
@@ -89,7 +89,7 @@ MUTANTS = (
         ("a minimum without a ridge", "if not (math.isfinite(ridge) and ridge > 0):", "if False:"),
     ),
     *changed(
-        "statistics/objective_perturbation.py",
+        "queries/minimisers/objective_perturbation.py",
         OBJECTIVE,
         (
             "half of the offset of an objective",
@@ -108,7 +108,7 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "answers/votes.py",
+        "queries/votes.py",
         TEACHER,
         ("half of the range of votes", "VOTE_RANGE = 2.0", "VOTE_RANGE = 1.0"),
         (

@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: What a copy holds.
 PARTS = ("src", "tests", "benchmarks", "pyproject.toml")
 #: Packages whose mutants are run first, in this order: what noise, prices and sums rest on.
-FIRST = ("mechanisms", "privacy", "accounting", "answers", "oracles", "statistics", "data", "hosts", "ledger", "losses")
+FIRST = ("core", "accounting", "queries", "oracles", "rows", "ledger")
 
 
 @dataclass(frozen=True)

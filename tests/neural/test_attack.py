@@ -6,12 +6,12 @@ import pytest
 pytest.importorskip("torch", reason="extra torch")
 
 from dpsparse.accounting import price
-from dpsparse.mechanisms import lattice_gaussian
-from dpsparse.neural import oracle as oracles
-from dpsparse.neural.gradients import RowGradients
-from dpsparse.neural.oracle import NetworkOracle, gradients_plan
-from dpsparse.neural.targets import LOSSES, private_rows
-from dpsparse.privacy import Budget
+from dpsparse.core import Budget
+from dpsparse.core.mechanisms import lattice_gaussian
+from dpsparse.sites.neural import oracle as oracles
+from dpsparse.sites.neural.gradients import RowGradients
+from dpsparse.sites.neural.oracle import NetworkOracle, gradients_plan
+from dpsparse.sites.neural.targets import LOSSES, private_rows
 from truth.audit import Stream, mu_lower
 from truth.networks import images, small
 

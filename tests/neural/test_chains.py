@@ -11,9 +11,9 @@ from torch import nn  # noqa: E402
 from torch.nn.utils import parametrizations  # noqa: E402
 
 from dpsparse.neural import paper_cnn, sparse_start  # noqa: E402
-from dpsparse.neural.chains import chain_of  # noqa: E402
-from dpsparse.neural.gradients import CHUNK, UNITS, RowGradients  # noqa: E402
-from dpsparse.neural.targets import LOSSES, example_target  # noqa: E402
+from dpsparse.sites.neural.gradients import CHUNK, UNITS, RowGradients  # noqa: E402
+from dpsparse.sites.neural.layers import chain_of  # noqa: E402
+from dpsparse.sites.neural.targets import LOSSES, example_target  # noqa: E402
 from truth.networks import small  # noqa: E402
 
 CROSS = LOSSES["cross_entropy"]

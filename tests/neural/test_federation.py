@@ -6,9 +6,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="extra torch")
 
 from dpsparse import Ledger  # noqa: E402
+from dpsparse.core import DataError, PrivacyError  # noqa: E402
 from dpsparse.federated import Grid  # noqa: E402
 from dpsparse.neural import NetworkProtocol, NetworkServer, NetworkSite  # noqa: E402
-from dpsparse.privacy import DataError, PrivacyError  # noqa: E402
 from truth.networks import images, network, small  # noqa: E402
 
 NAMES = ("a", "b", "c")

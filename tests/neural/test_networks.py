@@ -11,13 +11,13 @@ from torch import nn  # noqa: E402
 
 from dpsparse import Ledger  # noqa: E402
 from dpsparse.accounting import price  # noqa: E402
+from dpsparse.core import Budget, DataError, NotPricedError, PrivacyError  # noqa: E402
+from dpsparse.core.errors import ModelEditedError  # noqa: E402
 from dpsparse.neural import SparseNetwork, paper_cnn, sparse_start  # noqa: E402
-from dpsparse.neural.gradients import UNITS, RowGradients  # noqa: E402
-from dpsparse.neural.oracle import NetworkOracle, gradients_plan  # noqa: E402
-from dpsparse.neural.targets import LOSSES, example_target, private_rows  # noqa: E402
 from dpsparse.ops import hard_threshold  # noqa: E402
-from dpsparse.privacy import Budget, DataError, NotPricedError, PrivacyError  # noqa: E402
-from dpsparse.privacy.errors import ModelEditedError  # noqa: E402
+from dpsparse.sites.neural.gradients import UNITS, RowGradients  # noqa: E402
+from dpsparse.sites.neural.oracle import NetworkOracle, gradients_plan  # noqa: E402
+from dpsparse.sites.neural.targets import LOSSES, example_target, private_rows  # noqa: E402
 from truth.audit import Stream  # noqa: E402
 from truth.networks import images, network, small, tensors  # noqa: E402
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from builders import Rows, exact_sum, measured
-from dpsparse.facts import Facts, Target
+from dpsparse.core import Adjacency, PrivacyError
+from dpsparse.core.facts import Facts, Target
 from dpsparse.losses import KnownLink, Logistic, Squared
-from dpsparse.oracle import CellCounts, CellMoments, Cells
-from dpsparse.privacy import Adjacency, PrivacyError
+from dpsparse.queries.kinds import CellCounts, CellMoments, Cells
 
 RNG = np.random.default_rng(0)
 #: Two margins, the number of a group.

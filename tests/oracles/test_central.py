@@ -15,31 +15,31 @@ import scipy.sparse as sp
 
 from builders import Rows
 from dpsparse.accounting import price
-from dpsparse.answers import RELEASE_UNITS, Reach, scores_of, spread
-from dpsparse.data.draws import Draw
-from dpsparse.data.lattice import Lattice
-from dpsparse.facts import Clip, Facts, Penalty, Target
+from dpsparse.core import Adjacency, Ask, Budget, Noise, NotPricedError, Plan, PoissonRows, PrivacyError
+from dpsparse.core.facts import Clip, Facts, Penalty, Target
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.losses import Logistic, Squared
-from dpsparse.mechanisms import Randomness
-from dpsparse.oracle import (
-    AbsoluteMeans,
+from dpsparse.oracles import CentralOracle
+from dpsparse.queries.kinds import (
     Count,
     Gradient,
     GradientChange,
     Greedy,
-    Labels,
     Magnitude,
+    MeanAbsolute,
+    MeanLoss,
+    MeanRowNorm,
+    MeanSquares,
+    RandomizedLabels,
     RidgeMinimum,
-    RowSize,
     Select,
-    Squares,
     SupportVotes,
-    ValidationLoss,
     Vertex,
     WeightedGradient,
 )
-from dpsparse.oracles import CentralOracle
-from dpsparse.privacy import Adjacency, Ask, Budget, Noise, NotPricedError, Plan, PoissonRows, PrivacyError
+from dpsparse.queries.rules import RELEASE_UNITS, Sensitivity, score_sensitivity, scores_of
+from dpsparse.rows.lattice import Lattice
+from dpsparse.rows.sampling import PoissonSample
 from truth import audit
 from truth import curves as truth
 from truth.neighbours import caught, loss_per_scale, neighbours, replaced
@@ -122,7 +122,7 @@ def test_a_charge_stays_spent_when_computing_fails(door):
     for _ in range(2):
         with pytest.raises(RuntimeError, match="touched"):
             DOORS[door](oracle, "gradient")
-    assert oracle.unused == {}
+    assert oracle.unused_turns == {}
     with pytest.raises(NotPricedError, match="all are used"):
         DOORS[door](oracle, "gradient")
 
@@ -142,7 +142,7 @@ def test_no_turn_beyond_the_priced_ones_is_answered():
 def test_unused_turns_are_known():
     oracle = oracle_of(table("dense"), plan_of(*asks_for(times=3).asks, *asks_for(name="values").asks))
     oracle.gradient(np.zeros(12), clip=CLIP)
-    assert oracle.unused == {"gradient": 2, "values": 1}
+    assert oracle.unused_turns == {"gradient": 2, "values": 1}
 
 
 def test_a_plan_that_was_priced_in_an_order_is_held_to_it():
@@ -152,10 +152,10 @@ def test_a_plan_that_was_priced_in_an_order_is_held_to_it():
     oracle.gradient(np.zeros(12), clip=CLIP)
     with pytest.raises(NotPricedError, match="order"):
         oracle.gradient(np.zeros(12), clip=CLIP)
-    assert oracle.unused == {"gradient": 1, "values": 1}, "what was refused is not spent"
+    assert oracle.unused_turns == {"gradient": 1, "values": 1}, "what was refused is not spent"
     oracle.gradient_at(np.zeros(12), np.array([0]), clip=CLIP)
     oracle.gradient(np.zeros(12), clip=CLIP)
-    assert oracle.unused == {}
+    assert oracle.unused_turns == {}
 
 
 def test_one_branch_follows_and_only_once_everything_before_it_was_asked():
@@ -163,21 +163,21 @@ def test_one_branch_follows_and_only_once_everything_before_it_was_asked():
     branches = tuple((name, asks_for(name=name, times=times)) for name, times in (("few", 1), ("many", 4)))
     oracle = oracle_of(given, Plan(asks=asks_for().asks, branches=branches))
     with pytest.raises(NotPricedError):
-        oracle.choose("few")
+        oracle.take_branch("few")
     with pytest.raises(NotPricedError):
         oracle.gradient(np.zeros(12), clip=CLIP, ask="many")
     oracle.gradient(np.zeros(12), clip=CLIP)
     with pytest.raises(PrivacyError, match="no branch"):
-        oracle.choose("none")
-    oracle.choose("many")
+        oracle.take_branch("none")
+    oracle.take_branch("many")
     for name in ("gradient", "few"):
         with pytest.raises(NotPricedError):
             oracle.gradient(np.zeros(12), clip=CLIP, ask=name)
     with pytest.raises(PrivacyError):
-        oracle.choose("few")
+        oracle.take_branch("few")
     for _ in range(4):
         oracle.gradient(np.zeros(12), clip=CLIP, ask="many")
-    assert oracle.unused == {}
+    assert oracle.unused_turns == {}
 
 
 @pytest.mark.parametrize("noise", [Noise.GUMBEL, Noise.PERMUTE_AND_FLIP])
@@ -362,7 +362,7 @@ def test_the_worst_neighbours_use_up_the_price_of_a_selection(relation, noise, n
 def test_scores_are_lipschitz_in_their_own_coordinate(relation):
     """Random gradients, for every rule and penalty, also where the iterate lies outside its box."""
     rng = np.random.default_rng(9)
-    reach = Reach(1.0, np.ones(13))
+    reach = Sensitivity(1.0, np.ones(13))
     for _ in range(300):
         g = rng.normal(0, 2, 13)
         moved = g + rng.normal(0, 1, 13) * 10.0 ** rng.uniform(-6, 0)
@@ -375,7 +375,7 @@ def test_scores_are_lipschitz_in_their_own_coordinate(relation):
             limit = np.abs(moved - g) * per_unit
             limit = np.r_[limit, limit] if isinstance(score, Vertex) else limit[: before.size]
             assert np.all(np.abs(after - before) <= limit * (1 + 1e-9) + 1e-12), name
-            assert spread(score, reach, relation, 1) > 0
+            assert score_sensitivity(score, reach, relation, 1) > 0
 
 
 @pytest.mark.parametrize("rule", ["gs", "gs-s", "gs-r", "gs-q"])
@@ -615,7 +615,7 @@ def test_a_sampled_ask_never_looks_at_rows_that_were_not_drawn(door):
     """The price of a sampled ask counts on the sample; a door that cannot sample must refuse."""
     given = Table(np.ones((20, 3)), -np.ones(20), Facts(n_rows=20, n_features=3, row_norm=3.0))
     oracle = oracle_of(given, asks_for(rows=PoissonRows(0.5)), budget=Budget.approx(500.0, 1e-5))
-    nobody_drawn = mock.patch.object(Draw, "mask", return_value=np.zeros(20, dtype=bool))
+    nobody_drawn = mock.patch.object(PoissonSample, "mask", return_value=np.zeros(20, dtype=bool))
     try:
         with caught() as seen, nobody_drawn:
             DOORS[door](oracle, "gradient")
@@ -806,17 +806,17 @@ class Apart(Untouchable):
 MINIMUM = RidgeMinimum(np.array([0]), Clip(0.5, slope=1.0), 1.0, 1.0)
 REFUSED = {
     "another kind": (
-        Ask(name="a", noise=Noise.GAUSSIAN, question="Squares"),
+        Ask(name="a", noise=Noise.GAUSSIAN, question="MeanSquares"),
         Gradient(np.zeros(3), CLIP),
-        "planned for Squares",
+        "planned for MeanSquares",
     ),
-    "sampled squares": (Ask(name="a", noise=Noise.GAUSSIAN, rows=PoissonRows(0.5)), Squares(), "every row"),
+    "sampled squares": (Ask(name="a", noise=Noise.GAUSSIAN, rows=PoissonRows(0.5)), MeanSquares(), "every row"),
     "sampled sizes": (
         Ask(name="a", noise=Noise.GAUSSIAN, rows=PoissonRows(0.5)),
-        RowSize(np.ones(3), 1.0),
+        MeanRowNorm(np.ones(3), 1.0),
         "every row",
     ),
-    "labels": (Ask(name="a", noise=Noise.GAUSSIAN), Labels(), "OncePerPerson"),
+    "labels": (Ask(name="a", noise=Noise.GAUSSIAN), RandomizedLabels(), "OncePerPerson"),
     "a minimum": (Ask(name="a", noise=Noise.GAUSSIAN), MINIMUM, "one place"),
     "votes": (Ask(name="a", noise=Noise.GUMBEL), SupportVotes(Gradient(np.zeros(3), CLIP), 1, 2), "one place"),
     "too many": (
@@ -835,7 +835,7 @@ def test_what_cannot_be_answered_is_refused_before_anything_is_charged(name):
     oracle = CentralOracle(Apart(Facts(n_rows=5, n_features=3)), Squared(), priced, Randomness(0))
     with pytest.raises(PrivacyError, match=message):
         oracle.answer(question, "a")
-    assert oracle.unused == {"a": 1}, "the till is untouched"
+    assert oracle.unused_turns == {"a": 1}, "the till is untouched"
     assert oracle.receipts == []
 
 
@@ -843,7 +843,7 @@ def test_what_cannot_be_answered_is_refused_before_anything_is_charged(name):
     "ask",
     [
         Ask(name="a", noise=Noise.GAUSSIAN, question="RidgeMinimum"),
-        Ask(name="a", noise=Noise.GAUSSIAN, question="Labels"),
+        Ask(name="a", noise=Noise.GAUSSIAN, question="RandomizedLabels"),
         Ask(name="a", noise=Noise.GAUSSIAN, question="Nonsense"),
         Ask(name="a", noise=Noise.GAUSSIAN, question="Gram", rows=PoissonRows(0.5)),
     ],
@@ -879,12 +879,12 @@ TOLD = {
     "gradient": Gradient(np.zeros(13), CLIP),
     "support": Gradient(np.zeros(13), CLIP, np.array([1, 4])),
     "change": GradientChange(np.zeros(13), np.ones(13), CLIP, 0.2),
-    "squares": Squares(),
+    "squares": MeanSquares(),
     "weighted": WeightedGradient(np.zeros(13), np.geomspace(0.1, 3, 13), 0.5),
-    "absolute": AbsoluteMeans(),
-    "size": RowSize(np.ones(13), 0.7),
+    "absolute": MeanAbsolute(),
+    "size": MeanRowNorm(np.ones(13), 0.7),
     "count": Count(),
-    "loss": ValidationLoss(np.zeros((1, 13)), "squared", 0.7),
+    "loss": MeanLoss(np.zeros((1, 13)), "squared", 0.7),
 }
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from builders import Rows
-from dpsparse.facts import Clip
+from dpsparse.core import Ask, Noise, NotPricedError, Plan, PoissonRows
+from dpsparse.core.facts import Clip
+from dpsparse.core.statement import ask_summaries
 from dpsparse.losses import LOSSES, Squared
-from dpsparse.oracle import Gradient, Magnitude
 from dpsparse.oracles import ExactOracle
-from dpsparse.privacy import Ask, Noise, NotPricedError, Plan, PoissonRows
-from dpsparse.privacy.statement import records
+from dpsparse.queries.kinds import Gradient, Magnitude
 from truth.rows import KINDS, Table, contributions, table
 
 W = np.random.default_rng(2).normal(0, 1, 13)
@@ -82,7 +82,7 @@ def test_it_charges_like_a_private_oracle():
     rows = Rows(given.X, given.y, given.facts, lattice=False)
     oracle = ExactOracle(rows, Squared(), Plan(asks=(ask(times=2),)), np.random.default_rng(0), watcher=told.append)
     oracle.gradient(W[:12], clip=IGNORED)
-    assert oracle.unused == {}, "exact turns have no price, and may be left"
+    assert oracle.unused_turns == {}, "exact turns have no price, and may be left"
     oracle.gradient(W[:12], clip=IGNORED)
     for name in ("gradient", "values"):
         with pytest.raises(NotPricedError):
@@ -93,7 +93,7 @@ def test_it_charges_like_a_private_oracle():
 def test_its_receipts_say_that_nothing_protects_the_answers():
     oracle = oracle_of(table("dense"), ask())
     oracle.gradient(W[:12], clip=IGNORED)
-    [record] = records(oracle.receipts)
+    [record] = ask_summaries(oracle.receipts)
     assert record.noise == "none"
     assert math.isinf(record.cost)
     assert oracle.deviation(Gradient(np.zeros(1), IGNORED), "gradient", 0) == 0.0

@@ -10,17 +10,17 @@ import scipy.sparse as sp
 
 from builders import Rows, choice_scores, exact_sum, halved_constants, measured
 from dpsparse.accounting import price
-from dpsparse.answers.choices import quantile_counts
-from dpsparse.answers.framed import gradient_part
-from dpsparse.data.frames import FramedBlock, FrameLattice, framed
-from dpsparse.data.lattice import Lattice
-from dpsparse.data.shard import Shard
-from dpsparse.facts import Facts, Frame, Target
+from dpsparse.core import Adjacency, Ask, Budget, Noise, Plan, PrivacyError
+from dpsparse.core.facts import Facts, Projection, Target
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.losses import Logistic, Squared
-from dpsparse.mechanisms import Randomness
-from dpsparse.oracle import Framed, FramedGradient, Quantile
 from dpsparse.oracles import CentralOracle
-from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PrivacyError
+from dpsparse.queries.choices import quantile_counts
+from dpsparse.queries.framed import gradient_part
+from dpsparse.queries.kinds import ProjectedGradient, ProjectedModel, Quantile
+from dpsparse.rows.frames import FramedBlock, FrameLattice, framed
+from dpsparse.rows.lattice import Lattice
+from dpsparse.rows.shard import Shard
 from truth.neighbours import loss_per_scale, neighbours
 from truth.rows import KINDS, Table, table
 
@@ -29,17 +29,21 @@ RNG = np.random.default_rng(3)
 SUPPORT = np.array([7, 2, 5, 11])
 CENTRE = np.array([0.2, -0.1, 0.0, 0.4])
 FRAMES = {
-    "plain": Frame(support=SUPPORT, centre=CENTRE, length=0.6, constant=0.3),
-    "moved": Frame(support=np.arange(12), centre=np.round(np.linspace(-0.6, 0.7, 12), 3), length=0.6, constant=0.3),
-    "turned": Frame(support=SUPPORT, centre=CENTRE, matrix=RNG.normal(0, 1, (4, 4)), length=0.6, constant=0.3),
-    "steep": Frame(support=SUPPORT, centre=CENTRE, matrix=np.diag([1e-3, 1.0, 30.0, 1e3]), length=0.6, constant=0.3),
-    "line": Frame(support=SUPPORT, centre=CENTRE, matrix=RNG.normal(0, 1, (4, 1))),
+    "plain": Projection(support=SUPPORT, centre=CENTRE, length=0.6, constant=0.3),
+    "moved": Projection(
+        support=np.arange(12), centre=np.round(np.linspace(-0.6, 0.7, 12), 3), length=0.6, constant=0.3
+    ),
+    "turned": Projection(support=SUPPORT, centre=CENTRE, matrix=RNG.normal(0, 1, (4, 4)), length=0.6, constant=0.3),
+    "steep": Projection(
+        support=SUPPORT, centre=CENTRE, matrix=np.diag([1e-3, 1.0, 30.0, 1e3]), length=0.6, constant=0.3
+    ),
+    "line": Projection(support=SUPPORT, centre=CENTRE, matrix=RNG.normal(0, 1, (4, 1))),
 }
-GRADIENTS = {n: FramedGradient(Framed(f, RNG.normal(0, 1, f.size), 0.3), 0.4) for n, f in FRAMES.items()}
+GRADIENTS = {n: ProjectedGradient(ProjectedModel(f, RNG.normal(0, 1, f.size), 0.3), 0.4) for n, f in FRAMES.items()}
 
 
 def oracle_of(given: Table, question, relation="replace-one", loss=None) -> CentralOracle:
-    noise = Noise.GAUSSIAN if isinstance(question, FramedGradient) else Noise.GUMBEL
+    noise = Noise.GAUSSIAN if isinstance(question, ProjectedGradient) else Noise.GUMBEL
     priced = price(Plan(asks=(Ask(name="q", noise=noise),)), Budget.zcdp(0.5).under(relation))
     return CentralOracle(Rows(given.X, given.y, given.facts), loss or Squared(), priced, Randomness(0))
 
@@ -67,9 +71,11 @@ def test_nothing_moves_further_between_neighbours_than_was_priced(relation, name
             assert found <= paid * (1 + 1e-9)
 
 
-LINE = Framed(Frame(support=np.array([0, 1]), centre=np.zeros(2), matrix=np.array([[2.0], [0.0]])), np.zeros(1), 0.0)
+LINE = ProjectedModel(
+    Projection(support=np.array([0, 1]), centre=np.zeros(2), matrix=np.array([[2.0], [0.0]])), np.zeros(1), 0.0
+)
 WORST = {
-    "gradient": (FramedGradient(LINE, 0.5), ([1.0, 0.0], -9.0), ([1.0, 0.0], 9.0)),
+    "gradient": (ProjectedGradient(LINE, 0.5), ([1.0, 0.0], -9.0), ([1.0, 0.0], 9.0)),
     "rows": (Quantile("rows", LINE, 0.5, np.array([0.5, 1.5, 2.5])), ([0.1, 0.0], 0.0), ([1.0, 0.0], 0.0)),
 }
 
@@ -176,7 +182,7 @@ def test_wide_frames_stay_within_what_floats_hold():
     """A frame that stretches a thousand columns a thousand times: entries, squares and products within their bits."""
     d = 1000
     facts = Facts(n_rows=5, n_features=d, row_norm=float(np.sqrt(d)), upper=1.0, lower=-1.0)
-    frame = Frame(support=np.arange(d), centre=np.ones(d), matrix=1e3 * np.ones((d, d)), length=1e-3, constant=0.3)
+    frame = Projection(support=np.arange(d), centre=np.ones(d), matrix=1e3 * np.ones((d, d)), length=1e-3, constant=0.3)
     on = FrameLattice(frame, Lattice(facts))
     [block] = Rows(-np.ones((5, d)), np.zeros(5), facts).only.blocks
     found = framed(block, on)
@@ -199,32 +205,32 @@ def test_lengths_of_rows_are_those_in_the_frame():
 
 def test_frames_that_cannot_be_are_refused():
     with pytest.raises(ValueError, match="one finite centre"):
-        Frame(support=np.array([0]), centre=np.array([np.nan]))
+        Projection(support=np.array([0]), centre=np.array([np.nan]))
     with pytest.raises(ValueError, match="one finite row"):
-        Frame(support=np.array([0]), centre=np.zeros(1), matrix=np.ones((2, 1)))
+        Projection(support=np.array([0]), centre=np.zeros(1), matrix=np.ones((2, 1)))
     with pytest.raises(ValueError, match="positive length"):
-        Frame(support=np.array([0]), centre=np.zeros(1), length=0.0)
+        Projection(support=np.array([0]), centre=np.zeros(1), length=0.0)
 
 
 @pytest.mark.parametrize(
     ("frame", "clip", "match"),
     [
-        (Frame(support=np.array([0, 0]), centre=np.zeros(2)), 0.5, "each once"),
-        (Frame(support=np.array([40]), centre=np.zeros(1)), 0.5, "within"),
-        (Frame(support=np.array([0]), centre=np.zeros(1)), 0.0, "positive"),
-        (Frame(support=np.array([0]), centre=np.array([1e30])), 0.5, "too far"),
+        (Projection(support=np.array([0, 0]), centre=np.zeros(2)), 0.5, "each once"),
+        (Projection(support=np.array([40]), centre=np.zeros(1)), 0.5, "within"),
+        (Projection(support=np.array([0]), centre=np.zeros(1)), 0.0, "positive"),
+        (Projection(support=np.array([0]), centre=np.array([1e30])), 0.5, "too far"),
     ],
 )
 def test_questions_that_no_bound_covers_are_refused(frame, clip, match):
     given = table("dense", n=20)
-    question = FramedGradient(Framed(frame, np.zeros(frame.size), 0.0), clip)
+    question = ProjectedGradient(ProjectedModel(frame, np.zeros(frame.size), 0.0), clip)
     with pytest.raises(PrivacyError, match=match):
         oracle_of(given, question).answer(question, "q")
 
 
 def test_a_frame_does_not_follow_its_arrays():
     support, centre = np.array([0, 1]), np.zeros(2)
-    frame = Frame(support=support, centre=centre)
+    frame = Projection(support=support, centre=centre)
     centre[0], support[0] = 9.0, 1
     assert frame.centre.tolist() == [0.0, 0.0]
     assert frame.support.tolist() == [0, 1]

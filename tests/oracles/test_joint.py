@@ -11,13 +11,13 @@ import scipy.sparse as sp
 
 from builders import SUM_UNITS, Rows, exact_sum, halved_constants, measured
 from dpsparse.accounting import price
-from dpsparse.answers import measure
-from dpsparse.facts import Facts, Target
+from dpsparse.core import Ask, Budget, Noise, Plan, PoissonRows, PrivacyError
+from dpsparse.core.facts import Facts, Target
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.losses import Loss, Softmax, Squared
-from dpsparse.mechanisms import Randomness
-from dpsparse.oracle import BucketEnergies, JointGradient
 from dpsparse.oracles import CentralOracle
-from dpsparse.privacy import Ask, Budget, Noise, Plan, PoissonRows, PrivacyError
+from dpsparse.queries.kinds import GroupEnergies, JointGradient
+from dpsparse.queries.rules import measure
 from truth import audit
 from truth.neighbours import loss_per_scale, neighbours
 from truth.rows import KINDS, Table, adversarial, table
@@ -27,7 +27,7 @@ D, K = 12, 3
 W = np.rint(np.random.default_rng(1).normal(0, 1, (D + 1, K)) * 64) / 64
 WEIGHTS = {"alike": np.ones(D + 1), "wild": np.geomspace(1e-4, 100.0, D + 1)}
 SUPPORT = np.array([7, 2, 12])
-BUCKETS = BucketEnergies(np.arange(D) % 4, 6)
+BUCKETS = GroupEnergies(np.arange(D) % 4, 6)
 #: Squared loss stands for slopes of any size: a clip must hold whatever a loss says.
 LOSSES = {"softmax": Softmax(K), "any": Squared()}
 
@@ -78,7 +78,7 @@ def loss_of_worst(question: str, relation: str) -> tuple[float, float]:
         two = one.only(slice(1, 2))
     asked = {
         "gradient": JointGradient(np.zeros((2, K)), np.array([0.8, 2.0]), 0.5),
-        "energies": BucketEnergies(np.array([0, 1]), 2),
+        "energies": GroupEnergies(np.array([0, 1]), 2),
     }[question]
     priced = {}
 
@@ -187,7 +187,7 @@ def test_records_that_are_not_finite_count_for_nothing(sparse):
     facts = Facts(n_rows=2, n_features=2, shift=np.array([0.5, 0.0]), intercept=0.5, sparse=sparse)
     shape = sp.csr_matrix if sparse else np.asarray
     good = np.array([[1.0, 0.5]])
-    for question in (JointGradient(np.ones((3, K)), np.ones(3), 1.0), BucketEnergies(np.array([1, 0]), 2)):
+    for question in (JointGradient(np.ones((3, K)), np.ones(3), 1.0), GroupEnergies(np.array([1, 0]), 2)):
         one = measured(question, Rows(shape(good), np.ones(1), facts), Softmax(K)).total
         for x, y in (([np.nan, 1.0], 1.0), ([0.75, -1.0], np.nan)):
             both = measured(question, Rows(shape(np.vstack([[x], good])), np.array([y, 1.0]), facts), Softmax(K)).total
@@ -223,12 +223,12 @@ def test_the_noise_is_alike_in_every_entry_and_as_large_as_stated():
         JointGradient(W, np.r_[np.ones(D), 0.0], 0.5),
         JointGradient(W, np.ones(D + 1), math.inf),
         JointGradient(W, np.ones(2), 0.5, np.array([1, 1])),
-        BucketEnergies(np.zeros(D + 1, dtype=int), 2),
-        BucketEnergies(np.zeros(D), 2),
-        BucketEnergies(np.full(D, 2), 2),
-        BucketEnergies(np.full(D, -1), 2),
-        BucketEnergies(np.zeros(D, dtype=int), 65),
-        BucketEnergies(np.zeros(D, dtype=int), 0),
+        GroupEnergies(np.zeros(D + 1, dtype=int), 2),
+        GroupEnergies(np.zeros(D), 2),
+        GroupEnergies(np.full(D, 2), 2),
+        GroupEnergies(np.full(D, -1), 2),
+        GroupEnergies(np.zeros(D, dtype=int), 65),
+        GroupEnergies(np.zeros(D, dtype=int), 0),
     ],
 )
 def test_questions_that_the_proof_does_not_cover_are_refused_before_they_are_charged(question):
@@ -236,7 +236,7 @@ def test_questions_that_the_proof_does_not_cover_are_refused_before_they_are_cha
     oracle = oracle_of(given, "a")
     with pytest.raises(PrivacyError):
         oracle.answer(question, "a")
-    assert oracle.unused == {"a": 1}
+    assert oracle.unused_turns == {"a": 1}
 
 
 @pytest.mark.parametrize("question", [JointGradient(W, np.ones(D + 1), 0.5), BUCKETS])

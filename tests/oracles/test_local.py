@@ -8,12 +8,12 @@ import scipy.sparse as sp
 
 from builders import Rows
 from dpsparse.accounting import price
-from dpsparse.facts import Clip, Facts, Target
+from dpsparse.core import Ask, Budget, EveryRow, Noise, NotPricedError, OncePerPerson, Plan, PrivacyError
+from dpsparse.core.facts import Clip, Facts, Target
 from dpsparse.losses import Huber, KnownLink, Logistic, Poisson, Squared
-from dpsparse.oracle import Gradient, Labels, Squares
 from dpsparse.oracles import CentralOracle, ExactOracle, LocalOracle, make_oracle
 from dpsparse.oracles import local as local_module
-from dpsparse.privacy import Ask, Budget, EveryRow, Noise, NotPricedError, OncePerPerson, Plan, PrivacyError
+from dpsparse.queries.kinds import Gradient, MeanSquares, RandomizedLabels
 from truth import audit
 
 rng = np.random.default_rng(0)
@@ -119,7 +119,7 @@ def test_labels_are_unbiased_and_features_public():
     asked = oracle(times=1, labels=True, epsilon=2.0)
     told = asked.labels()
     assert told.shape == (N,)
-    assert abs(np.mean(told - Y)) < 5.5 * asked.deviation(Labels(), "labels", 0) / math.sqrt(N)
+    assert abs(np.mean(told - Y)) < 5.5 * asked.deviation(RandomizedLabels(), "labels", 0) / math.sqrt(N)
     exact = ((X @ np.ones(P) - told)[:, None] * X).mean(axis=0)
     assert np.allclose(asked.facts.design.gradient(np.ones(P), told), exact, atol=1e-4)
 
@@ -128,8 +128,8 @@ def test_labels_are_unbiased_and_features_public():
 def test_labels_at_their_bound_are_unbiased_too(randomiser):
     """Nothing within the declared bound is held back."""
     asked = oracle(times=1, labels=True, epsilon=4.0, y=np.ones(N), randomiser=randomiser)
-    assert asked.terms.radius(Labels()) == FACTS.target_bound
-    assert abs(np.mean(asked.labels()) - 1.0) < 5.5 * asked.deviation(Labels(), "labels", 0) / math.sqrt(N)
+    assert asked.terms.radius(RandomizedLabels()) == FACTS.target_bound
+    assert abs(np.mean(asked.labels()) - 1.0) < 5.5 * asked.deviation(RandomizedLabels(), "labels", 0) / math.sqrt(N)
 
 
 def test_the_public_design_holds_no_target():
@@ -171,16 +171,16 @@ def test_losses_that_are_not_linear_in_the_target_are_refused_for_labels(loss):
 
 
 def test_questions_that_were_not_priced_are_refused():
-    with pytest.raises(PrivacyError, match="not asked Squares"):
-        oracle().answer(Squares(), "gradient")
+    with pytest.raises(PrivacyError, match="not asked MeanSquares"):
+        oracle().answer(MeanSquares(), "gradient")
     with pytest.raises(PrivacyError, match="priced for gradients"):
-        oracle().answer(Labels(), "gradient")
+        oracle().answer(RandomizedLabels(), "gradient")
     with pytest.raises(PrivacyError, match="priced for labels"):
         oracle(times=1, labels=True).answer(Gradient(np.zeros(P), Clip(1.0)), "labels")
     with pytest.raises(PrivacyError, match="whole gradients"):
         oracle().answer(Gradient(np.zeros(P), Clip(1.0), np.array([0])), "gradient")
     with pytest.raises(PrivacyError, match="no branches"):
-        oracle().choose("other")
+        oracle().take_branch("other")
 
 
 def test_curators_do_not_ask_for_labels():

@@ -12,38 +12,38 @@ from scipy.stats import chi2
 
 from builders import Rows, choice_scores, exact_sum, halved_constants, measured
 from dpsparse.accounting import price
-from dpsparse.answers.polish import SIMPLE_MEANS
-from dpsparse.answers.table import sum_rule
-from dpsparse.data.columns import typical_entries
-from dpsparse.data.lattice import Lattice
-from dpsparse.data.shard import Shard
-from dpsparse.facts import Facts, Target
+from dpsparse.algorithms.polish_steps import symmetric
+from dpsparse.core import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError
+from dpsparse.core.facts import Facts, Target
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.losses import Huber, Logistic, Squared
-from dpsparse.mechanisms import Randomness
-from dpsparse.oracle import (
-    Centred,
+from dpsparse.oracles import CentralOracle, ExactOracle, RecordingOracle, ReplayOracle
+from dpsparse.queries.kinds import (
     CentredGradient,
+    CentredModel,
     ColumnMeans,
-    Contrast,
     Correlation,
     Curvature,
     Gram,
+    IntervalContrast,
     Magnitude,
+    ModalEntry,
     Quantile,
     ResidualMean,
     Select,
-    TypicalEntry,
 )
-from dpsparse.oracles import CentralOracle, ExactOracle, RecordingOracle, ReplayOracle
-from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError
-from dpsparse.solvers.polish_steps import symmetric
+from dpsparse.queries.polish import SIMPLE_MEANS
+from dpsparse.queries.table import sum_rule
+from dpsparse.rows.columns import typical_entries
+from dpsparse.rows.lattice import Lattice
+from dpsparse.rows.shard import Shard
 from truth.neighbours import loss_per_scale, neighbours
 from truth.rows import KINDS, Table, table
 
 RELATIONS = ("replace-one", "add-remove")
 SUPPORT = np.array([7, 2, 5, 11])
-MODEL = Centred(SUPPORT, np.array([0.2, -0.1, 0.0, 0.4]), np.array([0.7, -1.3, 0.0, 0.25]), 0.3)
-NOTHING = Centred(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0), 0.0)
+MODEL = CentredModel(SUPPORT, np.array([0.2, -0.1, 0.0, 0.4]), np.array([0.7, -1.3, 0.0, 0.25]), 0.3)
+NOTHING = CentredModel(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0), 0.0)
 GRID = np.geomspace(0.05, 3.0, 25)
 EDGES = np.geomspace(0.02, 1.0, 26)
 #: Ends of intervals, also beyond the bounds, of all features.
@@ -60,12 +60,12 @@ SUMS = {
 }
 CHOICES = {
     "select": Select(Correlation(MODEL, 0.6, 0.3), Magnitude(), 1, SUPPORT),
-    "select a contrast": Select(Contrast(MODEL, 0.6, LOW, HIGH), Magnitude(), 1, SUPPORT),
+    "select a contrast": Select(IntervalContrast(MODEL, 0.6, LOW, HIGH), Magnitude(), 1, SUPPORT),
     "select from nothing": Select(Correlation(NOTHING, 0.6, 5.0), Magnitude(), 1),
     **{of: Quantile(of, MODEL, part, GRID) for of, part in (("slopes", 0.4), ("gradients", 0.9), ("rows", 0.6))},
     "targets": Quantile("targets", NOTHING, 0.5, np.linspace(-3, 3, 41)),
-    "typical": TypicalEntry(0.5, EDGES),
-    "typical from a centre": TypicalEntry(0.5, EDGES, LOW / 2),
+    "typical": ModalEntry(0.5, EDGES),
+    "typical from a centre": ModalEntry(0.5, EDGES, LOW / 2),
 }
 
 
@@ -73,7 +73,7 @@ def oracle_of(given: Table, questions, relation="replace-one", rho=0.5, loss=Non
     asks = (
         Ask(
             name=name,
-            noise=Noise.GUMBEL if isinstance(q, Select | Quantile | TypicalEntry) else Noise.GAUSSIAN,
+            noise=Noise.GUMBEL if isinstance(q, Select | Quantile | ModalEntry) else Noise.GAUSSIAN,
             **options,
         )
         for name, q in questions.items()
@@ -113,7 +113,7 @@ def test_nothing_moves_further_between_neighbours_than_was_priced(relation, kind
         assert all(found <= allowed * (1 + 1e-9) for found, allowed in zip(losses, paid, strict=True))
 
 
-ONE = Centred(np.array([0]), np.zeros(1), np.zeros(1), 0.0)
+ONE = CentredModel(np.array([0]), np.zeros(1), np.zeros(1), 0.0)
 WORST = {
     "residual": (ResidualMean(ONE, 0.5), ([1.0, 0.0], -9.0), ([1.0, 0.0], 9.0)),
     "means": (ColumnMeans(np.array([1, 0])), ([1.0, 0.0], 0.0), ([-1.0, 0.0], 0.0)),
@@ -133,7 +133,7 @@ WORST = {
     ),
     "contrast": (
         Select(
-            Contrast(NOTHING, 0.5, np.array([-0.1, 0.2]), np.array([0.3, 0.4])),
+            IntervalContrast(NOTHING, 0.5, np.array([-0.1, 0.2]), np.array([0.3, 0.4])),
             Magnitude(1.0, np.array([50.0, 50.0])),
             1,
         ),
@@ -142,7 +142,7 @@ WORST = {
     ),
     "targets": (Quantile("targets", NOTHING, 0.5, np.array([-0.5, 0.5, 1.5])), ([0.0, 0.0], -1.0), ([0.0, 0.0], 1.0)),
     "slopes": (Quantile("slopes", NOTHING, 0.5, np.array([0.25, 0.75, 5.0])), ([0.0, 0.0], 0.1), ([0.0, 0.0], 3.0)),
-    "typical": (TypicalEntry(0.5, EDGES), ([0.9, -0.9], 0.0), ([0.1, -0.1], 0.0)),
+    "typical": (ModalEntry(0.5, EDGES), ([0.9, -0.9], 0.0), ([0.1, -0.1], 0.0)),
 }
 
 
@@ -261,7 +261,7 @@ def test_curvature_of_a_loss_is_read_from_its_slope():
     assert found == pytest.approx((x[inside] ** 2).sum() / 2, rel=1e-6)
 
 
-NOTHING_ON = Centred(np.array([0, 1]), np.zeros(2), np.zeros(2), 0.0)
+NOTHING_ON = CentredModel(np.array([0, 1]), np.zeros(2), np.zeros(2), 0.0)
 
 
 def test_a_gram_matrix_has_half_the_noise_variance_off_its_diagonal():
@@ -298,7 +298,7 @@ def test_the_typical_entry_is_the_median_of_what_is_there(kind):
     given = table(kind, n=50, d=30, intercept=0.5, row_norm=100.0)
     rows = Rows(given.X, given.y, given.facts)
     x = np.clip(given.dense(), given.facts.lower, given.facts.upper) - rows.applied_shift
-    counts, _ = choice_scores(TypicalEntry(0.5, EDGES), rows, Squared(), Adjacency.REPLACE_ONE)
+    counts, _ = choice_scores(ModalEntry(0.5, EDGES), rows, Squared(), Adjacency.REPLACE_ONE)
     expected = np.zeros(25)
     for row in x:
         there = np.abs(row)[np.abs(row) > rows.unit / 2]
@@ -327,7 +327,7 @@ def test_a_quantile_is_one_where_noise_is_nothing():
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-1, 1, (2000, 3)), np.clip(rng.standard_normal(2000), -3, 3)
     given = Table(X, y, Facts(n_rows=2000, n_features=3, target=Target(bound=3.0), row_norm=2.0))
-    model = Centred(np.array([0, 1]), np.zeros(2), np.zeros(2), 0.0)
+    model = CentredModel(np.array([0, 1]), np.zeros(2), np.zeros(2), 0.0)
     grid = np.geomspace(0.01, 4, 200)
     rows = np.linalg.norm(X[:, :2], axis=1)
     for of, values in (("slopes", np.abs(y)), ("rows", rows), ("gradients", np.abs(y) * rows)):
@@ -433,7 +433,7 @@ def test_a_replay_walks_through_branches_with_their_own_noise():
 
     def program(oracle) -> list:
         found = [oracle.answer(CHOICES["rows"], "rows")]
-        oracle.choose("few")
+        oracle.take_branch("few")
         found.append(oracle.deviation(SUMS["gradient"], "gradient", 1))
         return [*found, *(oracle.answer(SUMS["gradient"], "gradient") for _ in range(2))]
 

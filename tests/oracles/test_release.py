@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from builders import oracle_of
-from dpsparse.answers.centred import away, away_by_pieces
-from dpsparse.answers.reach import Measure, Reach
-from dpsparse.answers.table import Measures, measure
-from dpsparse.facts import Clip, Facts
-from dpsparse.hosts import MemoryHost
+from dpsparse.core.budget import Budget
+from dpsparse.core.facts import Clip, Facts
+from dpsparse.core.plan import Ask, Noise, PoissonRows
 from dpsparse.losses import Logistic
-from dpsparse.oracle import Gradient, WeightedGradient
 from dpsparse.oracles import central
-from dpsparse.privacy.budget import Budget
-from dpsparse.privacy.plan import Ask, Noise, PoissonRows
+from dpsparse.queries.centred import away, away_by_pieces
+from dpsparse.queries.kinds import Gradient, WeightedGradient
+from dpsparse.queries.sensitivity import Sensitivity, SumSpec
+from dpsparse.queries.table import SumSpecCache, measure
+from dpsparse.rows.hosts import MemoryHost
 
 
 def host(n: int = 50, d: int = 7) -> MemoryHost:
@@ -25,9 +25,9 @@ def host(n: int = 50, d: int = 7) -> MemoryHost:
     return MemoryHost(X, (X[:, 0] > 0).astype(float), facts)
 
 
-def counted(coarse) -> Measure:
+def counted(coarse) -> SumSpec:
     size = np.size(coarse)
-    return Measure(Reach(1.0, np.ones(size)), 1.0, 1.0, coarse)
+    return SumSpec(Sensitivity(1.0, np.ones(size)), 1.0, 1.0, coarse)
 
 
 @pytest.mark.parametrize("size", [2**20, 2**52, 2**53, 2**62 - 2**58])
@@ -39,8 +39,8 @@ def test_sums_are_rounded_to_the_nearest_step_as_integers_are(size):
         for sign in (-1, 1):
             total = sign * (near + coarse // 2 + edge)
             expected = [(int(t) + int(k) // 2) // int(k) for t, k in zip(total, coarse, strict=True)]
-            assert counted(coarse).coarser(total).tolist() == expected
-    assert counted(4).coarser(np.array([2, -2, 5, -7])).tolist() == [1, 0, 1, -2]
+            assert counted(coarse).rounded(total).tolist() == expected
+    assert counted(4).rounded(np.array([2, -2, 5, -7])).tolist() == [1, 0, 1, -2]
 
 
 def test_a_question_is_measured_once_for_all_its_turns():
@@ -51,7 +51,7 @@ def test_a_question_is_measured_once_for_all_its_turns():
         asked.append(question)
         return measure(question, lattice)
 
-    measures = Measures(watched)
+    measures = SumSpecCache(watched)
     first = measures.of(WeightedGradient(np.zeros(8), np.ones(8), 0.5))
     assert measures.of(WeightedGradient(np.ones(8), np.ones(8), 0.5)) is first
     assert len(asked) == 1
@@ -60,7 +60,7 @@ def test_a_question_is_measured_once_for_all_its_turns():
 @pytest.mark.parametrize("change", ["weights", "in place", "norm", "support", "question"])
 def test_what_changes_a_measure_is_measured_anew(change):
     lattice = host().lattice
-    measures = Measures(lambda question: measure(question, lattice))
+    measures = SumSpecCache(lambda question: measure(question, lattice))
     weights = np.ones(8)
     before = measures.of(WeightedGradient(np.zeros(8), weights, 0.5))
     asked = {
@@ -102,8 +102,8 @@ def test_a_sum_that_fails_while_noise_is_drawn_says_why(monkeypatch):
 
 
 def test_centred_rows_are_the_same_in_pieces(monkeypatch):
-    monkeypatch.setattr("dpsparse.answers.centred.LEAST_ROWS", 16)
-    monkeypatch.setattr("dpsparse.answers.centred.PIECE_ENTRIES", 1)
+    monkeypatch.setattr("dpsparse.queries.centred.LEAST_ROWS", 16)
+    monkeypatch.setattr("dpsparse.queries.centred.PIECE_ENTRIES", 1)
     shard, support = host(n=70).shards[0], np.array([5, 0, 3])
     centre = np.array([0.1, -0.3, 0.7])
     whole, norms, _ = next(away(support, centre, shard))

@@ -7,12 +7,12 @@ import pytest
 
 from builders import Rows
 from dpsparse.accounting import price
-from dpsparse.facts import Clip
+from dpsparse.core import Ask, Budget, Noise, NotPricedError, Plan, PrivacyError
+from dpsparse.core.facts import Clip
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.losses import Squared
-from dpsparse.mechanisms import Randomness
-from dpsparse.oracle import Gradient, Magnitude
 from dpsparse.oracles import CentralOracle, RecordingOracle, ReplayOracle
-from dpsparse.privacy import Ask, Budget, Noise, NotPricedError, Plan, PrivacyError
+from dpsparse.queries.kinds import Gradient, Magnitude
 from truth.rows import table
 
 CLIP = Clip(0.5)
@@ -56,7 +56,7 @@ def test_a_replay_repeats_every_answer_without_rows():
     replay = ReplayOracle(recorder, recorder.tape)
     assert same(program(replay), answers)
     assert not any("rows" in name for name in vars(replay)), "a replay holds no rows"
-    assert replay.unused == {}
+    assert replay.unused_turns == {}
 
 
 def test_two_runs_differ_without_a_tape():
@@ -69,7 +69,7 @@ def test_a_recorder_changes_nothing_and_charges_once():
     assert recorder.facts is recorder.inner.facts
     assert recorder.plan is recorder.inner.plan
     program(recorder)
-    assert recorder.unused == {}
+    assert recorder.unused_turns == {}
     assert recorder.passes == recorder.inner.passes > 0
     assert recorder.deviation(ASKED, "gradient", 0) == recorder.inner.deviation(ASKED, "gradient", 0) > 0
 

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from dpsparse.answers import measure
-from dpsparse.answers.inference import TIED, pair_square
-from dpsparse.facts import Facts, Target
-from dpsparse.hosts import MemoryHost
+from dpsparse.core import Adjacency, PrivacyError
+from dpsparse.core.facts import Facts, Target
 from dpsparse.losses import Logistic, Squared
-from dpsparse.oracle import Centred, ScoreMoments, Within
-from dpsparse.privacy import Adjacency, PrivacyError
+from dpsparse.queries.inference import TIED, pair_square
+from dpsparse.queries.kinds import CentredModel, CountWithin, ScoreMoments
+from dpsparse.queries.rules import measure
+from dpsparse.rows.hosts import MemoryHost
 
 
 def facts(*, classes: bool = False, d: int = 2) -> Facts:
@@ -21,11 +21,11 @@ def facts(*, classes: bool = False, d: int = 2) -> Facts:
     return Facts(n_rows=64, n_features=d, lower=-8.0, upper=8.0, row_norm=30.0, intercept=1.0, target=target)
 
 
-def pilot(d: int = 2, offset: float = 0.0, w: tuple[float, ...] = (0.0, 0.0)) -> Centred:
-    return Centred(np.arange(d), np.zeros(d), np.array(w), offset)
+def pilot(d: int = 2, offset: float = 0.0, w: tuple[float, ...] = (0.0, 0.0)) -> CentredModel:
+    return CentredModel(np.arange(d), np.zeros(d), np.array(w), offset)
 
 
-def moments(*, gram: float, meat: float, norm: float = 2.0, residual: float = 1.0, constant: bool = True, model: Centred | None = None) -> ScoreMoments:  # fmt: skip
+def moments(*, gram: float, meat: float, norm: float = 2.0, residual: float = 1.0, constant: bool = True, model: CentredModel | None = None) -> ScoreMoments:  # fmt: skip
     model = pilot() if model is None else model
     return ScoreMoments(model, np.ones(model.support.size), constant, residual, norm, gram, meat)
 
@@ -152,7 +152,7 @@ def test_the_target_is_not_clipped_before_the_residual():
 def test_moments_are_those_of_a_slow_loop():
     rng = np.random.default_rng(2)
     X, y = rng.integers(-16, 17, (50, 3)) / 16, rng.normal(size=50)
-    model = Centred(np.array([2, 0]), np.array([0.1, -0.2]), np.array([0.5, 1.0]), 0.3)
+    model = CentredModel(np.array([2, 0]), np.array([0.1, -0.2]), np.array([0.5, 1.0]), 0.3)
     question = ScoreMoments(model, np.array([0.5, 0.8]), True, 0.7, 1.6, 0.8, 0.2)
     host = MemoryHost(X, y, facts(d=3))
     found = host.total(question, Squared(), None) * measure(question, host.lattice).unit
@@ -174,7 +174,7 @@ def test_moments_are_those_of_a_slow_loop():
 
 def test_rows_within_a_clip_are_counted():
     host = MemoryHost(np.zeros((4, 2)), np.array([0.1, -0.4, 0.6, np.nan]), facts())
-    question = Within(pilot(), 0.5)
+    question = CountWithin(pilot(), 0.5)
     assert host.total(question, Squared(), None) * measure(question, host.lattice).unit == pytest.approx([2.0])
     for relation in Adjacency:
         assert measure(question, host.lattice).reach.l2(relation) == 1.0
@@ -188,7 +188,7 @@ def test_rows_within_a_clip_are_counted():
         {"residual": 0.0},
         {"norm": math.inf},
         {"gram": -1.0},
-        {"model": Centred(np.array([0, 0]), np.zeros(2), np.zeros(2), 0.0)},
+        {"model": CentredModel(np.array([0, 0]), np.zeros(2), np.zeros(2), 0.0)},
     ],
 )
 def test_questions_that_are_none_are_refused(change):
@@ -207,7 +207,7 @@ def test_classes_have_no_other_clip_than_one():
 
 @pytest.mark.parametrize("cosine", [1.0, 0.5])
 def test_classes_that_are_wrong_both_ways_stay_within_the_distance(cosine):
-    model = Centred(np.arange(3), np.zeros(3), np.array([0.0, 0.0, 500.0]), 0.0)
+    model = CentredModel(np.arange(3), np.zeros(3), np.array([0.0, 0.0, 500.0]), 0.0)
     question = moments(gram=0.8, meat=0.2, model=model)
     one, two = (np.r_[x, tilt] for x, tilt in zip(rows_at(cosine), (-0.05, 0.05), strict=True))
     distance = np.linalg.norm(added(question, one, 1.0, classes=True) - added(question, two, 0.0, classes=True))
@@ -225,7 +225,7 @@ def test_numbers_that_floats_cannot_square_are_refused_before_a_charge(part, val
     if part == "centre" and abs(value) <= 1:
         pytest.skip("a small centre is one")
     given = {"scale": 1.0, "norm": 2.0, "residual": 1.0, "centre": 0.0, part: value}
-    model = Centred(np.arange(2), np.full(2, given["centre"]), np.zeros(2), 0.0)
+    model = CentredModel(np.arange(2), np.full(2, given["centre"]), np.zeros(2), 0.0)
     question = ScoreMoments(model, np.full(2, given["scale"]), True, given["residual"], given["norm"], 0.2, 0.05)
     with pytest.raises(PrivacyError):
         stated(question, Adjacency.REPLACE_ONE)
@@ -241,7 +241,7 @@ def test_numbers_that_floats_cannot_square_are_refused_before_a_charge(part, val
 def test_no_record_adds_more_than_is_stated_whatever_the_sizes(scale, norm, centre, bound):
     """At the ends of what is allowed, and for bounds of columns and targets at the ends of floats: in silence."""
     held = Facts(n_rows=64, n_features=4, lower=-bound, upper=bound, row_norm=2 * bound, target=Target(bound=1e300))
-    model = Centred(np.arange(4), np.full(4, centre), np.zeros(4), 0.0)
+    model = CentredModel(np.arange(4), np.full(4, centre), np.zeros(4), 0.0)
     question = ScoreMoments(model, np.full(4, scale), False, 1e-60, norm, 0.2, 0.05)
     host = MemoryHost(np.full((1, 4), bound), np.array([1e300]), held)
     measured = measure(question, host.lattice)

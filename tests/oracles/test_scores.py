@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from builders import Rows, oracle_of
-from dpsparse.answers import Reach, rounding, scores_of, spread
-from dpsparse.facts import Clip, Facts, Penalty
+from dpsparse.core import Adjacency, Ask, Noise, PrivacyError
+from dpsparse.core.facts import Clip, Facts, Penalty
 from dpsparse.losses import Squared
-from dpsparse.oracle import Gradient, Greedy, Magnitude, Select
-from dpsparse.privacy import Adjacency, Ask, Noise, PrivacyError
+from dpsparse.queries.kinds import Gradient, Greedy, Magnitude, Select
+from dpsparse.queries.rules import Sensitivity, rounding, score_sensitivity, scores_of
 
 RULES = ("gs", "gs-s", "gs-r", "gs-q")
 PENALTIES = {
@@ -74,7 +74,7 @@ def test_the_range_of_scores_is_what_two_opposed_coordinates_reach(relation, nor
     curvature = np.array([1.0, 1.1, 4.0, 9.0])
     entry = np.minimum(norm, np.array([0.8, 0.9, 1.5, 0.2]))
     score = Greedy("gs", curvature, np.zeros(4), Penalty())
-    claimed = spread(score, Reach(norm, entry), relation, 0)
+    claimed = score_sensitivity(score, Sensitivity(norm, entry), relation, 0)
     rng = np.random.default_rng(4)
     worst, kappa = 0.0, relation.kappa
     g = np.full(4, 50.0)
@@ -91,11 +91,11 @@ def test_the_range_of_scores_is_what_two_opposed_coordinates_reach(relation, nor
 @pytest.mark.parametrize("relation", list(Adjacency))
 def test_the_range_of_magnitudes_grows_with_the_step(relation, step):
     """Two coordinates of equal magnitude, one record that pushes them apart: the whole range is reached, for every step."""
-    reach = Reach(100.0, np.full(3, 0.5))
+    reach = Sensitivity(100.0, np.full(3, 0.5))
     score = Magnitude(step, np.full(3, 900.0))
     apart = relation.kappa * np.array([0.5, -0.5, 0.0])
     change = scores_of(score, apart, 0) - scores_of(score, np.zeros(3), 0)
-    assert change.max() - change.min() == pytest.approx(spread(score, reach, relation, 0))
+    assert change.max() - change.min() == pytest.approx(score_sensitivity(score, reach, relation, 0))
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -110,14 +110,16 @@ def test_a_rule_sees_an_iterate_outside_its_box_at_the_edge(rule):
 
 def test_a_single_candidate_has_a_range_too():
     score = Greedy("gs", np.array([4.0]), np.zeros(1), Penalty())
-    assert spread(score, Reach(3.0, np.array([3.0])), Adjacency.REPLACE_ONE, 0) == pytest.approx(2 * 6.0 / 2.0)
+    assert score_sensitivity(score, Sensitivity(3.0, np.array([3.0])), Adjacency.REPLACE_ONE, 0) == pytest.approx(
+        2 * 6.0 / 2.0
+    )
 
 
 @pytest.mark.parametrize("curvature", [[1.0, 0.0], [1.0, -1.0], [1.0, math.nan]])
 def test_scores_without_a_positive_curvature_are_refused(curvature):
     score = Greedy("gs", np.array(curvature), np.zeros(2), Penalty())
     with pytest.raises(PrivacyError, match="positive curvatures"):
-        spread(score, Reach(1.0, np.ones(2)), Adjacency.REPLACE_ONE, 0)
+        score_sensitivity(score, Sensitivity(1.0, np.ones(2)), Adjacency.REPLACE_ONE, 0)
 
 
 @pytest.mark.parametrize("kind", ["l1", "l2"])
@@ -125,13 +127,13 @@ def test_penalties_that_are_not_convex_are_refused(kind):
     """With them a proximal map is not Lipschitz."""
     score = Greedy("gs-r", np.ones(2), np.zeros(2), Penalty(kind=kind, alpha=-0.5))
     with pytest.raises(PrivacyError, match="positive weights"):
-        spread(score, Reach(1.0, np.ones(2)), Adjacency.REPLACE_ONE, 0)
+        score_sensitivity(score, Sensitivity(1.0, np.ones(2)), Adjacency.REPLACE_ONE, 0)
 
 
 def test_one_curvature_is_needed_for_every_coordinate():
     score = Greedy("gs", np.ones(3), np.zeros(2), Penalty())
     with pytest.raises(PrivacyError, match="every coordinate"):
-        spread(score, Reach(1.0, np.ones(2)), Adjacency.REPLACE_ONE, 0)
+        score_sensitivity(score, Sensitivity(1.0, np.ones(2)), Adjacency.REPLACE_ONE, 0)
 
 
 # ------------------------------------------------------------------------------------------------ rounding
@@ -142,10 +144,10 @@ def test_a_large_base_moves_scores_no_further_than_is_stated(base):
     """A gradient that crosses a boundary of rounding moves a score by the base's last place, whatever its own size."""
     score = Magnitude(1.0, np.array([base, 0.0]))
     step = base * 2.0**-52
-    reach = Reach(0.01 * step, np.full(2, 0.01 * step))
+    reach = Sensitivity(0.01 * step, np.full(2, 0.01 * step))
     here, there = (np.array([-step * (0.5 + side * 0.005), 0.0]) for side in (-1, 1))
     moved = np.ptp(scores_of(score, here, 0) - scores_of(score, there, 0))
-    exact = spread(score, reach, Adjacency.ADD_REMOVE, 0)
+    exact = score_sensitivity(score, reach, Adjacency.ADD_REMOVE, 0)
     assert moved > 10 * exact, "the control: without the rounding too little is stated"
     assert moved <= exact + rounding(score, 1e-300)
 
@@ -164,8 +166,8 @@ def test_greedy_scores_of_a_long_iterate_move_no_further_than_is_stated(rule, si
     rng = np.random.default_rng(1)
     H, w = rng.uniform(0.5, 2.0, 6), size * rng.standard_normal(6)
     score = Greedy(rule, H, w, Penalty(kind="l1", alpha=0.1))
-    reach = Reach(1e-3, np.full(6, 1e-3))
-    stated = spread(score, reach, Adjacency.ADD_REMOVE, 0) + rounding(score, 1.0)
+    reach = Sensitivity(1e-3, np.full(6, 1e-3))
+    stated = score_sensitivity(score, reach, Adjacency.ADD_REMOVE, 0) + rounding(score, 1.0)
     for _ in range(300):
         g = rng.uniform(-1, 1, 6)
         moved = g + 1e-3 * np.eye(6)[rng.integers(6)] * rng.choice([-1, 1])

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from dpsparse.accounting import price
-from dpsparse.facts import Clip, Facts
-from dpsparse.hosts import MemoryHost
+from dpsparse.core import Ask, Budget, EveryRow, Noise, NotPricedError, Plan, PoissonRows, PrivacyError, SplitRule
+from dpsparse.core.facts import Clip, Facts
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.losses import Squared
-from dpsparse.mechanisms import Randomness
-from dpsparse.oracle import Gradient
-from dpsparse.oracles import CentralOracle, SiteShare, SitesOracle
-from dpsparse.oracles.sites import alone, refuse_unshared
-from dpsparse.privacy import Ask, Budget, Coins, EveryRow, Noise, NotPricedError, Plan, PoissonRows, PrivacyError
+from dpsparse.oracles import CentralOracle, NoiseShare, SharedNoiseOracle
+from dpsparse.oracles.shares import check_shareable, single_site_bill
+from dpsparse.queries.kinds import Gradient
+from dpsparse.rows.hosts import MemoryHost
 from truth.audit import Stream
 
 FACTS = Facts(n_rows=90, n_features=5, row_norm=math.sqrt(5), target_bound=2.0, intercept=1.0)
@@ -35,7 +35,7 @@ def data(seed=0):
 def sites(priced, X, y, honest, seeds=(1, 2, 3), source=Randomness):
     cuts = np.array_split(np.arange(90), 3)
     return [
-        SiteShare(MemoryHost(X[c], y[c], FACTS), Squared(), priced, honest, source(seed))
+        NoiseShare(MemoryHost(X[c], y[c], FACTS), Squared(), priced, honest, source(seed))
         for c, seed in zip(cuts, seeds, strict=True)
     ]
 
@@ -44,7 +44,7 @@ def test_at_a_huge_epsilon_sites_answer_like_a_curator():
     priced = price(plan(), Budget.approx(1e9, 1e-5))
     X, y = data()
     central = CentralOracle(MemoryHost(X, y, FACTS), Squared(), priced, Randomness(0))
-    shared = SitesOracle(FACTS, priced, sites(priced, X, y, 3), 3)
+    shared = SharedNoiseOracle(FACTS, priced, sites(priced, X, y, 3), 3)
     w = np.linspace(-0.5, 0.5, 6)
     assert np.allclose(central.gradient(w, clip=CLIP), shared.gradient(w, clip=CLIP), atol=1e-3)
 
@@ -54,7 +54,7 @@ def test_the_noise_of_a_sum_is_that_of_the_price_times_all_shares_over_the_hones
     times = 400
     priced = price(plan(times), Budget.approx(1.0, 1e-5))
     X, y = data()
-    shared = SitesOracle(FACTS, priced, sites(priced, X, y, honest, source=Stream), honest)
+    shared = SharedNoiseOracle(FACTS, priced, sites(priced, X, y, honest, source=Stream), honest)
     w = np.zeros(6)
     stated = shared.deviation(Gradient(w, CLIP), "gradient", 0)
     found = np.array([shared.gradient(w, clip=CLIP) for _ in range(times)])
@@ -74,7 +74,9 @@ def test_one_record_moves_the_sum_by_no_more_than_the_noise_was_made_for(positio
     for extreme in (1.0, -1.0):
         other, target = X.copy(), y.copy()
         other[position], target[position] = extreme, 2 * extreme
-        one, two = (SitesOracle(FACTS, priced, sites(priced, *world, 3), 3) for world in ((X, y), (other, target)))
+        one, two = (
+            SharedNoiseOracle(FACTS, priced, sites(priced, *world, 3), 3) for world in ((X, y), (other, target))
+        )
         for _ in range(8):
             moved = np.linalg.norm(one.gradient(w, clip=CLIP) - two.gradient(w, clip=CLIP))
             largest = max(largest, moved * one.terms.divisor("gradient", 0) / one.receipts[-1].sensitivity)
@@ -91,14 +93,14 @@ def test_sums_go_around_two_to_the_64():
         def part(self, question, ask):
             return np.full(6, self.offset, dtype=np.int64)
 
-        def choose(self, branch):
+        def take_branch(self, branch):
             raise AssertionError
 
     with np.errstate(over="ignore"):
-        found = SitesOracle(FACTS, priced, [Far(2**63 - 1), Far(2**63 - 1), Far(12)], 3).gradient(
+        found = SharedNoiseOracle(FACTS, priced, [Far(2**63 - 1), Far(2**63 - 1), Far(12)], 3).gradient(
             np.zeros(6), clip=CLIP
         )
-    unit = SitesOracle(FACTS, priced, [Far(1), Far(0), Far(0)], 3).gradient(np.zeros(6), clip=CLIP)
+    unit = SharedNoiseOracle(FACTS, priced, [Far(1), Far(0), Far(0)], 3).gradient(np.zeros(6), clip=CLIP)
     assert np.allclose(found, 10 * unit)
 
 
@@ -109,15 +111,15 @@ def test_fewer_answers_than_honest_shares_are_not_published():
         def part(self, question, ask):
             return None
 
-        def choose(self, branch):
+        def take_branch(self, branch):
             raise AssertionError
 
     here = sites(priced, *data(), 2)
-    shared = SitesOracle(FACTS, priced, [here[0], Gone(), Gone()], 2)
+    shared = SharedNoiseOracle(FACTS, priced, [here[0], Gone(), Gone()], 2)
     with pytest.raises(PrivacyError, match="1 sites answered, and 2 shares"):
         shared.gradient(np.zeros(6), clip=CLIP)
-    assert shared.unused == {"gradient": 2}
-    two = SitesOracle(FACTS, priced, [here[1], here[2], Gone()], 2)
+    assert shared.unused_turns == {"gradient": 2}
+    two = SharedNoiseOracle(FACTS, priced, [here[1], here[2], Gone()], 2)
     assert two.gradient(np.zeros(6), clip=CLIP).shape == (6,)
 
 
@@ -129,24 +131,24 @@ def test_a_site_answers_no_more_than_was_priced_and_sites_that_are_not_honest_ar
         site.part(Gradient(np.zeros(6), CLIP), "gradient")
     for honest in (0, 4):
         with pytest.raises(PrivacyError, match="can be honest"):
-            SitesOracle(FACTS, priced, sites(priced, *data(), 3), honest)
+            SharedNoiseOracle(FACTS, priced, sites(priced, *data(), 3), honest)
 
 
 def test_a_single_part_costs_as_many_rhos_as_there_are_shares():
     priced = price(plan(), Budget.approx(1.0, 1e-5))
-    assert alone(priced, 4).mu() == pytest.approx(2 * priced.mu)
-    assert alone(priced, 4).epsilon(1e-5) > 2.0
+    assert single_site_bill(priced, 4).mu() == pytest.approx(2 * priced.mu)
+    assert single_site_bill(priced, 4).epsilon(1e-5) > 2.0
 
 
 @pytest.mark.parametrize("noise", [Noise.GUMBEL, Noise.LAPLACE, Noise.DISCRETE_GAUSSIAN])
 def test_noise_that_cannot_be_made_in_shares_is_refused(noise):
     with pytest.raises(PrivacyError, match="in shares"):
-        refuse_unshared(plan(noise=noise))
+        check_shareable(plan(noise=noise))
 
 
 def test_parts_and_branches_of_a_plan_are_looked_at_too():
     chosen = plan(noise=Noise.GUMBEL)
     with pytest.raises(PrivacyError, match="in shares"):
-        refuse_unshared(Plan(asks=plan().asks, branches=(("more", chosen),)))
+        check_shareable(Plan(asks=plan().asks, branches=(("more", chosen),)))
     with pytest.raises(PrivacyError, match="in shares"):
-        refuse_unshared(Plan(asks=(), parts=(plan(), chosen), coins=Coins("secret", 0.5)))
+        check_shareable(Plan(asks=(), parts=(plan(), chosen), coins=SplitRule("secret", 0.5)))

@@ -8,12 +8,12 @@ import scipy.sparse as sp
 
 from builders import Rows, exact_sum, measured
 from dpsparse.accounting import price
-from dpsparse.facts import Facts, Target
+from dpsparse.core import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError
+from dpsparse.core.facts import Facts, Target
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.losses import KnownLink, Logistic, Squared
-from dpsparse.mechanisms import Randomness
-from dpsparse.oracle import Count, ValidationLoss
 from dpsparse.oracles import CentralOracle, ExactOracle
-from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError
+from dpsparse.queries.kinds import Count, MeanLoss
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (40, 3))
@@ -24,13 +24,13 @@ W = np.array([[1.0, -2.0, 0.5, 0.1]])
 SEVERAL = 5 * RNG.normal(size=(3, 4))
 
 QUESTIONS = {
-    "squared": (ValidationLoss(W, "squared", 0.7), Y, FACTS, Squared()),
-    "absolute": (ValidationLoss(W, "absolute", 0.5), Y, FACTS, Squared()),
-    "linked": (ValidationLoss(W, "squared", 0.7), Y, FACTS, KnownLink("sigmoid")),
-    "error": (ValidationLoss(W, "error", 1.0), (Y > 0).astype(float), FACTS, Logistic()),
-    "log-loss": (ValidationLoss(W, "log-loss", 2.0), (Y > 0).astype(float), FACTS, Logistic()),
-    "error of three": (ValidationLoss(SEVERAL, "error", 1.0), np.arange(40) % 3.0, CLASSES, Logistic()),
-    "log-loss of three": (ValidationLoss(SEVERAL, "log-loss", 2.0), np.arange(40) % 3.0, CLASSES, Logistic()),
+    "squared": (MeanLoss(W, "squared", 0.7), Y, FACTS, Squared()),
+    "absolute": (MeanLoss(W, "absolute", 0.5), Y, FACTS, Squared()),
+    "linked": (MeanLoss(W, "squared", 0.7), Y, FACTS, KnownLink("sigmoid")),
+    "error": (MeanLoss(W, "error", 1.0), (Y > 0).astype(float), FACTS, Logistic()),
+    "log-loss": (MeanLoss(W, "log-loss", 2.0), (Y > 0).astype(float), FACTS, Logistic()),
+    "error of three": (MeanLoss(SEVERAL, "error", 1.0), np.arange(40) % 3.0, CLASSES, Logistic()),
+    "log-loss of three": (MeanLoss(SEVERAL, "log-loss", 2.0), np.arange(40) % 3.0, CLASSES, Logistic()),
     "count": (Count(), Y, FACTS, Squared()),
 }
 ADVERSARIAL = [
@@ -101,13 +101,13 @@ def test_a_wild_model_counts_as_the_worst_and_says_nothing():
     wild = np.array([[1e300, -1e300, 1e300, 0.0]]) * 1e8
     rows = Rows(X, Y, FACTS)
     ends = sum(min((np.sign(x @ [1, -1, 1]) - y) ** 2, 0.7) for x, y in zip(X, Y, strict=True))
-    assert measured(ValidationLoss(wild, "squared", 0.7), rows, Squared()).values[0] == pytest.approx(ends, rel=1e-5)
-    unknown = ValidationLoss(wild * np.nan, "squared", 0.7)
+    assert measured(MeanLoss(wild, "squared", 0.7), rows, Squared()).values[0] == pytest.approx(ends, rel=1e-5)
+    unknown = MeanLoss(wild * np.nan, "squared", 0.7)
     assert measured(unknown, rows, Squared()).values[0] == pytest.approx(40 * 0.7, rel=1e-6)
 
 
 def test_unknown_classes_count_as_nothing():
-    question = ValidationLoss(W, "error", 1.0)
+    question = MeanLoss(W, "error", 1.0)
     rows = Rows(X, np.full(40, np.nan), FACTS)
     assert measured(question, rows, Logistic()).values[0] == 0.0
 
@@ -119,7 +119,7 @@ def test_the_noise_of_a_score_is_the_priced_one():
     each = oracle.receipts[0]
     assert each.sensitivity == pytest.approx(0.7, rel=1e-5)
     assert each.scale == pytest.approx(0.7 * math.sqrt(4000) / 60.0, rel=1e-5)
-    exact = measured(ValidationLoss(W, "squared", 0.7), Rows(X, Y, FACTS), Squared()).values[0] / 40
+    exact = measured(MeanLoss(W, "squared", 0.7), Rows(X, Y, FACTS), Squared()).values[0] / 40
     spread = each.scale / 40
     assert abs(answers.mean() - exact) < 6 * spread / math.sqrt(4000)  # false alarm 2e-9
     assert abs(answers.std() / spread - 1) < 6 / math.sqrt(2 * 4000)
@@ -141,11 +141,11 @@ def test_the_exact_oracle_answers_too():
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        (ValidationLoss(W, "hinge", 1.0), "one of error, log-loss, squared, absolute"),
-        (ValidationLoss(W, "squared", 0.0), "must be positive"),
-        (ValidationLoss(W, "squared", math.inf), "must be positive"),
-        (ValidationLoss(W[:, :2], "squared", 1.0), "4 coefficients each"),
-        (ValidationLoss(W[0], "squared", 1.0), "4 coefficients each"),
+        (MeanLoss(W, "hinge", 1.0), "one of error, log-loss, squared, absolute"),
+        (MeanLoss(W, "squared", 0.0), "must be positive"),
+        (MeanLoss(W, "squared", math.inf), "must be positive"),
+        (MeanLoss(W[:, :2], "squared", 1.0), "4 coefficients each"),
+        (MeanLoss(W[0], "squared", 1.0), "4 coefficients each"),
     ],
 )
 def test_bad_questions_are_refused(question, message):

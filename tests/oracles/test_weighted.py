@@ -12,14 +12,14 @@ import scipy.sparse as sp
 
 from builders import SUM_UNITS, Rows, halved_constants, measured
 from dpsparse.accounting import price
-from dpsparse.answers import RELEASE_UNITS
-from dpsparse.data.shard import Shard
-from dpsparse.facts import Facts, Target
+from dpsparse.core import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError
+from dpsparse.core.facts import Facts, Target
+from dpsparse.core.mechanisms import Randomness, lattice_gaussian
 from dpsparse.losses import Logistic, Squared
-from dpsparse.mechanisms import Randomness, lattice_gaussian
-from dpsparse.oracle import AbsoluteMeans, RowSize, WeightedGradient
 from dpsparse.oracles import CentralOracle, ExactOracle
-from dpsparse.privacy import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError
+from dpsparse.queries.kinds import MeanAbsolute, MeanRowNorm, WeightedGradient
+from dpsparse.queries.rules import RELEASE_UNITS
+from dpsparse.rows.shard import Shard
 from truth import audit
 from truth.neighbours import loss_per_scale, neighbours
 from truth.rows import KINDS, Table, adversarial, table
@@ -188,7 +188,7 @@ def test_absolute_sums_and_sizes_are_their_definitions():
         np.testing.assert_allclose(means * unit, np.abs(x).sum(axis=0), atol=2e-3)
         a = np.r_[WEIGHTS["mixed"][:D], 0.0]
         lengths = np.minimum(np.linalg.norm(x * a[:D], axis=1), 0.7)
-        assert measured(RowSize(a, 0.7), rows, Squared()).values[0] == pytest.approx(lengths.sum(), rel=1e-3)
+        assert measured(MeanRowNorm(a, 0.7), rows, Squared()).values[0] == pytest.approx(lengths.sum(), rel=1e-3)
 
 
 def test_records_with_non_finite_values_count_for_nothing():
@@ -197,7 +197,11 @@ def test_records_with_non_finite_values_count_for_nothing():
         for bad in (X, sp.csr_matrix(X)):
             good = bad[1:]
             shown = facts.with_(sparse=sp.issparse(bad))
-            for question in (WeightedGradient(np.ones(3), np.ones(3), 1.0), AbsoluteMeans(), RowSize(np.ones(3), 1.0)):
+            for question in (
+                WeightedGradient(np.ones(3), np.ones(3), 1.0),
+                MeanAbsolute(),
+                MeanRowNorm(np.ones(3), 1.0),
+            ):
                 both, one = (
                     measured(question, Rows(rows, np.ones(rows.shape[0]), shown), Squared()).total
                     for rows in (bad, good)
@@ -210,7 +214,7 @@ def test_records_without_a_finite_target_count_for_nothing(sparse):
     X = np.array([[0.75, -1.0], [1.0, 0.5]])
     facts = Facts(n_rows=2, n_features=2, shift=np.array([0.5, 0.0]), intercept=0.5, sparse=sparse)
     given = sp.csr_matrix(X) if sparse else X
-    for question in (WeightedGradient(np.ones(3), np.ones(3), 1.0), AbsoluteMeans(), RowSize(np.ones(3), 1.0)):
+    for question in (WeightedGradient(np.ones(3), np.ones(3), 1.0), MeanAbsolute(), MeanRowNorm(np.ones(3), 1.0)):
         both = measured(question, Rows(given, np.array([np.nan, 1.0]), facts), Squared()).total
         one = measured(question, Rows(given[1:], np.ones(1), facts), Squared()).total
         assert both.tolist() == one.tolist()
@@ -280,7 +284,7 @@ def test_weights_and_supports_that_the_proof_does_not_cover_are_refused(weights,
 
 
 @pytest.mark.parametrize(
-    "question", [WeightedGradient(W, np.ones(D + 1), 0.5), AbsoluteMeans(), RowSize(np.ones(D + 1), 0.7)]
+    "question", [WeightedGradient(W, np.ones(D + 1), 0.5), MeanAbsolute(), MeanRowNorm(np.ones(D + 1), 0.7)]
 )
 def test_weighted_questions_are_not_asked_of_a_sample(question):
     given = table("dense", intercept=0.5)
@@ -288,7 +292,7 @@ def test_weighted_questions_are_not_asked_of_a_sample(question):
     oracle = CentralOracle(Rows(given.X, given.y, given.facts), Squared(), priced, Randomness(0))
     with pytest.raises(PrivacyError, match="every row"):
         oracle.answer(question, "a")
-    assert oracle.unused == {"a": 1}
+    assert oracle.unused_turns == {"a": 1}
 
 
 @pytest.mark.parametrize("kind", ["dense shifted", "sparse", "sparse shifted", "int8 midpoint"])
@@ -302,8 +306,8 @@ def test_the_exact_oracle_answers_the_same_without_clip_and_noise(kind):
     noisy = Rows(given.X, given.y, given.facts)
     for answer, question in (
         (exact.weighted_gradient(W, a, norm=1e-3), WeightedGradient(W, a, 20.0)),
-        (exact.absolute_means(), AbsoluteMeans()),
-        (np.array([exact.row_size(a, top=0.7)]), RowSize(a, 0.7)),
+        (exact.absolute_means(), MeanAbsolute()),
+        (np.array([exact.row_size(a, top=0.7)]), MeanRowNorm(a, 0.7)),
     ):
         np.testing.assert_allclose(answer, measured(question, noisy, Logistic()).values / 40, atol=5e-4)
 

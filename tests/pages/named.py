@@ -1,7 +1,7 @@
 """Which back-ticked words of pages and docstrings are places of the tree, and whether they are there.
 
 A *path* is a word that ends in .py or .md, ends in a slash, or begins with a folder of the repository; it is
-there if it is the end of a path in the tree (`losses/poisson.py`, `tests/mutants/`; * stands for anything). `file.py::test` also
+there if it is the end of a path in the tree (`queries/losses/poisson.py`, `tests/mutants/`; * stands for anything). `file.py::test` also
 needs the test. A *dotted name* is one that begins with dpsparse, or with one of its packages, or with benchmarks: modules are
 followed, then what a module defines or imports. A *bare name* in a docstring is there if its file mentions it in code, if it
 is a module beside it or above, or if anything in the package is called so. What others define is in `OTHERS`.

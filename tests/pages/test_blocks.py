@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from dpsparse import recipes
-from dpsparse.log import LOGGER
+from dpsparse.core.log import LOGGER
 from dpsparse.recipes import registry
 from pages.block import FILES, READ, RUNS, Block, blocks, look_up, pages, parse, run_command, run_page
 from pages.prepared import PREPARED

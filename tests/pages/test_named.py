@@ -28,9 +28,9 @@ def test_pages_name_many_places():
         "docs/accounting.md",
         "tests/mutant/",
         "benchmarks/gone",
-        "privacy/test_ledger*.py",
+        "core/test_ledger*.py",
         "accounting/test_pricing.py::test_that_was_renamed",
-        "dpsparse.privacy.Gone",
+        "dpsparse.core.Gone",
         "dpsparse.gone.price",
         "accounting.gone.price_of",
     ],
@@ -50,9 +50,9 @@ def test_a_name_that_a_docstring_made_up_is_found():
 
 def test_what_is_there_is_not_found():
     for word in (
-        "answers/gradient.py",
+        "queries/gradient.py",
         "tests/mutants/",
-        "dpsparse.privacy.attacker.least_missed",
+        "dpsparse.core.attacker.least_missed",
         "audit.check_pipeline(pipe)",
         "accounting/test_pricing.py::test_a_zcdp_budget_is_the_sum_of_rho",
         "ledger.verify()",

@@ -149,7 +149,7 @@ def test_a_newcomer_needs_two_clicks():
 def test_success_in_per_cent_on_the_page_about_epsilon():
     """The table is what the code says."""
     from dpsparse import SparseClassifier
-    from dpsparse.privacy.attacker import attacker_success, in_percent
+    from dpsparse.core.attacker import attacker_success, in_percent
 
     rows = re.findall(
         r"^\| ([\d.]+) \| ([\d.]+ %) \| ([\d.]+ %) \|$", (DOCS / "choosing_epsilon.md").read_text(), re.MULTILINE
@@ -164,8 +164,8 @@ def test_success_in_per_cent_on_the_page_about_epsilon():
 
 def test_what_several_rows_of_one_person_cost_on_the_pages():
     """Group privacy of Gaussian answers, k mu; of anything else, by the chain of k neighbours."""
-    from dpsparse.privacy.attacker import attacker_success, in_percent
-    from dpsparse.privacy.curves import gaussian_epsilon, gaussian_mu
+    from dpsparse.core.attacker import attacker_success, in_percent
+    from dpsparse.core.curves import gaussian_epsilon, gaussian_mu
 
     page, delta = (DOCS / "choosing_epsilon.md").read_text(), 1e-6
     rows = re.findall(r"^\| (\d+) \| ([\d.]+) \| ([\d.]+ %) \|$", page, re.MULTILINE)

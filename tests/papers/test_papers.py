@@ -16,11 +16,11 @@ from benchmarks.papers.scores import scores
 from benchmarks.papers.study import FirstSeeds, PaperStudy
 
 from dpsparse import recipes
-from dpsparse.bench import Cell, Results, run_study
-from dpsparse.bench.find import studies
-from dpsparse.bench.results import Journal
-from dpsparse.bench.study import GRID
-from dpsparse.privacy import BudgetError
+from dpsparse.core import BudgetError
+from dpsparse.report.bench import Cell, Results, run_study
+from dpsparse.report.bench.find import studies
+from dpsparse.report.bench.results import Journal
+from dpsparse.report.bench.study import GRID
 
 STUDIES = studies()
 

@@ -9,8 +9,8 @@ from benchmarks.peers.methods import METHODS, Ask
 from benchmarks.peers.rows import ROWS, Rows
 from benchmarks.peers.study import EPSILONS, PICTURE, REGRESSION, STUDY
 
-from dpsparse.bench import Results
-from dpsparse.bench.study import GRID
+from dpsparse.report.bench import Results
+from dpsparse.report.bench.study import GRID
 
 
 def test_the_page_is_made_of_the_committed_results():

@@ -23,7 +23,7 @@ from dpsparse import (
     private_score,
 )
 from dpsparse.cli import main
-from dpsparse.privacy import PrivacyLeakError, RepeatedFitWarning
+from dpsparse.core import PrivacyLeakError, RepeatedFitWarning
 from dpsparse.recipes import registry
 
 from .table import DICTIONARY, write

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, recipes
-from dpsparse.facts import Penalty
-from dpsparse.privacy import Noise
+from dpsparse.core import Noise
+from dpsparse.core.facts import Penalty
 from truth.coordinates import central_and_exact, easy, objective
 
 PENALTIES = {

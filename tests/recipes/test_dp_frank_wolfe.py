@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.facts import Penalty
+from dpsparse.core.facts import Penalty
 from dpsparse.recipes import DPFrankWolfe
 from truth.coordinates import easy, objective
 from truth.twins import both_runs

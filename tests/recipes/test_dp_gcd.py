@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, recipes
 from dpsparse.accounting import price
-from dpsparse.facts import Penalty
-from dpsparse.privacy import Budget, Noise
+from dpsparse.core import Budget, Noise
+from dpsparse.core.facts import Penalty
 from dpsparse.recipes.dp_gcd import noise_level
 from truth.coordinates import central_and_exact, easy, objective
 

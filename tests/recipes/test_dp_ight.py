@@ -8,7 +8,7 @@ from benchmarks.settings import data_folder, fit, news20, relative_error, synthe
 
 from builders import prepared_for
 from dpsparse import SparseRegressor, recipes
-from dpsparse.privacy import Budget
+from dpsparse.core import Budget
 
 BOUNDS = {"feature_bound": 1.0, "target_bound": 3.5}
 

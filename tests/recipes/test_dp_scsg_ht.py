@@ -7,12 +7,12 @@ import pytest
 
 from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, audit
+from dpsparse.algorithms.scsg import LEAST_CHANGE, change_bound
 from dpsparse.audit.recording import record_fits
-from dpsparse.facts import Clip, Facts, Penalty
-from dpsparse.oracle import GradientChange
-from dpsparse.privacy import EveryRow, PoissonRows
+from dpsparse.core import EveryRow, PoissonRows
+from dpsparse.core.facts import Clip, Facts, Penalty
+from dpsparse.queries.kinds import GradientChange
 from dpsparse.recipes import DPSCSGHT, DPSVRGHT, SCSGHT, SVRGHT
-from dpsparse.solvers.scsg import LEAST_CHANGE, change_bound
 from truth.coordinates import easy, objective
 from truth.twins import both_runs
 

@@ -8,10 +8,10 @@ from scipy.sparse import csr_matrix
 
 from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, audit
-from dpsparse.facts import Penalty
-from dpsparse.privacy import EveryRow, PoissonRows
+from dpsparse.algorithms.steps import FixedSteps
+from dpsparse.core import EveryRow, PoissonRows
+from dpsparse.core.facts import Penalty
 from dpsparse.recipes import DPSGD
-from dpsparse.solvers.steps import FixedSteps
 from truth.coordinates import easy, objective
 from truth.twins import both_runs
 

@@ -7,8 +7,8 @@ import pytest
 
 from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, recipes
-from dpsparse.facts import Penalty
-from dpsparse.privacy import EveryRow, PoissonRows
+from dpsparse.core import EveryRow, PoissonRows
+from dpsparse.core.facts import Penalty
 from dpsparse.recipes import DPSGDHT, SGDHT
 from truth.coordinates import easy, objective
 from truth.twins import both_runs

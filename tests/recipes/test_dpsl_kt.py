@@ -10,9 +10,9 @@ import scipy.sparse as sp
 
 from builders import Rows, prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, load
+from dpsparse.algorithms.transfer import Auxiliary, student
 from dpsparse.oracles import ExactOracle
 from dpsparse.recipes import DPSLKT
-from dpsparse.solvers.transfer import Auxiliary, student
 
 
 def easy(n=2000, d=30, task="regression", seed=0):
@@ -108,7 +108,7 @@ def test_a_public_matrix_is_used_and_named_among_the_assumptions(kind):
 
 
 def test_drawn_rows_come_from_a_public_seed_and_keep_their_bound():
-    from dpsparse.facts import Facts
+    from dpsparse.core.facts import Facts
 
     facts = Facts(n_rows=100, n_features=5, intercept=0.3)
     support = np.array([0, 3, 5])
@@ -150,7 +150,7 @@ def test_rows_that_nobody_would_look_at_are_refused(given):
 
 
 def test_rows_are_drawn_from_the_law_that_was_named_or_given():
-    from dpsparse.facts import Facts
+    from dpsparse.core.facts import Facts
 
     facts = Facts(n_rows=100, n_features=5)
     support = np.array([0, 3])

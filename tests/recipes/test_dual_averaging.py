@@ -11,12 +11,12 @@ import scipy.sparse as sp
 
 from builders import Rows, prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, recipes
-from dpsparse.fits import open_oracle, substitute_oracles
+from dpsparse.algorithms.column_weights import sized_weights
+from dpsparse.core import Budget, Noise
+from dpsparse.core.mechanisms import Randomness
+from dpsparse.fitting import open_oracle, with_oracles
 from dpsparse.losses import Logistic, Squared
-from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle, ExactOracle, RecordingOracle
-from dpsparse.privacy import Budget, Noise
-from dpsparse.solvers.column_weights import sized_weights
 
 NAMES = ("dual_averaging", "lazy_iht")
 pytestmark = pytest.mark.filterwarnings("ignore:random_state was given")
@@ -240,7 +240,7 @@ def last_power(X, y) -> float:
         seen.append(RecordingOracle(opened.oracle))
         return replace(opened, oracle=seen[0])
 
-    with substitute_oracles(opener):
+    with with_oracles(opener):
         model("classification", "dual_averaging", **options).fit(X, y)
     means = np.asarray(abs(X).mean(axis=0)).ravel()
     a = seen[0].questions[-1].weights

@@ -11,9 +11,9 @@ from scipy.special import expit
 
 import dpsparse
 from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.facts import Target
+from dpsparse.core.facts import Target
 from dpsparse.losses import Custom, Huber, KnownLink, Logistic, Poisson, Squared, proven, target_of
-from dpsparse.planner import Outlook  # noqa: F401  the planner's rules are among those that are searched below
+from dpsparse.report.planner import Forecast  # noqa: F401  the planner's rules are among those that are searched below
 
 SOURCE = Path(dpsparse.__file__).parent
 RNG = np.random.default_rng(5)

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 import dpsparse
 from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, audit
-from dpsparse.facts import Facts, Target
+from dpsparse.core import Budget, BudgetError, PrivacyError
+from dpsparse.core.facts import Facts, Target
 from dpsparse.losses import Huber, KnownLink, Poisson
-from dpsparse.privacy import Budget, BudgetError, PrivacyError
 from dpsparse.recipes import LabelLDPIHT, LabelLDPLasso
 
 BOTH = ["label_ldp_iht", "label_ldp_lasso"]

@@ -7,11 +7,11 @@ import pytest
 
 import dpsparse
 from dpsparse import SparseClassifier, SparseRegressor, audit, recipes
-from dpsparse.facts import Facts, Target
+from dpsparse.algorithms.steps import PacedSteps
+from dpsparse.core import AssumptionError, Budget, BudgetError, Noise, OncePerPerson
+from dpsparse.core.facts import Facts, Target
 from dpsparse.losses import Custom, Huber, KnownLink, Poisson
-from dpsparse.privacy import AssumptionError, Budget, BudgetError, Noise, OncePerPerson
 from dpsparse.recipes import DPIGHT, LDPIHT, LDPMoment
-from dpsparse.solvers.steps import PacedSteps
 
 
 def data(n: int, p: int, s: int, seed: int = 0):
@@ -245,11 +245,11 @@ def test_bad_arguments_are_refused(build, message):
 
 
 def test_the_trace_sees_a_radius_that_is_too_small(monkeypatch):
-    from dpsparse.oracles.local import LocalTerms
+    from dpsparse.oracles.local import LocalNoise
 
     X, y, _ = data(60, 5, 2)
-    ordinary = LocalTerms.radius
-    monkeypatch.setattr(LocalTerms, "radius", lambda self, question: ordinary(self, question) / 2)
+    ordinary = LocalNoise.radius
+    monkeypatch.setattr(LocalNoise, "radius", lambda self, question: ordinary(self, question) / 2)
     with pytest.raises(audit.LawBroken, match="one person moved"):
         audit.sensitivity_trace(regressor("ldp_iht", random_state=None), X, y)
 

@@ -14,10 +14,10 @@ from sklearn.linear_model import LogisticRegression
 import dpsparse
 from builders import Rows, prepared_for
 from dpsparse import PrivateSearch, SparseClassifier, audit, recipes
-from dpsparse.fits import Shape, prepare
+from dpsparse.core import Budget, Noise
+from dpsparse.fitting import Shape, plan_fit
 from dpsparse.losses import Custom, Logistic
 from dpsparse.oracles import ExactOracle
-from dpsparse.privacy import Budget, Noise
 
 pytestmark = pytest.mark.filterwarnings("ignore:random_state was given")
 NAMES = ["blue", "green", "red", "yellow"]
@@ -188,7 +188,7 @@ def test_it_obeys_the_laws_of_fits():
 
 
 def test_shapes_without_classes_are_those_of_two():
-    prepared = prepare(model().request(), Shape(n_rows=100, n_features=5))
+    prepared = plan_fit(model().request(), Shape(n_rows=100, n_features=5))
     assert prepared.facts.target.n_classes == 2
     assert prepared.loss == Logistic()
 

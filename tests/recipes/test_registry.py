@@ -11,8 +11,8 @@ from typing import ClassVar
 import pytest
 
 from dpsparse import recipes
-from dpsparse.facts import Facts, Target
-from dpsparse.privacy import Budget
+from dpsparse.core import Budget
+from dpsparse.core.facts import Facts, Target
 from dpsparse.recipes import REGISTRY, Baseline, PrivateRecipe, Recipe, registry
 
 DOCS = Path(__file__).parents[2] / "docs" / "guarantees"

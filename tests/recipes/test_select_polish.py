@@ -13,13 +13,13 @@ import scipy.sparse as sp
 from builders import Rows, prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, recipes
 from dpsparse.accounting import price
-from dpsparse.facts import Facts, Target
+from dpsparse.algorithms.polish_schedule import BudgetShares, Rule, Schedule, entry_edges, rung
+from dpsparse.algorithms.polish_steps import Preconditioner, gains, shrunken, stein_scale, symmetric
+from dpsparse.core import Budget, Noise
+from dpsparse.core.facts import Facts, Target
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.losses import Huber, Poisson, Squared
-from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle, ExactOracle
-from dpsparse.privacy import Budget, Noise
-from dpsparse.solvers.polish_schedule import Rule, Schedule, Shares, entry_edges, rung
-from dpsparse.solvers.polish_steps import Preconditioner, gains, shrunken, stein_scale, symmetric
 
 pytestmark = pytest.mark.filterwarnings("ignore:random_state was given")
 
@@ -54,7 +54,7 @@ def twin(estimator, X, y) -> tuple[np.ndarray, float]:
     rows = Rows(X, y.astype(float), prepared.facts, lattice=False)
     oracle = ExactOracle(rows, estimator.request().loss, solver.plan(prepared.facts, None), np.random.default_rng(0))
     w = solver.run(oracle)
-    assert oracle.unused == {}
+    assert oracle.unused_turns == {}
     constant = float(w[-1]) * rows.applied_intercept if prepared.facts.free else 0.0
     return w[: X.shape[1]], constant - float(rows.applied_shift @ w[: X.shape[1]])
 
@@ -226,7 +226,7 @@ def test_each_answer_about_entries_has_its_branch(bin):
     X *= np.minimum(size, 1.19) / np.abs(X)
     oracle = CentralOracle(Rows(X, X[:, 0], facts), Squared(), price(solver.plan(facts, budget), budget), Randomness(0))
     assert np.all(np.isfinite(solver.run(oracle)))
-    assert oracle.unused == {}
+    assert oracle.unused_turns == {}
 
 
 def test_many_coordinates_are_rungs_of_a_ladder():
@@ -240,7 +240,7 @@ def test_many_coordinates_are_rungs_of_a_ladder():
 def test_more_budget_selects_more_coordinates_and_never_more_than_allowed():
     facts = facts_of(n_rows=300, sparsity=10)
     rule = Rule.of(facts)
-    shares = Shares(rule=rule, intercept=False, means_known=False)
+    shares = BudgetShares(rule=rule, intercept=False, means_known=False)
     counts = [Schedule.of(shares, facts, rho, 10, 0.3).coordinates for rho in (1e-4, 1e-3, 1e-2, 0.1, 10.0)]
     assert counts == sorted(counts)
     assert counts[0] == 1
@@ -250,7 +250,7 @@ def test_more_budget_selects_more_coordinates_and_never_more_than_allowed():
 def test_spare_coordinates_are_selected_where_rows_and_budget_allow():
     def spare(n_rows: int, rho: float, **options) -> int:
         facts = facts_of(n_rows=n_rows, sparsity=10, **options)
-        shares = Shares(rule=Rule.of(facts), intercept=False, means_known=False)
+        shares = BudgetShares(rule=Rule.of(facts), intercept=False, means_known=False)
         found = Schedule.of(shares, facts, rho, 10, 0.3)
         assert len(found.steps) == len(found.supports)
         assert found.supports[-1] == found.coordinates

@@ -11,14 +11,14 @@ import pytest
 
 from builders import Rows, prepared_for
 from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.facts import Facts
+from dpsparse.algorithms.table_rule import TableRule
+from dpsparse.algorithms.table_schedule import DENSE, SPARSE, Schedule, grid
+from dpsparse.algorithms.table_signal_test import TableSignalTest
+from dpsparse.algorithms.tables import whitening
+from dpsparse.core import Noise
+from dpsparse.core.facts import Facts
 from dpsparse.losses import Huber, Poisson
 from dpsparse.oracles import ExactOracle
-from dpsparse.privacy import Noise
-from dpsparse.solvers.table_evidence import Evidence
-from dpsparse.solvers.table_rule import TableRule
-from dpsparse.solvers.table_schedule import DENSE, SPARSE, Schedule, grid
-from dpsparse.solvers.tables import whitening
 
 pytestmark = pytest.mark.filterwarnings("ignore:random_state was given")
 
@@ -100,7 +100,7 @@ def test_on_exact_answers_it_ends_where_least_squares_does(intercept):
     rows = Rows(X, y, prepared.facts, lattice=False)
     oracle = ExactOracle(rows, estimator.request().loss, solver.plan(prepared.facts, None), np.random.default_rng(0))
     found = solver.run(oracle)
-    assert oracle.unused == {}
+    assert oracle.unused_turns == {}
     A = np.column_stack([X, np.ones(len(X))]) if intercept else X
     best = np.linalg.lstsq(A, y, rcond=None)[0]
     np.testing.assert_allclose(found[:8], best[:8], atol=0.05)
@@ -165,19 +165,19 @@ def gradient(kind: str, strength: float, rng: np.random.Generator, d: int = 200)
 def test_evidence_tells_few_from_many():
     rng = np.random.default_rng(0)
     for strength in (1.0, 3.0, 30.0):
-        few, many = (Evidence.of(gradient(kind, strength, rng), 1.0, 14) for kind in ("few", "many"))
-        assert few.few > 6
+        few, many = (TableSignalTest.of(gradient(kind, strength, rng), 1.0, 14) for kind in ("few", "many"))
+        assert few.sparse_signal > 6
         assert few.many < 1
-        assert many.many > max(3.0, min(many.few / 5, 5.0))
-    nothing = Evidence.of(gradient("none", 0.0, rng), 1.0, 14)
-    assert nothing.few < 5
+        assert many.many > max(3.0, min(many.sparse_signal / 5, 5.0))
+    nothing = TableSignalTest.of(gradient("none", 0.0, rng), 1.0, 14)
+    assert nothing.sparse_signal < 5
     assert nothing.many < 2
 
 
 def test_evidence_does_not_depend_on_units():
     g = gradient("many", 1.0, np.random.default_rng(1))
-    one, two = Evidence.of(g, 1.0, 14), Evidence.of(1e-6 * g, 1e-6, 14)
-    assert (one.few, one.many) == pytest.approx((two.few, two.many))
+    one, two = TableSignalTest.of(g, 1.0, 14), TableSignalTest.of(1e-6 * g, 1e-6, 14)
+    assert (one.sparse_signal, one.many) == pytest.approx((two.sparse_signal, two.many))
 
 
 # ------------------------------------------------------------------------------------------------ the constant
@@ -223,7 +223,7 @@ def test_more_budget_asks_for_no_less(classes):
     for one, two in itertools.pairwise(found):
         assert one.constant >= two.constant
         assert one.guesses >= two.guesses
-        assert one.lean >= two.lean
+        assert one.few_records >= two.few_records
         assert one.whitens <= two.whitens
         if not one.constant:
             assert one.level * math.sqrt(one.question) <= 1.3 * two.level * math.sqrt(two.question) or one.guesses

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from dpsparse.privacy import Budget
+from dpsparse.core import Budget
 from dpsparse.recipes import DPCD, DPIGHT, DPSGD, DPFrankWolfe, TwoStage
-from dpsparse.recipes.rules.theory import budget_of, prescribed
+from dpsparse.recipes.defaults.theory import budget_of, prescribed
 
 
 def test_a_budget_is_given_once():

@@ -13,10 +13,10 @@ from dpsparse import SparseClassifier, SparseRegressor, load, recipes
 from dpsparse.accounting import price
 from dpsparse.accounting.selections import stage_delta
 from dpsparse.accounting.stages import Stage
+from dpsparse.core import Ask, Budget, BudgetError, Noise, Plan
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.losses import Custom, Huber, KnownLink, Poisson
-from dpsparse.mechanisms import Randomness
 from dpsparse.oracles import CentralOracle, ExactOracle
-from dpsparse.privacy import Ask, Budget, BudgetError, Noise, Plan
 from dpsparse.recipes import TwoStage
 
 
@@ -140,7 +140,7 @@ def test_several_classes_share_one_budget():
 
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
 def test_a_minimum_counts_two_records_under_both_adjacencies(adjacency):
-    """Under add-remove, too, a record that enters may make another leave: see `dpsparse.statistics.minimise`."""
+    """Under add-remove, too, a record that enters may make another leave: see `dpsparse.queries.minimisers.minimise`."""
     X, y, _ = easy(500)
     est = estimator(adjacency=adjacency, n_rows=500, recipe=TwoStage(clip=1.0, ridge=0.2))
     [ask] = [a for a in est.fit(X, y).statement_.asks if a.noise == "objective"]

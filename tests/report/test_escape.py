@@ -5,9 +5,9 @@ import pytest
 
 from dpsparse import Ledger, PrivateSearch, SparseClassifier, SparseRegressor, make_private_pipeline, private_score
 from dpsparse.audit.result import AuditResult, LawCheck
-from dpsparse.bench import Cell, Results
-from dpsparse.preparation import PublicScaler
+from dpsparse.estimators.steps import PublicScaler
 from dpsparse.report import bench_page, ledger_page, report_of
+from dpsparse.report.bench import Cell, Results
 from report.pages import QUICK, Balanced, X, Y
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'"

@@ -14,12 +14,12 @@ from click.testing import CliRunner
 import dpsparse
 from dpsparse import PrivateSearch, SparseClassifier, SparseRegressor, make_private_pipeline
 from dpsparse.cli import main
-from dpsparse.preparation import PublicScaler
-from dpsparse.privacy import DataError
+from dpsparse.core import DataError
+from dpsparse.estimators.steps import PublicScaler
 from dpsparse.report import report_of, report_of_file
+from dpsparse.report.guarantee import belief, tradeoff
 from dpsparse.report.measured import MEASURED
-from dpsparse.report.promise import belief, tradeoff
-from dpsparse.report.verdict import Light
+from dpsparse.report.verdict import Status
 from dpsparse.tables import Column, Dictionary, TableEncoder
 from report.pages import QUICK, X, Y, check_page, first_screen, fitted
 
@@ -64,7 +64,7 @@ def test_searches_pipelines_and_estimators_report_themselves(tmp_path):
     ).fit(X, Y)
     model = fitted()
     for one in (search, pipe, model):
-        assert one.report_.verdict.light is Light.WAIT
+        assert one.report_.verdict.light is Status.WAIT
         check_page(one.report_.html())
         one.report_.save(tmp_path / "page.html")
     assert "private search" in search.report_.html()
@@ -75,7 +75,7 @@ def test_searches_pipelines_and_estimators_report_themselves(tmp_path):
     )
     assert run.exit_code == 0, run.output
     assert json.loads((tmp_path / "search.json").read_text())["digest"] in (tmp_path / "search.html").read_text()
-    assert report_of_file(tmp_path / "pipe.json").verdict.light is Light.WAIT
+    assert report_of_file(tmp_path / "pipe.json").verdict.light is Status.WAIT
     assert "<iframe" in model.report_._repr_html_()
     with pytest.raises(AttributeError, match="fit the estimator"):
         _ = SparseRegressor().report_
@@ -108,7 +108,7 @@ def test_pages_about_ledgers_and_comparisons(book, tmp_path, monkeypatch):
     page = check_page((tmp_path / "ledger.html").read_text())
     assert "It verifies" in page
     assert "trial" in page
-    from dpsparse.bench import Cell, Results
+    from dpsparse.report.bench import Cell, Results
 
     errors = {Cell("d", m, e, s): {"error": 0.1 * s + e} for m in "ab" for e in (1.0, 2.0) for s in range(3)}
     Results("toy", errors).write(tmp_path / "toy.parquet")
@@ -277,7 +277,7 @@ def test_usefulness_is_a_private_score_or_not_measured(monkeypatch):
     """The planner's expectation is shown as one, with what it assumes; never as a finding."""
     model = fitted()
     told = usefulness(report_of(model))
-    assert told.light is Light.OPEN
+    assert told.light is Status.OPEN
     assert told.said.startswith("Not measured")
     signal = model.plan(3000, 6).error.signal
     assert (
@@ -286,11 +286,11 @@ def test_usefulness_is_a_private_score_or_not_measured(monkeypatch):
     )
     card = dpsparse.private_score(model, X, Y, ["r2"], epsilon=1.0)
     measured = usefulness(report_of(model, scores=card.to_dict()))
-    assert measured.light is Light.YES
+    assert measured.light is Status.YES
     assert f"r2 {card['r2'].value:.3g}" in measured.said
     assert "planner" not in measured.said
     exact = card.to_dict() | {"statement": card.to_dict()["statement"] | {"private": False}}
-    assert usefulness(report_of(model, scores=exact)).light is Light.OPEN, (
+    assert usefulness(report_of(model, scores=exact)).light is Status.OPEN, (
         "the control: a score without a promise measures nothing here"
     )
 

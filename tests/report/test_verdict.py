@@ -10,11 +10,11 @@ from click.testing import CliRunner
 import dpsparse
 from dpsparse import Ledger, SparseRegressor, recipes
 from dpsparse.cli import main
-from dpsparse.estimators.model_schema import digest
-from dpsparse.privacy import DataError
-from dpsparse.privacy.errors import LedgerError, LedgerTamperedError
+from dpsparse.core import DataError
+from dpsparse.core.errors import LedgerError, LedgerTamperedError
+from dpsparse.estimators.model_schema import model_digest
 from dpsparse.report import report_of, report_of_file
-from dpsparse.report.verdict import REQUIRED, Check, Light, decide
+from dpsparse.report.verdict import REQUIRED, ReleaseCheck, Status, decide
 from report.pages import check_page, first_screen
 from report.pages import quick as fitted
 from truth.recipes import WHY, Doubtful
@@ -28,7 +28,7 @@ def rewrite(path, **changes):
     content["statement"] |= changes.pop("statement", {})
     content["params"] |= changes.pop("params", {})
     content |= changes
-    content["digest"] = digest(content)
+    content["digest"] = model_digest(content)
     path.write_text(json.dumps(content))
     return path
 
@@ -157,7 +157,7 @@ NEVER = [
 @pytest.mark.parametrize("case", NEVER, ids=lambda case: case.__name__)
 def test_what_must_not_be_released_is_a_no_with_its_reason_on_the_first_screen(case, book, tmp_path):
     report, reason = case(book, tmp_path)
-    assert report.verdict.light is Light.NO
+    assert report.verdict.light is Status.NO
     page = check_page(report.html())
     first = first_screen(page)
     assert 'class="answer no"' in first
@@ -231,7 +231,7 @@ WAITING = [
 @pytest.mark.parametrize("case", WAITING, ids=lambda case: case.__name__)
 def test_what_is_open_is_a_not_yet_with_its_reason_on_the_first_screen(case, book, tmp_path):
     report, reason = case(book, tmp_path)
-    assert report.verdict.light is Light.WAIT
+    assert report.verdict.light is Status.WAIT
     page = check_page(report.html())
     assert 'class="answer wait"' in first_screen(page)
     assert reason in first_screen(page)
@@ -241,7 +241,7 @@ def test_scores_without_a_promise_are_not_released(book, tmp_path):
     model = fitted(ledger=book, **CHARGED)
     scores = {"confidence": 0.95, "scores": [], "statement": {"private": False, "epsilon": 1.0, "delta": 1e-6}}
     report = report_of_file(saved(model, tmp_path), ledger=book, scores=scores)
-    assert report.verdict.light is Light.WAIT
+    assert report.verdict.light is Status.WAIT
     assert "scores on this page carry no promise" in first_screen(report.html())
 
 
@@ -285,13 +285,13 @@ def test_the_command_says_no_and_exits_so(tmp_path):
 
 @pytest.mark.parametrize("missing", REQUIRED)
 def test_a_yes_needs_every_required_check(missing):
-    good = [Check(what, Light.YES, "", "") for what in REQUIRED]
-    assert decide(good).light is Light.YES
-    assert decide([check for check in good if check.what != missing]).light is Light.WAIT
-    for light in (Light.OPEN, Light.WAIT, Light.NO):
+    good = [ReleaseCheck(what, Status.YES, "", "") for what in REQUIRED]
+    assert decide(good).light is Status.YES
+    assert decide([check for check in good if check.what != missing]).light is Status.WAIT
+    for light in (Status.OPEN, Status.WAIT, Status.NO):
         changed = [replace(check, light=light) if check.what == missing else check for check in good]
-        assert decide(changed).light is not Light.YES
-    assert decide([]).light is not Light.YES
+        assert decide(changed).light is not Status.YES
+    assert decide([]).light is not Status.YES
 
 
 def test_there_is_no_report_of_what_was_not_fitted():

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from builders import Rows, prepared_for
-from dpsparse.facts import Facts, Penalty, Vector
-from dpsparse.mechanisms import Randomness
+from dpsparse.core import Budget, Noise
+from dpsparse.core.facts import Facts, Penalty, Vector
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.oracles import ExactOracle, make_oracle
-from dpsparse.privacy import Budget, Noise
 
 
 def easy(task: str, n: int = 1000, d: int = 20) -> tuple[np.ndarray, np.ndarray]:

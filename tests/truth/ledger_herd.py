@@ -15,17 +15,17 @@ import tempfile
 import time
 from pathlib import Path
 
-from dpsparse.accounting import PlanBill, price
+from dpsparse.accounting import PlanCost, price
+from dpsparse.core import Ask, Budget, BudgetExceededError, Noise, Plan
 from dpsparse.ledger import Ledger
-from dpsparse.privacy import Ask, Budget, BudgetExceededError, Noise, Plan
 
 #: Each reservation costs so much; a test chooses the total.
 MU = 0.01
 
 
-def small_bill() -> PlanBill:
+def small_bill() -> PlanCost:
     """A Gaussian fit with mu = `MU`."""
-    return PlanBill.of(price(Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN),)), Budget.gdp(MU)))
+    return PlanCost.of(price(Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN),)), Budget.gdp(MU)))
 
 
 def work(address: str, dataset: str, attempts: int, name: int, folder: Path) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpsparse import Ledger
-from dpsparse.accounting import PlanBill, price
-from dpsparse.privacy import Ask, Budget, Noise, Plan
+from dpsparse.accounting import PlanCost, price
+from dpsparse.core import Ask, Budget, Noise, Plan
 
 
-def bill(epsilon: float = 1.0, delta: float = 1e-6) -> PlanBill:
+def bill(epsilon: float = 1.0, delta: float = 1e-6) -> PlanCost:
     """A fit of Gaussian noise."""
     asks = (Ask(name="gradient", noise=Noise.GAUSSIAN, times=20),)
-    return PlanBill.of(price(Plan(asks=asks), Budget.approx(epsilon, delta)))
+    return PlanCost.of(price(Plan(asks=asks), Budget.approx(epsilon, delta)))
 
 
 def used_ledger(path: Path, fits: int = 6) -> Ledger:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from dpsparse.facts import Clip, Facts, Target
+from dpsparse.core.facts import Clip, Facts, Target
 from dpsparse.losses import Loss
 
 #: Kinds of storage: dense floats, integers kept as they came, sparse; with and without a shift of the columns.

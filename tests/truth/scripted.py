@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dpsparse.facts import Facts
-from dpsparse.oracle import Oracle, Question
-from dpsparse.privacy import Answer, Plan
+from dpsparse.core import Plan, Receipt
+from dpsparse.core.facts import Facts
+from dpsparse.queries.kinds import Oracle, Query
 
 
 @dataclass
@@ -32,11 +32,11 @@ class ScriptedOracle(Oracle):
     script: Mapping[str, Sequence[Any]]
     plan: Plan = field(default_factory=lambda: Plan(asks=()))
     noise: float = 0.0
-    asked: list[tuple[str, Question]] = field(default_factory=list)
+    asked: list[tuple[str, Query]] = field(default_factory=list)
     chosen: list[str] = field(default_factory=list)
     passes: float = 0.0
 
-    def answer(self, question: Question, ask: str) -> Any:
+    def answer(self, question: Query, ask: str) -> Any:
         turn = sum(name == ask for name, _ in self.asked)
         self.asked.append((ask, copy.deepcopy(question)))  # a loop may go on to change its iterate in place
         found = self.script[ask][turn]
@@ -50,17 +50,17 @@ class ScriptedOracle(Oracle):
         return self
 
     @property
-    def unused(self) -> dict[str, int]:
+    def unused_turns(self) -> dict[str, int]:
         return {}
 
     @property
-    def receipts(self) -> list[Answer]:
+    def receipts(self) -> list[Receipt]:
         return []
 
-    def deviation(self, question: Question, ask: str, turn: int) -> float:
+    def deviation(self, question: Query, ask: str, turn: int) -> float:
         return self.noise
 
-    def choose(self, branch: str) -> None:
+    def take_branch(self, branch: str) -> None:
         self.chosen.append(branch)
 
     def questions(self, ask: str) -> list[Any]:

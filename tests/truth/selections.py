@@ -9,7 +9,7 @@ import numpy as np
 
 from dpsparse.accounting.selections import calibrate_stage
 from dpsparse.accounting.stages import Counted, Stage
-from dpsparse.privacy.curves import Curve
+from dpsparse.core.curves import Curve
 
 
 def calibrate(

@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from builders import Rows, prepared_for
-from dpsparse.facts import Facts, Vector
-from dpsparse.mechanisms import Randomness
+from dpsparse.core import Budget, Noise
+from dpsparse.core.facts import Facts, Vector
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.oracles import ExactOracle, make_oracle
-from dpsparse.privacy import Budget, Noise
 
 
 def both_runs(estimator: Any, X: Any, y: np.ndarray, seed: int = 5) -> tuple[Vector, Vector, Facts]:

@@ -57,7 +57,7 @@ def test_the_page_tells_the_walk_in_under_20_steps(calls):
 
 def test_control_two_steps_that_change_places_are_noticed(calls):
     steps = STEP.findall(PAGE.read_text())
-    rows, ledger = "hosts.memory.MemoryHost.__init__", "ledger.ledger.Ledger.reserve"
+    rows, ledger = "rows.hosts.memory.MemoryHost.__init__", "ledger.ledger.Ledger.reserve"
     swapped = [{rows: ledger, ledger: rows}.get(step, step) for step in steps]
     assert out_of_order(swapped, calls) != []
-    assert out_of_order([*steps, "fits.run.nothing"], calls) == ["fits.run.nothing"]
+    assert out_of_order([*steps, "fitting.run.nothing"], calls) == ["fitting.run.nothing"]

@@ -15,9 +15,9 @@ from sklearn.pipeline import make_pipeline
 
 from dpsparse import Ledger, PrivateSearch, RowNormalizer, SparseClassifier, make_private_pipeline
 from dpsparse.cli import main
-from dpsparse.estimators.habits import Cost, together
-from dpsparse.privacy import RepeatedFitWarning
-from dpsparse.privacy.curves import ORDERS, gaussian_epsilon, renyi_epsilon
+from dpsparse.core import RepeatedFitWarning
+from dpsparse.core.curves import ORDERS, gaussian_epsilon, renyi_epsilon
+from dpsparse.estimators.repeated_fits import FitCost, together
 from dpsparse.report import report_of_file
 
 RNG = np.random.default_rng(0)
@@ -87,7 +87,7 @@ def test_the_best_of_a_grid_search_says_how_many_fits_were_made_and_claims_nothi
     assert void.startswith("31 fits of this estimator were made in this process on data of this shape")
     total = float(re.search(r"epsilon = ([0-9.]+)", void)[1])
     # 15 folds at epsilon 1, 15 at 2, and the last fit: above one fit, below plain addition
-    costs = [Cost(e, 1e-6, e * e / 40, math.inf) for e in [1.0] * 15 + [2.0] * 15 + [best.epsilon]]
+    costs = [FitCost(e, 1e-6, e * e / 40, math.inf) for e in [1.0] * 15 + [2.0] * 15 + [best.epsilon]]
     assert 3 * best.epsilon < total < sum(cost.epsilon for cost in costs) + 0.1
     assert together(costs)[0] < sum(cost.epsilon for cost in costs)
     assert "WITHOUT privacy" in str(statement)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.hosts import MemoryHost
 from dpsparse.losses import Huber
 from dpsparse.recipes import LDPIHT, LabelLDPIHT
+from dpsparse.rows.hosts import MemoryHost
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (60, 5))

@@ -7,8 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 import dpsparse
-from dpsparse import Budget, SparseClassifier, SparseRegressor, losses, recipes
-from dpsparse.hosts import MemoryHost
+from dpsparse import Budget, SparseClassifier, SparseRegressor, recipes
+from dpsparse.queries import losses
+from dpsparse.rows.hosts import MemoryHost
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (60, 5))

@@ -28,8 +28,8 @@ from dpsparse import (
     make_private_pipeline,
 )
 from dpsparse.cli import main
-from dpsparse.data.missing import AT_FIT, NOT_COVERED, REFUSAL
-from dpsparse.privacy import MissingValueError
+from dpsparse.core import MissingValueError
+from dpsparse.rows.missing import AT_FIT, NOT_COVERED, REFUSAL
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -142,10 +142,10 @@ def test_large_and_tiny_numbers_say_nothing(value, storage, capfd):
 
 def test_one_text_among_lists_changes_no_other_record():
     rows = [[True, 1.5], [False, 2.5], [True, 3.5]]
-    from dpsparse.data import Source
+    from dpsparse.rows import Records
 
     assert (
-        Source(rows).rows(0, 2).tolist() == Source([*rows[:2], ["x", 1j]]).rows(0, 2).tolist() == [[1, 1.5], [0, 2.5]]
+        Records(rows).rows(0, 2).tolist() == Records([*rows[:2], ["x", 1j]]).rows(0, 2).tolist() == [[1, 1.5], [0, 2.5]]
     )
 
 

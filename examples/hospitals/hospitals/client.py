@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dpsparse.federated.flower import client_app
 from flwr.app import Context
 
 from dpsparse import Ledger
+from dpsparse.core import LedgerError
 from dpsparse.federated import Protocol, Site
-from dpsparse.federated.flower import client_app
-from dpsparse.privacy import LedgerError
 
 from .rows import EPSILON, NAMES, OUT, rows_of
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dpsparse.federated.flower import server_app
 from flwr.app import Context
 
 from dpsparse import SparseClassifier
 from dpsparse.federated import Server
-from dpsparse.federated.flower import server_app
 from dpsparse.recipes import DPFedSGDHT
 
 from .rows import EPSILON, FEATURES, NAMES, OUT, ROUNDS, ROWS

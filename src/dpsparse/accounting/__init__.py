@@ -1,7 +1,7 @@
 """What a plan costs: draws, composition, prices, loss distributions, filters. Knows neither rows nor noise."""
 
-from .costs import Bill, PlanBill, Promise, SumBill
-from .draws import Cost
+from .costs import Cost, FixedCost, PlanCost, SumCost
+from .draws import TurnCost
 from .pricing import PricedPlan, price
 
-__all__ = ["Bill", "Cost", "PlanBill", "PricedPlan", "Promise", "SumBill", "price"]
+__all__ = ["Cost", "FixedCost", "PlanCost", "PricedPlan", "SumCost", "TurnCost", "price"]

@@ -8,12 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ..privacy.adjacency import Adjacency
-from ..privacy.budget import Budget
-from ..privacy.curves import ORDERS, Curve, gaussian_delta, renyi_delta, renyi_epsilon
-from ..privacy.errors import PrivacyError
+from ..core.adjacency import Adjacency
+from ..core.budget import Budget
+from ..core.curves import ORDERS, Curve, gaussian_delta, renyi_delta, renyi_epsilon
+from ..core.errors import PrivacyError
 from . import pld, selections
-from .draws import Costs
+from .draws import TurnCosts
 from .pricing import LARGEST_RECURSION_EPSILON, spent_epsilon
 from .recursion import UNIT
 from .sampled_renyi import sampled_renyi
@@ -30,7 +30,7 @@ class Account:
     `selections`, `sampled_renyi`), in both directions.
     """
 
-    costs: Costs
+    costs: TurnCosts
     adjacency: Adjacency
 
     @cached_property
@@ -104,7 +104,7 @@ class Account:
         return None if self._stage is None else selections.stage_curve(self._stage)
 
     @property
-    def _steps(self) -> list[pld.Turns]:
+    def _steps(self) -> list[pld.LossCounts]:
         if not self.costs.gaussian or self.costs.branches:
             raise PrivacyError("a bill that samples rows may hold Gaussian asks only, and no branches.")
         return self.costs.multipliers(self.adjacency.kappa)

@@ -24,10 +24,10 @@ import math
 import numpy as np
 from scipy.special import log_ndtr
 
-from ..privacy.curves import Curve
-from .costs.base import Bill
-from .costs.plan import PlanBill
-from .costs.sum import SumBill
+from ..core.curves import Curve
+from .costs.base import Cost
+from .costs.plan import PlanCost
+from .costs.sum import SumCost
 from .recursion import UNIT
 
 #: Points of the grid in epsilon.
@@ -38,13 +38,13 @@ FARTHEST = 700.0
 SAFETY = 1 + 1e-9
 
 
-def dominating_mu(bill: Bill, slack: float) -> tuple[float, float]:
+def dominating_mu(bill: Cost, slack: float) -> tuple[float, float]:
     """A mu and the part of `slack` that it needs: 0 where a closed form is exact or as good. Infinite if there is none.
 
     Examples
     --------
     >>> from dpsparse.accounting import price
-    >>> from dpsparse.privacy import Ask, Budget, Noise, Plan
+    >>> from dpsparse.core import Ask, Budget, Noise, Plan
     >>> plan = Plan(asks=(Ask(name="choice", noise=Noise.GUMBEL, times=10),))
     >>> bill = PlanBill.of(price(plan, Budget.zcdp(0.02)))
     >>> round(dominating_mu(bill, 1e-11)[0] ** 2 / 2, 4), round(bill.mu() ** 2 / 2, 4)
@@ -70,13 +70,13 @@ def dominating_mu(bill: Bill, slack: float) -> tuple[float, float]:
     return (found, slack) if found < closed else (closed, 0.0)
 
 
-def excess(bill: PlanBill, rho: float, slack: float) -> float:
+def excess(bill: PlanCost, rho: float, slack: float) -> float:
     r"""The x >= 0 with which :math:`\delta(\epsilon) \le G_\mu(\epsilon) + slack` for :math:`\mu^2 = 2\rho(1+x)`; infinite if there is none.
 
     Examples
     --------
     >>> from dpsparse.accounting import price
-    >>> from dpsparse.privacy import Ask, Budget, Noise, Plan
+    >>> from dpsparse.core import Ask, Budget, Noise, Plan
     >>> plan = Plan(asks=(Ask(name="choice", noise=Noise.GUMBEL, times=10),))
     >>> round(excess(PlanBill.of(price(plan, Budget.zcdp(0.02))), 0.02, 1e-11), 3)
     0.065
@@ -84,17 +84,17 @@ def excess(bill: PlanBill, rho: float, slack: float) -> float:
     return max(dominating_mu(bill, slack)[0] ** 2 / (2 * rho) - 1, 0.0)
 
 
-def _exact(bill: Bill) -> bool:
-    return isinstance(bill, PlanBill | SumBill) and bill.account is not None and bill.account.exact
+def _exact(bill: Cost) -> bool:
+    return isinstance(bill, PlanCost | SumCost) and bill.account is not None and bill.account.exact
 
 
-def _deltas(bill: Bill, epsilons: Curve, slack: float) -> Curve:
-    if isinstance(bill, PlanBill | SumBill) and bill.account is not None:
+def _deltas(bill: Cost, epsilons: Curve, slack: float) -> Curve:
+    if isinstance(bill, PlanCost | SumCost) and bill.account is not None:
         return bill.account.deltas(epsilons, slack)
     return np.array([bill.delta(float(e)) for e in epsilons])
 
 
-def _grid(bill: Bill, slack: float) -> Curve | None:
+def _grid(bill: Cost, slack: float) -> Curve | None:
     """Epsilons from 0 to one with delta <= slack, close together near 0; None if there is no such epsilon."""
     top = 0.25
     while float(_deltas(bill, np.array([top]), slack)[0]) > slack:

@@ -17,7 +17,7 @@ Guarantee
 ---------
 Each total (`rho`, `mu`, `renyi`, `pure`) bounds the adaptive composition of all draws. Where a plan has branches, one of
 which is chosen from what was released, the divergence of the rest is at most the largest over the branches, order by
-order; totals therefore add the largest branch. The same holds for parts, of which each record meets one (`privacy.parts`).
+order; totals therefore add the largest branch. The same holds for parts, of which each record meets one (`core.parts`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from itertools import groupby
 
 import numpy as np
 
-from ..privacy.curves import (
+from ..core.curves import (
     ORDERS,
     Curve,
     gaussian_renyi,
@@ -42,10 +42,10 @@ from ..privacy.curves import (
     selection_mu,
     selection_renyi,
 )
-from ..privacy.errors import BudgetError
-from ..privacy.participation import OncePerPerson
-from ..privacy.plan import Noise, Plan, PoissonRows, RandomTimes
-from .pld import Turns
+from ..core.errors import BudgetError
+from ..core.participation import OncePerPerson
+from ..core.plan import Noise, Plan, PoissonRows, RandomTurns
+from .pld import LossCounts
 from .stages import Stage
 
 #: Noises for which mu-GDP is exact.
@@ -53,7 +53,7 @@ GAUSSIANS = frozenset({Noise.GAUSSIAN, Noise.LOCAL_GAUSSIAN})
 
 
 @dataclass(frozen=True)
-class Cost:
+class TurnCost:
     """One draw: which noise, on which fraction of the rows, at which rho = r w, with which offset."""
 
     noise: Noise
@@ -96,7 +96,7 @@ class Cost:
 
 
 @dataclass(frozen=True, eq=False)
-class Costs:
+class TurnCosts:
     """Draws, counted, and what may follow them.
 
     `ordered` holds (weight, count) of the selections in the order they run, or None where that is not known. Where equal models
@@ -104,30 +104,30 @@ class Costs:
     for each number of turns that was drawn from a law of its own, that law and the costs of one turn.
     """
 
-    own: Counter[Cost]
+    own: Counter[TurnCost]
     ordered: tuple[tuple[float, int], ...] | None = ()
-    branches: tuple[Costs, ...] = ()
-    one_model: tuple[Costs, int] | None = None
-    drawn: tuple[tuple[RandomTimes, tuple[Cost, ...]], ...] = ()
+    branches: tuple[TurnCosts, ...] = ()
+    one_model: tuple[TurnCosts, int] | None = None
+    drawn: tuple[tuple[RandomTurns, tuple[TurnCost, ...]], ...] = ()
 
     @classmethod
-    def of(cls, plan: Plan, rho_scale: float = 1.0) -> Costs:
+    def of(cls, plan: Plan, rho_scale: float = 1.0) -> TurnCosts:
         """What `plan` costs at `rho_scale`."""
-        counted: Counter[Cost] = Counter()
-        drawn: dict[RandomTimes, tuple[Cost, ...]] = {}
+        counted: Counter[TurnCost] = Counter()
+        drawn: dict[RandomTurns, tuple[TurnCost, ...]] = {}
         for ask in plan.asks:
             if ask.noise is Noise.NONE:
                 raise BudgetError(f"ask {ask.name!r} has no noise, so no budget can cover it. Use a private recipe.")
             q = ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
             if ask.law is not None:  # whatever was drawn
-                turn = Cost(ask.noise, rho_scale * ask.share / ask.law.mean, q)
+                turn = TurnCost(ask.noise, rho_scale * ask.share / ask.law.mean, q)
                 drawn[ask.law] = (*drawn.get(ask.law, ()), turn)  # asks of one name share one draw
                 continue
             weights = ask.weights()
             if isinstance(ask.rows, OncePerPerson):  # of all turns one person's record moves only these
                 weights = weights[: ask.rows.counted]
             for weight in weights:
-                counted[Cost(ask.noise, rho_scale * weight, q, ask.offset)] += ask.draws
+                counted[TurnCost(ask.noise, rho_scale * weight, q, ask.offset)] += ask.draws
         turns = plan.selections()
         ordered = None if turns is None else tuple((rho_scale * weight, n) for weight, n in _runs(turns))
         # to one record a part is a branch: it meets one of them, whichever
@@ -136,18 +136,18 @@ class Costs:
         one_model = (cls.of(plan.once(), rho_scale), plan.models) if plan.models > 1 else None
         return cls(counted, ordered, branches, one_model, tuple(drawn.items()))
 
-    def scaled(self, rho_scale: float) -> Costs:
+    def scaled(self, rho_scale: float) -> TurnCosts:
         """The same draws with every rho times `rho_scale`."""
-        own: Counter[Cost] = Counter()
+        own: Counter[TurnCost] = Counter()
         for cost, count in self.own.items():  # rounding may make two costs one: their counts add up
             own[replace(cost, rho=cost.rho * rho_scale)] += count
         ordered = None if self.ordered is None else tuple((rho_scale * weight, k) for weight, k in self.ordered)
         one = None if self.one_model is None else (self.one_model[0].scaled(rho_scale), self.one_model[1])
         branches = tuple(b.scaled(rho_scale) for b in self.branches)
         drawn = tuple((n, tuple(replace(c, rho=c.rho * rho_scale) for c in turn)) for n, turn in self.drawn)
-        return Costs(own, ordered, branches, one, drawn)
+        return TurnCosts(own, ordered, branches, one, drawn)
 
-    def _total(self, one: Callable[[Cost], float]) -> float:
+    def _total(self, one: Callable[[TurnCost], float]) -> float:
         rest = max((b._total(one) for b in self.branches), default=0.0)
         random = math.fsum(law.mean * one(c) for law, turn in self.drawn for c in turn)
         return math.fsum(k * one(c) for c, k in self.own.items()) + random + rest
@@ -233,30 +233,32 @@ class Costs:
             curve += np.max([b.renyi(orders) for b in self.branches], axis=0)
         return curve
 
-    def gathered(self) -> Costs:
+    def gathered(self) -> TurnCosts:
         r"""The same Renyi curve with one Gaussian in the place of many: orders times :math:`\sum\rho`. For searches that look at it often."""
-        own: Counter[Cost] = Counter({c: k for c, k in self.own.items() if c.noise is not Noise.GAUSSIAN})
+        own: Counter[TurnCost] = Counter({c: k for c, k in self.own.items() if c.noise is not Noise.GAUSSIAN})
         gaussian = math.fsum(c.rho * k for c, k in self.own.items() if c.noise is Noise.GAUSSIAN)
         if gaussian:
-            own[Cost(Noise.GAUSSIAN, gaussian)] = 1
+            own[TurnCost(Noise.GAUSSIAN, gaussian)] = 1
         return replace(self, own=own, branches=tuple(b.gathered() for b in self.branches), one_model=None)
 
-    def then(self, later: Costs) -> Costs:
+    def then(self, later: TurnCosts) -> TurnCosts:
         """These costs and, whatever was answered, `later` after them."""
         if self.branches:
             return replace(self, branches=tuple(b.then(later) for b in self.branches), one_model=None)
         known = self.ordered is not None and later.ordered is not None
         ordered = (*(self.ordered or ()), *(later.ordered or ())) if known else None
-        return Costs(self.own + later.own, ordered, later.branches, None, self.drawn + later.drawn)
+        return TurnCosts(self.own + later.own, ordered, later.branches, None, self.drawn + later.drawn)
 
-    def turns(self) -> list[Turns]:
+    def turns(self) -> list[LossCounts]:
         """What a privacy loss distribution is made of: (sampling rate, rho) of the answers of a turn, and how many turns."""
-        fixed = [Turns(((c.sampling_rate, c.rho),), n) for c, n in self.own.items()]
-        return fixed + [Turns(tuple((c.sampling_rate, c.rho) for c in turn), law) for law, turn in self.drawn]
+        fixed = [LossCounts(((c.sampling_rate, c.rho),), n) for c, n in self.own.items()]
+        return fixed + [LossCounts(tuple((c.sampling_rate, c.rho) for c in turn), law) for law, turn in self.drawn]
 
-    def multipliers(self, kappa: int) -> list[Turns]:
+    def multipliers(self, kappa: int) -> list[LossCounts]:
         """The same with sigma over the norm of one record in the place of rho."""
-        return [Turns(tuple((q, kappa / math.sqrt(2 * rho)) for q, rho in answers), n) for answers, n in self.turns()]
+        return [
+            LossCounts(tuple((q, kappa / math.sqrt(2 * rho)) for q, rho in answers), n) for answers, n in self.turns()
+        ]
 
     def stage(self) -> Stage | None:
         """The composition for the recursion over selections; None where that does not apply."""

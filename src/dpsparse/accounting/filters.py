@@ -36,8 +36,8 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from ..privacy.curves import ORDERS, gaussian_epsilon, gaussian_mu
-from .costs.base import Bill
+from ..core.curves import ORDERS, gaussian_epsilon, gaussian_mu
+from .costs.base import Cost
 from .domination import dominating_mu
 
 #: One unit of cost: of mu^2, of a Renyi divergence, of epsilon.
@@ -50,7 +50,7 @@ ASIDE = 5e-4
 PARTS, TAKEN = 10**12, 50
 
 
-def units(cost: float) -> int:
+def cost_units(cost: float) -> int:
     """A cost in whole units, rounded up."""
     return math.ceil(cost / UNIT) if cost / UNIT < UNBOUNDED else UNBOUNDED
 
@@ -73,7 +73,7 @@ class Filter(Protocol):
         """Units that may be taken."""
         ...
 
-    def cost(self, bill: Bill, slack: int) -> tuple[int, int]:
+    def cost(self, bill: Cost, slack: int) -> tuple[int, int]:
         """Units, and parts of slack used, of which at most `slack` may be."""
         ...
 
@@ -98,10 +98,10 @@ class GaussianFilter:
         """The filter for (epsilon, delta + slack)."""
         return cls(epsilon, delta, slack, math.floor(gaussian_mu(epsilon, delta) ** 2 / UNIT))
 
-    def cost(self, bill: Bill, slack: int) -> tuple[int, int]:
+    def cost(self, bill: Cost, slack: int) -> tuple[int, int]:
         """Units of a dominating mu squared."""
         mu, used = dominating_mu(bill, self.slack * (slack / PARTS))
-        return units(mu * mu), slack if used else 0
+        return cost_units(mu * mu), slack if used else 0
 
     def room(self, left: int, delta: float) -> float:
         """Epsilon of the Gaussian that is left."""
@@ -131,9 +131,9 @@ class RenyiFilter:
         best = int(np.argmax(room / ORDERS)) if order is None else int(np.argmin(np.abs(ORDERS - order)))
         return cls(epsilon, delta, float(ORDERS[best]), max(0, math.floor(float(room[best]) / UNIT)))
 
-    def cost(self, bill: Bill, slack: int) -> tuple[int, int]:
+    def cost(self, bill: Cost, slack: int) -> tuple[int, int]:
         """Units of the divergence at the order."""
-        return units(float(bill.renyi(np.array([self.order]))[0])), 0
+        return cost_units(float(bill.renyi(np.array([self.order]))[0])), 0
 
     def room(self, left: int, delta: float) -> float:
         """Epsilon of the Gaussian with this divergence."""
@@ -154,9 +154,9 @@ class PureFilter:
         """The filter for (epsilon, 0)."""
         return cls(epsilon, math.floor(epsilon / UNIT))
 
-    def cost(self, bill: Bill, slack: int) -> tuple[int, int]:
+    def cost(self, bill: Cost, slack: int) -> tuple[int, int]:
         """Units of epsilon."""
-        return units(bill.pure()), 0
+        return cost_units(bill.pure()), 0
 
     def room(self, left: int, delta: float) -> float:
         """Epsilon that is left."""
@@ -196,14 +196,14 @@ def portion(slack: int) -> int:
     return 1 << max(0, (slack // TAKEN).bit_length() - 1) if slack >= TAKEN else 0
 
 
-def charge(filters: tuple[Filter, ...], bill: Bill, slack: int) -> Charge:
+def filter_costs(filters: tuple[Filter, ...], bill: Cost, slack: int) -> Charge:
     """What a bill costs in each filter, when `slack` parts are left."""
     part = portion(slack)
     found = {f.name: f.cost(bill, part) for f in filters}
     return Charge({name: cost for name, (cost, _) in found.items()}, max(used for _, used in found.values()))
 
 
-def recharge(filters: tuple[Filter, ...], bill: Bill, used: int) -> Charge:
+def recharge(filters: tuple[Filter, ...], bill: Cost, used: int) -> Charge:
     """The same for an entry that took `used` parts of slack; to check a stored charge."""
     found = {f.name: f.cost(bill, used) for f in filters}
     return Charge({name: cost for name, (cost, _) in found.items()}, used)

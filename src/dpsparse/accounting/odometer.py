@@ -39,7 +39,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..privacy.curves import ORDERS, Curve, gaussian_mu
+from ..core.curves import ORDERS, Curve, gaussian_mu
 
 #: Parts of delta for the first entry alone, for Gaussian levels and for Renyi levels; their sum is 1.
 FIRST, GAUSSIAN, RENYI = 0.1, 0.6, 0.3
@@ -54,7 +54,7 @@ WEIGHTS = math.pi**2 / 3 - 1
 
 
 @dataclass(frozen=True)
-class Taken:
+class Spent:
     """What entries cost together.
 
     Attributes
@@ -79,7 +79,7 @@ class Taken:
     pure: float
 
 
-def odometer(total: float, delta: float, taken: Taken) -> float:
+def odometer(total: float, delta: float, taken: Spent) -> float:
     """A bound on what was lost so far, in epsilon at `delta`.
 
     Parameters
@@ -109,13 +109,13 @@ def _lowest(total: float, delta: float, fits: Callable[[float, float], bool]) ->
     return next((e for e, d in levels(total, delta) if fits(e, d)), math.inf)
 
 
-def _gaussian_fits(epsilon: float, delta: float, taken: Taken) -> bool:
+def _gaussian_fits(epsilon: float, delta: float, taken: Spent) -> bool:
     if taken.slack > SLACK * delta:
         return False
     return taken.mu_squared <= gaussian_mu(epsilon, (1 - SLACK) * delta) ** 2
 
 
-def _renyi_fits(epsilon: float, delta: float, taken: Taken) -> bool:
+def _renyi_fits(epsilon: float, delta: float, taken: Spent) -> bool:
     room = epsilon - np.log1p(-1 / ORDERS) + (math.log(delta) + np.log(ORDERS)) / (ORDERS - 1)
     best = int(np.argmax(room / ORDERS))
     return bool(taken.renyi[best] <= room[best])

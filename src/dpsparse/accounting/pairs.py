@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from ..privacy.adjacency import Adjacency
+from ..core.adjacency import Adjacency
 
 Array = NDArray[np.float64]
 

@@ -2,7 +2,7 @@ r"""Poisson-sampled Gaussians: privacy loss distributions, composed by Fourier t
 
 A step is (rate, noise multiplier :math:`z = \sigma / \text{(norm of one record)}`, count). Rate 1 means every row, so the
 sampled and the unsampled Gaussians of a plan share one convention. The count is a number, or the law of a number that was
-drawn from public randomness (`RandomTimes`).
+drawn from public randomness (`RandomTurns`).
 
 Guarantee
 ---------
@@ -44,18 +44,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from ..privacy.adjacency import Adjacency
-from ..privacy.curves import gaussian_mu
-from ..privacy.plan import RandomTimes
+from ..core.adjacency import Adjacency
+from ..core.curves import gaussian_mu
+from ..core.plan import RandomTurns
 from .pairs import Array, Pair, dominating_pairs
-from .views import NOTHING, Loss, Parted, View
+from .views import NOTHING, ComposedLoss, Parted, TiltedLoss
 
-Count = int | RandomTimes
+Count = int | RandomTurns
 #: (rate, sigma / record norm, count); rate 1 means every row.
 SampledGaussian = tuple[float, float, Count]
 
 
-class Turns(NamedTuple):
+class LossCounts(NamedTuple):
     """Turns of several answers each: (rate, sigma / record norm) of every answer, and how many turns there are.
 
     If that number is random, it is one draw for all answers of a turn.
@@ -97,16 +97,16 @@ def grid_points(total: float) -> int:
 
 
 def _mean(count: Count) -> float:
-    return count.mean if isinstance(count, RandomTimes) else float(count)
+    return count.mean if isinstance(count, RandomTurns) else float(count)
 
 
 def _log_power(log_moment: float, count: Count) -> float:
     """Log of the moment of a composition, from that of one turn."""
-    return count.log_moment(log_moment) if isinstance(count, RandomTimes) else count * log_moment
+    return count.log_moment(log_moment) if isinstance(count, RandomTurns) else count * log_moment
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class LossGrid:
     """The loss of one answer on the multiples of a step."""
 
     step: float
@@ -115,12 +115,12 @@ class Grid:
     infinite: float
 
     @classmethod
-    def of(cls, pair: Pair, step: float, cut: float) -> Grid:
+    def of(cls, pair: Pair, step: float, cut: float) -> LossGrid:
         """On the multiples of `step`; `cut` bounds each tail."""
         return cls(step, *pair.losses(step, cut))
 
     @classmethod
-    def small(cls, pair: Pair, step: float, cut: float, most: int, least: int | None) -> Grid:
+    def small(cls, pair: Pair, step: float, cut: float, most: int, least: int | None) -> LossGrid:
         """Losses up to index `most` alone, a law of mass below 1; those below `least` move up to it."""
         low, mass, _ = pair.losses(step, cut, most, least)
         return cls(step, low, mass, 0.0)
@@ -139,7 +139,7 @@ class Grid:
 
 
 Groups = list[tuple[tuple[Pair, ...], Count]]
-Grids = list[tuple[tuple[Grid, ...], Count]]
+Grids = list[tuple[tuple[LossGrid, ...], Count]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,12 +160,12 @@ class Composition:
         return TAIL * self.scale / max(self.total, 1.0)
 
     @cached_property
-    def coarse(self) -> list[tuple[tuple[Grid, ...], Count]]:
+    def coarse(self) -> list[tuple[tuple[LossGrid, ...], Count]]:
         """The losses on a grid of 512 points."""
 
-        def grid(pair: Pair) -> Grid:
+        def grid(pair: Pair) -> LossGrid:
             lowest, highest = pair.ends(self.cut)
-            return Grid.of(pair, max((highest - lowest) / 512, 1e-9), self.cut)
+            return LossGrid.of(pair, max((highest - lowest) / 512, 1e-9), self.cut)
 
         return [(tuple(grid(pair) for pair in pairs), count) for pairs, count in self.groups]
 
@@ -186,7 +186,7 @@ class Composition:
         end, best = self.end(0.0, 1, math.log(self.scale))
         return best if math.isfinite(end) else 0.0
 
-    def view(self, tilt: float) -> View:
+    def view(self, tilt: float) -> TiltedLoss:
         """The composition of tilted losses, tilted back. Any window and any tilt give a bound."""
         top, tail_tilt = self.end(0.0, 1, math.log(TAIL * self.scale))
         level = math.log(TAIL * (1.0 if tilt > 0 else self.scale))
@@ -197,7 +197,7 @@ class Composition:
             return NOTHING
         points = grid_points(self.total)
         step = width / (points - 4)
-        grids = [(tuple(Grid.of(pair, step, self.cut) for pair in pairs), count) for pairs, count in self.groups]
+        grids = [(tuple(LossGrid.of(pair, step, self.cut) for pair in pairs), count) for pairs, count in self.groups]
         first = math.floor(start / step)
         log_upper = sum(_log_power(sum(g.log_moment(tail_tilt) for g in turn), count) for turn, count in grids)
         carried = math.exp(min(0.0, log_upper - tail_tilt * step * (first + points)))
@@ -205,9 +205,9 @@ class Composition:
         reach = float(ndtri(self.cut)) if tilt > 0 else 0.0
         return _view(grids, points, first, infinite, tilt, probability_errors(reach))
 
-    def part(self, whole: View) -> Parted | None:
+    def part(self, whole: TiltedLoss) -> Parted | None:
         """The composition with its large losses apart, where these are rare and make its window many times wider than the rest needs."""
-        if self.total < MANY or any(isinstance(count, RandomTimes) for _, count in self.groups) or whole is NOTHING:
+        if self.total < MANY or any(isinstance(count, RandomTurns) for _, count in self.groups) or whole is NOTHING:
             return None
         points, width = whole.mass.size, whole.step * whole.mass.size
         if whole.deviation > width / WIDE:
@@ -233,24 +233,24 @@ class Composition:
         finer, most, start, tilt = fits[-1]
         return Parted(self._small(whole.step / finer, most * finer, start, tilt, points), self._large(whole, most))
 
-    def _small(self, step: float, most: int, start: float, tilt: float, points: int) -> View:
+    def _small(self, step: float, most: int, start: float, tilt: float, points: int) -> TiltedLoss:
         """Compositions without a loss beyond index `most`, a law of mass below 1; any start and tilt give a bound."""
         grids = self._grids(step, most, -most)
         first = math.floor(start / step)
         carried = math.exp(min(0.0, _log_moment(grids, tilt) - tilt * step * (first + points)))
         return _view(grids, points, first, carried, 0.0, probability_errors(0.0))
 
-    def _large(self, whole: View, most: int) -> View:
+    def _large(self, whole: TiltedLoss, most: int) -> TiltedLoss:
         """The others: all less those, on the same grid and by the same cells, so that what is left is a sum of products of parts."""
         points = whole.mass.size
         small = _view(self._grids(whole.step, most, None), points, whole.low, 0.0, 0.0, probability_errors(0.0))
         error = math.exp(whole.log_error) + math.exp(small.log_error) + 8 * points * UNIT
         mass = np.maximum(whole.mass - small.mass, 0.0)
-        return View(whole.step, whole.low, mass, whole.infinite, 0.0, math.log(error))
+        return TiltedLoss(whole.step, whole.low, mass, whole.infinite, 0.0, math.log(error))
 
     def _grids(self, step: float, most: int, least: int | None) -> Grids:
         """Of losses up to index `most` alone."""
-        return [(tuple(Grid.small(p, step, self.cut, most, least) for p in pairs), n) for pairs, n in self.groups]
+        return [(tuple(LossGrid.small(p, step, self.cut, most, least) for p in pairs), n) for pairs, n in self.groups]
 
 
 def _log_moment(grids: Grids, tilt: float) -> float:
@@ -264,10 +264,10 @@ def _chernoff(grids: Grids, sign: int, level: float) -> tuple[float, float]:
     return sign * end, tilt
 
 
-def compose(groups: Groups, scale: float) -> Loss:
+def compose(groups: Groups, scale: float) -> ComposedLoss:
     """The loss of all turns together in one direction; truncations take a small part of `scale`."""
     composition = Composition(groups, scale)
-    return Loss(composition.view, composition.tilt, composition.part)
+    return ComposedLoss(composition.view, composition.tilt, composition.part)
 
 
 def probability_errors(reach: float) -> float:
@@ -280,7 +280,7 @@ def transform_errors(points: int) -> float:
     return LEVEL * math.log2(points) * UNIT
 
 
-def _view(grids: Grids, points: int, first: int, infinite: float, tilt: float, rough: float) -> View:
+def _view(grids: Grids, points: int, first: int, infinite: float, tilt: float, rough: float) -> TiltedLoss:
     """The view of losses on grids of one step, from index `first` on; `rough` bounds the error of one answer's law."""
     step = grids[0][0][0].step
     one = transform_errors(points) + rough  # error of a coefficient of one answer
@@ -294,11 +294,11 @@ def _view(grids: Grids, points: int, first: int, infinite: float, tilt: float, r
             mass, log_moment = grid.tilted(tilt)
             moved = moved * np.fft.rfft(np.roll(np.r_[mass, np.zeros(points - mass.size)], grid.low % points))
             log_turn += log_moment
-        law = count.tilted(log_turn) if isinstance(count, RandomTimes) else count
+        law = count.tilted(log_turn) if isinstance(count, RandomTurns) else count
         if law is None:
             return NOTHING
         log_all, mean = log_all + _log_power(log_turn, count), mean + _mean(law) * len(turn)
-        transform *= law.generating(moved) if isinstance(law, RandomTimes) else _power(moved, law)
+        transform *= law.generating(moved) if isinstance(law, RandomTurns) else _power(moved, law)
         bounds, parts = _errors(np.abs(moved), law, one * len(turn))
         size, part = size * bounds, part + parts
     part = np.minimum(part + 4 * mean * UNIT, 2.0)  # rounding of powers
@@ -309,7 +309,7 @@ def _view(grids: Grids, points: int, first: int, infinite: float, tilt: float, r
     losses = step * (first + np.arange(begin, points))
     with np.errstate(divide="ignore", over="ignore"):
         mass = np.exp(np.log(np.maximum(composed[begin:], 0.0)) + (log_all - tilt * losses)) * (1 + points * 4 * UNIT)
-    return View(step, first + begin, mass, infinite, tilt, math.log(error) + log_all)
+    return TiltedLoss(step, first + begin, mass, infinite, tilt, math.log(error) + log_all)
 
 
 def _errors(size: Array, count: Count, one: float) -> tuple[Array, Array]:
@@ -319,7 +319,7 @@ def _errors(size: Array, count: Count, one: float) -> tuple[Array, Array]:
     coefficients are not negative, :math:`|G(z) - G(\hat z)| \le one\cdot G'(r)`.
     """
     r = size + one
-    if isinstance(count, RandomTimes):
+    if isinstance(count, RandomTurns):
         stay = count.stay * np.minimum(r**count.copies, 1.0 / count.stay)
         left = np.maximum(1 - stay, 1e-300)
         return ((1 - count.stay) / left) ** count.epochs, one / r * count.epochs * count.copies * stay / left
@@ -337,7 +337,7 @@ def _power(values: NDArray[np.complex128], count: int) -> NDArray[np.complex128]
 
 
 @lru_cache(maxsize=64)
-def _losses(turns: tuple[Turns, ...], relation: Adjacency, scale: float) -> tuple[Loss, ...]:
+def _losses(turns: tuple[LossCounts, ...], relation: Adjacency, scale: float) -> tuple[ComposedLoss, ...]:
     """The composed loss in each direction."""
     pairs = [[dominating_pairs(q, z, relation) for q, z in turn.answers] for turn in turns]
     counts = [turn.times for turn in turns]
@@ -348,26 +348,28 @@ def _losses(turns: tuple[Turns, ...], relation: Adjacency, scale: float) -> tupl
     )
 
 
-def _merged(steps: Iterable[SampledGaussian | Turns]) -> tuple[Turns, ...]:
+def _merged(steps: Iterable[SampledGaussian | LossCounts]) -> tuple[LossCounts, ...]:
     """Equal steps counted together, in a fixed order; every random number is one draw of its own."""
     counted: dict[tuple[tuple[float, float], ...], int] = {}
-    random: list[Turns] = []
+    random: list[LossCounts] = []
     for step in steps:
-        turn = step if isinstance(step, Turns) else Turns(((step[0], step[1]),), step[2])
-        if isinstance(turn.times, RandomTimes):
+        turn = step if isinstance(step, LossCounts) else LossCounts(((step[0], step[1]),), step[2])
+        if isinstance(turn.times, RandomTurns):
             random.append(turn)
         elif turn.times > 0:
             counted[turn.answers] = counted.get(turn.answers, 0) + turn.times
-    return (*(Turns(answers, k) for answers, k in sorted(counted.items())), *random)
+    return (*(LossCounts(answers, k) for answers, k in sorted(counted.items())), *random)
 
 
-def composed_losses(steps: Iterable[SampledGaussian | Turns], relation: Adjacency, scale: float) -> tuple[Loss, ...]:
+def composed_losses(
+    steps: Iterable[SampledGaussian | LossCounts], relation: Adjacency, scale: float
+) -> tuple[ComposedLoss, ...]:
     """The loss of all steps together in each direction that matters; truncations take a small part of `scale`."""
     return _losses(_merged(steps), relation, max(scale, SMALLEST_DELTA))
 
 
 def sampled_delta(
-    steps: Iterable[SampledGaussian | Turns], epsilon: float, relation: Adjacency, scale: float = 1e-6
+    steps: Iterable[SampledGaussian | LossCounts], epsilon: float, relation: Adjacency, scale: float = 1e-6
 ) -> float:
     """Upper bound on delta at `epsilon`; truncations take a small part of `scale`."""
     merged = _merged(steps)
@@ -375,7 +377,7 @@ def sampled_delta(
     return max(loss.delta(epsilon) for loss in _losses(merged, relation, scale)) if merged else 0.0
 
 
-def sampled_epsilon(steps: Iterable[SampledGaussian | Turns], delta: float, relation: Adjacency) -> float:
+def sampled_epsilon(steps: Iterable[SampledGaussian | LossCounts], delta: float, relation: Adjacency) -> float:
     """Upper bound on epsilon at `delta` for Poisson-sampled and unsampled Gaussians together.
 
     Examples
@@ -390,7 +392,7 @@ def sampled_epsilon(steps: Iterable[SampledGaussian | Turns], delta: float, rela
 
 @lru_cache(maxsize=256)
 def sampled_rate(
-    weights: tuple[SampledGaussian | Turns, ...],
+    weights: tuple[SampledGaussian | LossCounts, ...],
     epsilon: float,
     delta: float,
     relation: Adjacency,
@@ -408,7 +410,7 @@ def sampled_rate(
 
     def excess(log_rate: float) -> float:
         scale = 2 * math.exp(log_rate)
-        steps = [Turns(tuple((q, relation.kappa / math.sqrt(scale * w)) for q, w in a), n) for a, n in turns]
+        steps = [LossCounts(tuple((q, relation.kappa / math.sqrt(scale * w)) for q, w in a), n) for a, n in turns]
         found = sampled_delta(steps, epsilon, relation, delta)
         return math.log(max(found, 1e-300) / delta) + 1e-5
 
@@ -441,7 +443,7 @@ def sampled_rate(
     return max(math.exp(low), least)
 
 
-def _first_guess(turns: tuple[Turns, ...], epsilon: float, delta: float, relation: Adjacency) -> float:
+def _first_guess(turns: tuple[LossCounts, ...], epsilon: float, delta: float, relation: Adjacency) -> float:
     r"""Log r by the central limit theorem.
 
     Many small steps have the loss of a Gaussian with :math:`\mu^2 = \sum T q^2 (e^{1/z^2} - 1)`; for replace-one the

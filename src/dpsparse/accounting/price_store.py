@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import __version__
-from ..privacy.errors import DataError
-from ..regular_files import parse_json, read_bytes
+from ..core.errors import DataError
+from ..core.regular_files import parse_json, read_bytes
 
 #: Names a folder for prices, or says that there is none: `OFF`.
 VARIABLE = "DPSPARSE_PRICES"

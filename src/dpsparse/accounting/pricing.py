@@ -11,7 +11,7 @@ by what the plan holds:
   all is pure, plain addition; whichever certifies the least noise;
 * perturbed objectives: the same, with their offset; not proven to be mu-GDP for any mu;
 * local randomisers: each person speaks once, so the dearest turn counts, in pure epsilon;
-* parts: each at the whole budget, since every record is in one of them (`privacy.parts`);
+* parts: each at the whole budget, since every record is in one of them (`core.parts`);
 * discrete Gaussians: zCDP with the tight conversion, since an exact Gaussian curve is not proven for them.
 
 Guarantee
@@ -28,9 +28,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeVar
 
-from ..privacy.adjacency import Adjacency
-from ..privacy.budget import Budget
-from ..privacy.curves import (
+from ..core.adjacency import Adjacency
+from ..core.budget import Budget
+from ..core.curves import (
     gaussian_epsilon,
     gaussian_mu,
     largest,
@@ -39,10 +39,10 @@ from ..privacy.curves import (
     renyi_epsilon,
     renyi_log_delta,
 )
-from ..privacy.errors import BudgetError, NotPricedError
-from ..privacy.plan import Ask, Noise, Plan, PoissonRows
+from ..core.errors import BudgetError, NotPricedError
+from ..core.plan import Ask, Noise, Plan, PoissonRows
 from . import pld, selections
-from .draws import Cost, Costs
+from .draws import TurnCost, TurnCosts
 from .price_store import PriceStore
 
 #: Rounding of r towards more noise; covers the last-digit error of the closed forms.
@@ -92,7 +92,7 @@ class PricedPlan:
     rho_scale: float
     accountant: str
 
-    def cost(self, name: str, turn: int = 0) -> Cost:
+    def cost(self, name: str, turn: int = 0) -> TurnCost:
         """The cost of one draw of an ask at a turn; refuses what was not priced."""
         try:
             ask = self.plan[name]
@@ -103,7 +103,7 @@ class PricedPlan:
         if not 0 <= turn < ask.times:
             raise NotPricedError(f"ask {name!r} was priced for {ask.times} turns, but turn {turn + 1} was asked for.")
         q = ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
-        return Cost(ask.noise, self.rho_scale * self._weights[name][turn], q, ask.offset)
+        return TurnCost(ask.noise, self.rho_scale * self._weights[name][turn], q, ask.offset)
 
     def branch(self, name: str) -> PricedPlan:
         """What is left to ask after a branch was chosen, at the same price."""
@@ -119,8 +119,8 @@ class PricedPlan:
         return {a.name: a.weights() for a in self.plan.asks}
 
     @cached_property
-    def _costs(self) -> Costs:
-        return Costs.of(self.plan, self.rho_scale)
+    def _costs(self) -> TurnCosts:
+        return TurnCosts.of(self.plan, self.rho_scale)
 
     @property
     def kappa(self) -> int:
@@ -150,7 +150,7 @@ class PricedPlan:
         return _remember(_SPENT, key, spent_epsilon(self._costs, delta, self.budget, asked)) if known is None else known
 
 
-def forget() -> None:
+def forget_prices() -> None:
     """Forget what was certified in this process: for those who measure."""
     _CERTIFIED.clear()
     _SPENT.clear()
@@ -163,7 +163,7 @@ def _remember(memory: dict[str, Known], key: str, value: Known) -> Known:
     return value
 
 
-def spent_epsilon(costs: Costs, delta: float, budget: Budget, asked: float | None = None) -> float:
+def spent_epsilon(costs: TurnCosts, delta: float, budget: Budget, asked: float | None = None) -> float:
     """The smallest epsilon that any valid accountant certifies for these costs at `delta`.
 
     `asked` is an epsilon for which a calibration was made: where its delta is certified, it is not searched for again,
@@ -209,7 +209,7 @@ def price(plan: Plan, budget: Budget, *, store: PriceStore | Literal["default"] 
     Examples
     --------
     >>> from dpsparse.accounting import price
-    >>> from dpsparse.privacy import Ask, Budget, Noise, Plan
+    >>> from dpsparse.core import Ask, Budget, Noise, Plan
     >>> plan = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=10),))
     >>> priced = price(plan, Budget.approx(1.0, 1e-6))
     >>> round(priced.epsilon(), 6)
@@ -218,7 +218,7 @@ def price(plan: Plan, budget: Budget, *, store: PriceStore | Literal["default"] 
     if plan.coins is not None:
         plan.coins.check(budget.relation)
         return _price_parts(plan, budget)
-    unit = Costs.of(plan)
+    unit = TurnCosts.of(plan)
     _refuse(plan, unit, budget)
     key = repr((unit.key(), budget.epsilon, budget.delta, budget.rho, budget.mu, str(budget.relation)))
     known = _CERTIFIED.get(key)
@@ -229,7 +229,7 @@ def price(plan: Plan, budget: Budget, *, store: PriceStore | Literal["default"] 
     return PricedPlan(plan=plan, budget=budget, rho_scale=known[0], accountant=known[1])
 
 
-def _certified(unit: Costs, plan: Plan, budget: Budget, key: str, store: PriceStore | None) -> tuple[float, str]:
+def _certified(unit: TurnCosts, plan: Plan, budget: Budget, key: str, store: PriceStore | None) -> tuple[float, str]:
     """A scale that holds, and how it was found: the stored one if it does, else that of a search."""
     stored = None if store is None else store.read(key)
     if stored is not None and stored[1] in MIXED and _plausible(unit, budget, stored[0]):
@@ -246,14 +246,14 @@ def _certified(unit: Costs, plan: Plan, budget: Budget, key: str, store: PriceSt
     raise BudgetError("pricing failed to certify the plan within its budget; nothing was read. Please report this.")
 
 
-def _plausible(unit: Costs, budget: Budget, r: float) -> bool:
+def _plausible(unit: TurnCosts, budget: Budget, r: float) -> bool:
     """Whether a stored scale is worth an evaluation: not a hundred times of what zCDP allows, and not a part of 1e-6 below what Renyi curves do."""
     if r > 100 * budget.as_rho() / unit.weight or budget.epsilon is None or budget.delta is None:
         return False
     return renyi_delta(unit.gathered().scaled(r * (1 + 1e-6)).renyi(), budget.epsilon) > budget.delta
 
 
-def _refuse(plan: Plan, unit: Costs, budget: Budget) -> None:
+def _refuse(plan: Plan, unit: TurnCosts, budget: Budget) -> None:
     """Refuse what has no price."""
     if unit.empty:
         raise BudgetError("the plan asks for nothing, so there is nothing to price.")
@@ -296,7 +296,7 @@ def _price_parts(plan: Plan, budget: Budget) -> PricedPlan:
     return priced
 
 
-def _scale(unit: Costs, budget: Budget) -> tuple[float, str]:
+def _scale(unit: TurnCosts, budget: Budget) -> tuple[float, str]:
     if budget.epsilon is None:
         return _scale_for_rho(unit, budget.rho) if budget.rho is not None else _scale_for_mu(unit, budget)
     epsilon, delta = budget.epsilon, budget.delta
@@ -323,7 +323,7 @@ def _scale(unit: Costs, budget: Budget) -> tuple[float, str]:
     return max(candidates)
 
 
-def _mixed(unit: Costs, epsilon: float, delta: float) -> list[tuple[float, str]]:
+def _mixed(unit: TurnCosts, epsilon: float, delta: float) -> list[tuple[float, str]]:
     """Selections among other noise: the recursion, and Renyi curves unless they certify less."""
     found: list[tuple[float, str]] = []
     stage = unit.stage() if epsilon <= LARGEST_RECURSION_EPSILON else None
@@ -335,7 +335,7 @@ def _mixed(unit: Costs, epsilon: float, delta: float) -> list[tuple[float, str]]
     return [*found, (_renyi_scale(unit, epsilon, delta), RENYI)]
 
 
-def _floor(unit: Costs) -> float:
+def _floor(unit: TurnCosts) -> float:
     r"""The largest r at which no answer that only some rows or some outcomes give is clearer than `CLEAREST`.
 
     Sampling and random lengths make answers rare for one person, and a delta that is larger than the chance of taking part would pay
@@ -346,14 +346,14 @@ def _floor(unit: Costs) -> float:
     return CLEAREST**2 / (2 * max(rare)) if rare else math.inf
 
 
-def _scale_for_rho(unit: Costs, rho: float) -> tuple[float, str]:
+def _scale_for_rho(unit: TurnCosts, rho: float) -> tuple[float, str]:
     _refuse_offsets(unit, rho, "rho")
     if Noise.OBJECTIVE not in unit.kinds:
         return rho / unit.weight, "zCDP sum"
     return largest(lambda r: unit.scaled(r).rho <= rho, 0.0, rho / unit.weight), "zCDP sum"
 
 
-def _scale_for_mu(unit: Costs, budget: Budget) -> tuple[float, str]:
+def _scale_for_mu(unit: TurnCosts, budget: Budget) -> tuple[float, str]:
     mu = budget.mu
     assert mu is not None
     if unit.gaussian:
@@ -372,7 +372,7 @@ def _scale_for_mu(unit: Costs, budget: Budget) -> tuple[float, str]:
     return largest(lambda r: unit.scaled(r).mu <= mu, 0.0, high), "Gaussian composition of dominating curves"
 
 
-def _refuse_offsets(unit: Costs, budget: float, what: str) -> None:
+def _refuse_offsets(unit: TurnCosts, budget: float, what: str) -> None:
     """A perturbed objective costs its offset whatever the noise: refuse where that alone takes the budget."""
     if unit.offset and unit.offset >= budget:
         raise BudgetError(
@@ -381,7 +381,7 @@ def _refuse_offsets(unit: Costs, budget: float, what: str) -> None:
         )
 
 
-def _renyi_scale(unit: Costs, epsilon: float, delta: float) -> float:
+def _renyi_scale(unit: TurnCosts, epsilon: float, delta: float) -> float:
     """The largest r at which the Renyi curve keeps the budget, from below."""
     unit = unit.gathered()
 
@@ -410,7 +410,7 @@ def _holds(priced: PricedPlan) -> bool:
     return priced.mu <= budget.mu
 
 
-def describe(ask: Ask) -> str:
+def describe_ask(ask: Ask) -> str:
     """One line about an ask."""
     often = f"{ask.times} x" if ask.draws == 1 else f"{ask.times} x {ask.draws} x"
     law = "" if ask.law is None else f", a number {ask.law}"

@@ -38,11 +38,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..privacy.adjacency import Adjacency
-from ..privacy.curves import ORDERS, Curve, largest
-from ..privacy.errors import BudgetError
-from .costs.base import Bill, delta_from_renyi, epsilon_from_renyi, restored, stored
-from .costs.fixed import Promise, calibrate
+from ..core.adjacency import Adjacency
+from ..core.curves import ORDERS, Curve, largest
+from ..core.errors import BudgetError
+from .costs.base import Cost, delta_from_renyi, epsilon_from_renyi, restored_cost, stored_cost
+from .costs.fixed import FixedCost, calibrate
 from .search_profile import SearchProfile
 
 #: Begins the accountant of a statement about a search.
@@ -52,12 +52,12 @@ RANDOM_STOPPING = "random stopping"
 # ------------------------------------------------------------------------------------------------ laws
 
 
-def deltas_of(base: Bill, epsilons: Curve) -> Curve:
+def deltas_of(base: Cost, epsilons: Curve) -> Curve:
     """Delta of a run at many epsilons >= 0."""
-    return base.deltas(epsilons) if isinstance(base, Promise) else np.array([base.delta(float(e)) for e in epsilons])
+    return base.deltas(epsilons) if isinstance(base, FixedCost) else np.array([base.delta(float(e)) for e in epsilons])
 
 
-def _negative_binomial(base: Bill, orders: Curve, eta: float, gamma: float, mean: float) -> Curve:
+def _negative_binomial(base: Cost, orders: Curve, eta: float, gamma: float, mean: float) -> Curve:
     """Theorem 2 of [PS22]_; the order of the second term is free, and any choice is valid."""
     hat = (1 - 1 / ORDERS) * base.renyi() + math.log(1 / gamma) / ORDERS
     return base.renyi(orders) + (1 + eta) * float(hat.min()) + math.log(mean) / (orders - 1)
@@ -86,7 +86,7 @@ class Logarithmic:
         """A number of runs."""
         return int(generator.logseries(1 - self.gamma))
 
-    def renyi(self, base: Bill, orders: Curve = ORDERS) -> Curve:
+    def renyi(self, base: Cost, orders: Curve = ORDERS) -> Curve:
         """Renyi divergences of a search."""
         return _negative_binomial(base, orders, 0.0, self.gamma, self.mean)
 
@@ -117,7 +117,7 @@ class Geometric:
         """A number of runs."""
         return int(generator.geometric(self.gamma))
 
-    def renyi(self, base: Bill, orders: Curve = ORDERS) -> Curve:
+    def renyi(self, base: Cost, orders: Curve = ORDERS) -> Curve:
         """Renyi divergences of a search."""
         return _negative_binomial(base, orders, 1.0, self.gamma, self.mean)
 
@@ -127,14 +127,14 @@ class Geometric:
 
 
 @dataclass(frozen=True)
-class Poisson:
+class PoissonRuns:
     r""":math:`P(K=k) = e^{-m}m^k/k!`, k >= 0. No run at all has probability :math:`e^{-m}`: the answer is then a public default."""
 
     name: ClassVar[str] = "poisson"
     mean: float
 
     @classmethod
-    def of_mean(cls, mean: float) -> Poisson:
+    def of_mean(cls, mean: float) -> PoissonRuns:
         """The law with this mean."""
         return cls(float(mean))
 
@@ -147,7 +147,7 @@ class Poisson:
         """A number of runs."""
         return int(generator.poisson(self.mean))
 
-    def renyi(self, base: Bill, orders: Curve = ORDERS) -> Curve:
+    def renyi(self, base: Cost, orders: Curve = ORDERS) -> Curve:
         """Renyi divergences of a search."""
         at = -np.log1p(-1 / orders)
         hats = deltas_of(base, at)
@@ -159,12 +159,12 @@ class Poisson:
         return np.asarray(math.log(self.mean) - self.mean * p)
 
 
-LAWS: dict[str, type[Logarithmic] | type[Geometric] | type[Poisson]] = {
-    law.name: law for law in (Logarithmic, Geometric, Poisson)
+LAWS: dict[str, type[Logarithmic] | type[Geometric] | type[PoissonRuns]] = {
+    law.name: law for law in (Logarithmic, Geometric, PoissonRuns)
 }
 
 
-def law_of(name: str, mean_runs: float) -> Logarithmic | Geometric | Poisson:
+def law_of(name: str, mean_runs: float) -> Logarithmic | Geometric | PoissonRuns:
     """A law by name; ``auto`` is logarithmic, which gives each run the most at every mean (see ``docs/guarantees/search.md``).
 
     Examples
@@ -188,22 +188,22 @@ def law_of(name: str, mean_runs: float) -> Logarithmic | Geometric | Poisson:
 
 
 @dataclass(frozen=True)
-class SearchBill:
+class SearchCost:
     """The best of a random number of runs that cost `base` each, whichever candidate they draw.
 
     Examples
     --------
     One run at epsilon 1, the best of 10 on average: epsilon 1.39 (delta 1e-6), where composition would take 3.52.
 
-    >>> from dpsparse.privacy.curves import gaussian_mu
+    >>> from dpsparse.core.curves import gaussian_mu
     >>> run = Promise(gaussian_mu(1.0, 1e-6) ** 2 / 2, gaussian=True)
     >>> round(SearchBill(run, Logarithmic.of_mean(10)).epsilon(1e-6), 2)
     1.39
     """
 
     kind: ClassVar[str] = "search"
-    base: Bill
-    law: Logarithmic | Geometric | Poisson
+    base: Cost
+    law: Logarithmic | Geometric | PoissonRuns
 
     @property
     def adjacency(self) -> Adjacency:
@@ -237,19 +237,19 @@ class SearchBill:
         found = epsilon_from_renyi(self, delta)
         return found if delta == 0 else min(found, self.profile.epsilon(delta))
 
-    def scaled(self, factor: float) -> SearchBill:
+    def scaled(self, factor: float) -> SearchCost:
         """The same law over runs with every rho times `factor`."""
-        return SearchBill(self.base.scaled(factor), self.law)
+        return SearchCost(self.base.scaled(factor), self.law)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON types."""
-        parameter = self.law.mean if isinstance(self.law, Poisson) else self.law.gamma
-        return {"base": stored(self.base), "law": self.law.name, "parameter": parameter}
+        parameter = self.law.mean if isinstance(self.law, PoissonRuns) else self.law.gamma
+        return {"base": stored_cost(self.base), "law": self.law.name, "parameter": parameter}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`."""
-        return cls(restored(fields["base"]), LAWS[fields["law"]](float(fields["parameter"])))
+        return cls(restored_cost(fields["base"]), LAWS[fields["law"]](float(fields["parameter"])))
 
 
 # ------------------------------------------------------------------------------------------------ calibration
@@ -259,14 +259,14 @@ class SearchBill:
 def calibrate_search(
     epsilon: float,
     delta: float,
-    law: Logarithmic | Geometric | Poisson,
+    law: Logarithmic | Geometric | PoissonRuns,
     *,
     gaussian: bool,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
     excess: float = 0.0,
     slack: float = 0.0,
-) -> SearchBill:
-    """The most that each run may cost so that the whole search is (epsilon, delta)-DP; `Promise` says what a run has to keep.
+) -> SearchCost:
+    """The most that each run may cost so that the whole search is (epsilon, delta)-DP; `FixedCost` says what a run has to keep.
 
     Examples
     --------
@@ -274,4 +274,4 @@ def calibrate_search(
     >>> round(bill.base.epsilon(1e-6), 2), bill.epsilon(1e-6) <= 1.0
     (0.71, True)
     """
-    return calibrate(epsilon, delta, lambda rho: SearchBill(Promise(rho, gaussian, adjacency, excess, slack), law))
+    return calibrate(epsilon, delta, lambda rho: SearchCost(FixedCost(rho, gaussian, adjacency, excess, slack), law))

@@ -31,11 +31,11 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.special import log_ndtr
 
-from ..privacy.adjacency import Adjacency
-from ..privacy.curves import ORDERS, Curve
-from ..privacy.plan import RandomTimes
+from ..core.adjacency import Adjacency
+from ..core.curves import ORDERS, Curve
+from ..core.plan import RandomTurns
 from .pairs import Pair, dominating_pairs
-from .pld import SampledGaussian, Turns
+from .pld import LossCounts, SampledGaussian
 
 #: Cells per standard deviation of the noise: they widen the loss of a step by a part of 1/4 of the inverse square.
 CELLS = 64
@@ -43,7 +43,7 @@ CELLS = 64
 BELOW, ABOVE = 12.0, 30.0
 
 
-def sampled_renyi(steps: Iterable[SampledGaussian | Turns], relation: Adjacency, orders: Curve = ORDERS) -> Curve:
+def sampled_renyi(steps: Iterable[SampledGaussian | LossCounts], relation: Adjacency, orders: Curve = ORDERS) -> Curve:
     """Upper bounds on the Renyi divergences of Poisson-sampled and unsampled Gaussians together.
 
     Examples
@@ -54,7 +54,7 @@ def sampled_renyi(steps: Iterable[SampledGaussian | Turns], relation: Adjacency,
     """
     totals = [np.zeros_like(orders) for _ in dominating_pairs(0.5, 1.0, relation)]
     for step in steps:
-        answers, count = step if isinstance(step, Turns) else (((step[0], step[1]),), step[2])
+        answers, count = step if isinstance(step, LossCounts) else (((step[0], step[1]),), step[2])
         pairs = [dominating_pairs(rate, multiplier, relation) for rate, multiplier in answers]
         for way, total in enumerate(totals):
             turn = np.sum([_log_moments(pair[way], orders) for pair in pairs], axis=0)
@@ -62,9 +62,9 @@ def sampled_renyi(steps: Iterable[SampledGaussian | Turns], relation: Adjacency,
     return np.asarray(np.max(totals, axis=0))
 
 
-def _powers(log_moments: Curve, count: int | RandomTimes) -> Curve:
+def _powers(log_moments: Curve, count: int | RandomTurns) -> Curve:
     """Log moments of a composition from those of one step."""
-    if isinstance(count, RandomTimes):
+    if isinstance(count, RandomTurns):
         return np.array([count.log_moment(float(v)) for v in log_moments])
     return count * log_moments
 

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..privacy.curves import Curve, largest
+from ..core.curves import Curve, largest
 
 #: Slopes that fall and starting points: p' <= slope * p + start for every event, each line on its own.
 Lines = tuple[Curve, Curve]

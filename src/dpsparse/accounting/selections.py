@@ -200,7 +200,7 @@ def _delta(epsilon: float, plan: Stage, points: int) -> float:
     return float(_curve(plan, e, h, points)[here])
 
 
-def forget() -> None:
+def forget_selections() -> None:
     """Forget what was evaluated in this process: for those who measure."""
     _delta.cache_clear()
 

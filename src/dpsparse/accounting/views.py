@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..privacy.curves import largest
+from ..core.curves import largest
 from .pairs import Array
 
 #: A view is sharp enough if its rounding is at most this part of delta.
@@ -22,7 +22,7 @@ SMALL = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class TiltedLoss:
     """A composed loss as seen through one tilt.
 
     `mass` is on the multiples of `step` from index `low` on; delta at epsilon may be too small by
@@ -81,15 +81,15 @@ class View:
 
 
 #: A loss of which nothing is known.
-NOTHING = View(1.0, 0, np.zeros(1), 1.0, 0.0, 0.0)
+NOTHING = TiltedLoss(1.0, 0, np.zeros(1), 1.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Parted:
     """A composed loss in two parts: of compositions without a large loss, on a fine grid, and of all others on a coarse one."""
 
-    fine: View
-    rest: View
+    fine: TiltedLoss
+    rest: TiltedLoss
 
     def delta(self, epsilon: float) -> float:
         """Hockey-stick divergence: both parts together."""
@@ -103,20 +103,20 @@ class Parted:
 
 
 @dataclass(frozen=True, eq=False)
-class Loss:
+class ComposedLoss:
     """A composed loss: every view bounds its delta from above. The tilted one is made where rounding may hide part of delta."""
 
-    view: Callable[[float], View]
+    view: Callable[[float], TiltedLoss]
     tilt: float
-    part: Callable[[View], Parted | None]
+    part: Callable[[TiltedLoss], Parted | None]
 
     @cached_property
-    def tilted(self) -> View:
+    def tilted(self) -> TiltedLoss:
         """Sharp where delta is near the scale for which the loss was composed."""
         return self.view(self.tilt)
 
     @cached_property
-    def plain(self) -> View:
+    def plain(self) -> TiltedLoss:
         """Sharp where delta is large."""
         return self.view(0.0)
 

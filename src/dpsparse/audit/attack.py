@@ -14,15 +14,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..checks import whole as whole_number
-from ..facts import Facts, Vector
-from ..hosts import MemoryHost
-from ..losses import Loss
-from ..mechanisms import Randomness
-from ..oracle import Question
+from ..core import Ask, EveryRow, Participation, PoissonRows, Receipt
+from ..core.checks import whole as whole_number
+from ..core.facts import Facts, Vector
+from ..core.mechanisms import Randomness
 from ..oracles import RecordingOracle, make_oracle
-from ..privacy import Answer, Ask, EveryRow, Participation, PoissonRows
-from .canaries import QUIET, Base, Menagerie, Worlds, bases, directions_of, records
+from ..queries.kinds import Query
+from ..queries.losses import Loss
+from ..rows.hosts import MemoryHost
+from .canaries import QUIET, Base, CanarySet, NeighbouringData, bases, directions_of, extreme_records
 from .judge import AskAttack, judge_ask, judge_fit, strength_of
 from .lower_bounds import CONFIDENCE
 from .result import AuditResult
@@ -134,7 +134,12 @@ def attack(
 
 
 def _jobs(
-    subject: Subject, attacks: Sequence[AskAttack], whole: Worlds, widths: dict[str, int], runs: int, fits: int
+    subject: Subject,
+    attacks: Sequence[AskAttack],
+    whole: NeighbouringData,
+    widths: dict[str, int],
+    runs: int,
+    fits: int,
 ) -> list[tuple[AskRuns | FitRuns, int]]:
     found: list[tuple[AskRuns | FitRuns, int]] = []
     for one in attacks:
@@ -142,7 +147,20 @@ def _jobs(
             X, y = one.worlds.data(present)
             budget = subject.priced.budget
             found.append(
-                (AskRuns(one.question, one.ask, one.strength, alone(subject), subject.loss, budget, X, y, runs), runs)
+                (
+                    AskRuns(
+                        one.question,
+                        one.ask,
+                        one.strength,
+                        single_answer_facts(subject),
+                        subject.loss,
+                        budget,
+                        X,
+                        y,
+                        runs,
+                    ),
+                    runs,
+                )
             )
     if fits:
         found += [(FitRuns(subject, *whole.data(present), widths, fits), fits) for present in (True, False)]
@@ -152,7 +170,7 @@ def _jobs(
 # ------------------------------------------------------------------------------------------------ where to attack
 
 
-def plan_attacks(subject: Subject) -> tuple[list[AskAttack], Worlds, dict[str, int]]:
+def plan_attacks(subject: Subject) -> tuple[list[AskAttack], NeighbouringData, dict[str, int]]:
     """For every ask the question and worlds that show most; worlds for the whole fit; how many numbers each ask says."""
     best: dict[str, tuple[float, AskAttack]] = {}
     most, whole = -1.0, None
@@ -163,26 +181,26 @@ def plan_attacks(subject: Subject) -> tuple[list[AskAttack], Worlds, dict[str, i
             widths[name] = max(widths.get(name, 0), values.size)
         tried = _tried(recorded, subject)
         directions = [d for question, _, _ in tried for d in directions_of(question)]
-        choices = records(subject.facts, subject.loss, _different(directions))
-        zoo = Menagerie(_seen_by(subject, base), choices, alone(subject), subject.loss, subject.priced)
+        choices = extreme_records(subject.facts, subject.loss, _different(directions))
+        zoo = CanarySet(_seen_by(subject, base), choices, single_answer_facts(subject), subject.loss, subject.priced)
         totals: dict[tuple[int, int], float] = dict.fromkeys(zoo.neighbours(), 0.0)
         for question, ask, strength in tried:
             answers = zoo.responses(question, ask.noise)
             # other rows of a sample come and go, which hides the canary unless they contribute nothing
             clear = 0.5 if isinstance(ask.rows, PoissonRows) and base[0] != QUIET else 1.0
             for i, j in totals:
-                totals[i, j] += (clear * answers[i].told_apart(answers[j], strength)) ** 2
+                totals[i, j] += (clear * answers[i].distinguishability(answers[j], strength)) ** 2
                 shown = clear * answers[i].shown(answers[j], strength_of(ask))
                 if ask.name not in best or shown > best[ask.name][0]:
                     best[ask.name] = shown, AskAttack(question, ask, zoo.worlds(i, j), answers[i], answers[j])
         (i, j), total = max(totals.items(), key=lambda item: item[1])
         if total > most * (1 - EQUAL):  # of equals the later: there the model shows what its answers show
-            most, whole = total, Worlds(*base, zoo.worlds(i, j).present, zoo.worlds(i, j).absent)
+            most, whole = total, NeighbouringData(*base, zoo.worlds(i, j).present, zoo.worlds(i, j).absent)
     assert whole is not None
     return [one for _, one in best.values()], whole, widths
 
 
-def alone(subject: Subject) -> Facts:
+def single_answer_facts(subject: Subject) -> Facts:
     """The facts of a single answer: in the local model of one person, since every report is protected by itself."""
     return subject.facts.with_(n_rows=1) if subject.plan.local else subject.facts
 
@@ -202,9 +220,9 @@ def _recorded(subject: Subject, base: Base) -> RecordingOracle:
     return oracle
 
 
-def _tried(recorded: RecordingOracle, subject: Subject) -> list[tuple[Question, Ask, float]]:
+def _tried(recorded: RecordingOracle, subject: Subject) -> list[tuple[Query, Ask, float]]:
     """A few questions of each ask, with the ask as it was answered and the strength of one draw there."""
-    by_ask: dict[str, list[tuple[Question, Ask, float]]] = {}
+    by_ask: dict[str, list[tuple[Query, Ask, float]]] = {}
     for question, answer in zip(recorded.questions, receipts(recorded), strict=True):
         ask = Ask(
             name=answer.ask,
@@ -221,7 +239,7 @@ def _tried(recorded: RecordingOracle, subject: Subject) -> list[tuple[Question, 
     return found
 
 
-def _participation(subject: Subject, answer: Answer) -> Participation:
+def _participation(subject: Subject, answer: Receipt) -> Participation:
     if answer.noise.local:
         return subject.plan[answer.ask].rows
     return PoissonRows(answer.rate) if answer.rate < 1 else EveryRow()

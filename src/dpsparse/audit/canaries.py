@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..accounting import PricedPlan
-from ..facts import Facts, Vector
-from ..hosts import MemoryHost
-from ..losses import Loss
-from ..oracle import Gradient, GradientChange, Question, Select, SupportVotes, WeightedGradient
-from ..privacy import Adjacency, Noise
-from .responses import Held, Response, respond
+from ..core import Adjacency, Noise
+from ..core.facts import Facts, Vector
+from ..queries.kinds import Gradient, GradientChange, Query, Select, SupportVotes, WeightedGradient
+from ..queries.losses import Loss
+from ..rows.hosts import MemoryHost
+from .responses import Response, SyntheticWorld, respond
 
 Record = tuple[Vector, float]
 #: A name, rows and targets.
@@ -28,7 +28,7 @@ QUIET = "quiet"
 
 
 @dataclass(frozen=True, eq=False)
-class Worlds:
+class NeighbouringData:
     """Two neighbouring datasets: the same rows, then one record or another (or none)."""
 
     label: str
@@ -67,7 +67,7 @@ def bases(facts: Facts, loss: Loss) -> Iterator[Base]:
     yield "spread", rng.uniform(bottom, top, (n, facts.n_features)), rng.choice([low, high], n)
 
 
-def records(facts: Facts, loss: Loss, directions: Sequence[Vector] = ()) -> list[Record]:
+def extreme_records(facts: Facts, loss: Loss, directions: Sequence[Vector] = ()) -> list[Record]:
     """Records at the ends of what the bounds allow; also along some directions."""
     centre, top, bottom = _corners(facts)
     rows = [centre, top, bottom, np.where(np.arange(facts.n_features) % 2, top, bottom)]
@@ -85,7 +85,7 @@ def records(facts: Facts, loss: Loss, directions: Sequence[Vector] = ()) -> list
     return [(row, target) for row in rows for target in targets]
 
 
-def directions_of(question: Question) -> list[Vector]:
+def directions_of(question: Query) -> list[Vector]:
     """Where a record must point for a question to notice it, beyond the corners."""
     if isinstance(question, GradientChange):
         return [question.w - question.anchor]
@@ -93,7 +93,7 @@ def directions_of(question: Question) -> list[Vector]:
     return [of.w] if isinstance(of, Gradient | WeightedGradient) else []
 
 
-class Menagerie:
+class CanarySet:
     """All worlds over one base: with each of the records, and with none."""
 
     def __init__(self, base: Base, choices: list[Record], facts: Facts, loss: Loss, priced: PricedPlan) -> None:
@@ -103,15 +103,17 @@ class Menagerie:
             self.choices.append(None)
         _, X, y = base
         self._labels_only = priced.plan.labels_only
-        self._held = [Held(MemoryHost(*with_record(X, y, record), facts), loss, priced) for record in self.choices]
+        self._held = [
+            SyntheticWorld(MemoryHost(*with_record(X, y, record), facts), loss, priced) for record in self.choices
+        ]
 
-    def worlds(self, present: int, absent: int) -> Worlds:
+    def worlds(self, present: int, absent: int) -> NeighbouringData:
         """Two of the datasets; only the second may be the one without a record."""
         first = self.choices[present]
         assert first is not None
-        return Worlds(*self.base, first, self.choices[absent])
+        return NeighbouringData(*self.base, first, self.choices[absent])
 
-    def responses(self, question: Question, noise: Noise) -> list[Response]:
+    def responses(self, question: Query, noise: Noise) -> list[Response]:
         """What each of the datasets answers."""
         return [respond(question, held, noise) for held in self._held]
 

@@ -14,12 +14,12 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ..accounting import PricedPlan
-from ..accounting.draws import Cost, Costs
+from ..accounting.draws import TurnCost, TurnCosts
 from ..accounting.pld import sampled_delta
 from ..accounting.selections import stage_delta, too_long
-from ..facts import Vector
-from ..privacy import Noise, Statement
-from ..privacy.curves import gaussian_delta, renyi_delta
+from ..core import Noise, Statement
+from ..core.curves import gaussian_delta, renyi_delta
+from ..core.facts import Vector
 from .lower_bounds import LowerBound
 
 #: Epsilons at which curves are compared: dense where events of a few thousand runs can contradict them.
@@ -60,7 +60,7 @@ class Claim:
     @classmethod
     def priced(cls, priced: PricedPlan) -> Claim:
         """All that a priced plan promises: its whole curve, by the best valid account at each point."""
-        costs = Costs.of(priced.plan, priced.rho_scale)
+        costs = TurnCosts.of(priced.plan, priced.rho_scale)
         points = tuple((e, _promised_delta(costs, e, priced)) for e in _epsilons(costs))
         return cls(_label(priced, costs), points, costs.mu)
 
@@ -71,7 +71,7 @@ class Claim:
             raise ValueError("a model without privacy claims nothing that could be refuted.")
         points = [(statement.epsilon, statement.delta)]
         if math.isfinite(statement.rho):
-            line = Cost(Noise.GAUSSIAN, statement.rho).renyi()
+            line = TurnCost(Noise.GAUSSIAN, statement.rho).renyi()
             points += [(e, renyi_delta(line, e)) for e in EPSILONS]
         label = f"epsilon = {statement.epsilon:.4g} at delta {statement.delta:.3g}"
         return cls(label, tuple(sorted(points)), statement.mu)
@@ -117,12 +117,12 @@ class Claim:
         return min((e for e, d in self.points if d <= delta), default=math.inf)
 
 
-def _epsilons(costs: Costs) -> tuple[float, ...]:
+def _epsilons(costs: TurnCosts) -> tuple[float, ...]:
     """Where to look: for pure plans also at the epsilon from which on delta is zero."""
     return tuple(sorted({*EPSILONS, costs.pure})) if costs.all_pure else EPSILONS
 
 
-def _promised_delta(costs: Costs, epsilon: float, priced: PricedPlan) -> float:
+def _promised_delta(costs: TurnCosts, epsilon: float, priced: PricedPlan) -> float:
     """The smallest delta that a valid account certifies at `epsilon`."""
     if costs.gaussian:
         exact = math.inf if costs.random else gaussian_delta(epsilon, costs.mu)
@@ -142,7 +142,7 @@ def _promised_delta(costs: Costs, epsilon: float, priced: PricedPlan) -> float:
     return min(found)
 
 
-def _label(priced: PricedPlan, costs: Costs) -> str:
+def _label(priced: PricedPlan, costs: TurnCosts) -> str:
     if costs.gaussian and not costs.sampled:
         return f"mu = {costs.mu:.4g}"
     if costs.own.total() == 1 and not costs.branches:

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..core import PrivacyError, Statement
+from ..core.facts import Vector
 from ..estimators.linear import SparseLinear
-from ..facts import Vector
-from ..fits.statement import plan_caveats
-from ..privacy import PrivacyError, Statement
+from ..fitting.statement import plan_caveats
 from .attack import attack
 from .laws import check_estimator_privacy, check_solver
 from .lower_bounds import CONFIDENCE

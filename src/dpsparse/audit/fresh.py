@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from ..facts import Vector
+from ..core.facts import Vector
 
 #: Powers of a uniform number: columns get means between a tenth and nine tenths of their range.
 POWERS = (1 / 9, 1 / 3, 3.0, 9.0)

@@ -7,10 +7,10 @@ from typing import NotRequired, TypedDict
 
 import numpy as np
 
-from ..facts import Vector
-from ..oracle import Question
-from ..privacy import Ask, EveryRow, Noise, PoissonRows
-from .canaries import Worlds
+from ..core import Ask, EveryRow, Noise, PoissonRows
+from ..core.facts import Vector
+from ..queries.kinds import Query
+from .canaries import NeighbouringData
 from .claims import Claim
 from .lower_bounds import LowerBound, event, two_worlds
 from .responses import Response, clearest
@@ -19,7 +19,7 @@ from .runs import priced_alone
 from .subject import Subject
 
 
-class Named(TypedDict):
+class NamedFinding(TypedDict):
     """What was attacked, in words, and how much of the stated movement the canaries use."""
 
     name: str
@@ -44,9 +44,9 @@ def strength_of(ask: Ask) -> float:
 class AskAttack:
     """A question, its worlds, and what they answer before noise."""
 
-    question: Question
+    question: Query
     ask: Ask
-    worlds: Worlds
+    worlds: NeighbouringData
     here: Response
     there: Response
 
@@ -67,7 +67,7 @@ def judge_ask(
         f"{type(one.question).__name__}, {one.ask.noise} noise{rows}; worlds {one.worlds.label!r}, "
         f"which use {reach:.0%} of the stated sensitivity"
     )
-    named: Named = {"name": f"ask {one.ask.name!r}", "detail": detail, "reach": reach}
+    named: NamedFinding = {"name": f"ask {one.ask.name!r}", "detail": detail, "reach": reach}
     if one.ask.noise is Noise.GUMBEL:  # the first of the draws: its law has range eta
         return _judge_range(one, present[:, 0], absent[:, 0], confidence, delta, named)
     by = _learned_scores(present[:, 0], absent[:, 0]) if one.here.scores else _projections(one, present, absent)
@@ -76,7 +76,7 @@ def judge_ask(
     return _judged(claim, bound, named, pure)
 
 
-def _judged(claim: Claim, bound: LowerBound, named: Named, pure: float | None = None) -> Check:
+def _judged(claim: Claim, bound: LowerBound, named: NamedFinding, pure: float | None = None) -> Check:
     why = claim.contradiction(bound) if claim.refuted_by(bound) else ""
     if named.get("reach", 0.0) > 1 + 1e-6:
         why = _too_far(named["reach"])
@@ -92,7 +92,7 @@ def _too_far(moved: float) -> str:
 
 
 def _judge_range(
-    one: AskAttack, present: Vector, absent: Vector, confidence: float, delta: float, named: Named
+    one: AskAttack, present: Vector, absent: Vector, confidence: float, delta: float, named: NamedFinding
 ) -> Check:
     """How far the log-odds of some candidates against others shift: at most eta, for a selection of range eta.
 
@@ -137,7 +137,13 @@ def _projections(one: AskAttack, present: Vector, absent: Vector) -> tuple[Vecto
 
 
 def judge_fit(
-    subject: Subject, worlds: Worlds, present: Vector, absent: Vector, *, widths: dict[str, int], confidence: float
+    subject: Subject,
+    worlds: NeighbouringData,
+    present: Vector,
+    absent: Vector,
+    *,
+    widths: dict[str, int],
+    confidence: float,
 ) -> list[Check]:
     """Compare whole fits in two worlds with what the plan claims, by all answers and by the model alone."""
     claim = Claim.priced(subject.priced)

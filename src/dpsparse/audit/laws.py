@@ -17,15 +17,15 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone, is_classifier
 
 from ..accounting import price
-from ..facts import Facts, Vector
-from ..fits import Matrix, Opened, Prepared
-from ..fits.rehearse import STOPPING
-from ..hosts import MemoryHost
-from ..losses import Loss, refuse_mixing, target_of
-from ..mechanisms import Randomness
-from ..oracle import Oracle, Solver
-from ..oracles import Doors, RecordingOracle, ReplayOracle, make_oracle, refuse_peeks
-from ..privacy import Budget, PrivacyError, PrivacyLeakError, Statement
+from ..core import Budget, PrivacyError, PrivacyLeakError, Statement
+from ..core.facts import Facts, Vector
+from ..core.mechanisms import Randomness
+from ..fitting import FitPlan, Matrix, Session
+from ..fitting.trial import STOPPING
+from ..oracles import GuardedOracle, RecordingOracle, ReplayOracle, make_oracle, refuse_violations
+from ..queries.kinds import Oracle, Solver
+from ..queries.losses import Loss, refuse_mixing, target_of
+from ..rows.hosts import MemoryHost
 from .fresh import fresh_labels, fresh_rows, fresh_targets
 from .recording import wrap_oracles
 from .watch import LawBroken, check_brings_no_rows
@@ -81,7 +81,7 @@ def check_solver(
         result = _run(solver, recorded)
     except PrivacyError as refusal:
         raise LawBroken(f"asks = plan: the oracle refused. {refusal} {STOPPING}") from refusal
-    _all_asked(recorded.unused)
+    _all_asked(recorded.unused_turns)
     _same_result("replay", result, lambda: _run(solver, ReplayOracle(recorded, recorded.tape)))
     other = _fresh(X, y, classes=loss.classes, labels_only=plan.labels_only)
     _same_result("swap", result, lambda: _run(solver, ReplayOracle(oracle(*other), recorded.tape)))
@@ -106,13 +106,13 @@ def check_estimator_privacy(estimator: BaseEstimator, X: Frame, y: ArrayLike) ->
     """
     oracles: list[RecordingOracle] = []
 
-    def record(_: Prepared, opened: Opened) -> Opened:
+    def record(_: FitPlan, opened: Session) -> Session:
         oracles.append(RecordingOracle(opened.oracle))
-        return replace(opened, oracle=Doors(oracles[-1]))
+        return replace(opened, oracle=GuardedOracle(oracles[-1]))
 
     recorded = _fitted(estimator, X, y, record)
     for oracle in oracles:
-        _all_asked(oracle.unused)
+        _all_asked(oracle.unused_turns)
     other = _fresh(X, y, classes=is_classifier(estimator), labels_only=oracles[0].plan.labels_only)
     for law, (A, b) in (("replay", (X, y)), ("swap", other)):
         try:
@@ -161,10 +161,10 @@ def check_loss(loss: Loss, *, targets: Vector | None = None, margins: Vector | N
 
 def _run(solver: Solver, oracle: Oracle) -> Vector:
     """What a solver finds behind doors."""
-    doors = Doors(oracle)
+    doors = GuardedOracle(oracle)
     try:
         found = solver.run(doors)
-        refuse_peeks(doors)
+        refuse_violations(doors)
     except PrivacyLeakError as leak:
         raise LawBroken(str(leak)) from leak
     return found
@@ -186,19 +186,19 @@ def _same_result(law: str, result: Vector, run: Callable[[], Vector]) -> None:
         )
 
 
-def _replay(recorded: Iterator[RecordingOracle]) -> Callable[[Prepared, Opened], Opened]:
+def _replay(recorded: Iterator[RecordingOracle]) -> Callable[[FitPlan, Session], Session]:
     """Oracles that play back what others said, one after the other, and show their receipts."""
 
-    def wrap(_: Prepared, opened: Opened) -> Opened:
+    def wrap(_: FitPlan, opened: Session) -> Session:
         original = next(recorded)
         oracle = ReplayOracle(opened.oracle, original.tape, original.receipts)
-        return replace(opened, oracle=Doors(oracle))
+        return replace(opened, oracle=GuardedOracle(oracle))
 
     return wrap
 
 
 def _fitted(
-    estimator: BaseEstimator, X: object, y: object, wrap: Callable[[Prepared, Opened], Opened]
+    estimator: BaseEstimator, X: object, y: object, wrap: Callable[[FitPlan, Session], Session]
 ) -> dict[str, object]:
     """Fit a clone with wrapped oracles; returns what it learned."""
     model = clone(estimator)

@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from scipy.stats import beta
 
-from .. import checks
+from ..core import checks
 
 #: Right mechanisms are accused with at most this probability by one bound.
 ALARM = 5e-7

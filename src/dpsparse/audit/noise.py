@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom, chi2, kstest, laplace, norm
 
-from ..data import draws
-from ..facts import Vector
-from ..mechanisms import Randomness, lattice_gaussian, lattice_laplace
+from ..core.facts import Vector
+from ..core.mechanisms import Randomness, lattice_gaussian, lattice_laplace
+from ..rows import sampling
 from .lower_bounds import ALARM, SIGMAS
 from .result import LawCheck
 
@@ -139,7 +139,7 @@ def check_sampler(
         randomness = Randomness()
 
         def sample() -> ArrayLike:
-            return draws.Draw(rate, randomness.key()).mask(0, rows)
+            return sampling.PoissonSample(rate, randomness.key()).mask(0, rows)
 
     masks = np.array([sample() for _ in range(batches)], dtype=bool)
     often = masks.sum(axis=0)

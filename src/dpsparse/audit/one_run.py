@@ -36,14 +36,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 from sklearn.base import clone
 
-from .. import checks
-from ..data import read_bounds
+from ..core import PrivacyError, checks
+from ..core.curves import largest
+from ..core.facts import Vector
 from ..estimators.linear import SparseLinear
-from ..facts import Vector
-from ..fits import FitRequest, Matrix
+from ..fitting import FitRequest, Matrix
 from ..oracles import RecordingOracle
-from ..privacy import PrivacyError
-from ..privacy.curves import largest
+from ..rows import read_bounds
 from .recording import record_fits
 from .result import NOTHING_FOUND, VIOLATED
 from .runs import receipts, support_of

@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
-from ..privacy import PrivacyLeakError
-from .companies import Rows, mixes
-from .surroundings import HARMLESS, LEARNS, UNLESS, WRAPPERS, Word
+from ..core import PrivacyLeakError
+from .environment_checks import HARMLESS, LEARNS, UNLESS, WRAPPERS, KnownStep
+from .transformer_checks import Rows, mixes
 
 #: Wrappers that pass the rows on as they are, and the argument that holds what they wrap.
 TRANSPARENT = {"FixedThresholdClassifier": "estimator", "PrivateSearch": "estimator"}
@@ -28,7 +28,7 @@ CONTAINERS = frozenset(("Pipeline", "FeatureUnion", "ColumnTransformer"))
 HOLDS_CODE = frozenset(("FunctionTransformer", "FrozenEstimator"))
 
 #: Found by running a step on made-up rows.
-MIXES = Word(
+MIXES = KnownStep(
     "leak",
     "mixes rows: what it makes of a row depends on the other rows, as made-up rows show",
     "Write it as a function of one row, with public constants in place of anything that is taken over rows.",
@@ -109,7 +109,7 @@ def check_pipeline(estimator: BaseEstimator, *, strict: bool = False, public: tu
     >>> finding.cause
     'learns the location and scale of every column from all rows'
     """
-    found = list(_walk(estimator, "", public))
+    found = list(_findings(estimator, "", public))
     if strict and found:
         raise PrivacyLeakError(" ".join(str(finding) for finding in found))
     return found
@@ -206,20 +206,22 @@ def _runs_foreign_code(step: BaseEstimator) -> bool:
     return any(_known_name(v) in HOLDS_CODE if _sklearn(v) else not _ours(v) for v in inside)
 
 
-def _walk(estimator: BaseEstimator, path: str, public: tuple[str, ...]) -> Iterator[Finding]:
+def _findings(estimator: BaseEstimator, path: str, public: tuple[str, ...]) -> Iterator[Finding]:
     """Findings about an estimator that ends in a model."""
     name = _known_name(estimator)
     if not _holds_private(estimator):
         yield _finding(
             estimator,
             path,
-            Word("unknown", "holds no model of dpsparse, so nothing here is private", "Put a private model into it."),
+            KnownStep(
+                "unknown", "holds no model of dpsparse, so nothing here is private", "Put a private model into it."
+            ),
         )
     elif name in ("Pipeline", "TransformedTargetRegressor") and not (_sklearn(estimator) or _ours(estimator)):
         yield _finding(
             estimator,
             path,
-            Word(
+            KnownStep(
                 "unknown",
                 "is not scikit-learn's own, and what it does with the rows is not known",
                 "Use scikit-learn's own.",
@@ -232,15 +234,15 @@ def _walk(estimator: BaseEstimator, path: str, public: tuple[str, ...]) -> Itera
             yield _finding(estimator, _join(path, "func"), MIXES)
         if estimator.transformer is not None:
             yield from _transformer(estimator.transformer, _join(path, "transformer"), public)
-        yield from _walk(estimator.regressor, _join(path, "regressor"), public)
+        yield from _findings(estimator.regressor, _join(path, "regressor"), public)
     elif name in TRANSPARENT:
-        yield from _walk(getattr(estimator, TRANSPARENT[name]), _join(path, TRANSPARENT[name]), public)
+        yield from _findings(getattr(estimator, TRANSPARENT[name]), _join(path, TRANSPARENT[name]), public)
     elif name in WRAPPERS:
         yield _finding(estimator, path, WRAPPERS[name])
         for key, inner in _inside(estimator):
-            yield from _walk(inner, _join(path, key), public)
+            yield from _findings(inner, _join(path, key), public)
     elif not _ours(estimator):
-        word = Word(
+        word = KnownStep(
             "unknown", "holds a private model, and what it does with the rows is not known", "Fit the model itself."
         )
         yield _finding(estimator, path, word)
@@ -255,8 +257,8 @@ def _steps(pipeline: BaseEstimator, path: str, public: tuple[str, ...]) -> Itera
             priced.append(name)
     if priced and not _ours(pipeline):
         cause = f"has {' and '.join([*priced, last_name])} spend a budget each, and no statement covers them together"
-        yield _finding(pipeline, path, Word("cost", cause, "Use dpsparse.make_private_pipeline."))
-    yield from _walk(last, _join(path, last_name), public)
+        yield _finding(pipeline, path, KnownStep("cost", cause, "Use dpsparse.make_private_pipeline."))
+    yield from _findings(last, _join(path, last_name), public)
 
 
 def _transformer(step: BaseEstimator, path: str, public: tuple[str, ...]) -> Iterator[Finding]:
@@ -274,7 +276,7 @@ def _transformer(step: BaseEstimator, path: str, public: tuple[str, ...]) -> Ite
         yield _finding(
             step,
             path,
-            Word(
+            KnownStep(
                 "unknown",
                 "is not scikit-learn's own, and what it does with the rows is not known",
                 "Use scikit-learn's own.",
@@ -302,7 +304,7 @@ def _transformer(step: BaseEstimator, path: str, public: tuple[str, ...]) -> Ite
             yield _finding(step, path, MIXES)
     else:
         advice = f"If it learns nothing, or was fitted on public data, say so: public=({path.rsplit('.', maxsplit=1)[-1]!r},)."
-        yield _finding(step, path, Word("leak", "is fitted on all rows before the private model", advice))
+        yield _finding(step, path, KnownStep("leak", "is fitted on all rows before the private model", advice))
 
 
 def _learns(step: BaseEstimator) -> bool:
@@ -352,7 +354,7 @@ def _holds_private(estimator: BaseEstimator) -> bool:
     return any(_estimator(value) and _ours(value) for value in everything)
 
 
-def _finding(estimator: BaseEstimator, path: str, word: Word) -> Finding:
+def _finding(estimator: BaseEstimator, path: str, word: KnownStep) -> Finding:
     return Finding(path or "the estimator", type(estimator).__name__, word.severity, word.cause, word.advice)
 
 

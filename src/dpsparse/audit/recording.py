@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from ..facts import Vector
-from ..fits import Opened, Prepared, Rows, Watcher, open_oracle, substitute_oracles
+from ..core.facts import Vector
+from ..core.mechanisms import Randomness
+from ..fitting import FitPlan, ProgressCallback, Rows, Session, open_oracle, with_oracles
 from ..ledger import Payment
-from ..mechanisms import Randomness
 from ..oracles import RecordingOracle
 
 
@@ -17,7 +17,7 @@ from ..oracles import RecordingOracle
 class Recorded:
     """The oracle of one model of a fit, with everything it was asked and said; and what was prepared for it."""
 
-    prepared: Prepared
+    prepared: FitPlan
     oracle: RecordingOracle
 
 
@@ -26,7 +26,7 @@ def record_fits() -> Iterator[list[Recorded]]:
     """Record the oracles of all fits inside this block, in the order in which they are opened."""
     seen: list[Recorded] = []
 
-    def wrap(prepared: Prepared, opened: Opened) -> Opened:
+    def wrap(prepared: FitPlan, opened: Session) -> Session:
         seen.append(Recorded(prepared, RecordingOracle(opened.oracle)))
         return replace(opened, oracle=seen[-1].oracle)
 
@@ -35,13 +35,13 @@ def record_fits() -> Iterator[list[Recorded]]:
 
 
 @contextmanager
-def wrap_oracles(wrap: Callable[[Prepared, Opened], Opened]) -> Iterator[None]:
+def wrap_oracles(wrap: Callable[[FitPlan, Session], Session]) -> Iterator[None]:
     """Put something between the solvers and the oracles of all fits inside this block."""
 
     def opener(
-        prepared: Prepared, X: Rows, y: Vector, randomness: Randomness, payment: Payment, watcher: Watcher
-    ) -> Opened:
+        prepared: FitPlan, X: Rows, y: Vector, randomness: Randomness, payment: Payment, watcher: ProgressCallback
+    ) -> Session:
         return wrap(prepared, open_oracle(prepared, X, y, randomness, payment, watcher))
 
-    with substitute_oracles(opener):
+    with with_oracles(opener):
         yield

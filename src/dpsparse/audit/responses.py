@@ -10,15 +10,15 @@ import numpy as np
 from scipy.special import ndtri, softmax
 
 from ..accounting import PricedPlan
-from ..answers import CHOICES, MINIMA, VOTE_RANGE, contributions, measure, scores_of, spread, votes
-from ..data.personal import targets_of
-from ..facts import Vector
-from ..hosts import MemoryHost
-from ..losses import Loss
-from ..oracle import Gradient, Indices, PerturbedMinimum, Question, Select, SupportVotes
-from ..oracles.local import LocalTerms
-from ..privacy import Noise
-from ..statistics import perturbed_minimum, tilted_side
+from ..core import Noise
+from ..core.facts import Vector
+from ..oracles.local import LocalNoise
+from ..queries.kinds import Gradient, Indices, PerturbedMinimum, Query, Select, SupportVotes
+from ..queries.losses import Loss
+from ..queries.minimisers import perturbed_minimum, tilted_side
+from ..queries.rules import CHOICES, MINIMA, VOTE_RANGE, contributions, measure, score_sensitivity, scores_of, votes
+from ..rows.hosts import MemoryHost
+from ..rows.single_records import private_targets
 
 #: Events rarer than this are of no use to an attack of some thousand runs.
 RARE = 0.01
@@ -42,7 +42,7 @@ class Response:
             return float(np.ptp(change)) / self.stated if change.size else 0.0
         return float(np.sum(np.abs(change)) if self.l1 else np.linalg.norm(change)) / self.stated
 
-    def told_apart(self, other: Response, strength: float) -> float:
+    def distinguishability(self, other: Response, strength: float) -> float:
         """About the mu at which two answers can be told apart once they have noise."""
         if not self.scores:
             return self.moved(other) * strength
@@ -61,7 +61,7 @@ class Response:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class SyntheticWorld:
     """Rows of a made-up world with the loss and the price of what is asked about them. Audits look at it without noise."""
 
     host: MemoryHost
@@ -69,9 +69,9 @@ class Held:
     priced: PricedPlan
 
     @property
-    def terms(self) -> LocalTerms:
+    def terms(self) -> LocalNoise:
         """Randomisers, in the local model."""
-        return LocalTerms(self.priced, self.host.facts, self.loss.classes)
+        return LocalNoise(self.priced, self.host.facts, self.loss.classes)
 
 
 @lru_cache(maxsize=256)
@@ -98,7 +98,7 @@ def clearest(here: Vector, there: Vector, sigmas: float = 5.0) -> tuple[float, I
     return float(sure[a, b]), order[: a + 1], order[size - b - 1 :]
 
 
-def respond(question: Question, held: Held, noise: Noise) -> Response:
+def respond(question: Query, held: SyntheticWorld, noise: Noise) -> Response:
     """The answer to a question, without noise. In the local model: the answer of the first person."""
     if held.priced.plan.local:
         return _own(question, held)
@@ -123,17 +123,19 @@ def respond(question: Question, held: Held, noise: Noise) -> Response:
         scores = scores_of(question.score, mean, host.facts.free)
         if question.excluded is not None:
             scores = np.delete(scores, question.excluded)
-        return Response(scores, spread(question.score, measured.reach, relation, host.facts.free) / divisor, True)
+        return Response(
+            scores, score_sensitivity(question.score, measured.reach, relation, host.facts.free) / divisor, True
+        )
     measured = measure(question, host.lattice)
     l1 = noise is Noise.LAPLACE
     values = np.asarray(host.total(question, loss, None) * measured.unit, dtype=float)
     return Response(values, measured.reach.l1(relation) if l1 else measured.reach.l2(relation), False, l1)
 
 
-def _own(question: Question, held: Held) -> Response:
+def _own(question: Query, held: SyntheticWorld) -> Response:
     host, stated = held.host, 2 * held.terms.radius(question)
     if not isinstance(question, Gradient):  # labels are all that a local plan asks beside gradients
-        return Response(targets_of(host.shards)[:1], stated, scores=False)
+        return Response(private_targets(host.shards)[:1], stated, scores=False)
     first = np.arange(host.facts.n_rows) == 0
     [own] = contributions(question, host.shards[0], held.loss, first)
     return Response(own[0], stated, scores=False)

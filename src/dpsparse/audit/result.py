@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..privacy.words import page
+from ..core.words import statement_page
 from .lower_bounds import LowerBound
 
 NOTHING_FOUND = "no violation found"
@@ -180,4 +180,4 @@ class AuditResult:
     def _repr_html_(self) -> str:
         good = not (self.violated or self.void)
         head = f"Audit of {self.target}: {self.scope}. Verdict: {self.verdict}. {self.summary}"
-        return page(self.caveats, head, good=good, more=str(self))
+        return statement_page(self.caveats, head, good=good, more=str(self))

@@ -14,23 +14,23 @@ from typing import Protocol
 import numpy as np
 
 from ..accounting import PricedPlan
-from ..facts import Facts, Vector
-from ..hosts import MemoryHost
-from ..losses import Loss
-from ..mechanisms import Randomness
-from ..oracle import (
+from ..core import Ask, Budget, Noise, Plan, Receipt
+from ..core.facts import Facts, Vector
+from ..core.mechanisms import Randomness
+from ..oracles import RecordingOracle, make_oracle
+from ..queries.kinds import (
     CentredGradient,
     ColumnMeans,
     Gradient,
     Indices,
     Oracle,
     PerturbedMinimum,
-    Question,
+    Query,
     RidgeMinimum,
     WeightedGradient,
 )
-from ..oracles import RecordingOracle, make_oracle
-from ..privacy import Answer, Ask, Budget, Noise, Plan
+from ..queries.losses import Loss
+from ..rows.hosts import MemoryHost
 from .recording import record_fits
 from .subject import Subject
 
@@ -55,7 +55,7 @@ class Job(Protocol):
 class AskRuns:
     """One question, asked again and again through the real oracle, each time for a price of its own."""
 
-    question: Question
+    question: Query
     ask: Ask
     strength: float
     facts: Facts
@@ -127,7 +127,7 @@ class FitRuns:
 
         from sklearn.base import clone
 
-        from ..privacy import HopelessFitWarning, NonPrivateRandomnessWarning
+        from ..core import HopelessFitWarning, NonPrivateRandomnessWarning
 
         model = clone(self.subject.template).set_params(random_state=seed)
         y = self.y.astype(int) if self.subject.loss.classes else self.y + self.subject.target_center
@@ -174,14 +174,14 @@ def spoken(oracle: RecordingOracle) -> Iterator[tuple[str, Vector]]:
             yield ask, values
 
 
-def support_of(question: Question) -> Indices | None:
+def support_of(question: Query) -> Indices | None:
     """The coordinates that a question's answer speaks of, if it names them."""
     if isinstance(question, Gradient | WeightedGradient | ColumnMeans | PerturbedMinimum | RidgeMinimum):
         return question.support
     return question.model.support if isinstance(question, CentredGradient) else None
 
 
-def receipts(oracle: RecordingOracle) -> list[Answer]:
+def receipts(oracle: RecordingOracle) -> list[Receipt]:
     """What was drawn for each answer: the first receipt of each (a perturbed minimum also has one for its rounding)."""
     names = {ask for _, ask, _ in oracle.tape}
     return [answer for answer in oracle.receipts if answer.ask in names]

@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 
 from ..accounting.random_stopping import RANDOM_STOPPING
-from ..privacy import Noise, PrivacyError, Statement
+from ..core import Noise, PrivacyError, Statement
 
 
 def require_dp_accounting() -> None:

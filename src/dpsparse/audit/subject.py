@@ -10,13 +10,13 @@ from sklearn.base import clone
 
 from .. import recipes
 from ..accounting import PricedPlan, price
+from ..core import Adjacency, Budget, Plan, PrivacyError
+from ..core.facts import Facts
 from ..estimators import SparseClassifier, SparseRegressor
 from ..estimators.linear import SparseLinear
-from ..facts import Facts
-from ..fits import Shape, prepare
-from ..losses import Loss, Squared
-from ..oracle import Solver
-from ..privacy import Adjacency, Budget, Plan, PrivacyError
+from ..fitting import Shape, plan_fit
+from ..queries.kinds import Solver
+from ..queries.losses import Loss, Squared
 
 #: Rows and features of the worlds that audits make up, unless the caller says otherwise.
 ROWS, FEATURES = 30, 5
@@ -103,7 +103,7 @@ def _of_estimator(
         changes["classes"] = (0, 1)
     model = clone(estimator).set_params(**changes)
     request = model.request()
-    prepared = prepare(request, Shape(n_rows=rows, n_features=features))
+    prepared = plan_fit(request, Shape(n_rows=rows, n_features=features))
     if prepared.priced is None:
         raise PrivacyError(f"recipe {prepared.recipe.name!r} promises no privacy, so there is nothing to audit.")
     ours = type(estimator) in (SparseRegressor, SparseClassifier)

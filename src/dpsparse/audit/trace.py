@@ -18,22 +18,22 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..accounting import PricedPlan
-from ..answers import CHOICES, MINIMA, SUMS, contributions, measure, scores_of, spread
-from ..data.personal import targets_of
+from ..core import Adjacency, PrivacyError
+from ..core.facts import Facts, Vector
 from ..estimators.linear import SparseLinear
-from ..facts import Facts, Vector
-from ..fits import Matrix
-from ..hosts import MemoryHost
-from ..losses import Loss
-from ..oracle import Gradient, Labels, PerturbedMinimum, Question, Select, SupportVotes
-from ..oracles.local import LocalTerms
-from ..privacy import Adjacency, PrivacyError
+from ..fitting import Matrix
+from ..oracles.local import LocalNoise
+from ..queries.kinds import Gradient, PerturbedMinimum, Query, RandomizedLabels, Select, SupportVotes
+from ..queries.losses import Loss
+from ..queries.rules import CHOICES, MINIMA, SUMS, contributions, measure, score_sensitivity, scores_of
+from ..rows.hosts import MemoryHost
+from ..rows.single_records import private_targets
 from .recording import record_fits
-from .responses import Held
+from .responses import SyntheticWorld
 from .watch import LawBroken
 
 #: Questions whose proof is about a law and not about one number; their own audits test them.
-PROVED_ELSEWHERE = (PerturbedMinimum, SupportVotes, Labels)
+PROVED_ELSEWHERE = (PerturbedMinimum, SupportVotes, RandomizedLabels)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def sensitivity_trace(
     last = int(X.shape[0]) - 1
     places = sorted({0, last // 2, last}) if positions is None else positions
     if priced.plan.local:
-        terms = LocalTerms(priced, prepared.facts, loss.classes)
+        terms = LocalNoise(priced, prepared.facts, loss.classes)
         return _together([_local_trace(questions, terms, loss, X, targets, place) for place in places])
     return _together([_central_trace(questions, facts, loss, priced, X, targets, place) for place in places])
 
@@ -98,17 +98,17 @@ def _together(traces: list[Trace]) -> Trace:
 
 
 def _central_trace(
-    questions: list[Question], facts: Facts, loss: Loss, priced: PricedPlan, X: Matrix, targets: Vector, place: int
+    questions: list[Query], facts: Facts, loss: Loss, priced: PricedPlan, X: Matrix, targets: Vector, place: int
 ) -> Trace:
     """All questions, of neighbours that differ in the record at one place."""
     # under add-remove neighbours of the data less this record have any record in its place
     rest = np.arange(X.shape[0]) != place
     base_X, base_y = (X[rest], targets[rest]) if priced.budget.relation is Adjacency.ADD_REMOVE else (X, targets)
-    here = Held(MemoryHost(base_X, base_y, facts), loss, priced)
+    here = SyntheticWorld(MemoryHost(base_X, base_y, facts), loss, priced)
     compared, largest = 0, 0.0
     others = [here]  # under replace-one also the adversarial dataset before: both differ from X in the same record
     for A, b in _neighbours(X, targets, facts, place):
-        there = Held(MemoryHost(A, b, facts), loss, priced)
+        there = SyntheticWorld(MemoryHost(A, b, facts), loss, priced)
         for question, other in itertools.product(questions, others):
             for moved, stated in _movements(question, other, there):
                 if not moved <= stated * (1 + 1e-9):
@@ -121,7 +121,7 @@ def _central_trace(
     return Trace(compared, largest)
 
 
-def _local_trace(questions: list[Question], terms: LocalTerms, loss: Loss, X: Matrix, y: Vector, place: int) -> Trace:
+def _local_trace(questions: list[Query], terms: LocalNoise, loss: Loss, X: Matrix, y: Vector, place: int) -> Trace:
     """The same for people who randomise: what one of them would report from must stay within what the randomiser was made for.
 
     Where labels alone are private, neighbours differ in a label, and the public features must not.
@@ -129,10 +129,10 @@ def _local_trace(questions: list[Question], terms: LocalTerms, loss: Loss, X: Ma
     facts, labels = terms.facts, terms.plan.labels_only
     everybody = np.ones(X.shape[0], dtype=bool)
 
-    def own(A: Matrix, b: Vector, question: Question) -> Vector:
+    def own(A: Matrix, b: Vector, question: Query) -> Vector:
         host = MemoryHost(A, b, facts)
         if labels:
-            y_own = targets_of(host.shards)
+            y_own = private_targets(host.shards)
             return (y_own == 1 if loss.classes else y_own)[:, None].astype(float)
         assert isinstance(question, Gradient)  # all that a local plan asks beside labels
         return np.vstack(list(contributions(question, host.shards[0], loss, everybody)))
@@ -152,7 +152,7 @@ def _local_trace(questions: list[Question], terms: LocalTerms, loss: Loss, X: Ma
     return Trace(compared, largest)
 
 
-def _movements(question: Question, here: Held, there: Held) -> Iterator[tuple[float, float]]:
+def _movements(question: Query, here: SyntheticWorld, there: SyntheticWorld) -> Iterator[tuple[float, float]]:
     """How far an exact answer moves between two datasets, and how far it may."""
     relation, loss = here.priced.budget.relation, here.loss
     kind, hosts = type(question), (here.host, there.host)
@@ -175,7 +175,7 @@ def _movements(question: Question, here: Held, there: Held) -> Iterator[tuple[fl
         if isinstance(question, Select):
             free = here.host.facts.free
             scores = [scores_of(question.score, np.asarray(total * measured.unit, dtype=float), free) for total in sums]
-            yield _range(scores[0] - scores[1]), spread(question.score, measured.reach, relation, free)
+            yield _range(scores[0] - scores[1]), score_sensitivity(question.score, measured.reach, relation, free)
 
 
 def _range(change: Vector) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ..fits import holdings
+from ..fitting import holdings
 
 #: Sparse matrices of both kinds.
 Sparse = (sp.spmatrix, sp.sparray)

@@ -48,7 +48,7 @@ def main(log_level: str | None) -> None:
     if log_level is not None:
         import logging
 
-        from ..log import LOGGER, JsonLines
+        from ..core.log import LOGGER, JsonLines
 
         handler = logging.StreamHandler()
         handler.setFormatter(JsonLines())

@@ -14,7 +14,7 @@ from .output import as_json as print_json
 from .output import check_file, check_folder, progress, telling, writing
 
 if TYPE_CHECKING:
-    from ..bench import Results, Scale, Study
+    from ..report.bench import Results, Scale, Study
 
 
 @click.command()
@@ -78,7 +78,7 @@ def bench(
       dpsparse bench --recipe mine.py --recipe dp_ight --recipe auto --data mine.npz \\
           --task regression --feature-bound 1 --target-bound 2 --sparsity 5
     """
-    from ..bench.find import find, studies
+    from ..report.bench.find import find_study, studies
 
     if listed:
         known = {one: study.title for one, study in studies().items()}
@@ -98,7 +98,7 @@ def bench(
     prepare: list[Path] = []
     study: Study
     if name is not None:
-        named = find(name).at_scale(scale)
+        named = find_study(name).at_scale(scale)
         study, runs = named, named.runs
     else:
         assert data is not None
@@ -137,7 +137,7 @@ def _own(
     settings: dict[str, object],
 ) -> tuple[Study, list[Path]]:
     from .. import recipes
-    from ..bench.own import OwnData, register_file
+    from ..report.bench.own import OwnData, register_file
 
     if not data.is_file():
         raise Refusal(f"there is no file {data}.")
@@ -164,7 +164,7 @@ def _own(
 
 
 def _run(study: Study, journal: Path, processes: int, prepare: list[Path], quiet: bool) -> Results:
-    from ..bench import run_study
+    from ..report.bench import run_study
 
     with progress(quiet) as visible, telling(study.name, visible) as tell:
         told = None if tell is None else (lambda done, all_cells: tell(done / all_cells))
@@ -172,15 +172,15 @@ def _run(study: Study, journal: Path, processes: int, prepare: list[Path], quiet
 
 
 def _print(study: Study, results: Results, table: Path, as_json: bool) -> None:
-    from ..bench.text import shown, verdicts
-    from ..bench.text import table as lines
+    from ..report.bench.text import single_number_metrics, verdicts
+    from ..report.bench.text import table as lines
 
     if as_json:
         decided = {str(claim): results.verdict(claim) for claim in study.claims()}
         print_json({"study": study.name, "private": False, "rows": list(results.rows()), "verdicts": decided})
         return
     click.echo(f"{study.title}. Data and noise are seeded: NOT private.")
-    for metric in shown(results):
+    for metric in single_number_metrics(results):
         click.echo("")
         for line in lines(results, metric, getattr(study, "metric", None)):
             click.echo(line)

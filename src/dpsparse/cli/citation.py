@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def citation_in(path: Path) -> Cited:
     """The record in the statement of a model file whose digest fits."""
     from .. import load
+    from ..core.errors import ModelEditedError
     from ..ledger.cited import Cited
-    from ..privacy.errors import ModelEditedError
 
     try:
         statement = load(path).statement_

@@ -14,11 +14,11 @@ from .exits import Refusal
 from .output import waiting
 
 if TYPE_CHECKING:
-    from ..data.unread import UnreadCells
     from ..estimators.linear import SparseLinear
-    from ..readers import FileRows
-    from ..readers.table import Table
-    from ..tables import Dictionary, TableEncoder, Target
+    from ..io.dictionary import Dictionary, TableEncoder, Target
+    from ..io.rows import FileRows
+    from ..io.table import Table
+    from ..rows.unread import UnreadCells
 
 dictionary_option = click.option(
     "--dictionary",
@@ -33,7 +33,7 @@ TAKEN = ("feature_bound", "row_norm", "target_bound", "target_center", "classes"
 
 def read_dictionary(path: Path) -> Dictionary:
     """A complete dictionary; otherwise a refusal that lists everything."""
-    from ..tables import Dictionary, DictionaryError
+    from ..io.dictionary import Dictionary, DictionaryError
 
     try:
         return Dictionary.read(path).require()
@@ -52,7 +52,7 @@ def apply(path: Path | None, options: dict[str, Any]) -> Dictionary | None:
                 "Missing option '--task': classification or regression. A --dictionary with a target says it, too."
             )
         return None
-    from ..tables import DictionaryError, Target
+    from ..io.dictionary import DictionaryError, Target
 
     taken = [f"--{name.replace('_', '-')}" for name in TAKEN if options[name] is not None]
     if taken:
@@ -76,7 +76,7 @@ def apply(path: Path | None, options: dict[str, Any]) -> Dictionary | None:
 def _share(given: float | None, recipe: str) -> float | None:
     """The share of the budget that counts cells; without an option none for recipes that cannot: on devices, or without privacy."""
     from .. import recipes
-    from ..fits.unread import SHARE
+    from ..fitting.unread import SHARE
 
     if given is not None:
         return given or None
@@ -86,7 +86,7 @@ def _share(given: float | None, recipe: str) -> float | None:
 
 def encoded_shape(dictionary: Dictionary) -> tuple[int, bool]:
     """How many columns rows have that were encoded by a dictionary, and whether they are sparse: public."""
-    from ..tables import TableEncoder
+    from ..io.dictionary import TableEncoder
 
     encoder = TableEncoder(dictionary)
     return int(encoder.output_bounds().lower.size), encoder.output_sparse()
@@ -107,9 +107,9 @@ def encode(path: Path, dictionary: Dictionary, visible: bool, *, target: bool) -
     import numpy as np
     import scipy.sparse as sp
 
-    from ..data.unread import UnreadCells
-    from ..readers.table import Table
-    from ..tables import BoundedArray
+    from ..io.dictionary import BoundedArray
+    from ..io.table import Table
+    from ..rows.unread import UnreadCells
 
     names, pieces = encoded(path, dictionary, target=target)
     with waiting(f"reading {path}", visible):
@@ -123,13 +123,13 @@ def encode(path: Path, dictionary: Dictionary, visible: bool, *, target: bool) -
     return Table(X, np.concatenate(targets) if target else None, names)
 
 
-def encode_aside(path: Path, dictionary: Dictionary, visible: bool) -> FileRows:
+def encode_to_scratch(path: Path, dictionary: Dictionary, visible: bool) -> FileRows:
     """The same rows with their targets, in a file without a name instead of in memory."""
     import scipy.sparse as sp
 
-    from ..data.unread import UnreadCells
-    from ..readers.rows import put_aside
-    from ..readers.streams import Stream
+    from ..io.rows import spill
+    from ..io.streams import RowStream
+    from ..rows.unread import UnreadCells
 
     names, pieces = encoded(path, dictionary, target=True)
     unread: list[UnreadCells] = []
@@ -141,8 +141,8 @@ def encode_aside(path: Path, dictionary: Dictionary, visible: bool) -> FileRows:
 
     with waiting(f"reading {path}", visible):
         first = next(pieces)
-        stream = Stream(len(names), bool(sp.issparse(first[0])), names, True, rows(chain([first], pieces)))
-        aside = put_aside(stream, path)
+        stream = RowStream(len(names), bool(sp.issparse(first[0])), names, True, rows(chain([first], pieces)))
+        aside = spill(stream, path)
     return replace(aside, unread_cells=UnreadCells.below(unread))
 
 
@@ -150,8 +150,8 @@ def encoded(
     path: Path, dictionary: Dictionary, *, target: bool
 ) -> tuple[tuple[str, ...], Iterator[tuple[Any, Any, UnreadCells]]]:
     """Names of the encoded columns; and encoded rows with their targets, or None, and with the cells that were not understood."""
-    from ..readers.columns import header
-    from ..tables import TableEncoder, Target
+    from ..io.columns import header
+    from ..io.dictionary import TableEncoder, Target
 
     problems = dictionary.differences(header(path), ("feature", "target") if target else ("feature",))
     if problems:
@@ -168,8 +168,8 @@ def _pieces(
     import numpy as np
     import scipy.sparse as sp
 
-    from ..readers.columns import blocks
-    from ..tables import DictionaryError
+    from ..io.columns import blocks
+    from ..io.dictionary import DictionaryError
 
     wanted = [*(column.name for column in dictionary.features), *([] if reader is None else [reader.column.name])]
     nothing: dict[str, list[object]] = {name: [] for name in wanted}  # a file may hold no rows

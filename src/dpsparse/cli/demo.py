@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ..datasets.cohort import Cohort
     from ..estimators.linear import SparseLinear
+    from ..io.datasets.cohort import Cohort
 
 CAUSAL = 20
 #: Exact gradients settle in a few steps on centred markers; the recipe's default of 200 would only take longer.
@@ -67,7 +67,7 @@ def demo(out: Path, epsilon: float, seed: int, n_rows: int, n_features: int, as_
       dpsparse demo
       dpsparse demo --out out --epsilon 1 --json
     """
-    from ..privacy import Budget
+    from ..core import Budget
 
     start = time.perf_counter()
     Budget.approx(epsilon, 1e-6)
@@ -91,7 +91,7 @@ def demo(out: Path, epsilon: float, seed: int, n_rows: int, n_features: int, as_
 def _simulate(out: Path, seed: int, n_rows: int, n_features: int, visible: bool) -> Cohort:
     from rich.progress import Progress
 
-    from ..datasets.cohort import simulate
+    from ..io.datasets.cohort import simulate
 
     with Progress(disable=not visible) as bar, writing(out):
         task = bar.add_task("simulating", total=n_rows)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ..core import Statement
     from ..estimators.linear import SparseLinear
-    from ..privacy import Statement
 
 
 def brief(statement: Statement, most: int = 6) -> str:
@@ -38,7 +38,7 @@ def describe_features(model: SparseLinear) -> str:
     return "\n".join(lines)
 
 
-def describe(model: SparseLinear) -> str:
+def print_model(model: SparseLinear) -> str:
     """The statement, caveats first, the selected features, and their coefficients in the units of the table where they are known."""
     from ..estimators.summary import has_intervals, in_units, keeps_dictionary
 

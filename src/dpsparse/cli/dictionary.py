@@ -13,7 +13,7 @@ from .output import as_json as print_json
 from .output import check_file, writing
 
 if TYPE_CHECKING:
-    from ..tables import Dictionary
+    from ..io.dictionary import Dictionary
 
 NOT_TO_BE_RELEASED = (
     "NOT PRIVATE: exact numbers and cells of the data, for the eyes of whoever holds it. Do not release, send or store them. Change how "
@@ -68,8 +68,8 @@ def new(
     if out.exists() and not replace:
         raise NotWritten(f"{out} exists already. Choose another --out, or say --replace.")
     check_file(out, inputs=[table])
-    from ..readers.columns import header
-    from ..tables import Dictionary, DictionaryError
+    from ..io.columns import header
+    from ..io.dictionary import Dictionary, DictionaryError
 
     names = header(table)
     try:
@@ -124,8 +124,8 @@ def check(file: Path, table: Path | None, look: bool, as_json: bool) -> None:
     """
     if look and table is None:
         raise Refusal("--look reads the cells of a table. Give one: dpsparse dictionary check --look FILE TABLE.")
-    from ..readers.columns import header
-    from ..tables import Dictionary, DictionaryError
+    from ..io.columns import header
+    from ..io.dictionary import Dictionary, DictionaryError
 
     found = None
     try:
@@ -145,14 +145,14 @@ def check(file: Path, table: Path | None, look: bool, as_json: bool) -> None:
         size = _size(found, problems)
         click.echo(f"{file} is complete: {size['features']} features become {size['encoded']} columns.")
         if seen:
-            click.echo("\n".join(_told(**seen)))
+            click.echo("\n".join(_reported(**seen)))
 
 
 def _looked(found: Dictionary, table: Path) -> dict[str, Any]:
     """Exact numbers of cells, of gaps and of cells that are not understood, with examples: **private**."""
-    from ..readers.columns import blocks
-    from ..tables.frames import Table
-    from ..tables.rules import CellReader
+    from ..io.columns import blocks
+    from ..io.dictionary.frames import Table
+    from ..io.dictionary.rules import CellReader
 
     used = [column for column in found.columns if column.role in ("feature", "target")]
     readers = {column.name: CellReader(column) for column in used}
@@ -177,7 +177,7 @@ def _looked(found: Dictionary, table: Path) -> dict[str, Any]:
     }
 
 
-def _told(rows: int, columns: list[dict[str, Any]]) -> list[str]:
+def _reported(rows: int, columns: list[dict[str, Any]]) -> list[str]:
     lines = [NOT_TO_BE_RELEASED, f"{rows} rows. Cells not understood, of each column:"]
     width = max(len(column["name"]) for column in columns)
     for column in columns:

@@ -76,7 +76,7 @@ class Commands(click.Group):
             raise
 
     def _refusing(self, ctx: click.Context) -> object:
-        from ..privacy.errors import BudgetError, LedgerNotWrittenError, LedgerTamperedError
+        from ..core.errors import BudgetError, LedgerNotWrittenError, LedgerTamperedError
 
         try:
             return super().invoke(ctx)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from .declared import apply, dictionary_option, encode, encode_aside, keep
-from .describe import describe
+from .declared import apply, dictionary_option, encode, encode_to_scratch, keep
+from .describe import print_model
 from .exits import NotWritten, Refusal
-from .inputs import kind_of, need_target, on_cluster, open_files, read, stays_in_files
+from .inputs import cluster_input, input_kind, need_target, open_input, read, stays_in_files
 from .options import Names, json_option, make_estimator, model_options
 from .output import as_json as print_json
 from .output import check_file, check_model_file, progress, writing
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..estimators.linear import SparseLinear
-    from ..readers.table import Table
+    from ..io.table import Table
 
 
 @click.command()
@@ -109,11 +109,11 @@ def fit(
     width = 1 if dictionary is None else dictionary.output_bounds().lower.size
     model = make_estimator(random_state=seed, n_features=width, keep_path=path_file is not None, **options)
     if options["memory_limit"] is not None:
-        from .. import checks
+        from ..core import checks
 
         checks.memory(options["memory_limit"], "--memory-limit")
     check_charge(options["ledger"], options["dataset"])
-    _check_surroundings(model)
+    _check_environment(model)
     with progress(as_json) as visible:
         declared = options["classes"] is not None and dictionary is None
         if declared:
@@ -124,19 +124,19 @@ def fit(
                 need_target(data, target)
                 form = {"target": target, "n_features": n_features, "columns": columns, "zero_based": zero_based}
                 form["classes"] = model.classes if declared else None
-            with on_cluster(data, cluster, visible, **form) as spread:
+            with cluster_input(data, cluster, visible, **form) as spread:
                 run(model, spread, None, None, visible)
         elif dictionary is None and stays_in_files(data, options["memory_limit"], target):
             if columns is not None:
                 raise Refusal("all columns of rows that stay in files are read. Leave --columns or --memory-limit out.")
             need_target(data, target)
             classes = model.classes if declared else None
-            rows = open_files(
+            rows = open_input(
                 data, visible, target=target, n_features=n_features, zero_based=zero_based, classes=classes
             )
             run(model, rows, None, None, visible)
         elif dictionary is not None and options["memory_limit"] is not None:
-            run(model, encode_aside(data, dictionary, visible), None, None, visible)
+            run(model, encode_to_scratch(data, dictionary, visible), None, None, visible)
         else:
             if dictionary is not None:
                 table = encode(data, dictionary, visible, target=True)
@@ -161,7 +161,7 @@ def fit(
 
         print_json({**summary(model), "model": None if failure else out})
     else:
-        click.echo(describe(model))
+        click.echo(print_model(model))
         if failure is None:
             click.echo(f"Saved: {out}")
     if failure is not None:
@@ -190,7 +190,7 @@ def check_charge(address: str | None, dataset: str | None) -> None:
     Ledger(address).remaining(dataset)
 
 
-def _check_surroundings(model: SparseLinear) -> None:
+def _check_environment(model: SparseLinear) -> None:
     """Refuse what would look at the rows unpaid. Files go to the model as they are, so that today nothing stands before it."""
     from ..audit import check_pipeline
 
@@ -200,7 +200,7 @@ def _check_surroundings(model: SparseLinear) -> None:
 def read_rows(path: Path, visible: bool, *, target: str | None, n_features: int | None, **options: Any) -> Table:
     """Rows and targets of a file; refuses one that cannot hold them."""
     need_target(path, target)
-    if kind_of(path) == "svmlight" and n_features is None:
+    if input_kind(path) == "svmlight" and n_features is None:
         raise Refusal(
             "svmlight files do not say how many features there are, and the largest that occurs is private. Declare --n-features."
         )
@@ -216,8 +216,8 @@ def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None
 
     import numpy as np
 
+    from ..core import HopelessFitWarning, MissingValueError, NonPrivateRandomnessWarning, UnreadCellsWarning
     from ..estimators.summary import has_intervals
-    from ..privacy import HopelessFitWarning, MissingValueError, NonPrivateRandomnessWarning, UnreadCellsWarning
 
     model.set_params(verbose=visible)
     with warnings.catch_warnings():
@@ -263,7 +263,7 @@ def write_path(model: SparseLinear, path: Path) -> None:
 
 
 def _save(model: SparseLinear, out: Path) -> Refusal | None:
-    from ..privacy.errors import DataError
+    from ..core.errors import DataError
 
     try:
         with writing(out):
@@ -277,7 +277,7 @@ def _save(model: SparseLinear, out: Path) -> Refusal | None:
 
 def _declared(classes: list[str]) -> list[str] | list[float]:
     """The declared classes: numbers if all of them are, otherwise text. The data has no say in it."""
-    from ..tables.cells import exact
+    from ..io.dictionary.cells import exact
 
     numbers = [exact(c) for c in classes]
     if any(c != c for c in numbers):  # noqa: PLR0124
@@ -289,7 +289,7 @@ def labelled(y: NDArray[np.generic] | None, classes: list[str] | list[float]) ->
     """Labels in the type of the declared classes; a record with any other label counts as empty."""
     import numpy as np
 
-    from ..readers.tabular import label_number
+    from ..io.tabular import label_number
 
     y, declared = np.asarray(y), np.asarray(classes)
     if declared.dtype.kind not in "biuf":

@@ -12,21 +12,21 @@ from .exits import Refusal
 from .output import telling, waiting
 
 if TYPE_CHECKING:
-    from ..hosts import ClusterRows
-    from ..readers import FileRows
-    from ..readers.table import Table
+    from ..io.rows import FileRows
+    from ..io.table import Table
+    from ..rows.hosts import ClusterRows
 
 
-def kind_of(path: Path) -> str | None:
+def input_kind(path: Path) -> str | None:
     """What kind of file an ending stands for."""
-    from ..readers.files import KINDS
+    from ..io.files import KINDS
 
     return KINDS.get(path.suffix.lower())
 
 
 def read(path: Path, visible: bool, **options: Any) -> Table:
-    """Read a file, as `dpsparse.readers.files.read_table` does. What is missing or no number becomes NaN; models decide about it."""
-    from ..readers.files import read_table
+    """Read a file, as `dpsparse.io.files.read_table` does. What is missing or no number becomes NaN; models decide about it."""
+    from ..io.files import read_table
 
     with waiting(f"reading {path}", visible):
         return read_table(path, **options)
@@ -34,7 +34,7 @@ def read(path: Path, visible: bool, **options: Any) -> Table:
 
 def need_target(path: Path, target: str | None) -> None:
     """Refuse a table without the name of its target."""
-    if target is None and kind_of(path) in ("CSV", "Parquet"):
+    if target is None and input_kind(path) in ("CSV", "Parquet"):
         raise Refusal("no target was named. Give its column with --target.")
 
 
@@ -42,17 +42,17 @@ def stays_in_files(path: Path, memory_limit: str | None, target: str | None = No
     """Whether rows are read in blocks: within a limit, from several files, or from files that are made for it."""
     if path.suffix.lower() == ".npy" and target is not None and target.isdecimal() and memory_limit is None:
         return False  # a table with its target among the columns is read whole
-    from ..readers.rows import BLOCKS
+    from ..io.rows import BLOCKS
 
     several = has_magic(str(path)) and not path.exists()
     return memory_limit is not None or several or path.suffix.lower() in (BLOCKS, ".npy")
 
 
 @contextmanager
-def on_cluster(path: Path, address: str, visible: bool, **options: Any) -> Iterator[ClusterRows]:
+def cluster_input(path: Path, address: str, visible: bool, **options: Any) -> Iterator[ClusterRows]:
     """Rows in files, as workers of a cluster read them; they are let go at the end."""
-    from ..hosts.clusters import cluster_of
-    from ..readers.cluster import open_cluster
+    from ..io.cluster import open_cluster
+    from ..rows.hosts.clusters import cluster_of
 
     with cluster_of(address) as cluster:
         with waiting(f"reading {path} on the cluster", visible):
@@ -60,9 +60,9 @@ def on_cluster(path: Path, address: str, visible: bool, **options: Any) -> Itera
         yield rows
 
 
-def open_files(path: Path, visible: bool, **options: Any) -> FileRows:
+def open_input(path: Path, visible: bool, **options: Any) -> FileRows:
     """Rows in files, as `dpsparse.readers.open_rows` opens them."""
-    from ..readers import open_rows
+    from ..io.rows import open_rows
 
     with telling(f"reading {path}", visible) as tell:
         return open_rows(path, **options, tell=tell)

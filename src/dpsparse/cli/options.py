@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .exits import Refusal
-from .settings import public_vector, read_loss, set_fields
+from .settings import loss_option, public_vector, set_fields
 
 if TYPE_CHECKING:
     from ..estimators.linear import SparseLinear
@@ -179,9 +179,9 @@ def make_estimator(
         raise Refusal("--classes belongs to --task classification. Leave it out.")
 
     from .. import recipes as known
-    from ..data.bounds import read_bounds
+    from ..core import Budget
     from ..estimators import SparseClassifier, SparseRegressor
-    from ..privacy import Budget
+    from ..rows.bounds import read_bounds
 
     if known.get(recipe).private:
         Budget.approx(epsilon, 1e-6 if delta is None else delta)
@@ -192,7 +192,7 @@ def make_estimator(
         "row_norm": row_norm,
         "feature_bound": feature_bound,
         "recipe": set_fields(recipe, fields, auxiliary),
-        "loss": read_loss(loss),
+        "loss": loss_option(loss),
         "start": public_vector(start),
         "fit_intercept": not no_intercept,
         "intervals": "split" if intervals else None,

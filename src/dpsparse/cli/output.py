@@ -20,15 +20,15 @@ SQLITE = b"SQLite format 3\0"
 
 def as_json(content: Mapping[str, object]) -> None:
     """Print one JSON object; numbers that are not finite become null."""
-    from ..plain import plain
+    from ..core.plain import to_json
 
     note_json()
-    click.echo(json.dumps(plain(content), indent=2, allow_nan=False))
+    click.echo(json.dumps(to_json(content), indent=2, allow_nan=False))
 
 
 def check_file(path: Path, option: str = "--out", inputs: Iterable[Path] = ()) -> None:
     """Refuse an output file that could not be written, before there is anything to write; also one that is an input, or a ledger."""
-    from ..regular_files import same_file
+    from ..core.regular_files import same_file
 
     try:
         there = os.path.lexists(path)
@@ -46,8 +46,8 @@ def check_file(path: Path, option: str = "--out", inputs: Iterable[Path] = ()) -
 
 def check_model_file(path: Path, inputs: Iterable[Path] = ()) -> None:
     """The same for a model, which replaces nothing but a model."""
+    from ..core.errors import DataError
     from ..estimators.model_file import check_replaceable
-    from ..privacy.errors import DataError
 
     check_file(path, inputs=inputs)
     try:
@@ -87,7 +87,7 @@ def writing(path: Path, option: str = "--out") -> Iterator[None]:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file that appears whole or not at all."""
-    from ..regular_files import write_whole
+    from ..core.regular_files import write_whole
 
     with writing(path):
         write_whole(path, text)

@@ -14,7 +14,7 @@ from .output import as_json as print_json
 from .output import check_file, writing
 
 if TYPE_CHECKING:
-    from ..planner import PlanSummary
+    from ..report.planner import PlanSummary
 
 
 @click.command()
@@ -96,7 +96,7 @@ def plan(
 
 def _sparse_file(data: Path, sparse: bool) -> bool:
     """Whether a file holds sparse rows; refuses --sparse where it does not."""
-    from ..readers.rows import holds_sparse
+    from ..io.rows import holds_sparse
 
     found = holds_sparse(data)
     if sparse and not found:

@@ -11,7 +11,7 @@ import click
 
 from .declared import encode, read_dictionary
 from .exits import Refusal
-from .inputs import kind_of, open_files, read, stays_in_files
+from .inputs import input_kind, open_input, read, stays_in_files
 from .options import json_option
 from .output import as_json as print_json
 from .output import check_file, progress, write_text
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..estimators.linear import SparseLinear
-    from ..tables import Dictionary
+    from ..io.dictionary import Dictionary
 
 
 @click.command()
@@ -65,13 +65,13 @@ def predict(
     dictionary = vars(fitted).get("dictionary_")
     if dictionary_file is not None:
         dictionary = _given(read_dictionary(dictionary_file), dictionary, fitted.n_features_in_)
-    columns = names.tolist() if names is not None and kind_of(data) in ("CSV", "Parquet") else None
+    columns = names.tolist() if names is not None and input_kind(data) in ("CSV", "Parquet") else None
     with progress(as_json) as visible:
         if dictionary is not None:
             X = encode(data, dictionary, visible, target=False).X
         else:
             form = {"n_features": fitted.n_features_in_, "columns": columns, "zero_based": zero_based}
-            X = open_files(data, visible, **form) if stays_in_files(data, None) else read(data, visible, **form).X
+            X = open_input(data, visible, **form) if stays_in_files(data, None) else read(data, visible, **form).X
     values = fitted.predict_proba(X) if proba else fitted.predict(X)
     del X
     header = [f"probability_{c}" for c in fitted.classes_.tolist()] if proba else ["prediction"]

@@ -64,7 +64,7 @@ def report(
         if audit is not None or score is not None:
             raise Refusal("--audit and --score belong to a MODEL.")
         if bench is not None:
-            from ..bench import Results
+            from ..report.bench import Results
 
             write_text(out, bench_page(Results.read(bench)))
         elif ledger is not None:
@@ -106,7 +106,7 @@ def _read(path: Path | None, option: str) -> Mapping[str, Any] | None:
     """A JSON object that another command printed."""
     if path is None:
         return None
-    from ..regular_files import parse_json, read_bytes
+    from ..core.regular_files import parse_json, read_bytes
 
     try:
         found = parse_json(read_bytes(path, 2**26, "a JSON file").decode("utf-8"))

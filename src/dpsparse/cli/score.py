@@ -10,7 +10,7 @@ import click
 from .declared import encode
 from .exits import NoPromise, Refusal
 from .fit import check_charge, labelled, read_rows
-from .inputs import kind_of
+from .inputs import input_kind
 from .options import Names, json_option
 from .output import as_json as print_json
 from .output import progress
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..estimators.linear import SparseLinear
-    from ..readers.table import Table
+    from ..io.table import Table
 
 
 @click.command()
@@ -88,7 +88,7 @@ def score(
     check_charge(options["ledger"], options["dataset"])
     if (group is None) is not (groups is None):
         raise Refusal("--group and --groups belong together: a column, and the public list of groups in it.")
-    if group is not None and kind_of(data) not in ("CSV", "Parquet"):
+    if group is not None and input_kind(data) not in ("CSV", "Parquet"):
         raise Refusal("--group names a column, which only CSV and Parquet files have.")
     with progress(as_json) as visible:
         table = _rows(fitted, data, target, zero_based, visible)
@@ -106,7 +106,7 @@ def _rows(fitted: SparseLinear, data: Path, target: str | None, zero_based: bool
     """Rows and targets as the model takes them; columns are found by name and handed over as a plain array."""
     import numpy as np
 
-    from ..readers.table import Table
+    from ..io.table import Table
 
     names = fitted.__dict__.pop("feature_names_in_", None)
     dictionary = vars(fitted).get("dictionary_")
@@ -116,7 +116,7 @@ def _rows(fitted: SparseLinear, data: Path, target: str | None, zero_based: bool
         return encode(data, dictionary, visible, target=True)
     classes = vars(fitted).get("classes_")
     form = {"labels": classes is not None, "text_labels": classes is not None, "zero_based": zero_based}
-    columns = names.tolist() if names is not None and kind_of(data) in ("CSV", "Parquet") else None
+    columns = names.tolist() if names is not None and input_kind(data) in ("CSV", "Parquet") else None
     table = read_rows(data, visible, target=target, n_features=fitted.n_features_in_, columns=columns, **form)
     if classes is None:
         return table
@@ -127,13 +127,13 @@ def _groups(data: Path, column: str, groups: list[str]) -> NDArray[np.generic]:
     """The group of each row, as text; another text for all that were not declared."""
     import numpy as np
 
-    from ..readers.columns import blocks, header
-    from ..tables.cells import Labels
-    from ..tables.frames import Table
+    from ..io.columns import blocks, header
+    from ..io.dictionary.cells import CategoryMatcher
+    from ..io.dictionary.frames import Table
 
     if column not in header(data):
         raise Refusal(f"{data} has no column {column!r} to group by.")
-    known, found = Labels(tuple(groups)), []
+    known, found = CategoryMatcher(tuple(groups)), []
     for block in blocks(data, [column]):
         cells = Table(block, [column]).cells(column)
         places = [known.find(cell) for cell in (cells.tolist() if isinstance(cells, np.ndarray) else cells)]
@@ -152,7 +152,7 @@ def _score(
     import warnings
 
     from .. import private_score
-    from ..privacy import MissingValueError, NonPrivateRandomnessWarning
+    from ..core import MissingValueError, NonPrivateRandomnessWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NonPrivateRandomnessWarning)  # the statement says so, first of all

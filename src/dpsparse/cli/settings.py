@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ..losses import Loss
+    from ..queries.losses import Loss
     from ..recipes import Recipe
 
 #: Words for types, as users know them.
@@ -80,9 +80,9 @@ def default_of(field: Field[Any]) -> object:
     return field.default if field.default is not MISSING else None
 
 
-def read_loss(text: str | None) -> Loss | None:
+def loss_option(text: str | None) -> Loss | None:
     """A loss by its name, with settings behind a colon: ``huber`` or ``huber:threshold=0.5``."""
-    from .. import losses
+    from ..queries import losses
 
     if text is None:
         return None
@@ -109,7 +109,7 @@ def public_matrix(path: Path) -> NDArray[np.float64]:
     import numpy as np
     import scipy.sparse as sp
 
-    from ..readers.files import read_table
+    from ..io.files import read_table
 
     return np.asarray(sp.csr_matrix(read_table(path).X, dtype=float).toarray())
 

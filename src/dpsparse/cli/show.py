@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .describe import describe
+from .describe import print_model
 from .exits import NoPromise, Refusal
 from .options import json_option
 from .output import as_json as print_json
@@ -26,9 +26,9 @@ def show(model: Path, as_json: bool) -> None:
       dpsparse show model.json
     """
     from .. import load
+    from ..core.errors import ModelEditedError
+    from ..estimators.files import digest_in
     from ..estimators.summary import summary
-    from ..privacy.errors import ModelEditedError
-    from ..storage import digest_in
 
     edited = None
     try:
@@ -41,7 +41,7 @@ def show(model: Path, as_json: bool) -> None:
         content = {"edited": edited is not None, "private": fitted.statement_.private, **summary(fitted)}
         print_json({**content, "digest": digest, "ledger": record})
     else:
-        click.echo(describe(fitted))
+        click.echo(print_model(fitted))
         click.echo(f"Digest: {'none' if digest is None else digest}{'' if edited is None else ', which does not fit'}")
         click.echo("Ledger: none was charged" if record is None else "Ledger:")
         for name, value in (record or {}).items():

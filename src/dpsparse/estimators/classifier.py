@@ -10,10 +10,10 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
-from ..fits import FitRequest, Fitted, Seed
+from ..core import Budget
+from ..fitting import FitRequest, FitResult, Seed
 from ..ledger import Ledger
-from ..losses import Loss
-from ..privacy import Budget
+from ..queries.losses import Loss
 from ..recipes import Recipe
 from .linear import SparseLinear
 
@@ -129,10 +129,10 @@ random_state, verbose
         self.verbose = verbose
 
     def request(self) -> FitRequest:
-        """The arguments as one frozen, checked record: what `dpsparse.fits` prepares and runs. Reads no data."""
+        """The arguments as one frozen, checked record: what `dpsparse.fitting` prepares and runs. Reads no data."""
         return FitRequest.read(self.get_params(deep=False), classifies=True)
 
-    def keep(self, fitted: Fitted, classes: NDArray[np.generic] | None = None) -> Self:
+    def keep(self, fitted: FitResult, classes: NDArray[np.generic] | None = None) -> Self:
         """Take over what a fit learned; `classes` are those of its models."""
         self.classes_ = np.asarray(classes)
         self.coef_ = np.vstack([coef for coef, _ in fitted.models])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .linear import SparseLinear
 
 
-class Stated:
+class StatementMixin:
     """Shows the statement of a fitted estimator and its intervals, under its diagram, and reports about it and draws it; not for direct use."""
 
     @property
@@ -33,7 +33,7 @@ class Stated:
         On the current axes of pyplot, on given ones, or in a file; returns the axes. Needs the extra `plots`.
         `statement_.plot()` draws the promise, and `plan(...).plot()` what to expect.
         """
-        from .plotting import plot_coefficients
+        from ..report.coefficient_plot import plot_coefficients
 
         if "statement_" not in vars(self):
             raise AttributeError("there is nothing to plot yet: fit the estimator first.")

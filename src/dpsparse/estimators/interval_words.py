@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-from ..privacy import Statement
+from ..core import Statement
 
 if TYPE_CHECKING:
     from .intervals import Intervals
@@ -79,7 +79,7 @@ def _target(target: str) -> str:
     return "Where errors are strongly skewed and their size depends on the features, clipping moves the target away from the mean: use a log scale there."
 
 
-def page(intervals: Intervals) -> str:
+def interval_page(intervals: Intervals) -> str:
     """A little HTML: the table, and what it means."""
     if not intervals.columns:
         return f"<p>{html.escape(NONE)}</p>"

@@ -11,16 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from .. import checks
-from ..facts import Vector
-from ..plain import Json, plain
-from ..privacy import Statement
+from ..core import Statement, checks
+from ..core.facts import Vector
+from ..core.plain import Json, to_json
 from . import interval_words
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..fits import Inferred
+    from ..fitting import InferenceResult
 
 #: What the constant is called.
 INTERCEPT = "(intercept)"
@@ -90,7 +89,7 @@ class Intervals(Sequence[Interval]):
     critical: float | None = None
 
     @classmethod
-    def of(cls, found: Inferred, names: Sequence[str] | None, *, center: float, classes: bool) -> Self:
+    def of(cls, found: InferenceResult, names: Sequence[str] | None, *, center: float, classes: bool) -> Self:
         """From what a fit inferred; `center` is that of the target."""
         columns = tuple(int(j) for j in found.support)
         features: tuple[str | int, ...] = columns if names is None else tuple(str(names[j]) for j in columns)
@@ -206,11 +205,11 @@ class Intervals(Sequence[Interval]):
         return f"<Intervals of {len(self.columns)} features at {self.level:.0%}, {self.flag}>"
 
     def _repr_html_(self) -> str:
-        return interval_words.page(self)
+        return interval_words.interval_page(self)
 
     def to_dict(self) -> dict[str, Json]:
         """Plain JSON types; `from_dict` gives it back."""
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
+        return {f.name: to_json(getattr(self, f.name)) for f in fields(self)}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
@@ -246,6 +245,6 @@ def _root(matrix: Vector) -> Vector:
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-def finite(intervals: Intervals) -> bool:
+def all_finite_intervals(intervals: Intervals) -> bool:
     """Whether a file can hold them."""
     return bool(np.all(np.isfinite(intervals.estimate)) and np.all(np.isfinite(intervals.covariance))) and math.isfinite(intervals.clip)  # fmt: skip

@@ -11,35 +11,35 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import Source, read_bounds, refuse_missing
-from ..data.declared import ColumnBounds, declared_bounds
-from ..data.margins import served
-from ..data.missing import AT_PREDICTION
-from ..data.parts import read_units
-from ..data.row_bounds import RowBounds
-from ..facts import Vector
-from ..fits import FitRequest, Fitted, Targets, fit, prepare, read_targets, refuse_rows_brought
-from ..fits.statement import MADE_ROWS, void
-from ..fits.unread import checked_columns, warn_of_unread
+from ..core import Statement
+from ..core.facts import Vector
+from ..fitting import FitRequest, FitResult, Targets, fit, plan_fit, read_targets, refuse_rows_brought
+from ..fitting.statement import MADE_ROWS, void
+from ..fitting.unread import checked_columns, warn_of_unread
+from ..io.dictionary.carrier import carried_bounds
 from ..ledger import LedgerArgument
-from ..losses import foreign
-from ..oracle import Path
-from ..privacy import Statement
-from ..recipes import shipped
-from ..tables.carrier import carried_bounds
-from .display import Stated
-from .door import open_files, read_source, read_vector, refuse_numbers_for_labels
-from .habits import Family
+from ..queries.kinds import Path
+from ..queries.losses import user_defined
+from ..recipes import built_in
+from ..rows import Records, read_bounds, refuse_missing
+from ..rows.data_split import read_units
+from ..rows.declared import ColumnBounds, declared_bounds
+from ..rows.margins import served
+from ..rows.missing import AT_PREDICTION
+from ..rows.row_bounds import RowBounds
+from .display import StatementMixin
+from .input_checks import open_rows_in_files, read_source, read_vector, refuse_numbers_for_labels
 from .intervals import Intervals
 from .refusals import refuse_fit_arguments
+from .repeated_fits import RepeatedFits
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from ..planner import PlanSummary
+    from ..report.planner import PlanSummary
 
 
-class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
+class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
     """Base of both estimators; not for direct use."""
 
     ledger = LedgerArgument()
@@ -52,14 +52,14 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
     intervals_: Intervals
     covariance_: Vector
     n_features_in_: int
-    _family: Family
+    _family: RepeatedFits
 
     @abstractmethod
     def request(self) -> FitRequest:
-        """The arguments as one frozen, checked record: what `dpsparse.fits` prepares and runs. Reads no data."""
+        """The arguments as one frozen, checked record: what `dpsparse.fitting` prepares and runs. Reads no data."""
 
     @abstractmethod
-    def keep(self, fitted: Fitted, classes: NDArray[np.generic] | None = None) -> Self:
+    def keep(self, fitted: FitResult, classes: NDArray[np.generic] | None = None) -> Self:
         """Take over what a fit learned: coefficients, statement and paths. For rooms that run a fit themselves.
 
         Parameters
@@ -96,7 +96,7 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
             sparse ones.
         signal, feature_scale, base_rate : float or None
             What is publicly known about the data, for the expected error only; None: the
-            conventions of `dpsparse.planner.Assumed`.
+            conventions of `dpsparse.report.planner.Assumptions`.
 
         Returns
         -------
@@ -110,15 +110,15 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
         >>> [sum(ask.times for ask in model.plan(4000, 5000, sparse=kind).asks) for kind in (False, True)]
         [103, 37]
         """
-        from ..planner import Assumed, summarise
+        from ..report.planner import Assumptions, summarise
 
-        assumed = Assumed(signal=signal, feature_scale=feature_scale, base_rate=base_rate)
+        assumed = Assumptions(signal=signal, feature_scale=feature_scale, base_rate=base_rate)
         request = self.request()
         return summarise(request, request.planned_shape(n_rows, n_features, sparse=sparse), assumed)
 
     # ---------------------------------------------------------------------------------------------- fitting
 
-    def read_rows(self, X: object, y: object) -> tuple[FitRequest, Source, Targets]:
+    def read_rows(self, X: object, y: object) -> tuple[FitRequest, Records, Targets]:
         """Check arguments, shapes and declared types, and code the targets; refuse missing values if that was asked for.
 
         Sets `n_features_in_` and, for data frames, `feature_names_in_`. Messages name no row and no value.
@@ -129,13 +129,13 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
             refuse_missing(source, targets.coded if request.classes is None else np.zeros(0))
         return request, source, targets
 
-    def read_silently(self, X: object, y: object) -> tuple[FitRequest, Source, Targets]:
+    def read_silently(self, X: object, y: object) -> tuple[FitRequest, Records, Targets]:
         """As `read_rows`, and nothing is refused for the sake of a value, but for the classes, where they are to be learned."""
         request = self.request()
-        X, y = open_files(X, y, request)
-        if not shipped(request.recipe):
+        X, y = open_rows_in_files(X, y, request)
+        if not built_in(request.recipe):
             refuse_rows_brought(f"recipe {request.recipe.name!r}", request.recipe, X, y)
-        if foreign(request.loss):
+        if user_defined(request.loss):
             refuse_rows_brought(f"the loss {request.loss.name!r}", request.loss, X, y)
         source = read_source(self, X, reset=True, adjacency=request.adjacency)
         vector = read_vector(self, y, source.shape[0])
@@ -185,7 +185,7 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array, sparse matrix or data frame of shape (rows, n_features), files, or rows on a cluster
             Files are a path, a pattern such as ``"rows/*.parquet"``, or what `dpsparse.readers.open_rows` gives. Rows on a cluster are a Dask
-            array or frame, a Spark frame, or what `dpsparse.readers.cluster.open_cluster` gives.
+            array or frame, a Spark frame, or what `dpsparse.io.cluster.open_cluster` gives.
         y : array of shape (rows,), or str
             With a path or a frame of a cluster, the name of the target's column. None: files hold it.
             ``fit(frame, target="name")`` is the same.
@@ -210,9 +210,9 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
         return self.fit_source(by_unit, source, targets, read_units(units, source.shape[0]))
 
     def __sklearn_clone__(self) -> Self:
-        """A clone, which counts its fits together with those of this estimator: see `Family`."""
+        """A clone, which counts its fits together with those of this estimator: see `RepeatedFits`."""
         made: Self = super().__sklearn_clone__()
-        made._family = self.__dict__.setdefault("_family", Family())
+        made._family = self.__dict__.setdefault("_family", RepeatedFits())
         return made
 
     def alone(self) -> Self:
@@ -221,15 +221,15 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit_source(
-        self, request: FitRequest, source: Source, targets: Targets, units: NDArray[np.str_] | None = None
+        self, request: FitRequest, source: Records, targets: Targets, units: NDArray[np.str_] | None = None
     ) -> Self:
         """Fit on rows that have passed the door. For rooms that read them themselves."""
-        from ..planner.foresight import warn_if_hopeless
+        from ..report.planner.foresight import warn_if_hopeless
 
         columns = checked_columns(request.check_cells, source)
         checked = 0 if columns is None else len(columns.names)
         shape = request.shape(*source.shape, sparse=source.sparse, models=targets.models, checked=checked)
-        prepared = prepare(request, shape)
+        prepared = plan_fit(request, shape)
         self._sparse_rows = shape.sparse
         repeated = self._family.note(prepared, shape, stacklevel=4) if "_family" in vars(self) else ""
         notes = warn_if_hopeless(prepared, shape, stacklevel=4)
@@ -239,12 +239,12 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
             fitted = replace(fitted, statement=void(fitted.statement, repeated))
         return self.keep(fitted, targets.classes)
 
-    def _keep_shared(self, fitted: Fitted) -> None:
+    def _keep_shared(self, fitted: FitResult) -> None:
         self.statement_, self._fitted_bounds = fitted.statement, fitted.bounds
         if fitted.paths:
             self.path_ = fitted.paths[0] if len(fitted.paths) == 1 else list(fitted.paths)
 
-    def _keep_intervals(self, fitted: Fitted, center: float = 0.0) -> None:
+    def _keep_intervals(self, fitted: FitResult, center: float = 0.0) -> None:
         if fitted.inferred is None:
             return
         names = vars(self).get("feature_names_in_")
@@ -278,7 +278,7 @@ class SparseLinear(Stated, BaseEstimator):  # type: ignore[misc]
         rows = served(source, self.fitted_bounds)
         return np.concatenate([np.asarray(x @ coef + self.intercept_) for x in rows])
 
-    def _read_applied(self, X: object) -> Source:
+    def _read_applied(self, X: object) -> Records:
         """Rows that a fitted model is applied to; refuses missing values."""
         source = read_source(self, X, reset=False)
         refuse_missing(source, np.zeros(0), AT_PREDICTION)

@@ -12,17 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from .. import losses, recipes
-from ..data.row_bounds import RowBounds
-from ..facts import Vector
-from ..plain import Json, plain
-from ..privacy import Budget, DataError, Statement
-from ..privacy.errors import ModelEditedError
-from ..regular_files import open_regular, parse_json, read_bytes, write_whole
-from ..tables import Dictionary
-from .intervals import Intervals, finite
+from .. import recipes
+from ..core import Budget, DataError, Statement
+from ..core.errors import ModelEditedError
+from ..core.facts import Vector
+from ..core.plain import Json, to_json
+from ..core.regular_files import open_regular, parse_json, read_bytes, write_whole
+from ..io.dictionary import Dictionary
+from ..queries import losses
+from ..rows.row_bounds import RowBounds
+from .intervals import Intervals, all_finite_intervals
 from .linear import SparseLinear
-from .model_schema import SchemaError, check, digest
+from .model_schema import SchemaError, check_model, model_digest
 from .unknown_recipe import UnknownRecipe
 
 FORMAT = "dpsparse-model"
@@ -66,29 +67,29 @@ def model_content(model: SparseLinear) -> dict[str, Json]:
         "params": _params(model),
         "n_features_in": int(model.n_features_in_),
         "feature_names_in": [str(n) for n in model.feature_names_in_] if hasattr(model, "feature_names_in_") else None,
-        "classes": plain(model.classes_) if hasattr(model, "classes_") else None,
+        "classes": to_json(model.classes_) if hasattr(model, "classes_") else None,
         "coef": {
             "shape": list(model.coef_.shape),
-            "row": plain(row),
-            "column": plain(column),
+            "row": to_json(row),
+            "column": to_json(column),
             "value": coef[row, column].tolist(),
         },
         "intercept": np.asarray(model.intercept_).tolist(),
         "statement": model.statement_.to_dict(),
-        "dictionary": plain(model.dictionary_.to_dict()) if "dictionary_" in vars(model) else None,
+        "dictionary": to_json(model.dictionary_.to_dict()) if "dictionary_" in vars(model) else None,
         "multinomial": vars(model).get("multinomial_"),
         "intervals": _intervals(model),
         "sparse_rows": model.fitted_sparse,
-        "bounds": plain(model.fitted_bounds),
+        "bounds": to_json(model.fitted_bounds),
     }
-    content["digest"] = digest(content)
+    content["digest"] = model_digest(content)
     return content
 
 
 def _intervals(model: SparseLinear) -> Json:
     if "intervals_" not in vars(model):
         return None
-    if not finite(model.intervals_):
+    if not all_finite_intervals(model.intervals_):
         raise DataError("the model has intervals that are not finite, and a model file holds finite numbers only.")
     return model.intervals_.to_dict()
 
@@ -130,7 +131,7 @@ def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = L
         If the file is not a model of a version this release reads.
     """
     content = _parts(path, largest)
-    sealed = content.get("digest") == digest(content)
+    sealed = content.get("digest") == model_digest(content)
     if not (sealed or edited):
         raise ModelEditedError(
             f"{path} was edited after it was saved, or is damaged: its digest does not fit. Nothing in it can be relied on. "
@@ -164,7 +165,7 @@ def _parts(path: str | os.PathLike[str], largest: int) -> dict[str, Any]:
             f"{path} has another format version; this release reads versions 1 and {VERSION}. Update dpsparse."
         )
     try:
-        check(content)
+        check_model(content)
     except SchemaError as error:
         raise DataError(
             f"{path} is a damaged dpsparse model: {error} is not as it was saved. Save it again from the original."
@@ -182,7 +183,7 @@ def model_of(content: Mapping[str, Any]) -> SparseLinear:
     if isinstance(params.get("recipe"), dict):
         params["recipe"] = _recipe(params["recipe"])
     if isinstance(params.get("loss"), dict):
-        params["loss"] = losses.restored(params["loss"])
+        params["loss"] = losses.restored_loss(params["loss"])
     if isinstance(params.get("budget"), dict):
         params["budget"] = Budget(**params["budget"])
     for name in ("feature_bound", "accept"):
@@ -240,10 +241,10 @@ def _params(model: SparseLinear) -> dict[str, Json]:
         if name in PAYING:
             continue
         if name == "loss" and value is not None:
-            value = losses.stored(value)
+            value = losses.stored_loss(value)
         if name == "recipe" and not isinstance(value, str):
             value = value.stored if isinstance(value, UnknownRecipe) else recipes.settings(value)
         if isinstance(value, Budget):
             value = {k: getattr(value, k) for k in ("epsilon", "delta", "rho", "mu")}
-        params[name] = plain(value)
+        params[name] = to_json(value)
     return params

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, TypeAlias, TypeGuard
 
-from ..privacy.statement import AskRecord, Statement
+from ..core.statement import AskSummary, Statement
 
 #: Coefficients beyond this many would fill the memory of a usual machine: 2^27 floats are one gigabyte.
 LARGEST_COEFFICIENTS = 2**27
@@ -42,14 +42,14 @@ class SchemaError(ValueError):
     """A model file that is none. The text says which part, and quotes nothing."""
 
 
-def digest(content: Mapping[str, object]) -> str:
+def model_digest(content: Mapping[str, object]) -> str:
     """A digest of everything in a file but the digest itself, whatever its spaces and the order of its names."""
     held = {k: v for k, v in content.items() if k != "digest"}
     text = json.dumps(held, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
-def check(content: Any) -> None:
+def check_model(content: Any) -> None:
     """Refuse, with `SchemaError`, what `save` would not have written."""
     _need(isinstance(content, dict), "the file")
     _need(set(content) - set(LATER) == set(NAMES), "the list of its parts")
@@ -219,10 +219,10 @@ def _are_bounds(value: object, d: int) -> bool:
 
 
 def _is_ask(value: object) -> bool:
-    return _fits(value, AskRecord, ASK, _number)
+    return _fits(value, AskSummary, ASK, _number)
 
 
-def _fits(value: object, kind: type[AskRecord] | type[Statement], tests: Mapping[str, Test], other: Test) -> bool:
+def _fits(value: object, kind: type[AskSummary] | type[Statement], tests: Mapping[str, Test], other: Test) -> bool:
     """Whether a dictionary has the fields of a dataclass (those with a default may be missing), each as its test wants it."""
     known = {f.name: f for f in fields(kind)}
     if not (isinstance(value, dict) and value.keys() <= known.keys()):

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
-from ..facts import Vector
-from ..fits import FitRequest, Fitted, Seed, read_loss
+from ..core import Budget
+from ..core.facts import Vector
+from ..fitting import FitRequest, FitResult, Seed, read_loss
 from ..ledger import Ledger
-from ..losses import Loss, mean_of
-from ..privacy import Budget
+from ..queries.losses import Loss, mean_of
 from ..recipes import Recipe
 from .linear import SparseLinear
 
@@ -82,7 +82,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         ``robust`` clips residuals narrowly: narrower intervals, of another parameter where errors are skewed and their size depends on the features.
     memory_limit : str, int or None
         How much memory a fit may take beside what the process holds, such as ``"2GB"``. Rows that do not fit stay on the disk and are read block
-        by block (see `dpsparse.hosts.DiskHost`); the model is the same. None: rows are in memory.
+        by block (see `dpsparse.rows.hosts.DiskHost`); the model is the same. None: rows are in memory.
     random_state : int or None
         None: cryptographic randomness. A seed is for tests: the fit is then not private.
     verbose : bool
@@ -188,10 +188,10 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         self.verbose = verbose
 
     def request(self) -> FitRequest:
-        """The arguments as one frozen, checked record: what `dpsparse.fits` prepares and runs. Reads no data."""
+        """The arguments as one frozen, checked record: what `dpsparse.fitting` prepares and runs. Reads no data."""
         return FitRequest.read(self.get_params(deep=False), classifies=False)
 
-    def keep(self, fitted: Fitted, classes: NDArray[np.generic] | None = None) -> Self:
+    def keep(self, fitted: FitResult, classes: NDArray[np.generic] | None = None) -> Self:
         """Take over what a fit learned."""
         [(coef, intercept)] = fitted.models
         self.coef_ = coef

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..plain import plain
-from ..tables import Effect, TableEncoder
-from ..tables.units import INTERCEPT
+from ..core.plain import to_json
+from ..io.dictionary import TableEncoder, UnitEffect
+from ..io.dictionary.units import INTERCEPT
 from .linear import SparseLinear
 
 WITHIN_BOUNDS = "Coefficients hold for values within the declared bounds; values outside are clipped to them, in the fit and in every prediction."
@@ -39,7 +39,7 @@ def summary(model: SparseLinear) -> dict[str, Any]:
         "classes": None if classes is None else classes.tolist(),
         "intercept": _scalar(np.asarray(model.intercept_).ravel().tolist()),
         "selected": selected,
-        "bounds": plain(model.fitted_bounds),
+        "bounds": to_json(model.fitted_bounds),
         "statement": model.statement_.to_dict(),
         **({"intervals": model.intervals_.records()} if has_intervals(model) else {}),
         **({"in_units": [vars(effect) for effect in in_units(model)]} if keeps_dictionary(model) else {}),
@@ -68,7 +68,7 @@ def has_intervals(model: SparseLinear) -> bool:
     return "intervals_" in vars(model)
 
 
-def in_units(model: SparseLinear) -> tuple[Effect, ...]:
+def in_units(model: SparseLinear) -> tuple[UnitEffect, ...]:
     """Coefficients of a model in the units of its dictionary; those that are zero are left out."""
     found = TableEncoder(model.dictionary_).decode(model.coef_, model.intercept_)
     return tuple(effect for effect in found if effect.column == INTERCEPT or np.any(effect.coefficient))

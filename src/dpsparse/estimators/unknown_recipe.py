@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, NoReturn
 
-from ..facts import Facts
-from ..oracle import Solver
-from ..plain import Json
-from ..privacy.budget import Budget
-from ..privacy.errors import PrivacyError
+from ..core.budget import Budget
+from ..core.errors import PrivacyError
+from ..core.facts import Facts
+from ..core.plain import Json
+from ..queries.kinds import Solver
 from ..recipes.base import PrivateRecipe, Recipe
 
 

@@ -4,7 +4,7 @@ from .address import default_address
 from .argument import LedgerArgument
 from .entries import Amount, Entry
 from .ledger import Ledger
-from .payment import Payment, check_ledger, paying, refuse_own_ledger
+from .payment import Payment, check_ledger, refuse_own_ledger, reserve
 from .reservation import Reservation
 
 __all__ = [
@@ -16,6 +16,6 @@ __all__ = [
     "Reservation",
     "check_ledger",
     "default_address",
-    "paying",
     "refuse_own_ledger",
+    "reserve",
 ]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import unquote
 
-from ..privacy.errors import LedgerError
+from ..core.errors import LedgerError
 
 #: Name of the environment variable that holds the address of a ledger where none is given.
 VARIABLE: Final = "DPSPARSE_LEDGER"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self, overload
 
-from ..privacy.errors import LedgerError
+from ..core.errors import LedgerError
 from .address import Secret
 from .ledger import Ledger
 

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..accounting.costs.base import canonical
-from ..privacy.errors import LedgerError, LedgerTamperedError
+from ..accounting.costs.base import canonical_json
+from ..core.errors import LedgerError, LedgerTamperedError
 
 #: Version of the tables and of what events hold.
 VERSION = 2
@@ -59,7 +59,7 @@ class Event:
         """The event that follows; an entry of 0 stands for the event's own number."""
         if what == "reserve":
             entry = number
-        text = canonical(body)
+        text = canonical_json(body)
         return cls(number, dataset, entry, what, text, previous, digest(number, dataset, entry, what, text, previous))
 
     @property
@@ -102,16 +102,18 @@ class Head:
 
     def row(self) -> tuple[int, str, int, str, str, str]:
         """As it is stored, with its seal."""
-        return VERSION, self.ledger, self.number, self.hash, canonical(self.ends), self.seal()
+        return VERSION, self.ledger, self.number, self.hash, canonical_json(self.ends), self.seal()
 
     def seal(self) -> str:
         """A hash over everything it says."""
-        return hashlib.sha256(canonical([VERSION, self.ledger, self.number, self.hash, self.ends]).encode()).hexdigest()
+        return hashlib.sha256(
+            canonical_json([VERSION, self.ledger, self.number, self.hash, self.ends]).encode()
+        ).hexdigest()
 
 
 def digest(number: int, dataset: str, entry: int, what: str, body: str, previous: str) -> str:
     """The hash of an event, over everything it says and the hash before it."""
-    return hashlib.sha256(canonical([number, dataset, entry, what, body, previous]).encode()).hexdigest()
+    return hashlib.sha256(canonical_json([number, dataset, entry, what, body, previous]).encode()).hexdigest()
 
 
 class Chain:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from ..accounting.costs.base import Bill, canonical, stored
+from ..accounting.costs.base import Cost, canonical_json, stored_cost
 from ..accounting.filters import Charge
-from ..privacy.errors import BudgetError, BudgetExceededError, LedgerError, LedgerNotWrittenError, RunRepeatedError
+from ..core.errors import BudgetError, BudgetExceededError, LedgerError, LedgerNotWrittenError, RunRepeatedError
 from .chain import Chain, Event
 from .entries import STATUS
 from .names import is_seeded
@@ -52,7 +52,7 @@ class Request:
     """
 
     dataset: str
-    bill: Bill
+    bill: Cost
     label: str
     run_id: str | None
     delta: float | None
@@ -70,7 +70,7 @@ def charge(store: Store, request: Request) -> Reservation:
 
 
 def _charge(store: Store, request: Request) -> Reservation:
-    content = stored(request.bill)
+    content = stored_cost(request.bill)
     for _ in range(ATTEMPTS):
         known = store.read(lambda chain: _known(chain, request, content))
         if known is not None:
@@ -96,7 +96,7 @@ class _Priced:
     whole: bool
 
     @classmethod
-    def of(cls, before: State, bill: Bill) -> _Priced:
+    def of(cls, before: State, bill: Cost) -> _Priced:
         state = before.decided(bill)
         cost = state.charge(bill)
         return cls(before, str(state.kind), cost, not state.fits(cost) and state.whole(bill))
@@ -138,7 +138,7 @@ def _known(chain: Chain, request: Request, content: dict[str, Any]) -> tuple[str
         return None
     body, state = event.read(), STATUS[replay.entries[event.entry].what]
     alike = is_seeded(body["label"]) == is_seeded(request.label)
-    if state == "reserved" and alike and canonical(body["bill"]) == canonical(content):
+    if state == "reserved" and alike and canonical_json(body["bill"]) == canonical_json(content):
         return chain.head().ledger, event
     why = {
         "reserved": f"is reserved for work {'of another cost' if alike else 'with another random_state'}",

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..accounting.costs.base import canonical, restored
+from ..accounting.costs.base import canonical_json, restored_cost
 from ..accounting.filters import Charge, recharge, restored_filters
-from ..privacy.errors import LedgerTamperedError, PrivacyError
+from ..core.errors import LedgerTamperedError, PrivacyError
 from .chain import NOTHING, Event, Head
 from .state import Replay, State, differs
 
@@ -28,7 +28,7 @@ class Verified:
     head: str
 
 
-def check(events: Sequence[Event], head: Head, damage: Sequence[str], kept: str | None) -> Verified:
+def check_chain(events: Sequence[Event], head: Head, damage: Sequence[str], kept: str | None) -> Verified:
     """Check everything; raises with what was found."""
     problems = [f"the file is damaged: {d}" for d in damage]
     problems += _chain_problems(events, head)
@@ -88,7 +88,7 @@ def _state_problem(event: Event, replay: Replay) -> str:
     if event.what != "reserve":
         return ""
     cost = Charge(body["costs"], body["slack"])
-    return _price_problem(after.given_back(cost), cost, canonical(body["bill"]))
+    return _price_problem(after.given_back(cost), cost, canonical_json(body["bill"]))
 
 
 def _price_problem(state: State, cost: Charge, text: str) -> str:
@@ -96,15 +96,17 @@ def _price_problem(state: State, cost: Charge, text: str) -> str:
 
     A stored cost above the one that is computed now counts more than was spent, and is no danger: an earlier release may have had looser prices.
     """
-    fresh = _recharged(text, cost.slack, canonical(state.to_dict()["filters"]))
+    fresh = _recharged(text, cost.slack, canonical_json(state.to_dict()["filters"]))
     for name, value in cost.costs.items():
         if fresh[name] - value > TOLERANCE * value + 10:
             return f"states a {name} cost of {value} units where its bill costs {fresh[name]}"
-    if not 0 <= cost.slack <= state.slack or (not state.fits(cost) and not state.whole(restored(json.loads(text)))):
+    if not 0 <= cost.slack <= state.slack or (
+        not state.fits(cost) and not state.whole(restored_cost(json.loads(text)))
+    ):
         return "exceeds the budget"
     return ""
 
 
 @lru_cache(maxsize=1024)
 def _recharged(bill: str, slack: int, filters: str) -> dict[str, int]:
-    return dict(recharge(restored_filters(json.loads(filters)), restored(json.loads(bill)), slack).costs)
+    return dict(recharge(restored_filters(json.loads(filters)), restored_cost(json.loads(bill)), slack).costs)

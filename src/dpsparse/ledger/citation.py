@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..privacy.errors import LedgerError, LedgerTamperedError
+from ..core.errors import LedgerError, LedgerTamperedError
 from .chain import Event, Head
-from .entries import Entry, entries_of
+from .entries import Entry, read_entries
 
 #: What a citation holds, and of which type.
 FIELDS: dict[str, type] = {"ledger": str, "dataset": str, "entry": int, "entry_hash": str, "head": str}
@@ -39,7 +39,7 @@ def check_citation(cited: Mapping[str, Any], head: Head, events: Sequence[Event]
         raise LedgerTamperedError(
             f"the citation of entry {number} does not match this ledger: the entry or the head it names is not part of the chain."
         )
-    for entry in entries_of(e for e in events if e.dataset == dataset):
+    for entry in read_entries(e for e in events if e.dataset == dataset):
         if entry.number == number:
             if not entry.counts:
                 raise LedgerTamperedError(

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..privacy import DataError, Statement
-from ..privacy.errors import LedgerTamperedError
+from ..core import DataError, Statement
+from ..core.errors import LedgerTamperedError
 from .entries import Entry
 from .ledger import Ledger
 from .names import is_seeded

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..accounting.costs.base import Bill, canonical, restored
-from ..accounting.filters import PARTS, UNBOUNDED, UNIT, GaussianFilter, units
-from ..accounting.odometer import Taken, odometer
-from ..privacy.curves import ORDERS, Curve, gaussian_epsilon, renyi_epsilon
-from ..privacy.errors import LedgerTamperedError
+from ..accounting.costs.base import Cost, canonical_json, restored_cost
+from ..accounting.filters import PARTS, UNBOUNDED, UNIT, GaussianFilter, cost_units
+from ..accounting.odometer import Spent, odometer
+from ..core.curves import ORDERS, Curve, gaussian_epsilon, renyi_epsilon
+from ..core.errors import LedgerTamperedError
 from .chain import Event
 from .state import State
 
@@ -70,16 +70,16 @@ class Entry:
         return self.status != "refunded"
 
     @property
-    def bill(self) -> Bill:
+    def bill(self) -> Cost:
         """The bill, from which every price can be computed again."""
-        return _bill(canonical(self.content))
+        return _bill(canonical_json(self.content))
 
     def epsilon(self, delta: float) -> float:
         """What this entry alone costs at `delta`."""
         return self.bill.epsilon(delta)
 
 
-def entries_of(events: Iterable[Event]) -> tuple[Entry, ...]:
+def read_entries(events: Iterable[Event]) -> tuple[Entry, ...]:
     """Reservations with what became of them."""
     found: dict[int, dict[str, Any]] = {}
     for event in events:
@@ -143,13 +143,13 @@ def odometer_of(state: State, entries: Iterable[Entry]) -> Amount:
     if not live:
         return Amount(0.0, 0.0)
     leads = [f for f in state.filters if isinstance(f, GaussianFilter)]
-    taken = Taken(
+    taken = Spent(
         count=len(live),
         first=live[0].epsilon,
         mu_squared=state.totals["gaussian"] * UNIT if leads else math.inf,
         slack=sum(_slack(f, state) for f in leads),
         renyi=_curves(live),
-        pure=sum(units(e.bill.pure()) for e in live) * UNIT,
+        pure=sum(cost_units(e.bill.pure()) for e in live) * UNIT,
     )
     found = odometer(state.epsilon, state.delta, taken)
     return Amount(found if found < UNBOUNDED * UNIT else math.inf, state.delta)
@@ -162,14 +162,14 @@ def _slack(lead: GaussianFilter, state: State) -> float:
 
 def _curves(live: Iterable[Entry]) -> Curve:
     """Divergences of all entries together."""
-    return np.asarray(np.sum([_renyi(canonical(e.content)) for e in live], axis=0))
+    return np.asarray(np.sum([_renyi(canonical_json(e.content)) for e in live], axis=0))
 
 
 @lru_cache(maxsize=256)
-def _bill(text: str) -> Bill:
+def _bill(text: str) -> Cost:
     import json
 
-    return restored(json.loads(text))
+    return restored_cost(json.loads(text))
 
 
 @lru_cache(maxsize=1024)

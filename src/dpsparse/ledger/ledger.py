@@ -7,14 +7,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..accounting.costs.base import Bill
-from ..privacy.errors import LedgerError, LedgerNotWrittenError
+from ..accounting.costs.base import Cost
+from ..core.errors import LedgerError, LedgerNotWrittenError
 from .address import Address, FileAddress, default_address, read_address
 from .chain import VERSION, Chain, Event, Head
 from .charging import Request, charge, present
-from .check import Verified, check
+from .check import Verified, check_chain
 from .citation import check_citation, citation_of
-from .entries import Amount, Entry, entries_of, odometer_of, spent_of
+from .entries import Amount, Entry, odometer_of, read_entries, spent_of
 from .names import dataset_name, label_text, refuse_likeness, run_name
 from .postgres import PostgresStore
 from .reservation import Reservation
@@ -106,9 +106,9 @@ class Ledger:
         return f"Ledger({self._address.shown!r})"
 
     def _repr_html_(self) -> str:
-        from .page import ledger_page
+        from .page import ledger_content
 
-        return ledger_page(self)
+        return ledger_content(self)
 
     # ---------------------------------------------------------------------------------------------- writing
 
@@ -155,7 +155,7 @@ class Ledger:
         raise failure
 
     def reserve(
-        self, dataset: str, bill: Bill, *, label: str = "", run_id: str | None = None, delta: float | None = None
+        self, dataset: str, bill: Cost, *, label: str = "", run_id: str | None = None, delta: float | None = None
     ) -> Reservation:
         """Take the cost of a bill out of a dataset's budget, durably, before anything is read.
 
@@ -278,7 +278,7 @@ class Ledger:
         store = self._store()
         damage = store.damage()
         stated, events = store.read(lambda chain: (chain.stated_head(), list(chain.events())))
-        return check(events, stated, damage, head)
+        return check_chain(events, stated, damage, head)
 
     # ---------------------------------------------------------------------------------------------- inside
 
@@ -292,5 +292,5 @@ class Ledger:
     def _state_and_entries(self, dataset: str) -> tuple[State, tuple[Entry, ...]]:
         name = dataset_name(dataset)
         state, events = self._store().read(lambda chain: (latest(chain, name), chain.of(name)))
-        entries = entries_of(events)
+        entries = read_entries(events)
         return state, entries

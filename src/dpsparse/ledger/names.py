@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 
-from ..privacy.errors import LedgerError
+from ..core.errors import LedgerError
 
 #: Longest name, in characters.
 LONGEST = 200

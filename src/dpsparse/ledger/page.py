@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-from ..privacy.errors import LedgerError
+from ..core.errors import LedgerError
 
 if TYPE_CHECKING:
     from .ledger import Ledger
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 HEAD = "".join(f"<th>{word}</th>" for word in ("dataset", "total", "used", "left", "entries"))
 
 
-def ledger_page(ledger: Ledger) -> str:
+def ledger_content(ledger: Ledger) -> str:
     """All datasets of a ledger; where it cannot be read, its name and why. Addresses are shown without passwords."""
     name = html.escape(repr(ledger))
     try:

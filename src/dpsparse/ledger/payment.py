@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..accounting.costs.base import Bill
-from ..accounting.costs.plan import PlanBill
-from ..privacy.errors import LedgerError
+from ..accounting.costs.base import Cost
+from ..accounting.costs.plan import PlanCost
+from ..core.errors import LedgerError
 from .address import Secret, has_default
 from .ledger import Ledger
 from .names import dataset_name, own_label, run_name, seeded_label
@@ -26,7 +26,7 @@ class Paid(Protocol):
 
 @dataclass(frozen=True)
 class Payment:
-    """What `paying` gives: a reservation, or none."""
+    """What `reserve` gives: a reservation, or none."""
 
     reservation: Reservation | None = None
 
@@ -81,10 +81,10 @@ def refuse_own_ledger(part: Paid, whole: str) -> None:
 
 
 @contextmanager
-def paying(
+def reserve(
     ledger: Ledger | str | None,
     dataset: str | None,
-    bill: Bill | None,
+    bill: Cost | None,
     *,
     label: str,
     run_id: str | None = None,
@@ -123,6 +123,6 @@ def paying(
         )
     label = seeded_label(label) if seeded else label
     with Ledger.of(ledger).reserve(dataset, bill, label=label, run_id=run_id, delta=delta) as reservation:
-        if isinstance(bill, PlanBill) and bill.account.costs.random:
+        if isinstance(bill, PlanCost) and bill.account.costs.random:
             reservation.start()
         yield Payment(reservation)

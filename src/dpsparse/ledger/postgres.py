@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from ..privacy.errors import LedgerError, LedgerNotWrittenError
+from ..core.errors import LedgerError, LedgerNotWrittenError
 from .address import ServerAddress
 from .chain import EVENTS, HEAD, TABLES, Chain, Event, Head
 

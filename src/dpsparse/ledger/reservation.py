@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Self
 
 from ..accounting.filters import Charge
-from ..privacy.errors import LedgerError, LedgerNotWrittenError
+from ..core.errors import LedgerError, LedgerNotWrittenError
 from .chain import Chain, Event
 from .state import MAY_FOLLOW, latest
 from .store import Store

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from ..privacy.errors import LedgerError, LedgerNotWrittenError, LedgerTamperedError
+from ..core.errors import LedgerError, LedgerNotWrittenError, LedgerTamperedError
 from .chain import EVENTS, HEAD, Chain, Event
 from .sqlite_file import APPLICATION, SCHEMA, make_file
 

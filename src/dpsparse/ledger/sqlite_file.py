@@ -9,7 +9,7 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
-from ..privacy.errors import LedgerError, LedgerNotWrittenError
+from ..core.errors import LedgerError, LedgerNotWrittenError
 from .chain import EVENTS, HEAD, TABLES, Head
 
 #: Marks the file as ours: "dpsl".

@@ -17,21 +17,21 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ..accounting.costs.base import Bill
+from ..accounting.costs.base import Cost
 from ..accounting.filters import (
     KINDS,
     PARTS,
     Charge,
     Filter,
-    charge,
+    filter_costs,
     filters_of,
     portion,
     restored_filters,
     stored_filters,
 )
-from ..privacy.adjacency import Adjacency
-from ..privacy.budget import Budget
-from ..privacy.errors import BudgetError, LedgerError, LedgerTamperedError
+from ..core.adjacency import Adjacency
+from ..core.budget import Budget
+from ..core.errors import BudgetError, LedgerError, LedgerTamperedError
 from .chain import NOTHING, SEE, Chain, Event
 
 #: A ledger counts in Renyi divergences if its first entry takes less than this part of what it would take otherwise.
@@ -91,7 +91,7 @@ class State:
         filters = _filters_of(kind, self.epsilon, self.delta)
         return replace(self, kind=kind, filters=filters, totals={f.name: 0 for f in filters})
 
-    def decided(self, bill: Bill) -> State:
+    def decided(self, bill: Cost) -> State:
         """With filters: where they are still open, this first entry decides.
 
         Renyi, if the entry takes clearly less of it; otherwise Gaussian, which is exact for Gaussian entries to come. Nothing
@@ -107,9 +107,9 @@ class State:
         gaussian, renyi = self.counting("gaussian"), self.counting("renyi")
         return renyi if part(renyi) < CLEARLY * part(gaussian) else gaussian
 
-    def charge(self, bill: Bill) -> Charge:
+    def charge(self, bill: Cost) -> Charge:
         """What a bill would cost now."""
-        return charge(self.filters, bill, self.slack)
+        return filter_costs(self.filters, bill, self.slack)
 
     def fits(self, cost: Charge) -> bool:
         """Whether some filter has room for it."""
@@ -117,7 +117,7 @@ class State:
             return False
         return any(self.totals[f.name] + cost.costs[f.name] <= f.capacity for f in self.filters)
 
-    def whole(self, bill: Bill) -> bool:
+    def whole(self, bill: Cost) -> bool:
         """Whether a bill may take everything at once: nothing else counts, and its own price is within the total.
 
         It is chosen before anything was released, so its own accountant is valid; afterwards no filter has room.
@@ -143,7 +143,7 @@ class State:
         found = (f.room(f.capacity - self.totals[f.name], self.delta) for f in self.filters)
         return min(self.epsilon, max(found, default=0.0))
 
-    def largest_factor(self, bill: Bill) -> float:
+    def largest_factor(self, bill: Cost) -> float:
         """A factor a little below the largest with which the scaled bill would be taken; 0 if there is none above 1e-6."""
         factor = 1.0
         for _ in range(10):  # costs are nearly linear in the factor, so that two or three turns are enough

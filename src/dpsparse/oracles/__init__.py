@@ -2,27 +2,27 @@
 
 from .base import needs_all_rows
 from .central import CentralOracle
-from .doors import Doors, refuse_peeks
 from .exact import ExactOracle
+from .guarded import GuardedOracle, refuse_violations
 from .local import LocalOracle
 from .make import make_oracle
 from .replay import RecordingOracle, ReplayOracle
-from .sites import SiteShare, SitesOracle
-from .till import Payment, Till, Watcher
+from .shares import NoiseShare, SharedNoiseOracle
+from .till import PaymentLike, ProgressCallback, Till
 
 __all__ = [
     "CentralOracle",
-    "Doors",
     "ExactOracle",
+    "GuardedOracle",
     "LocalOracle",
-    "Payment",
+    "NoiseShare",
+    "PaymentLike",
+    "ProgressCallback",
     "RecordingOracle",
     "ReplayOracle",
-    "SiteShare",
-    "SitesOracle",
+    "SharedNoiseOracle",
     "Till",
-    "Watcher",
     "make_oracle",
     "needs_all_rows",
-    "refuse_peeks",
+    "refuse_violations",
 ]

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NoReturn
 
-from ..answers import CHOICES, MINIMA, SUMS
-from ..facts import LARGEST_SIZE, SMALLEST_SIZE, Facts, in_range
-from ..oracle import Gradient, Labels, Oracle, PerturbedMinimum, Question, Select, SupportVotes
-from ..privacy.errors import PrivacyError
-from ..privacy.plan import Ask, EveryRow, Noise, Plan, PoissonRows
-from ..privacy.statement import Answer
-from .till import Payment, Till, Watcher
+from ..core.errors import PrivacyError
+from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Facts, in_range
+from ..core.plan import Ask, EveryRow, Noise, Plan, PoissonRows
+from ..core.statement import Receipt
+from ..queries.kinds import Gradient, Oracle, PerturbedMinimum, Query, RandomizedLabels, Select, SupportVotes
+from ..queries.rules import CHOICES, MINIMA, SUMS
+from .till import PaymentLike, ProgressCallback, Till
 
 #: Questions that read the rows themselves and not sums of them.
 STATISTICS: frozenset[type] = frozenset({*MINIMA, SupportVotes})
 #: Questions that a curator answers.
 ANSWERED: frozenset[type] = frozenset({*SUMS, *CHOICES, *STATISTICS, Select})
-_NAMED = {kind.__name__: kind for kind in (*ANSWERED, Labels)}
+_NAMED = {kind.__name__: kind for kind in (*ANSWERED, RandomizedLabels)}
 SELECTING = frozenset({Noise.GUMBEL, Noise.PERMUTE_AND_FLIP})
 #: The noise that protects each kind of query.
 NOISES: dict[type, frozenset[Noise]] = {
@@ -31,19 +31,19 @@ NOISES: dict[type, frozenset[Noise]] = {
 class ChargedOracle(Oracle):
     """An oracle that charges, then computes; it is not copied or stored."""
 
-    def __init__(self, facts: Facts, plan: Plan, payment: Payment | None, watcher: Watcher | None) -> None:
+    def __init__(self, facts: Facts, plan: Plan, payment: PaymentLike | None, watcher: ProgressCallback | None) -> None:
         self.facts = facts
         self.plan = plan
         self.passes = 0.0
         self.till = Till(plan, payment, watcher)
 
     @property
-    def unused(self) -> dict[str, int]:
+    def unused_turns(self) -> dict[str, int]:
         """Turns that were priced and not asked for."""
-        return self.till.unused
+        return self.till.unused_turns
 
     @property
-    def receipts(self) -> list[Answer]:
+    def receipts(self) -> list[Receipt]:
         """What was drawn so far."""
         return self.till.answers
 
@@ -54,13 +54,13 @@ class ChargedOracle(Oracle):
         raise TypeError("an oracle holds rows and is not copied or stored.")
 
 
-def check_kind(question: Question, ask: Ask) -> None:
+def check_kind(question: Query, ask: Ask) -> None:
     """Refuse a query of another kind than the ask was planned for."""
     if ask.question is not None and type(question).__name__ != ask.question:
         raise PrivacyError(f"ask {ask.name!r} was planned for {ask.question}, not for {type(question).__name__}.")
 
 
-def check_query(question: Question, ask: Ask, *, together: bool, noisy: bool = True) -> None:
+def check_query(question: Query, ask: Ask, *, together: bool, noisy: bool = True) -> None:
     """Refuse a query that must not be answered at the price of an ask: the one check of every oracle that sums rows or noise.
 
     Parameters
@@ -92,7 +92,7 @@ def check_answerable(kind: type, ask: Ask, *, together: bool, noisy: bool = True
     noisy : bool
         Whether answers get noise. The exact oracle draws none, and takes plans of either.
     """
-    if kind is Labels:
+    if kind is RandomizedLabels:
         raise PrivacyError("labels are randomised by the people they are about; plan them with OncePerPerson().")
     if kind not in ANSWERED:
         raise TypeError(f"nothing answers {kind.__name__}.")
@@ -148,7 +148,7 @@ def share_of_rows(ask: Ask) -> float:
     return 1.0 if rate is None else rate
 
 
-def share_of_columns(question: Question, dimension: int) -> float:
+def share_of_columns(question: Query, dimension: int) -> float:
     """The part of the coordinates that a question reads: one, unless it names a support."""
     named = question.support if isinstance(question, Gradient) else None
     return 1.0 if named is None else named.size / dimension

@@ -5,7 +5,7 @@ of the priced multiple of that; divide by the public number of rows.
 
 Guarantee
 ---------
-`answers` bounds what one record contributes, `Reach` turns that into a sensitivity for the adjacency, `PricedTerms` adds the rounding
+`answers` bounds what one record contributes, `Sensitivity` turns that into a sensitivity for the adjacency, `PricedNoise` adds the rounding
 of the released lattice, and `PricedPlan` says which multiple of it the noise must be. Selections release an index only and use the
 fine sum. Minimisers come from `statistics`, with the sensitivity that is proved there. Everything that is public about a question is
 checked before it is charged, and nothing private is looked at before that.
@@ -20,13 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..accounting.pricing import PricedPlan
-from ..answers import CHOICES, MINIMA, SUMS, VOTE_RANGE, Measure, Measures, measure, rounding, scores_of, spread, votes
-from ..data.draws import Draw
-from ..data.shard import Shard
-from ..facts import Vector
-from ..hosts import Host
-from ..losses import Loss, guard
-from ..mechanisms import (
+from ..core.errors import PrivacyError
+from ..core.facts import Vector
+from ..core.mechanisms import (
     Randomness,
     discrete_gaussian,
     gaussian_tilt,
@@ -35,11 +31,22 @@ from ..mechanisms import (
     lattice_laplace,
     permute_and_flip,
 )
-from ..oracle import Choice, Indices, Minimum, PerturbedMinimum, Question, Select, Sum, SupportVotes, Told
-from ..privacy.errors import PrivacyError
-from ..privacy.plan import Ask, Noise
-from ..privacy.statement import Answer
-from ..statistics import (
+from ..core.plan import Ask, Noise
+from ..core.statement import Receipt
+from ..core.threads import run_in_thread, thread_count
+from ..queries.kinds import (
+    CountQuery,
+    Indices,
+    MinimiserQuery,
+    PerturbedMinimum,
+    Query,
+    Released,
+    Select,
+    SumQuery,
+    SupportVotes,
+)
+from ..queries.losses import Loss, guard
+from ..queries.minimisers import (
     RECORDS,
     Estimate,
     output_sensitivity,
@@ -49,12 +56,27 @@ from ..statistics import (
     split,
     tilted_side,
 )
-from ..threads import aside, thread_count
+from ..queries.rules import (
+    CHOICES,
+    MINIMA,
+    SUMS,
+    VOTE_RANGE,
+    SumSpec,
+    SumSpecCache,
+    measure,
+    rounding,
+    score_sensitivity,
+    scores_of,
+    votes,
+)
+from ..rows.hosts import Host
+from ..rows.sampling import PoissonSample
+from ..rows.shard import Shard
 from .base import ChargedOracle, check_plan, check_query, sample_rate, share_of_columns, share_of_rows
-from .terms import PricedTerms
-from .till import Payment, Watcher
+from .noise_info import PricedNoise
+from .till import PaymentLike, ProgressCallback
 
-Computation = Callable[[], Told]
+Computation = Callable[[], Released]
 #: Numbers of an answer from which on its noise is drawn in another thread: below, starting it takes as long.
 DRAWN_ASIDE = 2**14
 
@@ -80,8 +102,8 @@ class CentralOracle(ChargedOracle):
         loss: Loss,
         priced: PricedPlan,
         randomness: Randomness,
-        payment: Payment | None = None,
-        watcher: Watcher | None = None,
+        payment: PaymentLike | None = None,
+        watcher: ProgressCallback | None = None,
     ) -> None:
         check_plan(priced.plan, together=host.shards is not None)
         super().__init__(host.facts, priced.plan, payment, watcher)
@@ -89,9 +111,9 @@ class CentralOracle(ChargedOracle):
         self._host = host
         self._loss = guard(loss)
         self._randomness = randomness
-        self._terms: PricedTerms | None = None
-        self._measures = Measures(lambda question: measure(question, host.lattice))
-        self._told: tuple[Question, str, int, float] | None = None
+        self._terms: PricedNoise | None = None
+        self._measures = SumSpecCache(lambda question: measure(question, host.lattice))
+        self._told: tuple[Query, str, int, float] | None = None
         self._ways: dict[type, Callable[..., Computation]] = {
             Select: self._selection,
             SupportVotes: self._vote,
@@ -101,7 +123,7 @@ class CentralOracle(ChargedOracle):
             PerturbedMinimum: self._perturbed,
         }
 
-    def answer(self, question: Question, ask: str) -> Told:
+    def answer(self, question: Query, ask: str) -> Released:
         """Check what is public, charge, compute, protect."""
         paid, turn = self.till.next(ask)
         check_query(question, paid, together=self._host.shards is not None)
@@ -110,45 +132,45 @@ class CentralOracle(ChargedOracle):
         self.passes += share_of_rows(paid) * share_of_columns(question, self.facts.dimension)
         return compute()
 
-    def choose(self, branch: str) -> None:
+    def take_branch(self, branch: str) -> None:
         """Go on with a branch of the plan, at its price."""
-        self.till.choose(branch)
+        self.till.take_branch(branch)
         self.priced = self.priced.branch(branch)
         self.plan = self.priced.plan
         self.choices = (*self.choices, branch)
         self._told = None
 
-    def deviation(self, question: Question, ask: str, turn: int) -> float:
+    def deviation(self, question: Query, ask: str, turn: int) -> float:
         """Noise of an answer to a question: of the last one as it was drawn, of any other as it would be."""
         if self._told is not None and self._told[0] is question and self._told[1:3] == (ask, turn):
             return self._told[3]
         return self.terms.deviation(question, ask, turn)
 
     @property
-    def terms(self) -> PricedTerms:
+    def terms(self) -> PricedNoise:
         """How much noise answers get from here on: public."""
         if self._terms is None or self._terms.priced is not self.priced:
-            self._terms = PricedTerms(self.priced, self._host.lattice)
+            self._terms = PricedNoise(self.priced, self._host.lattice)
         return self._terms
 
     # ---------------------------------------------------------------------------------------------- sums
 
-    def _sum(self, question: Sum, ask: Ask, turn: int) -> Computation:
+    def _sum(self, question: SumQuery, ask: Ask, turn: int) -> Computation:
         """A noisy sum, divided by what is public."""
         return partial(self._release, question, ask, turn, self._measures.of(question))
 
-    def _release(self, question: Sum, ask: Ask, turn: int, measured: Measure) -> Vector:
+    def _release(self, question: SumQuery, ask: Ask, turn: int, measured: SumSpec) -> Vector:
         """Round to the released lattice, add the priced noise, divide by what is public."""
         cost = self.priced.cost(ask.name, turn)
         sensitivity = self.terms.sensitivity(measured, ask)
         scale = sensitivity / cost.strength
         noisy = self._noisy(question, ask, measured, scale / measured.step)
         self._told = (question, ask.name, turn, self.terms.deviation_of(scale, ask, turn))
-        self.till.receipt(Answer(ask.name, ask.noise, 1, cost.sampling_rate, sensitivity, scale))
+        self.till.receipt(Receipt(ask.name, ask.noise, 1, cost.sampling_rate, sensitivity, scale))
         noisy *= measured.step / self.terms.divisor(ask.name, turn)
         return noisy
 
-    def _noisy(self, question: Sum, ask: Ask, measured: Measure, scale: float | Vector) -> Vector:
+    def _noisy(self, question: SumQuery, ask: Ask, measured: SumSpec, scale: float | Vector) -> Vector:
         """A rounded sum with noise, in steps; where there is much Gaussian noise, it is drawn while the sum is made.
 
         The noise of a sum of zeros is noise alone, and whole: added to the sum it is what noise on the sum would have been, to the bit, for the
@@ -157,21 +179,21 @@ class CentralOracle(ChargedOracle):
         draw = self._draw(ask)
         size = measured.reach.entry.size
         if ask.noise is not Noise.GAUSSIAN or size < DRAWN_ASIDE or thread_count() < 2:
-            return self._add(ask.noise, measured.coarser(self._host.total(question, self._loss, draw)), scale)
-        noise = aside(lambda: lattice_gaussian(np.zeros(size, dtype=np.int64), scale, self._randomness))
+            return self._add(ask.noise, measured.rounded(self._host.total(question, self._loss, draw)), scale)
+        noise = run_in_thread(lambda: lattice_gaussian(np.zeros(size, dtype=np.int64), scale, self._randomness))
         try:
             total = self._host.total(question, self._loss, draw)
         finally:
             noisy = noise.result()
-        noisy += measured.coarser(total)
+        noisy += measured.rounded(total)
         return noisy
 
-    def _draw(self, ask: Ask) -> Draw | None:
+    def _draw(self, ask: Ask) -> PoissonSample | None:
         """Which rows answer, if not all."""
         rate = sample_rate(ask)
-        return None if rate is None else Draw(rate, self._randomness.key())
+        return None if rate is None else PoissonSample(rate, self._randomness.key())
 
-    def _total(self, question: Sum | Choice, ask: Ask) -> NDArray[np.int64]:
+    def _total(self, question: SumQuery | CountQuery, ask: Ask) -> NDArray[np.int64]:
         """The exact integers of all rows, or of a sample."""
         return self._host.total(question, self._loss, self._draw(ask))
 
@@ -188,7 +210,9 @@ class CentralOracle(ChargedOracle):
         """The candidates with the largest scores of a sum."""
         measured, lattice = measure(question.of, self._host.lattice), self._host.lattice
         divisor = self.terms.divisor(ask.name, turn)
-        moved = spread(question.score, measured.reach, self.priced.budget.relation, self.facts.free) / divisor
+        moved = (
+            score_sensitivity(question.score, measured.reach, self.priced.budget.relation, self.facts.free) / divisor
+        )
         largest = lattice.largest_total * float(np.max(measured.unit)) / divisor
         sensitivity = moved + rounding(question.score, largest)
 
@@ -202,7 +226,7 @@ class CentralOracle(ChargedOracle):
 
         return compute
 
-    def _choice(self, question: Choice, ask: Ask, turn: int) -> Computation:
+    def _choice(self, question: CountQuery, ask: Ask, turn: int) -> Computation:
         """The candidate with the best score of counts."""
         rule = CHOICES[type(question)]
         moved = rule.spread(question, self.priced.budget.relation)
@@ -232,7 +256,7 @@ class CentralOracle(ChargedOracle):
             best = gumbel_top_k(scores[candidates], count, scale, self._randomness)
         else:
             best = np.array([permute_and_flip(scores[candidates], scale, self._randomness)])
-        self.till.receipt(Answer(ask.name, ask.noise, count, cost.sampling_rate, sensitivity, scale))
+        self.till.receipt(Receipt(ask.name, ask.noise, count, cost.sampling_rate, sensitivity, scale))
         return candidates[best]
 
     # ---------------------------------------------------------------------------------------------- statistics
@@ -243,7 +267,7 @@ class CentralOracle(ChargedOracle):
         assert self._host.shards is not None
         return self._host.shards
 
-    def _estimate(self, question: Minimum, ask: Ask, turn: int) -> Computation:
+    def _estimate(self, question: MinimiserQuery, ask: Ask, turn: int) -> Computation:
         """A minimiser, protected as its proof says."""
         rule = MINIMA[type(question)]
         assert rule.estimate is not None
@@ -268,7 +292,7 @@ class CentralOracle(ChargedOracle):
         def compute() -> Vector:
             tilt = gaussian_tilt(question.support.size, sensitivity / tilted, self._randomness)
             found = perturbed_minimum(self._shards, self._loss, question, tilt, public.tolerance())
-            self.till.receipt(Answer(ask.name, ask.noise, 1, 1.0, sensitivity, sensitivity / tilted, cost.offset))
+            self.till.receipt(Receipt(ask.name, ask.noise, 1, 1.0, sensitivity, sensitivity / tilted, cost.offset))
             estimate = Estimate(found, output_sensitivity(public), units=2.0**12)
             return self._publish(ask, Noise.GAUSSIAN, estimate, finished, f"{ask.name}, its rounding")
 
@@ -279,5 +303,5 @@ class CentralOracle(ChargedOracle):
         sensitivity = estimate.rounded_sensitivity
         scale = sensitivity / strength
         noisy = self._add(noise, estimate.lattice(), scale / estimate.unit)
-        self.till.receipt(Answer(name or ask.name, noise, 1, 1.0, sensitivity, scale))
+        self.till.receipt(Receipt(name or ask.name, noise, 1, 1.0, sensitivity, scale))
         return noisy * estimate.unit

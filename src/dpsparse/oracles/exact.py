@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..answers import CHOICES, MINIMA, SUMS, exact_votes, part, scores_of, sum_rule
-from ..data.draws import Draw
-from ..facts import Vector
-from ..hosts import Host
-from ..losses import Loss
-from ..oracle import Choice, Indices, Minimum, Question, Select, Sum, SupportVotes, Told
-from ..privacy.errors import PrivacyError
-from ..privacy.plan import Ask, Noise, Plan
-from ..privacy.statement import Answer
+from ..core.errors import PrivacyError
+from ..core.facts import Vector
+from ..core.plan import Ask, Noise, Plan
+from ..core.statement import Receipt
+from ..queries.kinds import CountQuery, Indices, MinimiserQuery, Query, Released, Select, SumQuery, SupportVotes
+from ..queries.losses import Loss
+from ..queries.rules import CHOICES, MINIMA, SUMS, exact_votes, partial_sum, scores_of, sum_rule
+from ..rows.hosts import Host
+from ..rows.sampling import PoissonSample
 from .base import ChargedOracle, check_plan, check_query, sample_rate, share_of_columns, share_of_rows
-from .terms import NoNoise
-from .till import Payment, Watcher
+from .noise_info import ZeroNoise
+from .till import PaymentLike, ProgressCallback
 
 
 class ExactOracle(ChargedOracle):
@@ -32,8 +32,8 @@ class ExactOracle(ChargedOracle):
         loss: Loss,
         plan: Plan,
         generator: np.random.Generator,
-        payment: Payment | None = None,
-        watcher: Watcher | None = None,
+        payment: PaymentLike | None = None,
+        watcher: ProgressCallback | None = None,
     ) -> None:
         check_plan(plan, together=host.shards is not None, noisy=False)
         super().__init__(host.facts, plan, payment, watcher)
@@ -43,7 +43,7 @@ class ExactOracle(ChargedOracle):
         self._shards = host.shards
         self._loss = loss
         self._generator = generator
-        self._ways: dict[type, Callable[..., Told]] = {
+        self._ways: dict[type, Callable[..., Released]] = {
             Select: self._select,
             SupportVotes: self._vote,
             **dict.fromkeys(SUMS, self._mean),
@@ -51,19 +51,19 @@ class ExactOracle(ChargedOracle):
             **dict.fromkeys(MINIMA, self._minimum),
         }
 
-    def answer(self, question: Question, ask: str) -> Told:
+    def answer(self, question: Query, ask: str) -> Released:
         """Charge and answer, without protection."""
         paid, _ = self.till.next(ask)
         check_query(question, paid, together=True, noisy=False)
         self.till.charge(ask)
         rate = share_of_rows(paid)
         self.passes += rate * share_of_columns(question, self.facts.dimension)
-        self.till.receipt(Answer(ask, Noise.NONE, paid.draws, rate, 0.0, 0.0))
+        self.till.receipt(Receipt(ask, Noise.NONE, paid.draws, rate, 0.0, 0.0))
         return self._ways[type(question)](question, paid)
 
-    def _mean(self, question: Sum, ask: Ask) -> Vector:
+    def _mean(self, question: SumQuery, ask: Ask) -> Vector:
         drawn = sample_rate(ask)
-        draw = None if drawn is None else Draw(drawn, self._key())
+        draw = None if drawn is None else PoissonSample(drawn, self._key())
         total = sum_rule(question).exact(question, self._shards, self._loss, draw)
         return total / (share_of_rows(ask) * self.facts.n_rows)
 
@@ -75,30 +75,30 @@ class ExactOracle(ChargedOracle):
             raise PrivacyError(f"cannot select {question.count} of {np.count_nonzero(scores > -np.inf)} candidates.")
         return np.argsort(-scores, kind="stable")[: question.count]
 
-    def _choice(self, question: Choice, ask: Ask) -> Indices:
-        counts = sum(part(question, shard, self._loss, None) for shard in self._shards)
+    def _choice(self, question: CountQuery, ask: Ask) -> Indices:
+        counts = sum(partial_sum(question, shard, self._loss, None) for shard in self._shards)
         return np.array([np.argmax(CHOICES[type(question)].scores(question, np.asarray(counts)))])
 
     def _vote(self, question: SupportVotes, ask: Ask) -> Indices:
         counted = exact_votes(self._shards, self._loss, question, self._key())
         return np.argsort(-counted, kind="stable")[: question.count]
 
-    def _minimum(self, question: Minimum, ask: Ask) -> Vector:
+    def _minimum(self, question: MinimiserQuery, ask: Ask) -> Vector:
         return MINIMA[type(question)].exact(question, self._shards, self._loss)
 
     def _key(self) -> int:
         return int.from_bytes(self._generator.bytes(16), "little")
 
-    def choose(self, branch: str) -> None:
+    def take_branch(self, branch: str) -> None:
         """Go on with a branch of the plan."""
-        self.till.choose(branch)
+        self.till.take_branch(branch)
         self.plan = self.till.plan
 
-    def deviation(self, question: Question, ask: str, turn: int) -> float:
+    def deviation(self, question: Query, ask: str, turn: int) -> float:
         """No noise."""
         return 0.0
 
     @property
-    def terms(self) -> NoNoise:
+    def terms(self) -> ZeroNoise:
         """No noise, from here on."""
-        return NoNoise(self.plan)
+        return ZeroNoise(self.plan)

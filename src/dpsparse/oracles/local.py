@@ -22,27 +22,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..accounting.pricing import PricedPlan
-from ..answers import contributions
-from ..data.personal import PIECE_ENTRIES, PublicRows, targets_of
-from ..data.shard import Shard
-from ..facts import Facts, Vector
-from ..hosts import Host
-from ..losses import Loss, guard
-from ..mechanisms import Randomness
-from ..mechanisms.local import LocalGaussian, Piecewise, PrivUnit, RandomisedResponse, TwoPoint, best_scalar
-from ..oracle import Gradient, Labels, Question
-from ..privacy.errors import PrivacyError
-from ..privacy.participation import OncePerPerson
-from ..privacy.plan import Ask, Noise, Plan
-from ..privacy.statement import Answer
+from ..core.errors import PrivacyError
+from ..core.facts import Facts, Vector
+from ..core.mechanisms import Randomness
+from ..core.mechanisms.local import LocalGaussian, Piecewise, PrivUnit, RandomisedResponse, TwoPoint, best_scalar
+from ..core.participation import OncePerPerson
+from ..core.plan import Ask, Noise, Plan
+from ..core.statement import Receipt
+from ..queries.kinds import Gradient, Query, RandomizedLabels
+from ..queries.losses import Loss, guard
+from ..queries.rules import contributions
+from ..rows.hosts import Host
+from ..rows.shard import Shard
+from ..rows.single_records import PIECE_ENTRIES, PublicRows, private_targets
 from .base import ChargedOracle, check_kind
-from .till import Payment, Watcher
+from .till import PaymentLike, ProgressCallback
 
 Randomiser = TwoPoint | Piecewise | RandomisedResponse | PrivUnit | LocalGaussian
 
 
 @dataclass(frozen=True)
-class LocalTerms:
+class LocalNoise:
     """Which randomiser answers, and how exact the mean of its reports is. Public.
 
     Parameters
@@ -76,9 +76,9 @@ class LocalTerms:
         groups = self.groups(ask)
         return self.facts.n_rows // groups + (turn % groups < self.facts.n_rows % groups)
 
-    def radius(self, question: Question) -> float:
+    def radius(self, question: Query) -> float:
         """Answers of one person lie within this of their centre."""
-        if isinstance(question, Labels):
+        if isinstance(question, RandomizedLabels):
             return 0.5 if self.classes else self.facts.target_bound
         if isinstance(question, Gradient) and question.support is None and question.clip.columns is None:
             return question.clip.norm
@@ -86,11 +86,11 @@ class LocalTerms:
             f"people are not asked {type(question).__name__} here: only whole gradients within a norm, or labels."
         )
 
-    def randomiser(self, question: Question, ask: str, turn: int = 0) -> Randomiser:
+    def randomiser(self, question: Query, ask: str, turn: int = 0) -> Randomiser:
         """What a device does to an answer, at its price."""
         paid, radius = self.plan[ask], self.radius(question)
         once = _once(paid)
-        if once.labels is not (type(question) is Labels):
+        if once.labels is not (type(question) is RandomizedLabels):
             raise PrivacyError(
                 f"ask {ask!r} was priced for {'labels' if once.labels else 'gradients'}, not for {type(question).__name__}."
             )
@@ -122,7 +122,7 @@ class LocalTerms:
         """Estimates of targets from reports."""
         return np.asarray(self.centre + reports.astype(float) * randomiser.unit)
 
-    def deviation(self, question: Question, ask: str, turn: int) -> float:
+    def deviation(self, question: Query, ask: str, turn: int) -> float:
         """At most this standard deviation, on average over the coordinates of a mean gradient; of one label."""
         randomiser = self.randomiser(question, ask, turn)
         worst = randomiser.worst_variance if isinstance(randomiser, TwoPoint | Piecewise) else randomiser.variance()
@@ -162,8 +162,8 @@ class LocalOracle(ChargedOracle):
         loss: Loss,
         priced: PricedPlan,
         randomness: Randomness,
-        payment: Payment | None = None,
-        watcher: Watcher | None = None,
+        payment: PaymentLike | None = None,
+        watcher: ProgressCallback | None = None,
         *,
         entries: int = PIECE_ENTRIES,
     ) -> None:
@@ -180,17 +180,17 @@ class LocalOracle(ChargedOracle):
         facts = host.facts.with_(design=PublicRows(self._shards, loss)) if public else host.facts
         super().__init__(facts, priced.plan, payment, watcher)
         self.priced = priced
-        self._terms = LocalTerms(priced, host.facts, loss.classes)
+        self._terms = LocalNoise(priced, host.facts, loss.classes)
         self._loss = guard(loss)
         self._randomness = randomness
         self._entries = entries
 
     @property
-    def terms(self) -> LocalTerms:
+    def terms(self) -> LocalNoise:
         """Which randomiser answers: public."""
         return self._terms
 
-    def answer(self, question: Question, ask: str) -> Vector:
+    def answer(self, question: Query, ask: str) -> Vector:
         """Charge, let this turn's people report, add up."""
         paid, turn = self.till.next(ask)
         check_kind(question, paid)
@@ -201,10 +201,10 @@ class LocalOracle(ChargedOracle):
         if isinstance(question, Gradient):
             answer = self._mean(question, randomiser, _once(paid).deal(self.facts.n_rows, groups) == turn % groups)
         else:
-            told = self.terms.label_reports(randomiser, targets_of(self._shards), self._randomness)
+            told = self.terms.label_reports(randomiser, private_targets(self._shards), self._randomness)
             answer = self.terms.label_values(randomiser, told)
         apart = 2 * self.terms.radius(question)
-        self.till.receipt(Answer(ask, paid.noise, 1, 1 / groups, apart, apart / self.priced.cost(ask, turn).strength))
+        self.till.receipt(Receipt(ask, paid.noise, 1, 1 / groups, apart, apart / self.priced.cost(ask, turn).strength))
         return answer
 
     def _mean(self, question: Gradient, randomiser: Randomiser, members: NDArray[np.bool_]) -> Vector:
@@ -216,10 +216,10 @@ class LocalOracle(ChargedOracle):
                 total += randomiser.total(own, self._randomness)
         return np.asarray(total * (randomiser.unit / int(members.sum())), dtype=np.float64)
 
-    def deviation(self, question: Question, ask: str, turn: int) -> float:
+    def deviation(self, question: Query, ask: str, turn: int) -> float:
         """Noise of an answer to a question."""
         return self.terms.deviation(question, ask, turn)
 
-    def choose(self, branch: str) -> None:
+    def take_branch(self, branch: str) -> None:
         """Local plans have no branches."""
         self.terms.branch(branch)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ..accounting.pricing import PricedPlan
-from ..hosts import Host
-from ..losses import Loss
-from ..mechanisms import Randomness
-from ..privacy.plan import Plan
+from ..core.mechanisms import Randomness
+from ..core.plan import Plan
+from ..queries.losses import Loss
+from ..rows.hosts import Host
 from .central import CentralOracle
 from .exact import ExactOracle
 from .local import LocalOracle
-from .till import Payment, Watcher
+from .till import PaymentLike, ProgressCallback
 
 
 def make_oracle(
@@ -18,8 +18,8 @@ def make_oracle(
     loss: Loss,
     plan: PricedPlan | Plan,
     randomness: Randomness,
-    payment: Payment | None = None,
-    watcher: Watcher | None = None,
+    payment: PaymentLike | None = None,
+    watcher: ProgressCallback | None = None,
 ) -> CentralOracle | LocalOracle | ExactOracle:
     """Who answers: people themselves where each speaks once, otherwise a trusted curator; nobody protects a plan without a price."""
     if isinstance(plan, Plan):

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..oracle import Oracle, Question, Terms, Told
-from ..privacy.errors import PrivacyError
-from ..privacy.plan import Plan
-from ..privacy.statement import Answer
+from ..core.errors import PrivacyError
+from ..core.plan import Plan
+from ..core.statement import Receipt
+from ..queries.kinds import NoiseInfo, Oracle, Query, Released
 from .base import check_query
 from .till import Till
 
 #: What was asked (kind of question, ask) and what was answered.
-Tape = list[tuple[str, str, Told]]
+Tape = list[tuple[str, str, Released]]
 
 
 class RecordingOracle(Oracle):
@@ -23,8 +23,8 @@ class RecordingOracle(Oracle):
     def __init__(self, inner: Oracle) -> None:
         self.inner = inner
         self.facts = inner.facts
-        self.first_terms: Terms = inner.terms  # those of the start: a replay begins there
-        self.questions: list[Question] = []
+        self.first_terms: NoiseInfo = inner.terms  # those of the start: a replay begins there
+        self.questions: list[Query] = []
         self.tape: Tape = []
 
     @property
@@ -38,29 +38,29 @@ class RecordingOracle(Oracle):
         return float(self.inner.passes)
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> NoiseInfo:
         """Terms of the inner oracle."""
         return self.inner.terms
 
     @property
-    def unused(self) -> dict[str, int]:
+    def unused_turns(self) -> dict[str, int]:
         """What the inner oracle was not asked for."""
-        return self.inner.unused
+        return self.inner.unused_turns
 
     @property
-    def receipts(self) -> list[Answer]:
+    def receipts(self) -> list[Receipt]:
         """Receipts of the inner oracle."""
         return self.inner.receipts
 
-    def choose(self, branch: str) -> None:
+    def take_branch(self, branch: str) -> None:
         """Pass on."""
-        self.inner.choose(branch)
+        self.inner.take_branch(branch)
 
-    def deviation(self, question: Question, ask: str, turn: int) -> float:
+    def deviation(self, question: Query, ask: str, turn: int) -> float:
         """Public noise."""
         return float(self.inner.deviation(question, ask, turn))
 
-    def answer(self, question: Question, ask: str) -> Told:
+    def answer(self, question: Query, ask: str) -> Released:
         """Pass on and keep."""
         answer = self.inner.answer(question, ask)
         self.questions.append(question)
@@ -76,9 +76,9 @@ class ReplayOracle(Oracle):
     A solver whose result differs between a recorded run and its replay has used something that the oracle did not say.
     """
 
-    def __init__(self, original: Oracle, tape: Tape, receipts: Sequence[Answer] = ()) -> None:
+    def __init__(self, original: Oracle, tape: Tape, receipts: Sequence[Receipt] = ()) -> None:
         self.facts = original.facts
-        self._terms: Terms = getattr(original, "first_terms", original.terms)
+        self._terms: NoiseInfo = getattr(original, "first_terms", original.terms)
         self.plan = self._terms.plan
         self.passes = 0.0
         self._till = Till(self.plan)
@@ -86,31 +86,31 @@ class ReplayOracle(Oracle):
         self._receipts = list(receipts)
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> NoiseInfo:
         """As they were priced."""
         return self._terms
 
     @property
-    def unused(self) -> dict[str, int]:
+    def unused_turns(self) -> dict[str, int]:
         """Turns that were not replayed."""
-        return self._till.unused
+        return self._till.unused_turns
 
     @property
-    def receipts(self) -> list[Answer]:
+    def receipts(self) -> list[Receipt]:
         """Those of the recorded run, where they are given: nothing is drawn here."""
         return self._receipts
 
-    def choose(self, branch: str) -> None:
+    def take_branch(self, branch: str) -> None:
         """Go on with a branch of the plan."""
-        self._till.choose(branch)
+        self._till.take_branch(branch)
         self.plan = self._till.plan
         self._terms = self._terms.branch(branch)
 
-    def deviation(self, question: Question, ask: str, turn: int) -> float:
+    def deviation(self, question: Query, ask: str, turn: int) -> float:
         """Public noise, as it was priced."""
         return self._terms.deviation(question, ask, turn)
 
-    def answer(self, question: Question, ask: str) -> Told:
+    def answer(self, question: Query, ask: str) -> Released:
         """The recorded answer, if this is what the recorded run asked next."""
         paid, _ = self._till.next(ask)
         if not self.plan.local:

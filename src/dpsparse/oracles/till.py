@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from ..privacy.errors import NotPricedError
-from ..privacy.plan import Ask, Noise, Plan
-from ..privacy.statement import Answer
+from ..core.errors import NotPricedError
+from ..core.plan import Ask, Noise, Plan
+from ..core.statement import Receipt
 
 
-class Payment(Protocol):
+class PaymentLike(Protocol):
     """Who pays for a plan."""
 
     def start(self) -> None:
@@ -19,7 +19,7 @@ class Payment(Protocol):
 
 
 #: Told the name of every ask that is charged, for progress bars.
-Watcher = Callable[[str], None]
+ProgressCallback = Callable[[str], None]
 
 
 class Till:
@@ -39,13 +39,13 @@ class Till:
     was charged is spent, whatever happens afterwards; and the payment is durable before anything is computed.
     """
 
-    def __init__(self, plan: Plan, payment: Payment | None = None, watcher: Watcher | None = None) -> None:
+    def __init__(self, plan: Plan, payment: PaymentLike | None = None, watcher: ProgressCallback | None = None) -> None:
         if plan.models > 1:
             raise NotPricedError(
                 "this plan was priced for several models: each of them runs its own plan at that price."
             )
         self.plan = plan
-        self.answers: list[Answer] = []
+        self.answers: list[Receipt] = []
         self._used = {a.name: 0 for a in plan.asks}
         self._payment = payment
         self._watcher = watcher
@@ -76,19 +76,21 @@ class Till:
             self._watcher(name)
         return ask, turn
 
-    def choose(self, branch: str) -> None:
+    def take_branch(self, branch: str) -> None:
         """Go on with a branch of the plan, once everything before it was asked."""
         if any(self._used[a.name] < a.times for a in self.plan.asks):
-            raise NotPricedError(f"branch {branch!r} was chosen before all asks of its plan were used: {self.unused}.")
+            raise NotPricedError(
+                f"branch {branch!r} was chosen before all asks of its plan were used: {self.unused_turns}."
+            )
         self.plan = self.plan.branch(branch)
         self._used = {a.name: 0 for a in self.plan.asks}
 
-    def receipt(self, answer: Answer) -> None:
+    def receipt(self, answer: Receipt) -> None:
         """Keep what was drawn."""
         self.answers.append(answer)
 
     @property
-    def unused(self) -> dict[str, int]:
+    def unused_turns(self) -> dict[str, int]:
         """Turns that were priced and not asked for. Exact turns have no price: a loop without privacy may stop when it has converged."""
         priced = [a for a in self.plan.asks if a.noise is not Noise.NONE]
         left = {a.name: a.times - self._used[a.name] for a in priced if self._used[a.name] < a.times}

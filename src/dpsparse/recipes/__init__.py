@@ -68,7 +68,7 @@ for _recipe in OWN:
 RULES[Auto.name] = Auto
 
 
-def shipped(recipe: Recipe) -> bool:
+def built_in(recipe: Recipe) -> bool:
     """Whether a recipe is one of the package: exactly, and not a subclass. Others are run on made-up rows before private ones come.
 
     >>> shipped(DPIGHT())
@@ -79,12 +79,7 @@ def shipped(recipe: Recipe) -> bool:
 
 __all__ = [
     "ALIASES",
-    "Auto",
-    "Baseline",
     "DPCD",
-    "DPFedGDHT",
-    "DPFedSGDHT",
-    "DPFrankWolfe",
     "DPGCD",
     "DPIGHT",
     "DPSCSGHT",
@@ -92,31 +87,36 @@ __all__ = [
     "DPSGDHT",
     "DPSLKT",
     "DPSVRGHT",
-    "DualAveraging",
-    "FedSGDHT",
     "GCD",
     "IGHT",
     "LDPIHT",
+    "REGISTRY",
+    "RULES",
+    "SCSGHT",
+    "SGDHT",
+    "SVRGHT",
+    "Auto",
+    "Baseline",
+    "DPFedGDHT",
+    "DPFedSGDHT",
+    "DPFrankWolfe",
+    "DualAveraging",
+    "FedSGDHT",
     "LDPMoment",
     "LabelLDPIHT",
     "LabelLDPLasso",
     "Lasso",
     "LazyIHT",
     "PrivateRecipe",
-    "REGISTRY",
-    "RULES",
     "Recipe",
-    "SCSGHT",
-    "SGDHT",
-    "SVRGHT",
     "SelectPolish",
     "Tables",
     "TwoStage",
+    "built_in",
     "describe",
     "get",
     "make",
     "names",
     "register",
     "settings",
-    "shipped",
 ]

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..facts import Facts
-from ..oracle import Solver
-from ..privacy.budget import Budget
+from ..core.budget import Budget
+from ..core.facts import Facts
+from ..queries.kinds import Solver
 from .base import PrivateRecipe
 from .dual_averaging import DualAveraging
 from .select_polish import SelectPolish

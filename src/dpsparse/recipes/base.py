@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar, Self, TypeGuard
 
-from ..facts import Facts
-from ..oracle import Solver
-from ..privacy.budget import Budget
-from .rules.views import centre
+from ..core.budget import Budget
+from ..core.facts import Facts
+from ..queries.kinds import Solver
+from .defaults.views import centre
 
 
 class Recipe(ABC):

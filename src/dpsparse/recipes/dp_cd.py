@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..facts import Facts
-from ..privacy.budget import Budget
-from ..privacy.errors import BudgetError
-from ..solvers.cd import RandomCD
+from ..algorithms.cd import RandomCD
+from ..core.budget import Budget
+from ..core.errors import BudgetError
+from ..core.facts import Facts
 from .base import PrivateRecipe
-from .rules.curvature import CURVATURES, column_squares, residual_bound, signal
-from .rules.fields import positive, whole
-from .rules.theory import budget_of, prescribed
+from .defaults.curvature import CURVATURES, column_squares, residual_bound, signal
+from .defaults.fields import check_positive, check_whole
+from .defaults.theory import budget_of, prescribed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +76,9 @@ class DPCD(PrivateRecipe):
     order_seed: int = 0
 
     def __post_init__(self) -> None:
-        whole(self.steps, "steps")
-        positive(self.step_size, "step_size")
-        positive(self.clip, "clip")
+        check_whole(self.steps, "steps")
+        check_positive(self.step_size, "step_size")
+        check_positive(self.clip, "clip")
         if self.curvature not in CURVATURES:
             raise ValueError(f"curvature must be one of {', '.join(CURVATURES)}, got {self.curvature!r}.")
         if self.order not in ("shuffled", "uniform"):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..facts import Facts
-from ..privacy.budget import Budget
-from ..solvers.federated import FedHT
+from ..algorithms.federated import FedHT
+from ..core.budget import Budget
+from ..core.facts import Facts
 from .private_rounds import PrivateRounds
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..facts import Facts
-from ..privacy.budget import Budget
-from ..solvers.federated import FedHT
+from ..algorithms.federated import FedHT
+from ..core.budget import Budget
+from ..core.facts import Facts
+from .defaults.schedules import check_batch
 from .private_rounds import PrivateRounds
-from .rules.walks import check_batch
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..facts import Clip, Facts
-from ..privacy.budget import Budget
-from ..solvers.frank_wolfe import FrankWolfe
+from ..algorithms.frank_wolfe import FrankWolfe
+from ..core.budget import Budget
+from ..core.facts import Clip, Facts
 from .base import PrivateRecipe
-from .rules.fields import positive, whole
-from .rules.sparsity import default_sparsity
-from .rules.theory import budget_of, prescribed
+from .defaults.fields import check_positive, check_whole
+from .defaults.sparsity import default_sparsity
+from .defaults.theory import budget_of, prescribed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,10 +75,10 @@ class DPFrankWolfe(PrivateRecipe):
     entry_clip: float | None = None
 
     def __post_init__(self) -> None:
-        whole(self.steps, "steps")
-        positive(self.radius, "radius")
-        positive(self.clip, "clip")
-        positive(self.entry_clip, "entry_clip")
+        check_whole(self.steps, "steps")
+        check_positive(self.radius, "radius")
+        check_positive(self.clip, "clip")
+        check_positive(self.entry_clip, "entry_clip")
 
     @classmethod
     def from_theory(

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ..accounting.pricing import price
-from ..facts import Facts
-from ..privacy.budget import Budget
-from ..privacy.errors import BudgetError
-from ..privacy.plan import Noise
-from ..solvers.gcd import GreedyCD
+from ..algorithms.gcd import GreedyCD
+from ..core.budget import Budget
+from ..core.errors import BudgetError
+from ..core.facts import Facts
+from ..core.plan import Noise
 from .base import PrivateRecipe
-from .rules.curvature import CURVATURES, column_squares, relaxation, residual_bound, signal
-from .rules.fields import positive, whole
-from .rules.theory import budget_of, prescribed
+from .defaults.curvature import CURVATURES, column_squares, relaxation, residual_bound, signal
+from .defaults.fields import check_positive, check_whole
+from .defaults.theory import budget_of, prescribed
 
 #: Steps at most.
 MOST = 1000
@@ -71,7 +71,7 @@ class DPGCD(PrivateRecipe):
     Guarantee
     ---------
     Per step one choice of range at most :math:`2\kappa\max_j C_j/\sqrt{H_j}` (every score is 1-Lipschitz in
-    :math:`g_j/\sqrt{H_j}`, see `answers.scores`) and one release of sensitivity :math:`\kappa C_j`, with noise of its own;
+    :math:`g_j/\sqrt{H_j}`, see `queries.scores`) and one release of sensitivity :math:`\kappa C_j`, with noise of its own;
     adaptive composition by the recursion over selections or exact Renyi curves, or by addition where all is pure. With
     private curvature, one Gaussian release of l2 sensitivity :math:`\sqrt\kappa B_\infty K_2`; what follows from it is
     post-processing. Holds for any data, since rows are clipped.
@@ -104,9 +104,9 @@ class DPGCD(PrivateRecipe):
     selection: float = 0.65
 
     def __post_init__(self) -> None:
-        whole(self.steps, "steps")
-        positive(self.step_size, "step_size")
-        positive(self.clip, "clip")
+        check_whole(self.steps, "steps")
+        check_positive(self.step_size, "step_size")
+        check_positive(self.clip, "clip")
         for value, known, what in (
             (self.rule, RULES, "rule"),
             (self.mechanism, ("auto", "gaussian", "pure"), "mechanism"),

@@ -8,15 +8,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..facts import Clip, Facts
-from ..privacy.budget import Budget
-from ..solvers import IHT, PeeledIHT
-from ..solvers.steps import FixedSteps, PacedSteps
+from ..algorithms import IHT, PeeledIHT
+from ..algorithms.steps import FixedSteps, PacedSteps
+from ..core.budget import Budget
+from ..core.facts import Clip, Facts
 from .base import PrivateRecipe
-from .rules.fields import positive, whole
-from .rules.sparsity import default_sparsity
-from .rules.theory import budget_of, prescribed
-from .rules.walks import Walk, path_per_clip
+from .defaults.fields import check_positive, check_whole
+from .defaults.schedules import DefaultSchedule, path_per_clip
+from .defaults.sparsity import default_sparsity
+from .defaults.theory import budget_of, prescribed
 
 #: Gradients on the selected coordinates that peeling asks for after each selection.
 VALUES = 8
@@ -37,7 +37,7 @@ class DPIGHT(PrivateRecipe):
         A number: the step of each turn, and the loop is the papers'. None: as in `DPSGD` (dense); for peeling a path of
         :math:`\eta_t = \eta_0(1 - t/T)` a selection, with :math:`\eta_0 = a \min(1, 20/T)\, d/(\beta_0 K_2^2)` (:math:`a` = 2.5 for regression, 0.5 for
         classes), longer where the noise allows it; it is walked in up to eight steps on what was selected, as long as the released
-        answers allow (`solvers.steps.PacedSteps`).
+        answers allow (`algorithms.steps.PacedSteps`).
     clip : float or None
         l2 clip C of one row's gradient. None: as in `DPSGD` (dense); :math:`C = R K_2` with :math:`R` = a fifth of a typical residual
         (target_bound/15) for regression and 1/2 for classes (peel). Clipping squared loss is Huber's loss: tight clips cost
@@ -90,11 +90,11 @@ class DPIGHT(PrivateRecipe):
     sparsity: int | None = None
 
     def __post_init__(self) -> None:
-        whole(self.steps, "steps")
-        whole(self.sparsity, "sparsity")
-        positive(self.step_size, "step_size")
-        positive(self.clip, "clip")
-        positive(self.radius, "radius")
+        check_whole(self.steps, "steps")
+        check_whole(self.sparsity, "sparsity")
+        check_positive(self.step_size, "step_size")
+        check_positive(self.clip, "clip")
+        check_positive(self.radius, "radius")
         if self.mechanism not in ("auto", "dense", "peel"):
             raise ValueError(f"mechanism must be 'auto', 'dense' or 'peel', got {self.mechanism!r}.")
         if not 0 < self.selection < 1:
@@ -225,7 +225,7 @@ class DPIGHT(PrivateRecipe):
 
     def _dense(self, facts: Facts, budget: Budget, s: int) -> IHT:
         """The loop on whole gradients."""
-        walk = Walk.of(facts, budget, s, self.steps, self.clip, self.step_size)
+        walk = DefaultSchedule.of(facts, budget, s, self.steps, self.clip, self.step_size)
         ramp = (
             1.0 - np.arange(walk.turns) / walk.turns
             if self.decay and self.step_size is not None

@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..facts import Facts
-from ..privacy.budget import Budget
-from ..solvers.sgd import SGD
+from ..algorithms.sgd import SGD
+from ..core.budget import Budget
+from ..core.facts import Facts
 from .base import PrivateRecipe
-from .rules.fields import positive, whole
-from .rules.theory import budget_of, prescribed
-from .rules.walks import Walk, batches, check_schedule, default_rate
+from .defaults.fields import check_positive, check_whole
+from .defaults.schedules import DefaultSchedule, batches, check_schedule, default_rate
+from .defaults.theory import budget_of, prescribed
 
 #: Part of the turns after which a sparse result keeps its coefficients.
 SETTLED = 0.6
@@ -32,11 +32,11 @@ class DPSGD(PrivateRecipe):
     ----------
     steps : int or None
         Turns T: gradients that are asked for. More cost no privacy at the same path, only time. None: as many as read :math:`10^9`
-        entries, within 30..200, and at most :math:`(n\mu/4\kappa)^2`; up to five times as many where noise is no concern (`recipes.rules.walks`).
+        entries, within 30..200, and at most :math:`(n\mu/4\kappa)^2`; up to five times as many where noise is no concern (`recipes.defaults.schedules`).
     step_size : float or None
         Constant step, one for each turn. None: the path ends where the noise that it gathers reaches three quarters of a typical
         margin in the margin of a row; steps are at first :math:`1.2\,d/(\beta_0 K_2^2)`, on texts at most :math:`20/(\beta_0 K_2^2)`, and then as long as the released answers
-        allow (`solvers.steps.PacedSteps`): a long step takes the mean of several turns.
+        allow (`algorithms.steps.PacedSteps`): a long step takes the mean of several turns.
     clip : float or None
         l2 clip C of one row's gradient. None: :math:`R K_2` with R = 0.3 for classes and a fifth of a typical residual
         (target_bound/15) for regression, more where the budget is so large that noise is no concern, and doubled on the way where released
@@ -74,9 +74,9 @@ class DPSGD(PrivateRecipe):
     batch_size: float | tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        whole(self.steps, "steps")
-        positive(self.step_size, "step_size")
-        positive(self.clip, "clip")
+        check_whole(self.steps, "steps")
+        check_positive(self.step_size, "step_size")
+        check_positive(self.clip, "clip")
         check_schedule(self.batch_size, self.steps)
 
     @classmethod
@@ -110,7 +110,7 @@ class DPSGD(PrivateRecipe):
 
     def solver(self, facts: Facts, budget: Budget) -> SGD:
         """The loop with the rule of the docstring."""
-        walk = Walk.of(facts, budget, facts.cap, self.steps, self.clip, self.step_size, steady=True)
+        walk = DefaultSchedule.of(facts, budget, facts.cap, self.steps, self.clip, self.step_size, steady=True)
         return SGD(
             step_sizes=(walk.piece,) * walk.turns,
             clip=walk.clip,

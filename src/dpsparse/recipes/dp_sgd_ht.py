@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..facts import Facts, Penalty
-from ..privacy.budget import Budget
-from ..solvers.sgd import SGD
+from ..algorithms.sgd import SGD
+from ..core.budget import Budget
+from ..core.facts import Facts, Penalty
 from .base import PrivateRecipe
-from .rules.fields import positive, whole
-from .rules.sparsity import kept
-from .rules.theory import budget_of, prescribed
-from .rules.walks import Walk, batches, check_schedule, default_rate
+from .defaults.fields import check_positive, check_whole
+from .defaults.schedules import DefaultSchedule, batches, check_schedule, default_rate
+from .defaults.sparsity import kept
+from .defaults.theory import budget_of, prescribed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,10 +62,10 @@ class DPSGDHT(PrivateRecipe):
     sparsity: int | None = None
 
     def __post_init__(self) -> None:
-        whole(self.steps, "steps")
-        whole(self.sparsity, "sparsity")
-        positive(self.step_size, "step_size")
-        positive(self.clip, "clip")
+        check_whole(self.steps, "steps")
+        check_whole(self.sparsity, "sparsity")
+        check_positive(self.step_size, "step_size")
+        check_positive(self.clip, "clip")
         check_schedule(self.batch_size, self.steps)
 
     @classmethod
@@ -120,7 +120,7 @@ class DPSGDHT(PrivateRecipe):
     def solver(self, facts: Facts, budget: Budget) -> SGD:
         """The loop with the rule of the docstring."""
         count = kept(self.sparsity, facts, budget)
-        walk = Walk.of(facts, budget, count, self.steps, self.clip, self.step_size)
+        walk = DefaultSchedule.of(facts, budget, count, self.steps, self.clip, self.step_size)
         return SGD(
             step_sizes=(walk.piece,) * walk.turns,
             clip=walk.clip,

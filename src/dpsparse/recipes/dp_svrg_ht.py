@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..facts import Facts
-from ..privacy.budget import Budget
-from ..solvers.scsg import SCSG
-from .rules.epochs import PrivateEpochs
-from .rules.theory import budget_of, prescribed
+from ..algorithms.scsg import SCSG
+from ..core.budget import Budget
+from ..core.facts import Facts
+from .defaults.epochs import PrivateEpochs
+from .defaults.theory import budget_of, prescribed
 
 
 @dataclass(frozen=True, kw_only=True)

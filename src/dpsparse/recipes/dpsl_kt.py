@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ..facts import Clip, Facts
-from ..privacy.budget import Budget
-from ..solvers.transfer import Auxiliary, KnowledgeTransfer
-from ..statistics import RECORDS, refuse_condition
+from ..algorithms.transfer import Auxiliary, KnowledgeTransfer
+from ..core.budget import Budget
+from ..core.facts import Clip, Facts
+from ..queries.minimisers import RECORDS, refuse_condition
 from .base import PrivateRecipe
-from .rules.auxiliary import auxiliary_rows, check_auxiliary, theory
-from .rules.fields import positive, whole
-from .rules.screening import (
+from .defaults.auxiliary import auxiliary_rows, check_auxiliary, theory
+from .defaults.fields import check_positive, check_whole
+from .defaults.screening import (
     check_mechanism,
     check_part,
     require_convex,
@@ -22,8 +22,8 @@ from .rules.screening import (
     support_norm,
     typical_norm,
 )
-from .rules.sparsity import default_sparsity
-from .rules.theory import budget_of, prescribed
+from .defaults.sparsity import default_sparsity
+from .defaults.theory import budget_of, prescribed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,7 @@ class DPSLKT(PrivateRecipe):
     Guarantee
     ---------
     The teacher's l2 sensitivity is, under either adjacency, :math:`2 G/(n\lambda) + 2\tau/\lambda`, by strong convexity on a support that is
-    already public (``dpsparse.statistics.teacher``); labels multiply it by :math:`\|\tilde X_S\|_2`. Selection and one
+    already public (``dpsparse.queries.minimisers.teacher``); labels multiply it by :math:`\|\tilde X_S\|_2`. Selection and one
     Gaussian release compose. Holds for any data. Convex losses only (squared, Huber, logistic, Poisson).
 
     Deviations
@@ -125,9 +125,9 @@ class DPSLKT(PrivateRecipe):
         check_mechanism(self.mechanism)
         check_part(self.selection, "selection")
         for name in ("auxiliary_rows", "steps", "sparsity", "candidates"):
-            whole(getattr(self, name), name)
+            check_whole(getattr(self, name), name)
         for name in ("residual", "clip", "row_clip", "ridge", "auxiliary_bound"):
-            positive(getattr(self, name), name)
+            check_positive(getattr(self, name), name)
         check_auxiliary(self.auxiliary, self.release, self.auxiliary_rows)
         if callable(self.auxiliary) and self.auxiliary_bound is None:
             raise ValueError(

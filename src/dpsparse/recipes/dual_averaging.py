@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..facts import Facts
-from ..privacy.adjacency import Adjacency
-from ..privacy.budget import Budget
-from ..solvers.column_weights import Weighting
-from ..solvers.dual_averaging import Averaging
-from ..solvers.dual_averaging import DualAveraging as Loop
+from ..algorithms.column_weights import Weighting
+from ..algorithms.dual_averaging import Averaging
+from ..algorithms.dual_averaging import DualAveraging as Loop
+from ..core.adjacency import Adjacency
+from ..core.budget import Budget
+from ..core.facts import Facts
 from .base import PrivateRecipe
-from .rules.averaging import INTERCEPT, averaging, check_loop, intercept_weight, low_intercept, typical_slope
-from .rules.views import centre
+from .defaults.averaging import INTERCEPT, averaging, check_loop, intercept_weight, low_intercept, typical_slope
+from .defaults.views import centre
 
 #: Sparse columns are not weighted where their means count from more than this part of a row's bound on: nearly all would drown in noise.
 DROWNED = 0.04
@@ -39,7 +39,7 @@ class DualAveraging(PrivateRecipe):
     about as long as 1 (1.25 for classes). Frequent columns no longer use up the clip, and the coefficients are still those of a linear
     model in x. Dense rows have P = 1/2 and one noisy mean length. For documents (sparse rows that
     are long in few of many columns, by their bounds) P starts at 0.45 and follows the answers that the path was given
-    (`dpsparse.solvers.evidence`): where signal grows with frequency, frequent columns are held back less. That takes the energies of
+    (`dpsparse.algorithms.signal_test`): where signal grows with frequency, frequent columns are held back less. That takes the energies of
     at most 16 buckets of columns in place of the mean length, and no other question. Where a noisy count finds the rarer of two
     classes below 15 %, weights start at three times the mean, since columns that are frequent in a rare class are what finds it, and the path of
     documents is longer by 1.35. (2) The loop: steps

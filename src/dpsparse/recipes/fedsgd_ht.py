@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..facts import Clip, Facts, Penalty
-from ..privacy.plan import Noise
-from ..solvers.federated import FedHT
-from ..solvers.sgd import SGD
-from ..solvers.steps import FixedSteps, SampledSecantSteps
+from ..algorithms.federated import FedHT
+from ..algorithms.sgd import SGD
+from ..algorithms.steps import FixedSteps, SampledSecantSteps
+from ..core.facts import Clip, Facts, Penalty
+from ..core.plan import Noise
 from .base import Baseline
-from .rules.federated import LOCAL_STEPS
-from .rules.fields import positive, whole
-from .rules.walks import FEW, batches, check_batch
+from .defaults.federated import LOCAL_STEPS
+from .defaults.fields import check_positive, check_whole
+from .defaults.schedules import FEW, batches, check_batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +49,9 @@ class FedSGDHT(Baseline):
     batch_size: float | None = None
 
     def __post_init__(self) -> None:
-        whole(self.rounds, "rounds")
-        whole(self.local_steps, "local_steps")
-        positive(self.step_size, "step_size")
+        check_whole(self.rounds, "rounds")
+        check_whole(self.local_steps, "local_steps")
+        check_positive(self.step_size, "step_size")
         check_batch(self.batch_size, "batch_size")
 
     def solver(self, facts: Facts) -> FedHT:

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..facts import Facts
-from ..privacy.plan import Noise
-from ..solvers.coordinates import ColumnSquares
-from ..solvers.gcd import GreedyCD
+from ..algorithms.coordinates import ColumnSquares
+from ..algorithms.gcd import GreedyCD
+from ..core.facts import Facts
+from ..core.plan import Noise
 from .base import Baseline
+from .defaults.fields import check_positive, check_whole
 from .dp_gcd import RULES
-from .rules.fields import positive, whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +49,9 @@ class GCD(Baseline):
     rule: str = "auto"
 
     def __post_init__(self) -> None:
-        whole(self.steps, "steps")
-        positive(self.tol, "tol")
-        positive(self.step_size, "step_size")
+        check_whole(self.steps, "steps")
+        check_positive(self.tol, "tol")
+        check_positive(self.step_size, "step_size")
         if self.rule not in RULES:
             raise ValueError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}.")
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..facts import Clip, Facts
-from ..oracle import Solver
-from ..privacy.plan import Noise
-from ..solvers import IHT
-from ..solvers.steps import FixedSteps, SecantSteps
+from ..algorithms import IHT
+from ..algorithms.steps import FixedSteps, SecantSteps
+from ..core.facts import Clip, Facts
+from ..core.plan import Noise
+from ..queries.kinds import Solver
 from .base import Baseline
-from .rules.fields import positive, whole
-from .rules.settled import settle
+from .defaults.converged import settle
+from .defaults.fields import check_positive, check_whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class IGHT(Baseline):
         Number of steps; default 200.
     tol : float or None
         After these steps: the minimiser on the support, with steps down to this part of the first one, and exchanges of coordinates
-        while they help (`solvers.settled`). Default 1e-6. None, or a given `step_size` or `radius`: the steps alone.
+        while they help (`algorithms.converged`). Default 1e-6. None, or a given `step_size` or `radius`: the steps alone.
     restart : bool
         A second start, from the largest coefficients of the minimiser on all columns; the better of the two is returned. Off, since this is
         the twin of `DPIGHT`, which goes to the optimum that plain steps find, and since it seldom helps: on california with 4 coefficients the
@@ -54,10 +54,10 @@ class IGHT(Baseline):
     radius: float | None = None
 
     def __post_init__(self) -> None:
-        whole(self.steps, "steps")
-        positive(self.tol, "tol")
-        positive(self.step_size, "step_size")
-        positive(self.radius, "radius")
+        check_whole(self.steps, "steps")
+        check_positive(self.tol, "tol")
+        check_positive(self.step_size, "step_size")
+        check_positive(self.radius, "radius")
 
     def solver(self, facts: Facts) -> Solver:
         """The loop on exact gradients, with the rules of the docstring."""

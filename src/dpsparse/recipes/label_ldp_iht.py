@@ -6,17 +6,17 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..facts import Clip, Facts, Penalty
-from ..privacy.budget import Budget
-from ..privacy.plan import Noise
-from ..solvers import IHT
-from ..solvers.label import OnLabels
-from ..solvers.proximal import AcceleratedProximal
-from ..solvers.steps import FixedSteps, SecantSteps
+from ..algorithms import IHT
+from ..algorithms.label import OnLabels
+from ..algorithms.proximal import AcceleratedProximal
+from ..algorithms.steps import FixedSteps, SecantSteps
+from ..core.budget import Budget
+from ..core.facts import Clip, Facts, Penalty
+from ..core.plan import Noise
 from .base import PrivateRecipe
-from .rules.fields import positive, whole
-from .rules.reports import LABELS, check_mechanism, label_deviation, label_threshold
-from .rules.theory import prescribed
+from .defaults.fields import check_positive, check_whole
+from .defaults.reports import LABELS, check_mechanism, label_deviation, label_threshold
+from .defaults.theory import prescribed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,10 +76,10 @@ class LabelLDPIHT(PrivateRecipe):
     mechanism: str = "auto"
 
     def __post_init__(self) -> None:
-        whole(self.steps, "steps")
-        whole(self.sparsity, "sparsity")
-        positive(self.step_size, "step_size")
-        positive(self.radius, "radius")
+        check_whole(self.steps, "steps")
+        check_whole(self.sparsity, "sparsity")
+        check_positive(self.step_size, "step_size")
+        check_positive(self.radius, "radius")
         check_mechanism(self.mechanism, LABELS)
 
     @classmethod

@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..facts import Facts, Penalty
-from ..privacy.budget import Budget
-from ..solvers.label import OnLabels
-from ..solvers.proximal import AcceleratedProximal
+from ..algorithms.label import OnLabels
+from ..algorithms.proximal import AcceleratedProximal
+from ..core.budget import Budget
+from ..core.facts import Facts, Penalty
 from .base import PrivateRecipe
-from .rules.fields import positive, whole
-from .rules.reports import LABELS, check_mechanism, label_threshold, report_epsilon
+from .defaults.fields import check_positive, check_whole
+from .defaults.reports import LABELS, check_mechanism, label_threshold, report_epsilon
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +58,8 @@ class LabelLDPLasso(PrivateRecipe):
     mechanism: str = "auto"
 
     def __post_init__(self) -> None:
-        whole(self.steps, "steps")
-        positive(self.constant, "constant")
+        check_whole(self.steps, "steps")
+        check_positive(self.constant, "constant")
         check_mechanism(self.mechanism, LABELS)
 
     def solver(self, facts: Facts, budget: Budget) -> OnLabels:

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..facts import Facts, Penalty
-from ..solvers.proximal import AcceleratedProximal
+from ..algorithms.proximal import AcceleratedProximal
+from ..core.facts import Facts, Penalty
 from .base import Baseline
-from .rules.fields import positive, whole
+from .defaults.fields import check_positive, check_whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +46,8 @@ class Lasso(Baseline):
     tol: float = 1e-9
 
     def __post_init__(self) -> None:
-        whole(self.steps, "steps")
-        positive(self.tol, "tol")
+        check_whole(self.steps, "steps")
+        check_positive(self.tol, "tol")
 
     def solver(self, facts: Facts) -> AcceleratedProximal:
         """The loop on exact gradients, with the rules of the docstring."""

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from ..facts import Facts
-from ..privacy.budget import Budget
-from ..solvers.dual_averaging import DualAveraging as Loop
-from ..solvers.steps import PacedSteps
+from ..algorithms.dual_averaging import DualAveraging as Loop
+from ..algorithms.steps import PacedSteps
+from ..core.budget import Budget
+from ..core.facts import Facts
 from .base import PrivateRecipe
-from .rules.averaging import (
+from .defaults.averaging import (
     INTERCEPT,
     STABLE,
     averaging,
@@ -21,8 +21,8 @@ from .rules.averaging import (
     noise_length,
     typical_slope,
 )
-from .rules.sparsity import default_sparsity
-from .rules.views import centre
+from .defaults.sparsity import default_sparsity
+from .defaults.views import centre
 
 #: A path of this many steps of d/beta_0, for rows of length 1 that spread over d columns, has converged.
 LONGEST = 10.0

@@ -8,15 +8,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..facts import Clip, Facts
-from ..privacy.budget import Budget
-from ..solvers import IHT
-from ..solvers.steps import FixedSteps, PacedSteps
+from ..algorithms import IHT
+from ..algorithms.steps import FixedSteps, PacedSteps
+from ..core.budget import Budget
+from ..core.facts import Clip, Facts
 from .base import PrivateRecipe
-from .rules.fields import positive, whole
-from .rules.reports import VECTORS, check_mechanism, report_epsilon, report_error, vectors
-from .rules.theory import prescribed
-from .rules.walks import kept_norm, path_within
+from .defaults.fields import check_positive, check_whole
+from .defaults.reports import VECTORS, check_mechanism, report_epsilon, report_error, vectors
+from .defaults.schedules import kept_norm, path_within
+from .defaults.theory import prescribed
 
 #: Turns of the default pace for each round of Theorem 4.
 ROUNDS = 3
@@ -36,7 +36,7 @@ class LDPIHT(PrivateRecipe):
     ----------
     steps : int or None
         T, rounds of people. None: three times :math:`\ln(n\epsilon^2/(p\ln p))`, rounded, within 1..10 (the T of Theorem 4 of
-        [WX19]_): several rounds answer for one long step, and fewer where columns are correlated (`solvers.steps.PacedSteps`).
+        [WX19]_): several rounds answer for one long step, and fewer where columns are correlated (`algorithms.steps.PacedSteps`).
     step_size : float or None
         First step; steps fall linearly to zero, which averages the noise of the last rounds. None: at most :math:`3p/(\beta_0K_2^2)`, three
         times the Newton step for features that fill their bounds and are uncorrelated (twice for classes): the clip holds it. Steps are
@@ -91,11 +91,11 @@ class LDPIHT(PrivateRecipe):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        whole(self.steps, "steps")
-        whole(self.sparsity, "sparsity")
-        positive(self.step_size, "step_size")
-        positive(self.clip, "clip")
-        positive(self.radius, "radius")
+        check_whole(self.steps, "steps")
+        check_whole(self.sparsity, "sparsity")
+        check_positive(self.step_size, "step_size")
+        check_positive(self.clip, "clip")
+        check_positive(self.radius, "radius")
         check_mechanism(self.mechanism, VECTORS)
 
     @classmethod

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..facts import Clip, Facts
-from ..privacy.budget import Budget
-from ..solvers import IHT
+from ..algorithms import IHT
+from ..core.budget import Budget
+from ..core.facts import Clip, Facts
 from .base import PrivateRecipe
+from .defaults.fields import check_positive, check_whole
+from .defaults.reports import VECTORS, check_mechanism, vectors
 from .ldp_iht import LDPIHT
-from .rules.fields import positive, whole
-from .rules.reports import VECTORS, check_mechanism, vectors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +59,9 @@ class LDPMoment(PrivateRecipe):
     mechanism: str = "privunit"
 
     def __post_init__(self) -> None:
-        whole(self.sparsity, "sparsity")
-        positive(self.clip, "clip")
-        positive(self.radius, "radius")
+        check_whole(self.sparsity, "sparsity")
+        check_positive(self.clip, "clip")
+        check_positive(self.radius, "radius")
         check_mechanism(self.mechanism, VECTORS)
 
     def view(self, facts: Facts) -> Facts:

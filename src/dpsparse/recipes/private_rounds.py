@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..facts import Facts
-from ..privacy.budget import Budget
-from ..solvers.federated import FedHT
+from ..algorithms.federated import FedHT
+from ..core.budget import Budget
+from ..core.facts import Facts
 from .base import PrivateRecipe
-from .rules.federated import LOCAL_STEPS, private_rounds
-from .rules.fields import positive, whole
+from .defaults.federated import LOCAL_STEPS, private_rounds
+from .defaults.fields import check_positive, check_whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,9 +27,9 @@ class PrivateRounds(PrivateRecipe):
 
     def __post_init__(self) -> None:
         for name in ("rounds", "local_steps", "sparsity"):
-            whole(getattr(self, name), name)
-        positive(self.step_size, "step_size")
-        positive(self.clip, "clip")
+            check_whole(getattr(self, name), name)
+        check_positive(self.step_size, "step_size")
+        check_positive(self.clip, "clip")
 
     def loop(self, facts: Facts, budget: Budget, batch_size: float | None, *, every_row: bool) -> FedHT:
         """Local walk and average, with the rules of the docstring."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..facts import Clip, Facts
-from ..oracle import Solver
-from ..privacy.plan import Noise
-from ..solvers.scsg import SCSG
-from ..solvers.steps import FixedSteps, SampledSecantSteps
+from ..algorithms.scsg import SCSG
+from ..algorithms.steps import FixedSteps, SampledSecantSteps
+from ..core.facts import Clip, Facts
+from ..core.plan import Noise
+from ..queries.kinds import Solver
 from .base import Baseline
-from .rules.epochs import check_option, length_seed
-from .rules.fields import positive, whole
-from .rules.settled import settle
-from .rules.walks import FEW, check_batch, participation
+from .defaults.converged import settle
+from .defaults.epochs import check_option, length_seed
+from .defaults.fields import check_positive, check_whole
+from .defaults.schedules import FEW, check_batch, participation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +29,9 @@ class ExactEpochs(Baseline):
     length_seed: int | None = None
 
     def __post_init__(self) -> None:
-        whole(self.epochs, "epochs")
-        positive(self.tol, "tol")
-        positive(self.step_size, "step_size")
+        check_whole(self.epochs, "epochs")
+        check_positive(self.tol, "tol")
+        check_positive(self.step_size, "step_size")
         check_batch(self.inner_batch_size, "inner_batch_size")
         check_option(self.option)
 

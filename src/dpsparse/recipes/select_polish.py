@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..facts import Facts
-from ..privacy.budget import Budget
-from ..solvers.origin import clear
-from ..solvers.polish_schedule import Rule, log_features
-from ..solvers.select_polish import SelectAndPolish
+from ..algorithms.column_locations import clear
+from ..algorithms.polish_schedule import Rule, log_features
+from ..algorithms.select_polish import SelectAndPolish
+from ..core.budget import Budget
+from ..core.facts import Facts
 from .base import PrivateRecipe
-from .rules.fields import positive, whole
+from .defaults.fields import check_positive, check_whole
 
 #: Share of the means of all columns, where they would be told well.
 MEANS = 0.04
@@ -92,7 +92,7 @@ class SelectPolish(PrivateRecipe):
 
     Guarantee
     ---------
-    Selections of bounded range and Gaussian releases with the sensitivities of `answers.polish`, in a fixed order, after one
+    Selections of bounded range and Gaussian releases with the sensitivities of `queries.polish`, in a fixed order, after one
     choice among branches of equal price; composed by the recursion over selections, or by Renyi curves where that is
     longer than it can be run. Holds for any data.
 
@@ -119,9 +119,9 @@ class SelectPolish(PrivateRecipe):
     spare: float | None = None
 
     def __post_init__(self) -> None:
-        whole(self.rounds, "rounds")
-        whole(self.steps, "steps")
-        positive(self.shrinkage, "shrinkage")
+        check_whole(self.rounds, "rounds")
+        check_whole(self.steps, "steps")
+        check_positive(self.shrinkage, "shrinkage")
         if self.selection is not None and not 0 < self.selection < 1:
             raise ValueError(f"selection must lie strictly between 0 and 1, got {self.selection!r}.")
         if self.spare is not None and not 0 <= self.spare <= 1:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..facts import Clip, Facts, Penalty
-from ..oracle import Solver
-from ..privacy.plan import Noise
-from ..solvers.sgd import SGD
-from ..solvers.steps import FixedSteps, SampledSecantSteps
+from ..algorithms.sgd import SGD
+from ..algorithms.steps import FixedSteps, SampledSecantSteps
+from ..core.facts import Clip, Facts, Penalty
+from ..core.plan import Noise
+from ..queries.kinds import Solver
 from .base import Baseline
-from .rules.fields import positive, whole
-from .rules.settled import settle
-from .rules.walks import FEW, batches, check_schedule
+from .defaults.converged import settle
+from .defaults.fields import check_positive, check_whole
+from .defaults.schedules import FEW, batches, check_schedule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +49,9 @@ class SGDHT(Baseline):
     batch_size: float | tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        whole(self.steps, "steps")
-        positive(self.tol, "tol")
-        positive(self.step_size, "step_size")
+        check_whole(self.steps, "steps")
+        check_positive(self.tol, "tol")
+        check_positive(self.step_size, "step_size")
         check_schedule(self.batch_size, self.steps)
 
     def solver(self, facts: Facts) -> Solver:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from ..facts import Facts
-from ..privacy.budget import Budget
-from ..privacy.plan import Noise
-from ..solvers.table_rule import TableRule
-from ..solvers.table_schedule import Schedule
-from ..solvers.tables import TableDescent
+from ..algorithms.table_rule import TableRule
+from ..algorithms.table_schedule import Schedule
+from ..algorithms.tables import TableDescent
+from ..core.budget import Budget
+from ..core.facts import Facts
+from ..core.plan import Noise
 from .base import PrivateRecipe
 from .select_polish import SelectPolish
 
@@ -31,7 +31,7 @@ class Tables(PrivateRecipe):
 
     * **start**: the median of the targets, or half the log-odds of the class share;
     * **means** :math:`\tilde\mu` of the columns, 4 %, of rows cut to 1.2 times the 70 % quantile of their length; then once more from there, where
-      rows are shorter. Each is believed as far as the most likely law of all of them says (see `solvers.origin`);
+      rows are shorter. Each is believed as far as the most likely law of all of them says (see `algorithms.column_locations`);
     * **whitening** :math:`\tilde M`, 12 %: the inverse root of a Gram matrix that is the identity as far as it is noise; asked for where
       its noise is below 8 mean eigenvalues, and fewer than 60 columns or a `sparsity` are given;
     * **length** :math:`\tilde R`: 1.2 times the 70 % quantile of row lengths in these coordinates;
@@ -59,8 +59,8 @@ class Tables(PrivateRecipe):
 
     Guarantee
     ---------
-    Selections of bounded range and Gaussian releases with the sensitivities of `answers.framed`, `answers.polish` and
-    `answers.choices`, in a fixed order, with choices among branches of equal price; composed by the recursion over selections, or
+    Selections of bounded range and Gaussian releases with the sensitivities of `queries.framed`, `queries.polish` and
+    `queries.choices`, in a fixed order, with choices among branches of equal price; composed by the recursion over selections, or
     by Renyi curves where that is longer than it can be run. Frames, clips and lengths are made of released answers. Holds for any data.
 
     Deviations

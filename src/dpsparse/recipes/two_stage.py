@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..facts import Clip, Facts
-from ..privacy.budget import Budget
-from ..solvers.two_stage import SelectMinimise
-from ..statistics import RECORDS, refuse_condition
+from ..algorithms.two_stage import SelectMinimise
+from ..core.budget import Budget
+from ..core.facts import Clip, Facts
+from ..queries.minimisers import RECORDS, refuse_condition
 from .base import PrivateRecipe
-from .rules.fields import positive, whole
-from .rules.screening import (
+from .defaults.fields import check_positive, check_whole
+from .defaults.screening import (
     check_mechanism,
     check_part,
     require_convex,
@@ -21,8 +21,8 @@ from .rules.screening import (
     support_norm,
     typical_norm,
 )
-from .rules.sparsity import default_sparsity
-from .rules.theory import budget_of
+from .defaults.sparsity import default_sparsity
+from .defaults.theory import budget_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class TwoStage(PrivateRecipe):
     Stage 1: s selections of range :math:`\min(2\kappa C_\infty, \sqrt2\kappa C_2)`, or one Gaussian of sensitivity
     :math:`\kappa C_2`, or s selections of range 2 on votes. Stage 2: the Renyi curve of objective perturbation with
     :math:`m = 2L/s_o` and offset :math:`\log(1+\beta/\lambda)`, proved for both adjacencies and for approximate
-    minima in ``dpsparse.statistics.objective_perturbation``. Renyi curves add up. Holds for any data: rows and slopes are
+    minima in ``dpsparse.queries.minimisers.objective_perturbation``. Renyi curves add up. Holds for any data: rows and slopes are
     clipped. Convex losses only (squared, Huber, logistic, Poisson).
 
     Deviations
@@ -74,7 +74,7 @@ class TwoStage(PrivateRecipe):
     cannot be computed. Their objective perturbation needs :math:`\lambda \ge 2\beta/\epsilon` and noise of scale
     :math:`L\sqrt{8\ln(2/\delta)+4\epsilon}/\epsilon`: 10.1 L at (1, 1e-5) for one record, where the curve here needs 6.3 L for the same
     :math:`\lambda`; ours counts two records under either adjacency, so that it holds however many rows are present
-    (``dpsparse.statistics.minimise``). Blocks by position in the file would break add-remove adjacency; ours are dealt by
+    (``dpsparse.queries.minimisers.minimise``). Blocks by position in the file would break add-remove adjacency; ours are dealt by
     coins. Their analysis asks for exact minima; ours covers the solver's tolerance and rounding. The intercept is
     regularised like every coefficient: the proof needs it.
 
@@ -100,9 +100,9 @@ class TwoStage(PrivateRecipe):
             raise ValueError(f"stage1 must be 'scores' or 'votes', got {self.stage1!r}.")
         check_mechanism(self.mechanism)
         check_part(self.selection, "selection")
-        whole(self.parts, "parts")
+        check_whole(self.parts, "parts")
         for field in ("residual", "clip", "row_clip", "ridge"):
-            positive(getattr(self, field), field)
+            check_positive(getattr(self, field), field)
 
     @classmethod
     def from_theory(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..bench import Results
+from .bench import Results
 from .page import render
 from .pictures import Axis, Line, plot
 

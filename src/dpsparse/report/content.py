@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..core import DataError, Statement
+from ..core.attacker import in_percent
+from ..core.regular_files import write_whole
+from ..core.words import GUESSES, details, other_words, paragraph
 from ..estimators.interval_words import meaning
 from ..estimators.linear import SparseLinear
 from ..estimators.summary import about_bounds, keeps_dictionary, summary
-from ..fits.clipping import CLIPPED
-from ..fits.unread import NO_COEFFICIENT, SHARES
+from ..fitting.clipping import CLIPPED
+from ..fitting.unread import NO_COEFFICIENT, SHARES
 from ..ledger import Ledger
-from ..privacy import DataError, Statement
-from ..privacy.attacker import in_percent
-from ..privacy.words import GUESSES, details, other_words, paragraph
-from ..regular_files import write_whole
 from .evidence import (
     audit_check,
     caveat_checks,
@@ -30,12 +30,12 @@ from .evidence import (
     settings_check,
     usefulness_check,
 )
-from .expected import EPSILONS, forecast, needed, plan_again, what_if
+from .expected import EPSILONS, forecast, needed, repeat_plan, what_if
+from .guarantee import learned, pictures, read_offs
 from .measured import coverage_of
 from .model_rows import method_of, rows_of
-from .page import number, render
+from .page import format_number, render
 from .pictures import whisker
-from .promise import learned, pictures, read_offs
 from .verdict import Verdict, decide
 
 #: What the page shows of an audit; what is not there is left out.
@@ -104,7 +104,7 @@ def report_of(
     if statement is None:
         raise DataError("there is nothing to report: the model was not fitted.")
     inner = _linear(model)
-    planned = plan_again(inner, statement)
+    planned = repeat_plan(inner, statement)
     payment, extract = ledger_check(statement, ledger)
     verdict = decide(
         [
@@ -199,5 +199,5 @@ def _asks(statement: Statement) -> list[dict[str, Any]]:
 
 
 def _span(values: list[float]) -> str:
-    low, high = number(min(values)), number(max(values))
+    low, high = format_number(min(values)), format_number(max(values))
     return low if low == high else f"{low} to {high}"

@@ -6,81 +6,86 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..core import DataError, Statement
+from ..core.errors import LedgerError
 from ..estimators.linear import SparseLinear
-from ..fits.unread import MOSTLY
+from ..fitting.unread import MOSTLY
 from ..ledger import Ledger
 from ..ledger.cited import Cited
 from ..ledger.entries import Entry
-from ..privacy import DataError, Statement
-from ..privacy.errors import LedgerError
 from .expected import Planned
-from .verdict import Check, Light
+from .verdict import ReleaseCheck, Status
 
 #: How far a price that is computed again may be above the stated one: other versions of numpy and scipy round differently.
 TOLERANCE = 1e-6
 
 
-def promise_check(statement: Statement) -> Check:
+def promise_check(statement: Statement) -> ReleaseCheck:
     """Whether there is a promise, and which."""
     if not statement.private:
         said = "It carries no promise to anyone in the data. The caveats say why."
-        return Check("Promise", Light.NO, said, "statement")
+        return ReleaseCheck("Promise", Status.NO, said, "statement")
     said = f"({statement.epsilon:.4g}, {statement.delta:.2g})-differential privacy, {statement.adjacency}."
-    return Check("Promise", Light.YES, said, "statement")
+    return ReleaseCheck("Promise", Status.YES, said, "statement")
 
 
-def caveat_checks(statement: Statement) -> list[Check]:
+def caveat_checks(statement: Statement) -> list[ReleaseCheck]:
     """Every caveat of a statement; one that voids the promise is a no."""
-    light = Light.WAIT if statement.private else Light.NO
-    return [Check("Caveat", light, f"{caveat}.", "statement") for caveat in statement.caveats]
+    light = Status.WAIT if statement.private else Status.NO
+    return [ReleaseCheck("Caveat", light, f"{caveat}.", "statement") for caveat in statement.caveats]
 
 
-def cells_checks(statement: Statement) -> list[Check]:
+def cells_checks(statement: Statement) -> list[ReleaseCheck]:
     """Every column of which, by a priced count, more than half of the cells were not understood."""
     found = [note for note in statement.notes if note.startswith(MOSTLY)]
     return [
-        Check("Cells", Light.WAIT, f"{note[:1].upper()}{note[1:]}.", "priced count in the statement") for note in found
+        ReleaseCheck("Cells", Status.WAIT, f"{note[:1].upper()}{note[1:]}.", "priced count in the statement")
+        for note in found
     ]
 
 
-def file_check(digest: str | None, edited: bool) -> Check:
+def file_check(digest: str | None, edited: bool) -> ReleaseCheck:
     """Whether the file is as it was saved."""
     if edited:
         said = "It was changed after it was saved, or is damaged: its digest does not fit."
-        return Check("File", Light.NO, said, "digest of the file")
+        return ReleaseCheck("File", Status.NO, said, "digest of the file")
     if digest is None:
         said = (
             "No file was looked at: this page is about a model in memory. Save it, and run dpsparse report on the file."
         )
-        return Check("File", Light.WAIT, said, "none")
-    return Check("File", Light.YES, "It is as it was saved: its digest fits.", "digest of the file")
+        return ReleaseCheck("File", Status.WAIT, said, "none")
+    return ReleaseCheck("File", Status.YES, "It is as it was saved: its digest fits.", "digest of the file")
 
 
-def settings_check(model: object, inner: SparseLinear, statement: Statement, planned: Planned | None) -> Check:
+def settings_check(model: object, inner: SparseLinear, statement: Statement, planned: Planned | None) -> ReleaseCheck:
     """Whether the stored settings, planned again without data, allow what the statement promises."""
     source = "settings in the model, planned again"
     if not statement.private:
-        return Check("Settings", Light.OPEN, "Not compared: there is no promise to compare them with.", source)
+        return ReleaseCheck("Settings", Status.OPEN, "Not compared: there is no promise to compare them with.", source)
     seeds = [one for one in (getattr(model, "random_state", None), inner.random_state) if one is not None]
     if seeds:
         said = "The settings hold a seed, and the statement claims privacy: one of them was changed."
-        return Check("Settings", Light.NO, said, source)
+        return ReleaseCheck("Settings", Status.NO, said, source)
     if model is not inner and planned is None:
-        return Check("Settings", Light.YES, "No seed; the model is one step of what the statement prices.", source)
+        return ReleaseCheck(
+            "Settings", Status.YES, "No seed; the model is one step of what the statement prices.", source
+        )
     if planned is None:
         said = "This installation cannot plan the recipe again, so the statement was not compared with the settings."
-        return Check("Settings", Light.WAIT, said, source)
+        return ReleaseCheck("Settings", Status.WAIT, said, source)
     price = planned.summary.epsilon
     if not planned.proven or price is None:
         said = f"The price of recipe {planned.summary.recipe!r} has no proof, and the statement claims privacy: one of them was changed."
-        return Check("Settings", Light.NO, said, source)
+        return ReleaseCheck("Settings", Status.NO, said, source)
     if model is inner and planned.summary.delta != statement.delta:
         said = "The settings give another delta than the statement, so their prices were not compared."
-        return Check("Settings", Light.WAIT, said, source)
+        return ReleaseCheck("Settings", Status.WAIT, said, source)
     if model is inner and price > statement.epsilon * (1 + TOLERANCE):
         said = f"The settings cost epsilon = {price:.6g}, and the statement promises {statement.epsilon:.6g}."
-        return Check("Settings", Light.NO, said, source)
-    return Check("Settings", Light.YES, "They cost no more than the statement promises, and hold no seed.", source)
+        return ReleaseCheck("Settings", Status.NO, said, source)
+    return ReleaseCheck(
+        "Settings", Status.YES, "They cost no more than the statement promises, and hold no seed.", source
+    )
 
 
 @dataclass(frozen=True)
@@ -106,7 +111,7 @@ class Extract:
     total: str
 
 
-def ledger_check(statement: Statement, ledger: Ledger | None) -> tuple[Check, Extract | None]:
+def ledger_check(statement: Statement, ledger: Ledger | None) -> tuple[ReleaseCheck, Extract | None]:
     """Whether a ledger answers for the entry that a statement cites."""
     if statement.ledger is None:
         said = "No ledger was charged, so nothing shows what else was released about the same people."
@@ -114,10 +119,10 @@ def ledger_check(statement: Statement, ledger: Ledger | None) -> tuple[Check, Ex
             said += " Fit with a ledger from now on; for this model, have those who keep the data confirm in writing that nothing else was."
         if ledger is not None:
             said = "The model names no entry of a ledger, so the given one cannot answer for it."
-        return Check("Ledger", Light.WAIT, said, "statement"), None
+        return ReleaseCheck("Ledger", Status.WAIT, said, "statement"), None
     if ledger is None:
         said = "The statement names an entry of a ledger that was not opened for this report. Give it with --ledger."
-        return Check("Ledger", Light.WAIT, said, "statement"), None
+        return ReleaseCheck("Ledger", Status.WAIT, said, "statement"), None
     try:
         entry = Cited(statement.ledger, statement).check(ledger)
         head = ledger.verify().head
@@ -129,42 +134,44 @@ def ledger_check(statement: Statement, ledger: Ledger | None) -> tuple[Check, Ex
             total=str(ledger.total(entry.dataset)),
         )
     except (LedgerError, DataError) as error:
-        return Check("Ledger", Light.NO, str(error), "ledger"), None
+        return ReleaseCheck("Ledger", Status.NO, str(error), "ledger"), None
     said = f"Entry {entry.number} of dataset {entry.dataset!r} paid for this promise; the whole ledger verifies."
-    return Check("Ledger", Light.YES, said, "ledger"), found
+    return ReleaseCheck("Ledger", Status.YES, said, "ledger"), found
 
 
-def audit_check(recipe: str | None, audit: Mapping[str, Any] | None) -> Check:
+def audit_check(recipe: str | None, audit: Mapping[str, Any] | None) -> ReleaseCheck:
     """What an audit found; `audit` is what ``dpsparse audit --json`` printed. `recipe`: what it has to be about; None: not compared."""
     if audit is None:
         said = "No audit was given. The promise rests on proofs and on the tests of the software; an audit would attack this recipe."
-        return Check("Audit", Light.OPEN, said, "none")
+        return ReleaseCheck("Audit", Status.OPEN, said, "none")
     verdict = audit.get("verdict")
     if audit.get("violated") or verdict == "VIOLATED":
-        return Check("Audit", Light.NO, "An attack did better than the promise allows.", "audit")
+        return ReleaseCheck("Audit", Status.NO, "An attack did better than the promise allows.", "audit")
     if audit.get("void"):
-        return Check("Audit", Light.NO, "The audit was of something that carries no promise.", "audit")
+        return ReleaseCheck("Audit", Status.NO, "The audit was of something that carries no promise.", "audit")
     if not isinstance(verdict, str) or audit.get("violated") is not False:
         said = "What was given as an audit has no verdict that can be read."
-        return Check("Audit", Light.WAIT, said, "audit")
+        return ReleaseCheck("Audit", Status.WAIT, said, "audit")
     target = str(audit.get("target", ""))
     if recipe is not None and recipe not in target:
         said = f"The audit is of {target or 'something that it does not name'}, and this model was made by {recipe}."
-        return Check("Audit", Light.WAIT, said, "audit")
-    return Check("Audit", Light.YES, f"No attack did better than the promise allows (verdict: {verdict}).", "audit")
+        return ReleaseCheck("Audit", Status.WAIT, said, "audit")
+    return ReleaseCheck(
+        "Audit", Status.YES, f"No attack did better than the promise allows (verdict: {verdict}).", "audit"
+    )
 
 
-def score_check(scores: Mapping[str, Any] | None) -> list[Check]:
+def score_check(scores: Mapping[str, Any] | None) -> list[ReleaseCheck]:
     """Whether scores that are shown carry a promise to the people in the test rows."""
     if scores is None:
         return []
     if not scores["statement"]["private"]:
         said = "The scores on this page carry no promise to the people in the test rows. Do not release them."
-        return [Check("Scores", Light.WAIT, said, "statement of the scores")]
-    return [Check("Scores", Light.YES, "They carry a promise of their own.", "statement of the scores")]
+        return [ReleaseCheck("Scores", Status.WAIT, said, "statement of the scores")]
+    return [ReleaseCheck("Scores", Status.YES, "They carry a promise of their own.", "statement of the scores")]
 
 
-def usefulness_check(planned: Planned | None, scores: Mapping[str, Any] | None) -> Check:
+def usefulness_check(planned: Planned | None, scores: Mapping[str, Any] | None) -> ReleaseCheck:
     """How good the model is: by a private score, or not measured; then what the planner expected, with its assumption.
 
     A fit that was expected to be hopeless is an open point unless a score was given.
@@ -173,13 +180,15 @@ def usefulness_check(planned: Planned | None, scores: Mapping[str, Any] | None) 
         found = [one for one in scores["scores"] if one.get("group") is None]
         said = "; ".join(f"{one['metric']} {one['value']:.3g} ({one['low']:.3g} to {one['high']:.3g})" for one in found)
         if said:
-            return Check("Usefulness", Light.YES, f"Measured on private test rows: {said}.", "private score")
+            return ReleaseCheck("Usefulness", Status.YES, f"Measured on private test rows: {said}.", "private score")
     said = "Not measured: no private score was given (dpsparse score --json, then --score)."
     if planned is None or planned.summary.error is None or planned.summary.verdict == "unknown":
-        return Check("Usefulness", Light.OPEN, said, "none")
+        return ReleaseCheck("Usefulness", Status.OPEN, said, "none")
     summary, hopeless = planned.summary, planned.summary.verdict == "hopeless"
     assumed = f"if the best linear model removes {planned.summary.error.signal:.0%} of a constant predictor's error"
     said += f" The planner expected a {summary.verdict} fit, {assumed}, which nobody checked. {summary.why}"
     if hopeless:
         said += " The guarantee holds all the same; the model is probably of no use."
-    return Check("Usefulness", Light.WAIT if hopeless else Light.OPEN, said, "planner, from public facts alone")
+    return ReleaseCheck(
+        "Usefulness", Status.WAIT if hopeless else Status.OPEN, said, "planner, from public facts alone"
+    )

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core import Statement
 from ..estimators.linear import SparseLinear
-from ..fits import Shape, models_of, prepare
-from ..planner.outlook import HOPELESS, USEFUL, Band
-from ..planner.summary import PlanSummary
-from ..privacy import Statement
+from ..fitting import Shape, models_of, plan_fit
 from .pictures import Axis, Line, plot
+from .planner.forecast import HOPELESS, USEFUL, ErrorBand
+from .planner.summary import PlanSummary
 
 #: Budgets and multiples of the rows for which the expected error is shown.
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -43,7 +43,7 @@ class WhatIf:
     cells: tuple[Cell, ...]
 
 
-def plan_again(model: SparseLinear, statement: Statement) -> Planned | None:
+def repeat_plan(model: SparseLinear, statement: Statement) -> Planned | None:
     """Plan a fitted model once more; None where this installation cannot."""
     try:
         request = model.fitted_request()
@@ -53,7 +53,7 @@ def plan_again(model: SparseLinear, statement: Statement) -> Planned | None:
             sparse=model.fitted_sparse,
             models=models_of(request.classes),
         )
-        prepared = prepare(request, shape)
+        prepared = plan_fit(request, shape)
         summary = PlanSummary.of(prepared, shape)
     except (ValueError, TypeError):  # a recipe that is not installed here, or bounds of another step
         return None
@@ -93,7 +93,7 @@ def _worth(error: float, constant: float) -> str:
     return "hopeless" if error > HOPELESS * constant else "borderline"
 
 
-def _band(summary: PlanSummary, rows: int, epsilon: float) -> Band | None:
+def _band(summary: PlanSummary, rows: int, epsilon: float) -> ErrorBand | None:
     found = None if summary.outlook is None else summary.outlook.error(rows, epsilon)
     return None if found is None else found.test
 

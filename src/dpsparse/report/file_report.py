@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..core.errors import ModelEditedError
+from ..estimators.files import digest_in, load
 from ..ledger import Ledger
-from ..privacy.errors import ModelEditedError
-from ..storage import digest_in, load
 from .content import Report, report_of
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.errors import LedgerTamperedError
 from ..ledger import Ledger
-from ..privacy.errors import LedgerTamperedError
 from .page import render
 
 

@@ -9,14 +9,14 @@ import numpy as np
 from ..estimators.intervals import FALSE_DISCOVERIES, INTERCEPT, Intervals
 from ..estimators.linear import SparseLinear
 from ..estimators.summary import keeps_dictionary
-from ..tables import TableEncoder
+from ..io.dictionary import TableEncoder
 
 #: Coefficients that are listed; a model with more says how many are left out.
 LISTED = 200
 
 
 @dataclass(frozen=True)
-class Known:
+class ModelFact:
     """An interval by rows that did not select, in the units of the table, and whether the coefficient stands clear of noise; None: not asked."""
 
     estimate: float
@@ -51,7 +51,7 @@ class Row:
     unit: str
     values: tuple[float, ...]
     bar: int
-    known: Known | None = None
+    known: ModelFact | None = None
 
 
 def rows_of(model: SparseLinear) -> tuple[Row, ...]:
@@ -80,7 +80,7 @@ def _intercept(model: SparseLinear, intervals: Intervals | None) -> Row:
     if intervals is None or len(intervals) == len(intervals.columns):
         return Row(INTERCEPT, "", "", values, 0)
     last = intervals[-1]
-    return Row(INTERCEPT, "", "", values, 0, Known(last.estimate, last.low, last.high, None))
+    return Row(INTERCEPT, "", "", values, 0, ModelFact(last.estimate, last.low, last.high, None))
 
 
 def method_of(intervals: Intervals) -> str:
@@ -102,7 +102,7 @@ def _in_units(model: SparseLinear, coef: np.ndarray) -> tuple[np.ndarray, list[t
     return shown.T, [(effect.column, effect.level, effect.unit) for effect in effects]
 
 
-def _ends(model: SparseLinear, intervals: Intervals) -> dict[int, Known]:
+def _ends(model: SparseLinear, intervals: Intervals) -> dict[int, ModelFact]:
     """Estimate, ends and mark of each column with an interval, in the units of the dictionary."""
     columns = list(intervals.columns)
     size = len(columns)
@@ -115,5 +115,6 @@ def _ends(model: SparseLinear, intervals: Intervals) -> dict[int, Known]:
         told.append(_in_units(model, full)[0][0, columns])
     marks = intervals.rejected[:size]
     return {
-        j: Known(float(told[0][k]), float(told[1][k]), float(told[2][k]), bool(marks[k])) for k, j in enumerate(columns)
+        j: ModelFact(float(told[0][k]), float(told[1][k]), float(told[2][k]), bool(marks[k]))
+        for k, j in enumerate(columns)
     }

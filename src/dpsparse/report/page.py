@@ -34,12 +34,12 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["number"] = number
+    made.filters["number"] = format_number
     made.filters["percent"] = lambda value: f"{100 * value:.3g} %"
     return made
 
 
-def number(value: object) -> str:
+def format_number(value: object) -> str:
     """A number as a person reads it.
 
     >>> number(0.123456), number(float("inf")), number("a")

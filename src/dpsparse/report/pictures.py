@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .model_rows import Known
+from .model_rows import ModelFact
 
 #: Size of a plot, and of its margins.
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 520, 320, 62, 16, 14, 50
@@ -169,7 +169,7 @@ def share(title: str, values: Sequence[tuple[str, float, str]], low: float = 0.0
     return f"<figure>{''.join(drawn)}</svg><figcaption>{html.escape(title)}</figcaption></figure>"
 
 
-def whisker(known: Known, reach: float) -> str:
+def whisker(known: ModelFact, reach: float) -> str:
     """An interval and its middle in the cell of a table, on a scale from -reach to reach; hollow where it is not clear of noise."""
     axis = Axis("", -reach, reach)
     a, b, c = (round(4 + 152 * axis.part(value), 1) for value in (known.low, known.estimate, known.high))

@@ -10,7 +10,7 @@ from enum import StrEnum
 REQUIRED = ("Promise", "File", "Settings", "Ledger")
 
 
-class Light(StrEnum):
+class Status(StrEnum):
     """What a reader sees before they read."""
 
     NO = "no"
@@ -20,11 +20,11 @@ class Light(StrEnum):
 
 
 @dataclass(frozen=True)
-class Check:
+class ReleaseCheck:
     """One thing that was looked at: what, how it stands, and where that is known from."""
 
     what: str
-    light: Light
+    light: Status
     said: str
     source: str
 
@@ -33,44 +33,44 @@ class Check:
 class Verdict:
     """The answer, and the checks that it follows from."""
 
-    light: Light
+    light: Status
     word: str
     headline: str
-    checks: tuple[Check, ...]
+    checks: tuple[ReleaseCheck, ...]
 
     @property
-    def reasons(self) -> tuple[Check, ...]:
+    def reasons(self) -> tuple[ReleaseCheck, ...]:
         """What speaks against a release, the gravest first."""
-        grave = [check for check in self.checks if check.light is Light.NO]
-        return (*grave, *(check for check in self.checks if check.light is Light.WAIT))
+        grave = [check for check in self.checks if check.light is Status.NO]
+        return (*grave, *(check for check in self.checks if check.light is Status.WAIT))
 
 
 #: The answer in a word, and in a sentence. Software finds objections; a yes is for the people who sign the checklist.
 HEADLINES = {
-    Light.NO: ("No.", "Do not release this."),
-    Light.WAIT: ("Not yet.", "Nothing was found against the guarantee, but something is still open:"),
-    Light.YES: (
+    Status.NO: ("No.", "Do not release this."),
+    Status.WAIT: ("Not yet.", "Nothing was found against the guarantee, but something is still open:"),
+    Status.YES: (
         "No objection found.",
         "The guarantee below checks out and the budget was charged. Whether to release it is decided by those who sign the checklist.",
     ),
 }
 #: The same for programs.
-RELEASE = {Light.NO: "no", Light.WAIT: "not yet", Light.YES: "no objection"}
+RELEASE = {Status.NO: "no", Status.WAIT: "not yet", Status.YES: "no objection"}
 
 
-def decide(checks: Sequence[Check]) -> Verdict:
+def decide(checks: Sequence[ReleaseCheck]) -> Verdict:
     """Weigh checks. One no makes a no, one wait a wait; no objection needs every one of `REQUIRED` to be there and to be a yes.
 
     >>> decide([Check("Promise", Light.YES, "kept", "statement")]).light  # the file and the ledger were not looked at
     <Light.WAIT: 'wait'>
     """
     lights = {check.light for check in checks}
-    good = {check.what for check in checks if check.light is Light.YES}
-    if Light.NO in lights:
-        worst = Light.NO
-    elif Light.WAIT in lights or not good.issuperset(REQUIRED):
-        worst = Light.WAIT
+    good = {check.what for check in checks if check.light is Status.YES}
+    if Status.NO in lights:
+        worst = Status.NO
+    elif Status.WAIT in lights or not good.issuperset(REQUIRED):
+        worst = Status.WAIT
     else:
-        worst = Light.YES
+        worst = Status.YES
     word, headline = HEADLINES[worst]
     return Verdict(worst, word, headline, tuple(checks))

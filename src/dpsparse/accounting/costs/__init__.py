@@ -1,8 +1,8 @@
 """Costs that can be stored and composed: of a priced plan, of several together, of a budget promised in advance."""
 
-from .base import Bill
-from .fixed import Promise
-from .plan import PlanBill
-from .sum import SumBill
+from .base import Cost
+from .fixed import FixedCost
+from .plan import PlanCost
+from .sum import SumCost
 
-__all__ = ["Bill", "PlanBill", "Promise", "SumBill"]
+__all__ = ["Cost", "FixedCost", "PlanCost", "SumCost"]

@@ -18,13 +18,13 @@ import json
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
-from ...privacy.adjacency import Adjacency
-from ...privacy.curves import ORDERS, Curve, renyi_delta, renyi_epsilon
-from ...privacy.errors import PrivacyError
+from ...core.adjacency import Adjacency
+from ...core.curves import ORDERS, Curve, renyi_delta, renyi_epsilon
+from ...core.errors import PrivacyError
 
 
 @runtime_checkable
-class Bill(Protocol):
+class Cost(Protocol):
     """What an entry costs. All bounds are from above, for every pair of neighbours and in both directions.
 
     Attributes
@@ -60,7 +60,7 @@ class Bill(Protocol):
         """The smallest epsilon that is certified at `delta`."""
         ...
 
-    def scaled(self, factor: float) -> Bill:
+    def scaled(self, factor: float) -> Cost:
         """The same with every rho times `factor`: more noise below 1. Says what would fit into a nearly empty ledger."""
         ...
 
@@ -76,14 +76,14 @@ class Bill(Protocol):
 
 #: Kinds of bills, and where in this room each lives: (module, class). Imported when met in a file.
 HOMES: dict[str, tuple[str, str]] = {
-    "plan": ("costs.plan", "PlanBill"),
-    "sum": ("costs.sum", "SumBill"),
-    "search": ("random_stopping", "SearchBill"),
-    "promise": ("costs.fixed", "Promise"),
+    "plan": ("costs.plan", "PlanCost"),
+    "sum": ("costs.sum", "SumCost"),
+    "search": ("random_stopping", "SearchCost"),
+    "promise": ("costs.fixed", "FixedCost"),
 }
 
 
-def stored(bill: Bill) -> dict[str, Any]:
+def stored_cost(bill: Cost) -> dict[str, Any]:
     """A bill as plain JSON types, with its kind."""
     if bill.kind not in HOMES:
         raise PrivacyError(
@@ -92,8 +92,8 @@ def stored(bill: Bill) -> dict[str, Any]:
     return {"kind": bill.kind, **bill.to_dict()}
 
 
-def restored(fields: Mapping[str, Any]) -> Bill:
-    """The inverse of `stored`."""
+def restored_cost(fields: Mapping[str, Any]) -> Cost:
+    """The inverse of `stored_cost`."""
     kind = fields.get("kind")
     if kind not in HOMES:
         raise PrivacyError(
@@ -102,22 +102,22 @@ def restored(fields: Mapping[str, Any]) -> Bill:
     module, name = HOMES[kind]
     home = importlib.import_module(f"..{module}", __package__)
     try:
-        found: Bill = getattr(home, name).from_dict({k: v for k, v in fields.items() if k != "kind"})
+        found: Cost = getattr(home, name).from_dict({k: v for k, v in fields.items() if k != "kind"})
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise PrivacyError(f"a stored bill of kind {kind!r} is damaged ({type(error).__name__}).") from None
     return found
 
 
-def canonical(content: Any) -> str:
+def canonical_json(content: Any) -> str:
     """One text for equal content: sorted keys, no spaces, floats by their shortest exact digits."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
-def delta_from_renyi(bill: Bill, epsilon: float) -> float:
-    """`Bill.delta` for kinds that know nothing better than their Renyi curve [CKS20]_."""
+def delta_from_renyi(bill: Cost, epsilon: float) -> float:
+    """`Cost.delta` for kinds that know nothing better than their Renyi curve [CKS20]_."""
     return renyi_delta(bill.renyi(), epsilon)
 
 
-def epsilon_from_renyi(bill: Bill, delta: float) -> float:
-    """`Bill.epsilon` for kinds that know nothing better than their Renyi curve, and pure epsilon at delta = 0."""
+def epsilon_from_renyi(bill: Cost, delta: float) -> float:
+    """`Cost.epsilon` for kinds that know nothing better than their Renyi curve, and pure epsilon at delta = 0."""
     return bill.pure() if delta == 0 else min(bill.pure(), renyi_epsilon(bill.renyi(), delta))

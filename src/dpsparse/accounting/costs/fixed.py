@@ -9,19 +9,19 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from ...privacy.adjacency import Adjacency
-from ...privacy.curves import ORDERS, Curve, gaussian_deltas, gaussian_epsilon, largest
-from ...privacy.errors import BudgetError, PrivacyError
-from .base import Bill, epsilon_from_renyi
+from ...core.adjacency import Adjacency
+from ...core.curves import ORDERS, Curve, gaussian_deltas, gaussian_epsilon, largest
+from ...core.errors import BudgetError, PrivacyError
+from .base import Cost, epsilon_from_renyi
 
 #: Rounding of a calibrated rho towards more noise.
 SAFETY = 1.0 - 1e-9
 
-AnyBill = TypeVar("AnyBill", bound=Bill)
+AnyBill = TypeVar("AnyBill", bound=Cost)
 
 
 @dataclass(frozen=True)
-class Promise:
+class FixedCost:
     r"""Whatever will be asked, it is :math:`\rho`-zCDP; and nearly Gaussian, if `gaussian`.
 
     For runs and steps whose plan depends on something that is not known yet (a candidate to be drawn, a bound to be
@@ -92,7 +92,7 @@ class Promise:
         found = gaussian_epsilon(self._nearest, delta - self.slack)
         return found if self.excess == 0 and self.slack == 0 else min(found, epsilon_from_renyi(self, delta))
 
-    def scaled(self, factor: float) -> Promise:
+    def scaled(self, factor: float) -> FixedCost:
         """With rho times `factor`: that of so many of them, where it is above 1."""
         return replace(self, rho=self.rho * factor, slack=min(self.slack * max(1.0, factor), 1 - 1e-9))
 

@@ -10,24 +10,24 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ...privacy.adjacency import Adjacency
-from ...privacy.curves import ORDERS, Curve
-from ...privacy.errors import PrivacyError
-from ...privacy.plan import Plan
-from ...privacy.plan_json import plan_from_dict, plan_to_dict
+from ...core.adjacency import Adjacency
+from ...core.curves import ORDERS, Curve
+from ...core.errors import PrivacyError
+from ...core.plan import Plan
+from ...core.plan_json import plan_from_dict, plan_to_dict
 from ..composition import Account
-from ..draws import Costs
+from ..draws import TurnCosts
 from ..pricing import PricedPlan
 
 
 @dataclass(frozen=True)
-class PlanBill:
+class PlanCost:
     """A plan at a scale: see `PricedPlan.rho_scale`.
 
     Examples
     --------
     >>> from dpsparse.accounting import price
-    >>> from dpsparse.privacy import Ask, Budget, Noise
+    >>> from dpsparse.core import Ask, Budget, Noise
     >>> plan = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=10),))
     >>> bill = PlanBill.of(price(plan, Budget.approx(1.0, 1e-6)))
     >>> round(bill.epsilon(1e-6), 6), PlanBill.from_dict(bill.to_dict()) == bill
@@ -56,14 +56,14 @@ class PlanBill:
     @cached_property
     def account(self) -> Account:
         """All draws; of parts, a bound that treats them as branches."""
-        return Account(Costs.of(self.plan, self.rho_scale), self.adjacency)
+        return Account(TurnCosts.of(self.plan, self.rho_scale), self.adjacency)
 
     @cached_property
     def _parts(self) -> tuple[Account, ...]:
         """Accounts of which a record meets one: those of parts, or the one of all rows."""
         if not self.plan.parts:
             return (self.account,)
-        return tuple(Account(Costs.of(part, self.rho_scale), self.adjacency) for part in self.plan.parts)
+        return tuple(Account(TurnCosts.of(part, self.rho_scale), self.adjacency) for part in self.plan.parts)
 
     def renyi(self, orders: Curve = ORDERS) -> Curve:
         """Renyi divergences; sampling and random numbers of turns are counted."""

@@ -10,17 +10,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ...privacy.adjacency import Adjacency
-from ...privacy.curves import ORDERS, Curve, gaussian_delta, gaussian_epsilon
-from ...privacy.errors import PrivacyError
+from ...core.adjacency import Adjacency
+from ...core.curves import ORDERS, Curve, gaussian_delta, gaussian_epsilon
+from ...core.errors import PrivacyError
 from ..composition import Account
-from ..draws import Costs
-from .base import Bill, delta_from_renyi, epsilon_from_renyi, restored, stored
-from .plan import PlanBill
+from ..draws import TurnCosts
+from .base import Cost, delta_from_renyi, epsilon_from_renyi, restored_cost, stored_cost
+from .plan import PlanCost
 
 
 @dataclass(frozen=True)
-class SumBill:
+class SumCost:
     r"""Bills of one plan whose parts run one after the other.
 
     Guarantee
@@ -36,7 +36,7 @@ class SumBill:
 
     kind: ClassVar[str] = "sum"
 
-    parts: tuple[Bill, ...]
+    parts: tuple[Cost, ...]
 
     def __post_init__(self) -> None:
         if not self.parts:
@@ -52,11 +52,11 @@ class SumBill:
     @cached_property
     def account(self) -> Account | None:
         """All draws of all parts; None where those of a part are not known, or not priced together by any accountant."""
-        accounts = [p.account for p in self.parts if isinstance(p, PlanBill | SumBill)]
+        accounts = [p.account for p in self.parts if isinstance(p, PlanCost | SumCost)]
         known = [a.costs for a in accounts if a is not None]
         if len(known) < len(self.parts):
             return None
-        costs = reduce(Costs.then, known)
+        costs = reduce(TurnCosts.then, known)
         priceable = not costs.sampled or (costs.gaussian and not costs.branches)
         return Account(costs, self.adjacency) if priceable else None
 
@@ -92,9 +92,9 @@ class SumBill:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
-        return {"parts": [stored(p) for p in self.parts]}
+        return {"parts": [stored_cost(p) for p in self.parts]}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`."""
-        return cls(tuple(restored(p) for p in fields["parts"]))
+        return cls(tuple(restored_cost(p) for p in fields["parts"]))

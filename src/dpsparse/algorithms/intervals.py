@@ -1,0 +1,229 @@
+r"""Intervals after selection: what part A is asked once its model is known, and what part B is asked.
+
+A model of part A selects features S. Part A then says how its selected columns lie (means, lengths, second moments) and how large residuals are; part B
+answers one question about score, Gram matrix and meat at that pilot (two for classes, whose score is not linear), and one Newton step gives estimates and their
+covariance (see `one_step`). All clips of B are public before B is touched; `interval_clips` says where they are.
+
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.facts import Projection, Vector
+from ..core.plan import Ask, Noise, Plan
+from ..queries.kinds import CentredModel, ColumnMeans, CountWithin, Gram, Oracle, ProjectedModel, Quantile, ScoreMoments
+from .interval_clips import DEVIATION, FILL, FINER, MIDDLE, OF_CLASSES, Clips, Pilot
+from .one_step import Moments, Step, damped_step, newton_step
+
+#: Shares of part A's budget that its last asks take.
+SHARES = {
+    "lengths": 0.006,
+    "centre": 0.010,
+    "norms": 0.006,
+    "columns": 0.020,
+    "reach": 0.040,
+    "clip": 0.012,
+    "kept": 0.012,
+}
+#: Points of the grids, and how far below the largest possible value they reach: lengths, residuals.
+POINTS, SHORTEST, SMALLEST = 49, 0.01, 1 / 300
+#: Rows of A are held at so many times their quantile for means and second moments.
+ROOM = 1.2
+#: A pilot of numbers whose predictions would spread beyond the bound of targets is noise, and is held there; so is one of classes beyond these log-odds.
+LARGEST_MARGIN = 3.0
+#: Weights of the first and second step of classes.
+STEPS = (0.25, 0.75)
+#: Most coefficients: (c n_B mu)^(2/3). Beyond `GOOD_CAP` they are expected to be wide.
+CAP, GOOD_CAP = 0.087, 0.04
+#: Name of the ask of part B.
+MOMENTS = "score moments"
+
+
+def most_coefficients(n_rows: int, mu: float, factor: float = CAP) -> int:
+    r"""How many coefficients so many rows of part B carry: :math:`(c\,n_B\mu)^{2/3}`.
+
+    The spectrum of the Gram matrix's noise reaches :math:`\sigma_H\sqrt{2p}` with :math:`\sigma_H \propto p/\mu`, and the matrix grows with :math:`n_B`.
+
+    Examples
+    --------
+    >>> most_coefficients(2500, 0.26), most_coefficients(10_000, 0.26)
+    (14, 37)
+    """
+    return max(1, int((factor * n_rows * mu) ** (2 / 3)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitIntervals:
+    r"""The public choices of intervals.
+
+    Parameters
+    ----------
+    robust : bool
+        Whether residuals are clipped narrowly: for another parameter than the mean where errors are skewed.
+    classes, intercept : bool
+    mu : float
+        Gaussian budget of part B.
+    n_rows : int
+        Expected rows of part B.
+    gram, meat : float
+        Weights of the matrices beside the score; see `ScoreMoments`.
+    most : int
+        At most so many features.
+    reading : float
+        Scale of the selection's noise, in rows, if it had all of part A's budget: :math:`2/\epsilon` with :math:`\epsilon^2/8 = \mu^2/2`, in which selections of this kind are priced.
+    selection_noise, noise : Noise
+    """
+
+    robust: bool
+    classes: bool
+    intercept: bool
+    mu: float
+    n_rows: int
+    gram: float
+    meat: float
+    most: int
+    reading: float
+    selection_noise: Noise = Noise.GUMBEL
+    noise: Noise = Noise.GAUSSIAN
+
+    @property
+    def clips(self) -> Clips:
+        """Where residuals and rows are held."""
+        reading = self.reading / math.sqrt(SHARES["reach"])
+        return Clips(self.robust, self.classes, self.mu, self.n_rows, self.gram, reading)
+
+    # ---------------------------------------------------------------------------------------------- plans
+
+    def asks(self, share: float) -> tuple[Ask, ...]:
+        """What part A is asked last, in this order, beside a plan of this share."""
+        kinds = [
+            ("lengths", "Quantile", self.selection_noise, self.intercept),
+            ("centre", "ColumnMeans", self.noise, self.intercept),
+            ("norms", "Quantile", self.selection_noise, True),
+            ("columns", "Gram", self.noise, True),
+            ("reach", "Quantile", self.selection_noise, not self.robust),
+            ("clip", "Quantile", self.selection_noise, not self.classes),
+            ("kept", "CountWithin", self.noise, not self.classes),
+        ]
+        used = [(name, question, noise) for name, question, noise, asked in kinds if asked]
+        unit = share / (1 - sum(SHARES[name] for name, _, _ in used))
+        return tuple(
+            Ask(name=_ask(name), question=question, noise=noise, share=unit * SHARES[name])
+            for name, question, noise in used
+        )
+
+    def plan(self) -> Plan:
+        """What part B is asked."""
+        steps = STEPS if self.classes else (1.0,)
+        return Plan(
+            asks=(Ask(name=MOMENTS, question="ScoreMoments", noise=self.noise, times=len(steps), schedule=steps),)
+        )
+
+    # ---------------------------------------------------------------------------------------------- part A
+
+    def pilot(self, oracle: Oracle, w: Vector) -> Pilot | None:
+        """Ask part A what B must know; None where no feature was selected."""
+        facts, d = oracle.facts, oracle.facts.n_features
+        order = np.argsort(-np.abs(w[:d]), kind="stable")[: self.most]
+        support = np.sort(order[w[order] != 0])
+        m = support.size
+        if m == 0:
+            return None
+        centre, own = np.zeros(m), w[support]
+        longest = min(facts.row_bound, facts.feature_bound * math.sqrt(m))
+        if self.intercept:
+            length = self._length(oracle, CentredModel(support, centre, own, 0.0), longest, "lengths")
+            means = oracle.answer(ColumnMeans(support, ROOM * length), _ask("centre"))
+            centre = np.clip(means, -facts.feature_bound, facts.feature_bound)
+            longest += float(np.linalg.norm(centre))
+        limit = LARGEST_MARGIN if self.classes else facts.target_bound
+        offset = float(w[-1]) * facts.intercept + float(centre @ own) if self.intercept else 0.0
+        offset = min(max(offset, -limit), limit)
+        length = self._length(oracle, CentredModel(support, centre, own, offset), longest, "norms")
+        scale = self._scale(oracle, CentredModel(support, centre, own, offset), length)
+        own = own * min(1.0, limit / max(float(np.linalg.norm(own * scale)), 1e-300))
+        model = CentredModel(support, centre, own, offset)
+        theta = np.concatenate([[offset] * self.intercept, own * scale])
+        norm, beyond = self._norm(oracle, model, scale)
+        if self.classes:
+            return Pilot(support, centre, scale, theta, 1.0, norm, 1.0, beyond, beyond, OF_CLASSES)
+        residual, kept, clipped, typical = self._residuals(oracle, model, norm)
+        return Pilot(support, centre, scale, theta, residual, norm, kept, beyond, beyond + clipped, typical)
+
+    def _length(self, oracle: Oracle, model: CentredModel, longest: float, ask: str) -> float:
+        return _quantile(oracle, "rows", model, np.geomspace(SHORTEST * longest, longest, POINTS), ask)
+
+    def _scale(self, oracle: Oracle, model: CentredModel, length: float) -> Vector:
+        """Sizes of columns: of one size together, told apart as far as they differ by more than noise."""
+        m = model.support.size
+        question = Gram(model.support, model.centre, ROOM * length)
+        noise = oracle.deviation(question, _ask("columns"), 0)
+        row, column = np.triu_indices(m)
+        diagonal = np.asarray(oracle.answer(question, _ask("columns")))[row == column]
+        mean = float(diagonal.mean())
+        shape = np.ones(m)
+        if mean > 3 * noise / math.sqrt(m):
+            apart = diagonal / mean - 1
+            believed = max(0.0, 1 - (noise / mean) ** 2 / max(float(np.mean(apart**2)), 1e-300))
+            shape = np.maximum(1 + believed * apart, max(0.02, 2 * noise / mean))
+        return np.asarray(length / math.sqrt(FILL * m) * np.sqrt(shape))
+
+    def _norm(self, oracle: Oracle, model: CentredModel, scale: Vector) -> tuple[float, float]:
+        """Q, and the part of rows that are longer."""
+        facts, size = oracle.facts, scale.size + self.intercept
+        least = math.sqrt(FILL * size)
+        if self.robust:
+            return least, 1 - MIDDLE
+        corner = float(np.linalg.norm((facts.feature_bound + np.abs(model.centre)) / scale))
+        longest = min(corner, (facts.row_bound + float(np.linalg.norm(model.centre))) / float(scale.min()))
+        grid = np.geomspace(0.8 * least, max(math.hypot(longest, self.intercept), least), FINER)
+        frame = Projection(
+            support=model.support, centre=model.centre, matrix=np.diag(1 / scale), constant=float(self.intercept)
+        )
+        beyond = self.clips.beyond(facts.n_rows)
+        question = Quantile("rows", ProjectedModel(frame, np.zeros(frame.size), 0.0), 1 - beyond, grid)
+        found = float(grid[int(oracle.answer(question, _ask("reach"))[0])])
+        held = self.clips.largest_norm(size)
+        return (held, 1 - MIDDLE) if found > held else (max(found, least), beyond)
+
+    def _residuals(self, oracle: Oracle, model: CentredModel, norm: float) -> tuple[float, float, float, float]:
+        """The clip of residuals, the part of them within it, the part that is surely beyond, and about their standard deviation."""
+        high = min(oracle.facts.target_bound, oracle.facts.slope_bound)
+        typical = _quantile(oracle, "slopes", model, np.geomspace(SMALLEST * high, high, POINTS), "clip")
+        question = CountWithin(model, self.clips.residual(norm) * typical)
+        noise = oracle.deviation(question, _ask("kept"), 0)
+        kept = min(max(float(oracle.answer(question, _ask("kept"))[0]), 0.5), 1.0)
+        return question.bound, kept, max(0.0, 1 - kept - noise), DEVIATION * typical
+
+    # ---------------------------------------------------------------------------------------------- part B
+
+    def run(self, oracle: Oracle, pilot: Pilot) -> Step:
+        """Ask part B, and take the step; for classes a damped one before it."""
+        theta, times = pilot.theta, oracle.plan[MOMENTS].times
+        for turn in range(times - 1):
+            theta = damped_step(theta, self._moments(oracle, pilot, theta, turn), pilot.kept)
+        moments = self._moments(oracle, pilot, theta, times - 1)
+        moved = 0.0 if self.robust else pilot.limited * pilot.typical * moments.n_rows
+        return newton_step(theta, moments, pilot.kept, moved)
+
+    def _moments(self, oracle: Oracle, pilot: Pilot, theta: Vector, turn: int) -> Moments:
+        question = ScoreMoments(
+            pilot.model(theta), pilot.scale, pilot.constant, pilot.residual, pilot.norm, self.gram, self.meat
+        )
+        noise = oracle.deviation(question, MOMENTS, turn)
+        told = np.asarray(oracle.answer(question, MOMENTS))
+        return Moments.of(told, noise, question, oracle.facts.n_rows, classes=self.classes)
+
+
+def _quantile(oracle: Oracle, of: str, model: CentredModel, grid: Vector, ask: str) -> float:
+    """A quantile: the middle of the cell that holds it, whose upper end would be too large on average."""
+    cell = int(oracle.answer(Quantile(of, model, MIDDLE, grid), _ask(ask))[0])
+    return math.sqrt(float(grid[max(cell - 1, 0)] * grid[cell]))
+
+
+def _ask(name: str) -> str:
+    return f"interval {name}"

@@ -1,0 +1,106 @@
+r"""Any loop on randomised labels: people randomise their label once, and everything afterwards is public.
+
+.. math:: \tilde y_i = \text{randomise}(y_i), \qquad w = \text{loop}\Bigl(w \mapsto \tfrac1n\textstyle\sum_i \phi'(\langle x_i, w\rangle, \tilde y_i)\,x_i\Bigr)
+
+Features are public here, and :math:`\tilde y` is an unbiased estimate of y, so for losses whose slope is linear in the target
+the loop sees unbiased gradients, as many as it likes: Label-LDP-IHT [WX19]_ with iterative hard thresholding, and a lasso with
+proximal steps.
+
+References
+----------
+.. [WX19] Wang and Xu, ICML 2019, Algorithm 2 and section 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..core.budget import Budget
+from ..core.facts import Facts, Vector
+from ..core.participation import OncePerPerson
+from ..core.plan import Ask, Noise, Plan
+from ..core.statement import Receipt
+from ..queries.kinds import Gradient, GradientChange, NoiseInfo, Oracle, Path, Query, Solver
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnLabels:
+    """A loop on randomised labels.
+
+    Parameters
+    ----------
+    loop : Solver
+        Runs on public features and the released labels; its own plan is not priced, since it asks nobody.
+    noise : Noise
+        ``Noise.LOCAL``, or ``Noise.LOCAL_GAUSSIAN`` for (epsilon, delta).
+    randomiser : str
+        As in `OncePerPerson`.
+    scout : Solver or None
+        Runs first on the same labels; the loop, which has a `sparsity`, then keeps as many coefficients as the scout found.
+    """
+
+    loop: Solver
+    noise: Noise = Noise.LOCAL
+    randomiser: str = "best"
+    scout: Solver | None = None
+
+    def plan(self, facts: Facts, budget: Budget) -> Plan:
+        """Everybody's label, once."""
+        rows = OncePerPerson(labels=True, randomiser=self.randomiser)
+        return Plan(asks=(Ask(name="labels", question="RandomizedLabels", noise=self.noise, rows=rows),))
+
+    def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
+        """Ask, then compute in public."""
+        public = PublicOracle(oracle.facts, oracle.labels(ask="labels"))
+        loop: Any = self.loop
+        if self.scout is not None:
+            found = np.count_nonzero(self.scout.run(public)[: oracle.facts.n_features])
+            loop = replace(loop, sparsity=min(max(found, 1), loop.sparsity))
+        return np.asarray(loop.run(public, path))
+
+
+class PublicOracle(Oracle):
+    """Exact answers about public features and released labels."""
+
+    def __init__(self, facts: Facts, labels: Vector) -> None:
+        self.facts = facts
+        self.plan = Plan(asks=())
+        self.passes = 1.0
+        self._labels = labels
+
+    def answer(self, question: Query, ask: str) -> Vector:
+        """A mean gradient, or a change of one."""
+        if isinstance(question, Gradient) and question.support is None:
+            return self._gradient(question.w)
+        if isinstance(question, GradientChange):
+            return self._gradient(question.w) - self._gradient(question.anchor)
+        raise TypeError(f"released labels do not answer {type(question).__name__}.")
+
+    def _gradient(self, w: Vector) -> Vector:
+        return np.asarray(self.facts.design.gradient(w, self._labels))
+
+    def deviation(self, question: Query, ask: str, turn: int) -> float:
+        """No further noise."""
+        return 0.0
+
+    @property
+    def terms(self) -> NoiseInfo:
+        """There is nothing to price."""
+        raise TypeError("released labels have no terms: they were paid for.")
+
+    @property
+    def unused_turns(self) -> dict[str, int]:
+        """Nothing was priced."""
+        return {}
+
+    @property
+    def receipts(self) -> list[Receipt]:
+        """Nothing is drawn."""
+        return []
+
+    def take_branch(self, branch: str) -> None:
+        """There is nothing to choose."""
+        raise TypeError("released labels have no branches.")

@@ -1,0 +1,306 @@
+r"""How select + polish spends its budget: every number here is a function of public facts and the budget.
+
+All shares are parts of the whole, on the zCDP scale. With :math:`\rho' = \rho(1 - f_G - f_i - f_m)` after what the Gram
+matrices, the intercept and the column means take, a part :math:`f_q` of :math:`\rho'` buys scalars (clips, curvatures), and of
+the rest a part :math:`f_s` buys selections and the other gradients.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..core.facts import Facts, Vector
+from ..core.plan import Ask, Noise, Plan
+
+#: Bins for the size of a typical entry, and how far below the bound they reach.
+BINS, DEPTH = 44, 1000.0
+#: Gram matrices are asked for from this many coordinates on.
+LEAST_GRAM = 3
+#: Steps on spare coordinates before the weakest are dropped. They are selected where gradients are funded up to this load, and where
+#: there are this many rows for each coordinate and unit of log d.
+SPARE_STEPS, FUNDED, ROWS = 2, 0.3, 20.0
+#: Beyond this sparsity only some numbers of coordinates are in use: every one is a branch that has to be priced.
+MANY = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    r"""The constants of select + polish.
+
+    Parameters
+    ----------
+    rounds : int
+        Selections of several coordinates, each followed by a step; at most one for each coordinate.
+    reach : float
+        c: how bold the number of coordinates is.
+    selection : float
+        :math:`f_s`.
+    residual_quantile : float
+        Residuals are clipped at this quantile for selections.
+    steps, growth : int, float or None
+        Steps after the last selection, and how many times more budget the last step has than the first. None: 4 and 8
+        where gradients are well funded, else 3 and 5.
+    scalars, gram, intercept, means : float
+        :math:`f_q, f_G, f_i, f_m`.
+    start : float
+        Share of the class share, beyond that of a scalar, where selections contrast values; for numbers 0.
+    entry_part : float
+        Entries are clipped for selections at this part of the median of a row.
+    shrinkage : float
+        a: weight of sampling noise in the last shrinkage.
+    spare : float
+        Coordinates beyond k, as a part of it, that are selected last where rows and budget allow; then the weakest of all are
+        dropped.
+    """
+
+    rounds: int
+    reach: float
+    selection: float
+    residual_quantile: float
+    steps: int | None = None
+    growth: float | None = None
+    scalars: float = 0.07
+    gram: float = 0.03
+    intercept: float = 0.04
+    means: float = 0.02
+    start: float = 0.0
+    entry_part: float = 0.5
+    shrinkage: float = 0.8
+    spare: float = 0.0
+
+    @classmethod
+    def of(cls, facts: Facts) -> Rule:
+        """The rule for these facts."""
+        if not facts.target.classes:
+            return cls(rounds=6, reach=1.0, selection=0.6, residual_quantile=0.4, spare=0.4)
+        if facts.n_rows >= 2000:
+            return cls(rounds=5, reach=0.7, selection=0.6, residual_quantile=0.5, steps=2, growth=3.0, start=0.03)
+        return cls(
+            rounds=2, reach=0.6, selection=0.65, residual_quantile=0.5, steps=1, growth=3.0, gram=0.02, start=0.03
+        )
+
+
+def entry_edges(facts: Facts) -> Vector:
+    """Edges of the bins for the size of a typical entry."""
+    return np.geomspace(facts.feature_bound / DEPTH, facts.feature_bound, BINS + 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetShares:
+    """Which parts of the whole budget the pieces take.
+
+    Parameters
+    ----------
+    rule : Rule
+    intercept : bool
+    means_known : bool
+        Whether the column means are public, or told before.
+    told : bool
+        Whether they were told before. Selections then contrast values of a column, and an error of the intercept is seen by every column
+        that lies far from the middle of its values.
+    """
+
+    rule: Rule
+    intercept: bool
+    means_known: bool
+    told: bool = False
+
+    @property
+    def fi(self) -> float:
+        """The intercept's steps."""
+        return self.rule.intercept if self.intercept else 0.0
+
+    @property
+    def fm(self) -> float:
+        """Column means."""
+        return self.rule.means if self.intercept and not self.means_known else 0.0
+
+    @property
+    def fs(self) -> float:
+        """The class share, beyond that of a scalar."""
+        return self.rule.start if self.intercept and self.told else 0.0
+
+    @property
+    def rest(self) -> float:
+        """What is left for scalars, selections and gradients."""
+        return 1.0 - self.rule.gram - self.fi - self.fm - self.fs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """What is asked once the size of a typical entry is known.
+
+    Parameters
+    ----------
+    shares : Shares
+    coordinates : int
+        k: how many are selected.
+    rounds : int
+    classes : bool
+        Whether the loss is that of classes.
+    load : float
+        x: coordinates per row and unit of budget for gradients; above 1 noise rules, far below 1 sampling does.
+    spare : int
+        Coordinates that are selected after the others; then as many of all are dropped, those of the smallest coefficients.
+    """
+
+    shares: BudgetShares
+    coordinates: int
+    rounds: int
+    classes: bool
+    load: float
+    spare: int = 0
+
+    @classmethod
+    def of(cls, shares: BudgetShares, facts: Facts, rho: float, sparsity: int, entry: float) -> Schedule:
+        r"""The schedule when selections clip entries at `entry`.
+
+        .. math:: k = \Bigl\lceil\Bigl(\frac{c\,n K_2}{\sqrt{ds}\,K_e}\,\frac{\sqrt{2 f_s\rho'}}{2\ln d}\Bigr)^2\Bigr\rceil
+                  \text{ within } 1..s, \qquad K_e = \min(K_\infty, 2\,\text{entry}/f_c)
+        """
+        rule, n, d = shares.rule, facts.n_rows, facts.n_features
+        budget = rho * shares.rest
+        size = typical_entry(rule, facts, entry)
+        signal = rule.reach * n * facts.row_bound / (math.sqrt(d * sparsity) * size)
+        wanted = math.ceil(min((signal * math.sqrt(2 * rule.selection * budget) / (2 * log_features(d))) ** 2, 1e9))
+        k = rung(max(1, min(sparsity, wanted)), sparsity)
+        classes = facts.target.classes
+        rounds = rule.rounds
+        if classes and n < 2000 and wanted < 2 * sparsity:
+            rounds = 1
+        load = k / (n * budget * (1 - rule.selection) * (1 - rule.scalars))
+        plenty = load <= FUNDED and n >= ROWS * k * log_features(d)
+        spare = min(math.ceil(rule.spare * k), d - k) if plenty else 0
+        return cls(shares=shares, coordinates=k, rounds=min(rounds, k), classes=classes, load=load, spare=spare)
+
+    @property
+    def name(self) -> str:
+        """By which the branch is chosen."""
+        return f"{self.coordinates} coordinates in {self.rounds} rounds"
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Coordinates selected in each round, larger first, and the spare ones last."""
+        whole, more = divmod(self.coordinates, self.rounds)
+        return tuple(whole + (r < more) for r in range(self.rounds)) + (self.spare,) * (self.spare > 0)
+
+    @cached_property
+    def supports(self) -> tuple[int, ...]:
+        """Coordinates in use while each series of steps is taken."""
+        return tuple(int(v) for v in np.cumsum(self.sizes)) + (self.coordinates,) * (self.spare > 0)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Gradient steps of each round; those after the spare coordinates were dropped come last."""
+        last = self.shares.rule.steps or (4 if self.load <= 0.2 else 3)
+        return (1,) * (self.rounds - 1) + ((1, SPARE_STEPS) if self.spare else ()) + (last,)
+
+    @property
+    def quantile(self) -> float:
+        """Gradients are clipped at this quantile of their norms."""
+        return 0.9 if self.classes else 0.6 + 0.3 * max(0.0, 1 - math.sqrt(20 * self.load))
+
+    @property
+    def each(self) -> float:
+        """Share of one scalar."""
+        asked = len(self.sizes) - self.classes + 2 * sum(self.steps) + len(self.supports) + 2 * self.shares.intercept
+        return 0.9 * self.shares.rule.scalars * self.shares.rest / asked
+
+    def plan(self, *, gaussian: Noise, gumbel: Noise) -> Plan:
+        """Everything that is asked, in order."""
+        rule, rest, count = self.shares.rule, self.shares.rest, sum(self.steps)
+        free = self.shares.intercept
+        grams = [m for m in self.supports if m >= LEAST_GRAM]
+        clips = len(self.sizes) - self.classes
+        stages, each = len(self.supports), self.each
+        spent = (1 - rule.scalars) * rest
+        growth = rule.growth or (8.0 if self.load <= 0.2 else 5.0)
+        rise = 1.0 if self.classes else min(4.0, max(1.5, 1.2 / self.load))
+        weights = rise ** (np.arange(len(self.sizes)) / max(1, len(self.sizes) - 1)) * np.array(self.sizes)
+        weights *= rule.selection * spent / weights.sum()
+        ramp = growth ** (np.arange(count) / max(1, count - 1))
+        gradients = (1 - rule.selection) * spent + (0.0 if grams else rule.gram)
+        asks = [
+            Ask(name="clip", question="Quantile", noise=gumbel, times=count, share=each * count),
+            Ask(name="curvature", question="Curvature", noise=gaussian, times=count, share=each * count),
+            Ask(
+                name="gradient",
+                question="CentredGradient",
+                noise=gaussian,
+                times=count,
+                share=gradients,
+                schedule=_tuple(ramp),
+            ),
+        ]
+        for r, size in enumerate(self.sizes):
+            asks.append(Ask(name=select(r), question="Select", noise=gumbel, draws=size, share=float(weights[r])))
+        if clips:
+            asks.append(Ask(name="residual", question="Quantile", noise=gumbel, times=clips, share=each * clips))
+        asks.append(Ask(name="norms", question="Quantile", noise=gumbel, times=stages, share=each * stages))
+        if grams:
+            cubes = _tuple(np.array(grams, dtype=float) ** 3)
+            asks.append(
+                Ask(name="gram", question="Gram", noise=gaussian, times=len(grams), share=rule.gram, schedule=cubes)
+            )
+        if free:
+            kind = "ResidualMean" if self.classes else "Quantile"
+            noise, share = gaussian if self.classes else gumbel, 2 * each + self.shares.fs
+            asks.append(Ask(name="start", question=kind, noise=noise, share=share))
+            asks.append(
+                Ask(name="intercept", question="ResidualMean", noise=gaussian, times=clips + 1, share=self.shares.fi)
+            )
+        if self.shares.fm:
+            by_size = _tuple(np.array(self.sizes, dtype=float))
+            asks.append(
+                Ask(
+                    name="means",
+                    question="ColumnMeans",
+                    noise=gaussian,
+                    times=len(self.sizes),
+                    share=self.shares.fm,
+                    schedule=by_size,
+                )
+            )
+        return Plan(asks=tuple(asks), order=tuple(self._order()))
+
+    def _order(self) -> list[str]:
+        free = self.shares.intercept
+        order = ["start"] * free
+        for r in range(len(self.supports)):
+            if r < len(self.sizes):
+                if r or not self.classes:
+                    order += ["residual"] + ["intercept"] * free
+                order += [select(r)] + ["means"] * (self.shares.fm > 0)
+            order += ["norms"] + ["gram"] * (self.supports[r] >= LEAST_GRAM)
+            order += ["clip", "curvature", "gradient"] * self.steps[r]
+        return order + ["intercept"] * free
+
+
+def select(r: int) -> str:
+    """Name of the ask that selects in round r."""
+    return f"select {r + 1}"
+
+
+def typical_entry(rule: Rule, facts: Facts, entry: float) -> float:
+    r""":math:`K_e`: twice a typical entry, at most the bound."""
+    return min(facts.feature_bound, 2 * entry / rule.entry_part)
+
+
+def rung(k: int, sparsity: int) -> int:
+    """The number itself; of many coordinates the nearest of s, s/1.3, s/1.69, ..., which keeps the branches few."""
+    if sparsity <= MANY:
+        return k
+    return math.ceil(sparsity / 1.3 ** round(math.log(sparsity / k, 1.3)))
+
+
+def log_features(d: int) -> float:
+    """The logarithm of d, at least that of 2."""
+    return math.log(max(d, 2))
+
+
+def _tuple(values: Vector) -> tuple[float, ...]:
+    return tuple(float(v) for v in values)

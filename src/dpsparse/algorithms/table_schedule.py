@@ -1,0 +1,344 @@
+r"""What a fit of an ordinary table asks: every number here is a function of public facts and the budget.
+
+Shares are parts of the whole budget on the zCDP scale, so that a Gaussian answer with share f has :math:`\mu\sqrt f`. Two numbers
+decide: the level :math:`N = n\mu` (in units of replace-one neighbours: 2/kappa times as much for add-remove), which is how many records
+noise outweighs in one sum, and :math:`\kappa = N/(2d)`, which is how far a noisy path gets along one of d directions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..core.facts import Facts, Vector
+from ..core.plan import Ask, Noise, Plan
+from . import column_locations
+from .table_rule import Middle, TableRule
+
+#: Branches of a plan: go on with all columns, or with few.
+DENSE, SPARSE = "many coefficients", "few coefficients"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescentStage:
+    """One stretch of the path: its part of the budget and the steps that it is cut into.
+
+    Parameters
+    ----------
+    number : int
+        From 1 on; names its asks.
+    share : float
+    steps : int
+        Gradients; their lengths fall linearly, and each has a budget proportional to its length.
+    length : float
+        Sum of the step lengths that makes the noise on margins as large as the clip.
+    limit : float
+        Sum of the step lengths, at most, for the steps to be stable.
+    """
+
+    number: int
+    share: float
+    steps: int
+    length: float
+    limit: float
+
+    @property
+    def clip(self) -> str:
+        """Name of the ask for the clip."""
+        return f"clip {self.number}"
+
+    @property
+    def gradient(self) -> str:
+        """Name of the ask for gradients."""
+        return f"gradient {self.number}"
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """Parts of the whole length that steps take."""
+        ramp = 1.0 - np.arange(self.steps) / self.steps
+        return tuple(float(v) for v in ramp / ramp.sum())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """How the budget of a fit is spent.
+
+    Parameters
+    ----------
+    rule : TableRule
+    n_features : int
+    level : float
+        N.
+    classes, quadratic, free, centred : bool
+        Whether classes are predicted; slopes are whole residuals; there is an intercept; the means of columns are known or not wanted.
+    curvature : float
+        Of the loss.
+    keep : int or None
+        Coefficients that are kept after all phases but the last; None: all.
+    race : bool
+        Whether a sparse model may take over after each phase but the last.
+    """
+
+    rule: TableRule
+    n_features: int
+    level: float
+    classes: bool
+    quadratic: bool
+    free: bool
+    centred: bool
+    curvature: float
+    keep: int | None
+    race: bool = False
+
+    @classmethod
+    def of(cls, rule: TableRule, facts: Facts, level: float, race: bool = False) -> Schedule:
+        """The schedule for these facts."""
+        given = facts.sparsity is not None and facts.sparsity < facts.n_features
+        return cls(
+            rule=rule,
+            n_features=facts.n_features,
+            level=level,
+            classes=facts.target.classes,
+            quadratic=facts.quadratic,
+            free=facts.free > 0,
+            centred=facts.free == 0 or facts.means is not None,
+            curvature=facts.curvature,
+            keep=facts.sparsity if given else None,
+            race=race and not given,
+        )
+
+    # ---------------------------------------------------------------------------------------------- what is asked at all
+
+    @property
+    def kappa(self) -> float:
+        """How far a noisy path gets along one direction."""
+        return self.level / (2 * max(self.n_features, 1))
+
+    @property
+    def few_records(self) -> bool:
+        """Whether records are so few that only what cannot be spared is asked."""
+        return self.level < self.rule.few_records
+
+    @property
+    def middle(self) -> Middle:
+        """Which quantiles are asked."""
+        return self.rule.low if self.few_records else self.rule.middle
+
+    @property
+    def means(self) -> float:
+        """Share of the column means."""
+        return 0.0 if self.few_records or self.centred or self.guesses else self.rule.means
+
+    @property
+    def whitens(self) -> bool:
+        """Whether a Gram matrix of all columns is worth its noise."""
+        noise = 2 * self.n_features**1.5 / (self.level * math.sqrt(self.rule.gram))
+        return not self.few_records and not self.race and noise < self.rule.gram_noise
+
+    @property
+    def gram(self) -> float:
+        """Share of the Gram matrix of all columns."""
+        return self.rule.gram if self.whitens and not self.guesses else 0.0
+
+    @property
+    def last_gram(self) -> float:
+        """Share of the Gram matrix of the columns that are kept."""
+        return 0.1 * self.gradients if self.keep is not None and not self.few_records and not self.guesses else 0.0
+
+    @property
+    def draws_back(self) -> bool:
+        """Whether the slope of the target on the score is asked: where noise may dominate."""
+        return not self.classes and self.kappa < 10 and not self.few_records
+
+    @property
+    def slope(self) -> float:
+        """Share of the slope."""
+        return min(0.1, max(self.rule.slope, (40 / self.level) ** 2)) if self.draws_back else 0.0
+
+    @property
+    def finish(self) -> float:
+        """Share of the mean residual at the end: clips near the middle of skewed targets move the constant."""
+        return self.rule.finish if self.finishes else 0.0
+
+    @property
+    def finishes(self) -> bool:
+        """Whether the mean residual is asked: of squared loss, where its noise is small."""
+        return self.quadratic and self.free and self.level * math.sqrt(self.rule.finish) >= 20
+
+    @property
+    def parts(self) -> tuple[float, ...]:
+        """Parts of the budget for gradients that the phases take."""
+        if self.race:
+            return self.rule.race_phases
+        if self.classes:
+            return (1.0,) if self.keep is None else (0.4, 0.6)
+        return self.rule.lean_phases if self.few_records else self.rule.phases
+
+    # ---------------------------------------------------------------------------------------------- questions
+
+    @cached_property
+    def _count(self) -> int:
+        """Questions whose answer is one number of a grid, or the share of a class."""
+        lengths = 1 + self.whitens + column_locations.TURNS * (not self.few_records and not self.centred)
+        if self.keep is not None:
+            lengths += 1 + (not self.few_records)
+        return self.free + lengths + (not self.classes) * (len(self.parts) + self.draws_back)
+
+    @cached_property
+    def _questions(self) -> float:
+        """Share of all questions: so much that each is answered well, if that can be afforded."""
+        wanted = self._count * (self.rule.least_level / self.level) ** 2
+        return min(0.3, max(self.rule.questions, wanted))
+
+    @property
+    def _clear(self) -> float:
+        """The level of one question."""
+        return self.level * math.sqrt(self._questions / self._count)
+
+    @property
+    def constant(self) -> bool:
+        """Whether the median, or the share of a class, is all that can be told."""
+        if self.classes:
+            return self.free and self.level < self.rule.class_constant
+        return self.free and self._clear < self.rule.hopeless
+
+    @property
+    def guesses(self) -> bool:
+        """Whether public guesses take the place of questions."""
+        return self.classes and self._clear < self.rule.class_hopeless
+
+    @property
+    def question(self) -> float:
+        """Share of one question."""
+        return 0.05 if self.guesses else self._questions / self._count
+
+    @property
+    def thin(self) -> bool:
+        """Whether only every third point of a grid can be told from its neighbours."""
+        return self.level * math.sqrt(self.question) < 25
+
+    @property
+    def gradients(self) -> float:
+        """Share of all gradients, and of the Gram matrix of columns that are kept."""
+        spent = 0.05 * self.free if self.guesses else self._questions
+        return 1.0 - spent - self.means - self.gram - self.slope - self.finish
+
+    # ---------------------------------------------------------------------------------------------- phases
+
+    @property
+    def soft(self) -> float:
+        """Threshold of the path in standard deviations of its noise: columns without a signal stay out."""
+        many = self.n_features >= self.rule.soft_columns and self.kappa >= self.rule.soft_kappa
+        return self.rule.soft if many and not self.gram else 0.0
+
+    @property
+    def longest(self) -> float:
+        """Largest noise on margins, in clips, that a phase may have."""
+        if self.classes:
+            return self.rule.class_noise
+        return self.rule.soft_noise if self.soft else self.rule.noise_range[1]
+
+    @cached_property
+    def phases(self) -> tuple[DescentStage, ...]:
+        """All of them, in order."""
+        left = self.gradients - self.last_gram
+        return tuple(self.phase(i, part * left) for i, part in enumerate(self.parts, 1))
+
+    @property
+    def momentum(self) -> float:
+        """Momentum of the path."""
+        return self.rule.class_momentum if self.classes else self.rule.momentum
+
+    def phase(self, number: int, share: float) -> DescentStage:
+        """A phase with so many steps that its longest path is stable."""
+        rule = self.rule
+        length = self.level * math.sqrt(share) / (2 * rule.class_clip if self.classes else 2)
+        fewest = rule.class_steps if self.classes else rule.steps
+        fewest = fewest if number == len(self.parts) else fewest // 2
+        stable = rule.class_stable if self.classes else rule.stable
+        steps = max(fewest, min(rule.most_steps, math.ceil(self.longest * length * self.curvature / stable)))
+        return DescentStage(
+            number=number, share=share, steps=steps, length=length, limit=2 * stable * steps / self.curvature
+        )
+
+    def clip_factor(self, n_features: int) -> float:
+        """What a quantile of gradients is multiplied with to be a clip: more where noise is small."""
+        growth: float = (self.level / (2 * max(n_features, 1)) / self.rule.clip_from) ** self.rule.clip_growth
+        return self.middle.clip_factor * min(2.5, max(1.0, growth))
+
+    # ---------------------------------------------------------------------------------------------- plan
+
+    def plan(self, *, gaussian: Noise, gumbel: Noise, others: Sequence[Plan] = ()) -> Plan:
+        """Everything that is asked, in order; `others` are the plans that may take over after each phase but the last."""
+        stages = self._stages(gaussian, gumbel)
+        if not others:
+            return _ordered([ask for stage in stages for ask in stage])
+        found = _ordered(stages[-1])
+        for stage, other in zip(reversed(stages[:-1]), reversed(others), strict=True):
+            branches = ((DENSE, found), (SPARSE, other.with_share(found.share)))
+            found = replace(_ordered(stage), branches=branches)
+        return found
+
+    def _stages(self, gaussian: Noise, gumbel: Noise) -> list[list[Ask]]:
+        """The asks up to the end of each phase, and in the last stage those after it."""
+        asks: list[Ask] = []
+        stages: list[list[Ask]] = []
+
+        def choice(name: str, share: float | None = None) -> None:
+            asks.append(Ask(name=name, question="Quantile", noise=gumbel, share=share or self.question))
+
+        def total(
+            name: str, question: str, share: float, turns: int = 1, schedule: tuple[float, ...] | None = None
+        ) -> None:
+            asks.append(Ask(name=name, question=question, noise=gaussian, share=share, times=turns, schedule=schedule))
+
+        def whiten(name: str, share: float) -> None:
+            if share:
+                choice(f"length for {name}")
+                total(name, "Gram", share)
+
+        first = 1.0 if self.constant else self.question
+        if self.free and self.classes:
+            total("start", "ResidualMean", first)
+        elif self.free:
+            choice("start", first)
+        if self.constant:
+            return [asks]
+        if self.means:
+            asks += column_locations.asks(self.means, self.question, gaussian, gumbel)
+        whiten("gram", self.gram)
+        if not self.guesses:
+            choice("length")
+        for phase in self.phases:
+            last = phase is self.phases[-1]
+            if self.keep is not None and last:
+                whiten("last gram", self.last_gram)
+                if not self.guesses:
+                    choice("last length")
+            if not self.classes:
+                choice(phase.clip)
+            total(phase.gradient, "ProjectedGradient", phase.share, phase.steps, phase.weights)
+            if not last:
+                stages.append(asks)
+                asks = []
+        if self.slope:
+            choice("spread")
+            total("slope", "ProjectedGradient", self.slope, self.rule.slope_steps)
+        if self.finish:
+            total("finish", "ResidualMean", self.finish)
+        return [*stages, asks]
+
+
+def _ordered(asks: Sequence[Ask]) -> Plan:
+    """A plan of asks in their order."""
+    return Plan(asks=tuple(asks), order=tuple(ask.name for ask in asks for _ in range(ask.times)))
+
+
+def grid(low: float, high: float, points: int, thin: bool) -> Vector:
+    """Points in equal ratio, the last of which is `high`; of a thin grid every third."""
+    found = np.geomspace(low, high, points)
+    return found[::-1][::3][::-1] if thin else found

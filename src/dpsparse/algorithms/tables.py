@@ -1,0 +1,267 @@
+r"""Ordinary tables: private means, noise-aware whitening, then a noisy path in phases whose clips and lengths are asked for.
+
+.. math:: z = \bigl((x - \tilde\mu)\tilde M/\tilde R,\; .3\bigr), \qquad w \leftarrow w - e_t v_t, \qquad
+          v_t = .9 v_{t-1} + .1\,\tfrac1n\Bigl(\textstyle\sum_i \mathrm{clip}_{\tilde C}(\phi'_i z_i) + \text{noise}\Bigr)
+
+Whatever has a tilde is a noisy answer: means of columns, a root of their Gram matrix that is the identity where the matrix is noise, a
+typical length of rows, and before every phase a typical size of gradients. Declared bounds may be far too wide: they set the range of
+grids, and not the noise. Where noise may dominate, the slope of the target on the score is asked at the end, and the score is drawn
+back to the constant by it; where even a typical length cannot be told, the median is all that is released.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..core.budget import Budget
+from ..core.facts import Facts, Projection, Vector
+from ..core.plan import Noise, Plan
+from ..queries.kinds import (
+    CentredModel,
+    Gram,
+    Indices,
+    Oracle,
+    Path,
+    ProjectedGradient,
+    ProjectedModel,
+    Quantile,
+    ResidualMean,
+)
+from .column_locations import ColumnLocations
+from .polish_steps import symmetric
+from .select_polish import SelectAndPolish
+from .table_descent import Descent
+from .table_rule import TableRule
+from .table_schedule import DENSE, SPARSE, Schedule, grid
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableDescent:
+    """Descent on a table.
+
+    Parameters
+    ----------
+    level : float
+        N: rows times the Gaussian budget, in units of replace-one neighbours; public choices are made for it, never a noise scale.
+    rule : TableRule
+        Constants.
+    few_coefficients : tuple of SelectAndPolish
+        Who takes over, after the first phase and after the second, if few coefficients are enough; empty: nobody.
+    selection_noise, noise : Noise
+        What protects a choice, and a sum.
+    """
+
+    level: float
+    rule: TableRule = TableRule()
+    few_coefficients: tuple[SelectAndPolish, ...] = ()
+    selection_noise: Noise = Noise.GUMBEL
+    noise: Noise = Noise.GAUSSIAN
+
+    def plan(self, facts: Facts, budget: Budget) -> Plan:
+        """Everything that will be asked."""
+        others = [runner.plan(facts, budget) for runner in self._runners]
+        return self._schedule(facts).plan(gaussian=self.noise, gumbel=self.selection_noise, others=others)
+
+    def _schedule(self, facts: Facts) -> Schedule:
+        return Schedule.of(self.rule, facts, self.level, race=bool(self.few_coefficients))
+
+    @property
+    def _runners(self) -> list[SelectAndPolish]:
+        return [
+            replace(runner, noise=self.noise, selection_noise=self.selection_noise) for runner in self.few_coefficients
+        ]
+
+    def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
+        """Return the coefficients; everything here is post-processing."""
+        schedule = self._schedule(oracle.facts)
+        start = _start(oracle, schedule)
+        if schedule.constant:
+            return Descent(oracle, schedule, _nothing(oracle.facts), start, path).full()
+        descent, origin = _all_columns(oracle, schedule, start, path)
+        for number, phase in enumerate(schedule.phases[:-1]):
+            descent.run(phase)
+            if self.few_coefficients and self._few(descent, origin, number):
+                oracle.take_branch(SPARSE)
+                return self._runners[number].run(oracle, path, origin)
+            if self.few_coefficients:
+                oracle.take_branch(DENSE)
+        return _result(_last_columns(descent).run(schedule.phases[-1]))
+
+    def _few(self, descent: Descent, origin: ColumnLocations | None, number: int) -> bool:
+        """Whether few coefficients are enough: after the first phase only if that is clear, or many have little hope.
+
+        Where nothing is clear after the second, many columns of which a few may matter are taken to be so, and others not.
+        """
+        schedule, sparsity = descent.schedule, self.few_coefficients[number].sparsity
+        if origin is not None and origin.heavy_tailed(descent.frame.length, sparsity, descent.oracle.facts.half_widths):
+            return False
+        evidence, several = descent.evidence(sparsity), schedule.n_features >= self.rule.soft_columns
+        if number < len(self.few_coefficients) - 1:
+            return evidence.many < 1 and (evidence.sparse_signal > 6 or (several and schedule.kappa < 1.5))
+        if evidence.many > max(3.0 if several else 2.0, min(evidence.sparse_signal / 5, 5.0)):
+            return False
+        return several or evidence.sparse_signal > 5
+
+
+# ------------------------------------------------------------------------------------------------ start
+
+
+def _nothing(facts: Facts) -> Projection:
+    """A frame on no feature."""
+    return Projection(support=np.zeros(0, dtype=np.intp), centre=np.zeros(0))
+
+
+def _start(oracle: Oracle, schedule: Schedule) -> float:
+    """The median, or part of the log-odds of the noisy class share; 0 without an intercept."""
+    if not schedule.free:
+        return 0.0
+    empty = CentredModel(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0), 0.0)
+    if schedule.classes:  # with no margin a slope is 1/2 less the class
+        mean = float(oracle.answer(ResidualMean(empty, 0.5), "start")[0])
+        share = min(0.98, max(0.02, 0.5 - mean))
+        part = 1.0 if schedule.constant else schedule.rule.class_start
+        return part * math.log(share / (1 - share))
+    bound = oracle.facts.target_bound
+    points = np.linspace(-bound, bound, 121 if schedule.thin else 401)
+    return float(points[int(oracle.answer(Quantile("targets", empty, 0.5, points), "start")[0])])
+
+
+# ------------------------------------------------------------------------------------------------ frames
+
+
+def _all_columns(
+    oracle: Oracle, schedule: Schedule, start: float, path: Path | None
+) -> tuple[Descent, ColumnLocations | None]:
+    """A path on all columns, from their means; and what was told about those."""
+    facts = oracle.facts
+    everything = np.arange(facts.n_features)
+    centre, origin = np.zeros(facts.n_features), None
+    if facts.means is not None and schedule.free:
+        centre = facts.means
+    elif schedule.means:
+        origin = ColumnLocations.learn(oracle, lambda frame, reach, ask: _length(oracle, schedule, frame, reach, ask))
+        centre = origin.means
+    longest = facts.row_bound + float(np.linalg.norm(centre))
+    columns, asks = (everything, centre), ("gram", "length")
+    return _descent(oracle, schedule, columns, longest, start, path, asks, schedule.gram), origin
+
+
+def _last_columns(descent: Descent) -> Descent:
+    """A new path on the columns with the largest coefficients in units of their half-widths; where all are kept, the same."""
+    oracle, schedule, facts = descent.oracle, descent.schedule, descent.oracle.facts
+    if schedule.keep is None:
+        return descent
+    sizes = np.abs(descent.features()) * facts.half_widths
+    best = np.sort(np.argsort(-sizes, kind="stable")[: schedule.keep])
+    centre = descent.frame.centre[best]
+    longest = min(facts.row_bound, float(np.linalg.norm(facts.half_widths[best]))) + float(np.linalg.norm(centre))
+    asks = ("last gram", "last length")
+    return _descent(oracle, schedule, (best, centre), longest, descent.start, descent.path, asks, schedule.last_gram)
+
+
+def _descent(
+    oracle: Oracle,
+    schedule: Schedule,
+    columns: tuple[Indices, Vector],
+    longest: float,
+    start: float,
+    path: Path | None,
+    asks: tuple[str, str],
+    gram: float,
+) -> Descent:
+    """A path on some columns and their centre, whitened if a Gram matrix has a share."""
+    support, centre = columns
+    matrix = None
+    if gram:
+        length = _length(oracle, schedule, Projection(support=support, centre=centre), longest, f"length for {asks[0]}")
+        question = Gram(support, centre, length)
+        noisy, noise = oracle.answer(question, asks[0]), oracle.deviation(question, asks[0], 0)
+        matrix, largest = whitening(symmetric(noisy, support.size), noise, length)
+        longest *= largest
+    frame = Projection(support=support, centre=centre, matrix=matrix)
+    length = schedule.rule.guess * longest
+    if not schedule.guesses:
+        length = _length(oracle, schedule, frame, longest, asks[1])
+    constant = schedule.rule.constant * schedule.free
+    frame = Projection(support=support, centre=centre, matrix=matrix, length=length, constant=constant)
+    return Descent(oracle, schedule, frame, start, path)
+
+
+def _length(oracle: Oracle, schedule: Schedule, frame: Projection, longest: float, ask: str) -> float:
+    """A typical length of rows: a multiple of a middle quantile, at most `longest`."""
+    points = grid(longest / 1000, longest, 60, schedule.thin)
+    question = Quantile(
+        "rows", ProjectedModel(frame, np.zeros(frame.size), 0.0), schedule.middle.length_quantile, points
+    )
+    found = float(points[int(oracle.answer(question, ask)[0])])
+    return min(longest, schedule.middle.length_factor * found)
+
+
+def whitening(gram: Vector, noise: float, norm: float) -> tuple[Vector, float]:
+    r"""A root of the inverse of a noisy Gram matrix, and its largest singular value.
+
+    The matrix is drawn towards a multiple h of the identity as far as its noise asks for (of its squared distance
+    :math:`\|A - hI\|^2`, :math:`\sigma^2d(d+1)/2` is noise), and the edge of the noise that is left is added to its eigenvalues: the identity,
+    up to a rotation, where the matrix is noise. Rows in the frame have their former mean square.
+    """
+    d = gram.shape[0]
+    typical = max(float(np.trace(gram)) / d, 0.02 * norm**2 / d)
+    spread = gram - typical * np.eye(d)
+    kept = 1 - min(1.0, noise**2 * d * (d + 1) / 2 / max(float((spread**2).sum()), 1e-300))
+    values, vectors = np.linalg.eigh(kept * spread)
+    values = np.maximum(values + typical, 0.0) + kept * noise * math.sqrt(2 * d) + 1e-3 * typical
+    scale = np.sqrt(typical / values)
+    return vectors * scale, float(scale.max())
+
+
+# ------------------------------------------------------------------------------------------------ end
+
+
+def _result(descent: Descent) -> Vector:
+    """The coefficients, drawn back by the slope and with a last step of the constant where these are asked for."""
+    schedule, facts = descent.schedule, descent.oracle.facts
+    part = slope(descent) if schedule.slope else 1.0
+    found = descent.full(part)
+    if schedule.finish:
+        found[-1] += finish(descent, part) / facts.intercept
+    if descent.path is not None:
+        descent.path.add(found, descent.oracle)
+    return found
+
+
+def slope(descent: Descent) -> float:
+    """Slope of the target on the score, in two private dimensions: 1 unless it is clearly below, 0 where the score is noise."""
+    oracle, schedule, rule, clip = descent.oracle, descent.schedule, descent.schedule.rule, descent.clip
+    assert clip is not None
+    support, centre = descent.frame.support, descent.frame.centre
+    score = Projection(support=support, centre=centre, matrix=descent.features()[:, None])
+    points = grid(1e-3 * clip, 1e2 * clip, 50, schedule.thin)
+    question = Quantile("rows", ProjectedModel(score, np.zeros(1), 0.0), 0.7, points)
+    unit = 1.2 * float(points[int(oracle.answer(question, "spread")[0])])
+    plane = replace(score, length=unit, constant=0.7 * schedule.free)
+    theta = np.r_[unit, [(descent.intercept() - descent.start) / 0.7] * plane.free]
+    mean = 0.0
+    for turn in range(rule.slope_steps):
+        answer = oracle.answer(ProjectedGradient(ProjectedModel(plane, theta, descent.start), clip), "slope")
+        theta = theta - 0.5 * np.asarray(answer)
+        mean += float(theta[0]) / (rule.slope_steps - rule.slope_skipped) * (turn >= rule.slope_skipped)
+    level = schedule.level * math.sqrt(schedule.slope)
+    noise = 1.2 * 2 * clip / level / 0.45 / unit
+    found = mean / unit
+    if found >= 1 - 2 * noise:
+        return 1.0
+    return max(0.0, found) * max(0.0, 1 - (noise / max(abs(found), 1e-12)) ** 2)
+
+
+def finish(descent: Descent, part: float) -> float:
+    """What is added to the constant: minus the mean of residuals within a wide clip, as far as it stands clear of twice its noise."""
+    oracle, rule, clip = descent.oracle, descent.schedule.rule, descent.clip
+    assert clip is not None
+    constant = descent.start + part * (descent.intercept() - descent.start)
+    model = CentredModel(descent.frame.support, descent.frame.centre, part * descent.features(), constant)
+    question = ResidualMean(model, rule.finish_clip * clip)
+    mean, noise = float(oracle.answer(question, "finish")[0]), oracle.deviation(question, "finish", 0)
+    return -mean * max(0.0, 1 - (2 * noise / max(abs(mean), 1e-300)) ** 2)

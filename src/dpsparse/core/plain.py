@@ -1,0 +1,64 @@
+"""The one JSON form of what is stored and printed.
+
+Numbers, words, lists and dictionaries stay; numpy's scalars and arrays become Python's; tuples become lists; records become
+dictionaries of their fields, unless they have words of their own; an enumeration is its value. JSON has no word for numbers
+that are not finite: they become None, which readers take for infinite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+
+import numpy as np
+
+#: What JSON can hold.
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+
+def to_json(value: object) -> Json:
+    """A value as JSON holds it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plain({"coef": np.array([1.0, np.inf]), "steps": np.int64(3), "names": ("a", "b")})
+    {'coef': [1.0, None], 'steps': 3, 'names': ['a', 'b']}
+    """
+    value = scalar(value)
+    if isinstance(value, Enum):
+        return to_json(value.value)
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, np.ndarray):
+        return to_json(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): to_json(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(entry) for entry in value]
+    if is_dataclass(value) and type(value).__str__ is object.__str__:
+        return record(value)
+    return str(value)
+
+
+def record(value: object) -> dict[str, Json]:
+    """The fields of a record (a dataclass), each in its plain form."""
+    if not is_dataclass(value) or isinstance(value, type):
+        raise TypeError(f"only records have fields, got {type(value).__name__}.")
+    return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+
+
+def scalar(value: object) -> object:
+    """A number of Python instead of one of numpy; everything else as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> type(scalar(np.float32(0.5))).__name__
+    'float'
+    """
+    return value.item() if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0 else value

@@ -1,0 +1,151 @@
+"""Ordinary files: opened only if they are that, read within a limit, and written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+from .errors import DataError
+
+#: Bytes read at once.
+CHUNK = 2**20
+
+
+def open_regular(path: str | os.PathLike[str], most: int, what: str) -> IO[bytes]:
+    """Open a file for reading if it is an ordinary one of at most `most` bytes; a link is what it points to.
+
+    A pipe is not waited for, and a device is not opened.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    DataError
+        If it is something else, too large, or may not be read.
+    """
+    path = Path(path)
+    try:
+        _refuse_others(os.stat(path), path, what)
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} was expected to be {what}, but it does not exist. Check the path.") from None
+    except PermissionError:
+        raise DataError(f"{path} may not be read by this user. Ask for permission, or copy the file.") from None
+    except DataError:
+        raise
+    except (OSError, ValueError):  # a loop of links, a name that is too long or holds a NUL
+        raise DataError(f"{str(path)!r} cannot be opened. Check the path.") from None
+    try:
+        found = os.fstat(handle)
+        _refuse_others(found, path, what)
+        if found.st_size > most:
+            raise DataError(
+                f"{path} has {found.st_size:,} bytes, and at most {most:,} are read. Use a smaller file, or raise the limit."
+            )
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _refuse_others(found: os.stat_result, path: Path, what: str) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise DataError(f"{path} was expected to be {what}, but it is not an ordinary file. Choose another one.")
+
+
+def read_bytes(path: str | os.PathLike[str], most: int, what: str) -> bytes:
+    """What an ordinary file holds, never more than `most` bytes, even while it grows."""
+    with open_regular(path, most, what) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise DataError(f"{path} has more than {most:,} bytes. Use a smaller file, or raise the limit.")
+    return content
+
+
+def parse_json(text: bytes | str) -> Any:
+    """JSON as its standard has it: no NaN, no name twice; a `ValueError` for everything else, also for nesting without end."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_refuse_twins)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError("a number that is not finite")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):  # 1e999
+        raise ValueError("a number that is not finite")
+    return number
+
+
+def _refuse_twins(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
+    pairs = list(pairs)
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name that comes twice")
+    return found
+
+
+def write_whole(
+    path: str | os.PathLike[str], text: str, check: Callable[[Path], None] | None = None, rights: int = 0o666
+) -> None:
+    """Write a file that appears whole or not at all, and is on the disk when this returns.
+
+    The rights are at most those that the process gives every new file. `check` looks at the path a last time before what is there is replaced.
+    """
+    with open_whole(path, rights, check) as file:
+        file.write(text.encode("utf-8"))
+
+
+@contextmanager
+def open_whole(
+    path: str | os.PathLike[str], rights: int, check: Callable[[Path], None] | None = None
+) -> Iterator[IO[bytes]]:
+    """The same for bytes that are written piece by piece; where an error comes, nothing is there."""
+    target = Path(path)
+    part = target.parent / f".{target.name[:100]}-{secrets.token_hex(8)}.part"
+    handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, rights)
+    try:
+        with os.fdopen(handle, "w+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if check is not None:
+            check(target)
+        os.replace(part, target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    sync_folder(target.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the names in a folder on the disk, where the system can."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:  # systems where a folder cannot be opened
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass
+    finally:
+        os.close(handle)
+
+
+def same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """Whether two paths lead to one file, through links of any kind."""
+    try:
+        return os.path.samefile(one, other)
+    except (OSError, ValueError):
+        return False

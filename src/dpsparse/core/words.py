@@ -1,0 +1,128 @@
+"""Statements in words: a paragraph, the details, and both as HTML."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from .attacker import in_percent
+from .plan import Noise
+
+if TYPE_CHECKING:
+    from .statement import AskSummary, Statement
+
+#: What neighbours differ in, by adjacency.
+NEIGHBOURS = {
+    "replace-one": "exchanging one row for any other",
+    "add-remove": "adding or removing one row",
+    "replace-one-label": "exchanging one person's label for any other, the features staying as they are,",
+}
+#: What an attacker does not know, by adjacency.
+GUESSES = {
+    "replace-one": "knows all other rows and holds two equally likely candidates for one row guesses the right one",
+    "add-remove": "knows all other rows, and does not know whether one row is in the data, guesses right",
+    "replace-one-label": "knows all else and holds two equally likely labels for one person guesses the right one",
+}
+#: What the recipe of scores begins with.
+SCORE = "private score"
+RED = "color:#b00020"
+
+
+def paragraph(statement: Statement) -> str:
+    """The promise in a few sentences, or that there is none; without caveats."""
+    by = f"{_made(statement.recipe)} {statement.recipe} ({statement.loss} loss)"
+    promise = f"({statement.epsilon:.6g}, {statement.delta:.3g})-differential privacy"
+    if not statement.private:
+        void = f"{by} WITHOUT privacy: it carries no promise to anyone in the data."
+        if not statement.priced or math.isinf(statement.epsilon):
+            return void
+        return f"{void} Its noise was made for {promise}, which does not hold here: see the caveat."
+    factor = f"{math.exp(statement.epsilon):.4g}" if statement.epsilon < 500 else f"e^{statement.epsilon:.6g}"
+    said = [
+        f"{by} under {promise}, {statement.adjacency}: {NEIGHBOURS.get(statement.adjacency, statement.adjacency)} changes the "
+        f"probability of any outcome by at most a factor {factor}, up to {statement.delta:.3g}.",
+        f"The unit of privacy is {statement.unit}.",
+        f"Whoever {GUESSES.get(statement.adjacency, GUESSES['replace-one'])} in at most "
+        f"{in_percent(statement.attacker_success)} of cases; a coin is right in 50 %.",
+    ]
+    return " ".join(said)
+
+
+def _made(recipe: str) -> str:
+    """What a statement is about: a model, unless its recipe is a score of one."""
+    return "These scores were computed by" if recipe.startswith(SCORE) else "This model was fitted by"
+
+
+def short(statement: Statement) -> str:
+    """Caveats, a paragraph, and which ledger was charged."""
+    return "\n".join([*(f"CAVEAT: {c}." for c in statement.caveats), paragraph(statement), *_charged(statement)])
+
+
+def details(statement: Statement) -> str:
+    """The same with the other languages of privacy, every answer, the accountant, assumptions and notes."""
+    lines = [*(f"CAVEAT: {c}." for c in statement.caveats), paragraph(statement)]
+    if statement.priced:
+        lines.append(other_words(statement))
+        for name in dict.fromkeys(a.name for a in statement.asks):
+            lines.append("  - " + _line([a for a in statement.asks if a.name == name]))
+        lines.append(f"Composed by: {statement.accountant}.")
+    lines.extend(_charged(statement))
+    lines.extend(f"Assumes: {a}." for a in statement.assumptions)
+    lines.extend(f"Note: {n}." for n in statement.notes)
+    return "\n".join(lines)
+
+
+def other_words(statement: Statement) -> str:
+    """The same guarantee in zCDP and in Gaussian DP, or that there is none that says as much as epsilon."""
+    known = [("zCDP", "rho", statement.rho), ("GDP", "mu", statement.mu)]
+    said = [f"{name}-{unit} with {name} = {value:.6g}" for unit, name, value in known if math.isfinite(value)]
+    left = [f"{name}-{unit}" for unit, name, value in known if math.isinf(value)]
+    if not said:
+        return "In other words: nothing is stated in rho-zCDP or mu-GDP, which would say less than epsilon and delta."
+    rest = f"; nothing is stated in {left[0]}, which would say less" if left else ""
+    return f"In other words: {'; '.join(said)}{rest}."
+
+
+def statement_page(caveats: Iterable[str], text: str, *, good: bool, more: str = "") -> str:
+    """A little HTML: caveats first and in red, then a text, red too unless it is good, and more on request; all escaped."""
+    parts = [f'<p style="{RED}"><strong>CAVEAT:</strong> {html.escape(c)}.</p>' for c in caveats]
+    parts.append(f"<p>{html.escape(text)}</p>" if good else f'<p style="{RED}">{html.escape(text)}</p>')
+    if more:
+        parts.append(f"<details><summary>Details</summary><pre>{html.escape(more)}</pre></details>")
+    return f"<div>{''.join(parts)}</div>"
+
+
+def _charged(statement: Statement) -> list[str]:
+    entry = statement.ledger
+    return (
+        [] if entry is None else [f"Charged to dataset {entry['dataset']!r} as entry {entry['entry']} of its ledger."]
+    )
+
+
+def _line(group: list[AskSummary]) -> str:
+    """All answers of one ask in one line; where their noise differs, from least to most."""
+
+    def span(values: Iterable[float]) -> str:
+        found = [f"{v:.4g}" for v in sorted(values)]
+        return found[0] if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
+
+    first = group[0]
+    what = {"mu": "sigma", "m": "sigma", "eta": "Gumbel scale"}.get(first.cost_name, "scale")
+    draws = "" if first.draws == 1 else f" of {first.draws} draws each"
+    if Noise(first.noise).local:
+        people = "all people" if first.rate >= 1 else f"one part in {round(1 / first.rate)} of the people"
+        return (
+            f"{sum(a.times for a in group)} x {first.name}: reports randomised by each person ({first.noise}), "
+            f"{first.cost_name} = {span(a.cost for a in group)} per report, answers at most {span(a.sensitivity for a in group)} "
+            f"apart, {people} each"
+        )
+    rows = "" if first.rate >= 1 else f", rows sampled at rate {first.rate:.4g}"
+    rows += f", offset {first.offset:.4g}" if first.offset else ""
+    rows += f", {first.part} part of the rows" if first.part else ""
+    return (
+        f"{sum(a.times for a in group)} x {first.name}{draws}: {first.noise} noise, {what} {span(a.scale for a in group)} "
+        f"for sensitivity {span(a.sensitivity for a in group)} "
+        f"({first.cost_name} = {span(a.cost for a in group)} per draw{rows})"
+    )

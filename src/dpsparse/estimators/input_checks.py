@@ -1,0 +1,180 @@
+"""The door of estimators and steps: shape, column names and declared types are checked, and nothing is said about a value.
+
+Guarantee
+---------
+scikit-learn is asked about names and numbers of columns only. Messages are ours: none holds a cell, a target or the number of rows,
+which is private under add-remove adjacency. What is said, and whether, depends on values only through `refuse_missing`, a choice
+of the user, and through the set of classes where none was declared.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from ..core import Adjacency, DataError
+from ..fitting import FitRequest
+from ..io.dictionary.cells import ROUNDED_FROM
+from ..rows.file_records import FileRecords
+from ..rows.records import Records, cell_numbers, suppress_messages
+
+
+def open_rows_in_files(X: Any, y: Any, request: FitRequest) -> tuple[Any, Any]:
+    """Rows and targets of files where X is a path, a pattern or rows in files; otherwise both as they are.
+
+    Parameters
+    ----------
+    X : path, StoredRows or anything else
+    y : str, array-like or None
+        With a path, the name of the target's column; None: files hold their own.
+    request : FitRequest
+        Says whether targets are numbers or labels: by declared classes, never by what they look like.
+    """
+    if isinstance(X, str | os.PathLike):
+        from ..io.rows import names_files, open_rows
+
+        if isinstance(X, os.PathLike) or names_files(X):  # any other text is a cell that went astray, and is not quoted
+            classes = None if request.classes is None else request.classes.tolist()
+            X, y = open_rows(X, y if isinstance(y, str) else None, classes=classes), None if isinstance(y, str) else y
+    X, y = open_clusters(X, y)
+    stored = X.spread if isinstance(X, Records) else X
+    if y is None and isinstance(stored, FileRecords):
+        y = stored.targets(target_kind(request))
+    return X, y
+
+
+def open_clusters(X: Any, y: Any = None) -> tuple[Any, Any]:
+    """Rows on a cluster where X is an array or frame of Dask, or a frame of Spark; otherwise both as they are.
+
+    Parameters
+    ----------
+    X : Dask collection, Spark frame or anything else
+    y : Dask array or series, name of a column, array-like or None
+    """
+    from ..rows.hosts import clusters
+
+    return clusters.open_cluster_rows(X, y)
+
+
+def target_kind(request: FitRequest) -> str:
+    """What the targets of files are."""
+    if request.classes is None:
+        return "labels" if request.classifies else "numbers"
+    return "numbers" if request.classes.dtype.kind in "biuf" else "texts"
+
+
+def read_source(estimator: BaseEstimator, X: Any, *, reset: bool, adjacency: Adjacency | None = None) -> Records:
+    """Rows as a user brought them; sets or compares `n_features_in_` and, for data frames, `feature_names_in_`.
+
+    Parameters
+    ----------
+    estimator : estimator or step
+    X : array-like, sparse matrix, frame or Source
+    reset : bool
+        True to set, False to compare.
+    adjacency : Adjacency or None
+        Under add-remove there may be no rows at all, since their number is private.
+    """
+    X, _ = open_clusters(X)
+    source = Records.of(X)
+    if isinstance(X, FileRecords) and source.names is not None:
+        _read_names(estimator, source, reset=reset)
+    else:
+        named = X if hasattr(X, "columns") else source
+        validate_data(estimator, named, y="no_validation", reset=reset, skip_check_array=True)
+    if source.shape[1] == 0:
+        raise DataError("Found array with 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
+    if source.shape[0] == 0 and adjacency is not Adjacency.ADD_REMOVE:
+        raise DataError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    return source
+
+
+def _read_names(estimator: BaseEstimator, source: Records, *, reset: bool) -> None:
+    """Set or compare the names of columns in files, which scikit-learn does not know."""
+    names = np.array(source.names, dtype=object)
+    if reset:
+        estimator.n_features_in_, estimator.feature_names_in_ = names.size, names
+    elif names.tolist() != vars(estimator).get("feature_names_in_", names).tolist():
+        raise DataError(
+            "the files have other columns than the data of the fit, or in another order. Name them with columns=[...]."
+        )
+    elif names.size != estimator.n_features_in_:
+        raise DataError(
+            f"the files have {names.size} columns, but the model expects {estimator.n_features_in_} features."
+        )
+
+
+def read_vector(estimator: BaseEstimator, y: Any, rows: int) -> NDArray[np.generic]:
+    """Targets as they came, one for each row.
+
+    A list becomes an array of numbers where that changes none of them, otherwise one of objects: no target of a list changes another.
+    Arrays, series and frames have the type that whoever made them chose.
+    """
+    if y is None:
+        raise DataError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None.")
+    with suppress_messages():
+        vector = _vector(y)
+    if vector.ndim == 2 and vector.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,).",
+            DataConversionWarning,
+            stacklevel=5,
+        )
+        vector = vector.ravel()
+    if vector.ndim != 1:
+        raise DataError("y should be a 1d array: one target for each record.")
+    if vector.dtype.kind == "c":
+        raise DataError("Complex data not supported.")
+    if vector.size != rows:
+        raise DataError("X and y have inconsistent numbers of samples: one target is needed for each record.")
+    return vector
+
+
+def refuse_numbers_for_labels(y: NDArray[np.generic]) -> None:
+    """Refuse targets that are no labels, where the classes are learned from them."""
+    with suppress_messages():
+        try:
+            if y.dtype.kind == "f":
+                y = y[np.isfinite(y)]
+            elif y.dtype.kind == "O" and all(isinstance(label, float) for label in y.tolist()):
+                y = cell_numbers(y)
+            check_classification_targets(y)
+        except Exception:  # its message could hold a label
+            raise DataError(
+                "Unknown label type: the targets of a classifier are labels, and these look continuous or of several types. "
+                "Declare classes=[...], or use a regressor."
+            ) from None
+
+
+def _vector(y: Any) -> NDArray[Any]:
+    try:
+        if hasattr(y, "to_numpy"):
+            return np.asarray(y.to_numpy())
+        return np.asarray(y if isinstance(y, np.ndarray) else _listed(y))
+    except Exception:  # a message could hold a target
+        return np.array(None)
+
+
+def _listed(y: Any) -> Any:
+    """A list as an array: of numbers if all are and floats hold them, otherwise of the objects themselves."""
+    try:
+        found = np.asarray(y)
+        held = found.dtype.kind in "biu" or (found.dtype.kind == "f" and not np.any(np.abs(found) >= ROUNDED_FROM))
+    except Exception:  # of one target: a number beyond all floats, or an object of its own
+        held = False
+    if held:
+        return found
+    if not isinstance(y, list | tuple) or all(isinstance(target, list | tuple | np.ndarray) for target in y):
+        return np.array(y, dtype=object)
+    cells = np.empty(len(y), dtype=object)
+    for i, target in enumerate(y):
+        cells[i] = target
+    return cells

@@ -1,0 +1,162 @@
+"""The runs of a search: fit, score, keep the best by the noisy score alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core import Adjacency, Statement
+from ...core.facts import Facts
+from ...core.mechanisms import Randomness
+from ...core.statement import AskSummary, ask_summaries
+from ...fitting import FitRequest, FitResult, Shape, Targets
+from ...fitting.prepare import clipped_to
+from ...fitting.units import in_half_widths
+from ...io.dictionary.carrier import carried_bounds
+from ...rows import Records
+from ...rows.declared import ColumnBounds
+from ..linear import SparseLinear
+from .plan import SearchPlan
+from .scoring import Validation
+from .space import Parameters
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SearchData:
+    """Private rows at the door of a search, and what is public about them.
+
+    Attributes
+    ----------
+    probe : SparseRegressor or SparseClassifier
+        The estimator that checked them; it knows the names of the features.
+    request : FitRequest
+        What it was asked.
+    X : Source
+    targets : Targets
+    shape : Shape
+        Public.
+    carried : ColumnBounds or None
+        Public bounds that the rows brought along.
+    """
+
+    probe: SparseLinear
+    request: FitRequest
+    X: Records
+    targets: Targets
+    shape: Shape
+    carried: ColumnBounds | None
+
+    @classmethod
+    def read(cls, probe: SparseLinear, X: object, y: object) -> SearchData:
+        """Check shapes and types, and refuse missing values if that was asked for, as a fit does; messages name no row."""
+        request, source, targets = probe.read_rows(X, y)
+        shape = request.shape(*source.shape, sparse=source.sparse, models=targets.models)
+        return cls(
+            probe, request, source, targets, shape, carried_bounds(X if source.spread is None else source.spread)
+        )
+
+    def facts(self, n_rows: int) -> Facts:
+        """What is public about so many of the rows, as it was declared."""
+        return self.request.facts(replace(self.shape, n_rows=n_rows))
+
+    def request_of(self, model: SparseLinear) -> FitRequest:
+        """What a candidate is asked on these rows: with their names, and with bounds that they brought along."""
+        named = self.named(model)
+        return named.with_bounds(named.request(), self.carried)
+
+    def named(self, model: SparseLinear) -> SparseLinear:
+        """The model with the names of the features."""
+        model.n_features_in_ = self.probe.n_features_in_
+        if "feature_names_in_" in vars(self.probe):
+            model.feature_names_in_ = self.probe.feature_names_in_
+        return model
+
+
+@dataclass(frozen=True, eq=False)
+class SearchRun:
+    """A candidate, its model and its noisy score. Only the best one is ever published."""
+
+    parameters: Parameters
+    model: SparseLinear
+    score: float
+    answers: tuple[AskSummary, ...] = ()
+    ran: bool = True
+
+
+def best_run(
+    candidates: Sequence[tuple[Parameters, SparseLinear]],
+    data: SearchData,
+    plan: SearchPlan,
+    randomness: Randomness,
+    holdout: float | None,
+) -> SearchRun | None:
+    """Fit and score each candidate; the run with the highest noisy score, the first of equals; None without candidates.
+
+    Guarantee
+    ---------
+    Each run is a fit, priced at `plan.training_rho`, and a score, priced at `plan.score_rho`. On the same rows they compose:
+    the sum is the price of a run. On two parts of the rows, split independently of the data, a record takes part in one of
+    them, and the larger is: see `split_holdout`. The choice reads noisy scores and nothing else. The search that calls this lets no warning
+    pass, since their number would tell that of the runs.
+    """
+    fitting, scoring = split_holdout(data.X.shape[0], plan, randomness, holdout)
+    facts, classes = data.facts(plan.validation_rows), data.targets.classes
+    if classes is not None:
+        facts = facts.with_(target=replace(facts.target, bound=float(classes.size - 1)))
+    exact = data.request.noise == "exact"
+    validation = Validation(
+        data.X.take(scoring),
+        data.targets.take(scoring).coded,
+        facts,
+        plan.scoring,
+        plan.scoring.priced(plan.score_rho, plan.adjacency, exact),
+    )
+    source, targets = data.X.take(fitting), data.targets.take(fitting)
+    best: SearchRun | None = None
+    with closing(validation):
+        for parameters, model in candidates:
+            if classes is not None:
+                model.set_params(classes=classes)
+            if not randomness.secure:
+                model.set_params(random_state=int(randomness.generator().integers(2**31)))
+            model.fit_source(data.request_of(model), source, targets)
+            score, answers = validation.score(model, model.request(), randomness)
+            if best is None or score > best.score:
+                best = SearchRun(parameters, model, score, (*model.statement_.asks, *ask_summaries(answers)))
+    return best
+
+
+def split_holdout(
+    rows: int, plan: SearchPlan, randomness: Randomness, holdout: float | None
+) -> tuple[NDArray[np.intp] | slice, NDArray[np.intp] | slice]:
+    """Which rows fit and which score.
+
+    Guarantee
+    ---------
+    The split does not depend on what the rows hold. Replace-one: a fixed number of positions is drawn without replacement;
+    the record that is replaced stays at its position, hence in its part. Add-remove: each row has a coin of its own, so that
+    a row that comes or goes moves no other. Given the split, neighbours differ in one part only, and the divergence of a run
+    is that of its fit or that of its score; over the random split it is at most the larger of the two, since Renyi
+    divergences are quasi-convex in the pair.
+    """
+    if holdout is None:
+        return slice(None), slice(None)
+    generator = randomness.generator()
+    if plan.adjacency is Adjacency.ADD_REMOVE:
+        held = generator.random(rows) < holdout
+    else:
+        held = np.zeros(rows, dtype=bool)
+        held[generator.permutation(rows)[: plan.validation_rows]] = True
+    return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def public_default(model: SparseLinear, data: SearchData, statement: Statement) -> SparseLinear:
+    """What a search answers when no run was drawn: the start vector, or zero. It has seen no row."""
+    start = data.request.start_vector(data.shape.n_features)
+    coef = np.zeros(data.shape.n_features) if start is None else start
+    bounds = clipped_to(data.request, in_half_widths(data.facts(data.shape.n_rows)))
+    return model.keep(FitResult(((coef, 0.0),) * data.shape.models, statement, bounds), data.targets.classes)

@@ -1,0 +1,176 @@
+"""What a search may try: candidates drawn from public distributions, over an estimator's arguments and its recipe's fields."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Protocol, TypeGuard
+
+import numpy as np
+from sklearn.base import clone
+
+from ... import recipes
+from ...core.facts import Facts
+from ...core.plain import scalar
+from ..linear import SparseLinear
+
+#: Arguments that a search sets itself, or that have to be the same in all runs.
+FIXED = frozenset(
+    [
+        "epsilon",
+        "delta",
+        "budget",
+        "adjacency",
+        "n_rows",
+        "noise",
+        "ledger",
+        "dataset",
+        "label",
+        "run_id",
+        "accept",
+        "check_bounds",
+        "check_cells",
+        "random_state",
+        "verbose",
+        "classes",
+        "target_center",
+        "keep_path",
+        "memory_limit",
+    ]
+)
+
+#: Fields of the recipe are named with this before them.
+RECIPE = "recipe__"
+
+#: A candidate: arguments of the estimator, and fields of its recipe, by name.
+Parameters = dict[str, object]
+
+#: What is tried when the user does not say: the recipes that ``auto`` chooses from, and DP-IGHT.
+DEFAULT_RECIPES = ("select_polish", "dual_averaging", "dp_ight")
+
+#: Values that are equally likely.
+Listed = list[object] | tuple[object, ...] | range | np.ndarray
+
+
+class Distribution(Protocol):
+    """Values by chance, as in ``scipy.stats``."""
+
+    def rvs(self, *, random_state: np.random.Generator) -> object:
+        """One value."""
+        ...
+
+
+#: What a parameter is drawn from.
+Choices = Listed | Distribution
+
+#: Spaces with at most this many candidates are checked one by one before a search.
+CHECKED = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Dictionaries of parameters, one of which is drawn with equal chance, and then a value for each of its parameters.
+
+    Parameters
+    ----------
+    parts : tuple of mappings
+        A value is a list, each entry of which is equally likely, or a distribution with a method ``rvs`` as in
+        ``scipy.stats``. Keys are arguments of the estimator, or ``recipe__`` and a field of its recipe.
+    """
+
+    parts: tuple[Mapping[str, Choices], ...]
+
+    @classmethod
+    def read(cls, given: object, estimator: SparseLinear) -> Space:
+        """Check what the user gave; refuses before anything is drawn."""
+        parts = (given,) if isinstance(given, Mapping) else tuple(given) if isinstance(given, Sequence) else None
+        if not parts or not all(isinstance(part, Mapping) and part for part in parts):
+            raise TypeError(
+                f"param_distributions must be a dictionary (or a list of them) of lists or scipy distributions, got {given!r}. "
+                'Example: {"recipe__steps": [5, 10, 20], "recipe__clip": scipy.stats.loguniform(0.1, 10)}.'
+            )
+        known = estimator.get_params(deep=True)
+        for part in parts:
+            for name, values in part.items():
+                _check_name(name, known)
+                _check_values(name, values)
+        return cls(parts)
+
+    @property
+    def size(self) -> int | None:
+        """How many candidates there are; None if a distribution is among them."""
+        if not all(listed(values) for part in self.parts for values in part.values()):
+            return None
+        return sum(math.prod(len(values) for values in part.values() if listed(values)) for part in self.parts)
+
+    def all(self) -> Iterator[Parameters]:
+        """Every candidate of a finite space."""
+        for part in self.parts:
+            for values in itertools.product(*filter(listed, part.values())):
+                yield dict(zip(part, values, strict=True))
+
+    def assumptions(self, estimator: SparseLinear, facts: Facts) -> tuple[str, ...]:
+        """What the recipes that may be drawn rest on; of a space too large to look through, before their fields are set."""
+        if self.size is not None and self.size <= CHECKED:
+            drawable = [candidate(estimator, parameters).recipe for parameters in self.all()]
+        else:
+            named = [part.get("recipe", (estimator.recipe,)) for part in self.parts]
+            drawable = [recipe for values in named if listed(values) for recipe in values]
+        texts = (text for recipe in drawable for text in recipes.make(recipe).assumptions(facts))
+        return tuple(dict.fromkeys(texts))
+
+    def draw(self, generator: np.random.Generator) -> Parameters:
+        """One candidate; independent of all others and of the data."""
+        part = self.parts[int(generator.integers(len(self.parts)))]
+        return {
+            name: values[int(generator.integers(len(values)))]
+            if listed(values)
+            else scalar(values.rvs(random_state=generator))  # type: ignore[union-attr]
+            for name, values in part.items()
+        }
+
+
+def candidate(estimator: SparseLinear, parameters: Mapping[str, object]) -> SparseLinear:
+    """A fresh estimator with these parameters; fields of the recipe are set on the recipe that it would use."""
+    own = {name: value for name, value in parameters.items() if not name.startswith(RECIPE)}
+    of_recipe = {name.removeprefix(RECIPE): value for name, value in parameters.items() if name.startswith(RECIPE)}
+    made: SparseLinear = clone(estimator).set_params(**own)
+    if of_recipe:
+        recipe = recipes.make(made.recipe)
+        missing = sorted(of_recipe.keys() - {field.name for field in fields(recipe)})  # type: ignore[arg-type]
+        if missing:
+            known = [field.name for field in fields(recipe)]  # type: ignore[arg-type]
+            raise ValueError(
+                f"recipe {recipe.name!r} has no field {missing[0]!r}; it has {', '.join(known) or 'none'}. "
+                "Name the recipe in the estimator, or give a list of dictionaries, one for each recipe."
+            )
+        made.set_params(recipe=replace(recipe, **of_recipe))  # type: ignore[type-var]
+    return made
+
+
+def _check_name(name: object, known: Mapping[str, object]) -> None:
+    if name in FIXED:
+        raise ValueError(f"{name!r} cannot be searched over: it must be the same in all runs, or is set by the search.")
+    if not isinstance(name, str) or (not name.startswith(RECIPE) and name not in known):
+        searchable = sorted(n for n in known if n not in FIXED)
+        raise ValueError(
+            f"{name!r} is not an argument of the estimator. Use one of {', '.join(searchable)}, or recipe__ and a field of the recipe."
+        )
+
+
+def _check_values(name: str, values: object) -> None:
+    if listed(values):
+        if len(values) == 0:
+            raise ValueError(f"{name!r} has an empty list of values.")
+    elif not callable(getattr(values, "rvs", None)):
+        raise TypeError(
+            f"{name!r} must have a list of values or a distribution with a method rvs, such as scipy.stats.loguniform(0.1, 10), "
+            f"got {values!r}."
+        )
+
+
+def listed(values: object) -> TypeGuard[Listed]:
+    """Whether these are values that are equally likely."""
+    return isinstance(values, list | tuple | range | np.ndarray)

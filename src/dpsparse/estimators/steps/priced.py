@@ -1,0 +1,123 @@
+"""What transformers share that ask priced questions about the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import Tags
+
+from ...accounting import PlanCost, PricedPlan, price
+from ...core import Adjacency, Ask, Budget, Noise, Plan, Statement, checks
+from ...core.facts import Facts, Vector
+from ...core.mechanisms import Randomness
+from ...fitting import (
+    Seed,
+    check_noise_kind,
+    stated_budget,
+    warn_if_seeded,
+)
+from ...fitting.statement import complete_step, draft_step
+from ...ledger import LedgerArgument, Payment, reserve
+from ...oracles import make_oracle
+from ...queries.kinds import Oracle
+from ...queries.losses import Squared
+from ...rows import Records, refuse_missing
+from ...rows.hosts import host_of
+from ...rows.missing import CHOICES
+from ...rows.records import suppress_messages
+from ..input_checks import read_source
+
+
+@dataclass(frozen=True, eq=False)
+class StepRows:
+    """An oracle for one ask, and the draft of its statement."""
+
+    oracle: Oracle
+    draft: Statement
+    payment: Payment
+
+    def statement(self, n_rows: int) -> Statement:
+        """What the step promised, on so many rows."""
+        return complete_step(self.draft, self.oracle.receipts, self.payment, n_rows)
+
+
+class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of transformers with a budget; not for direct use."""
+
+    #: Name of the one ask.
+    ask = ""
+    question = ""
+    ledger = LedgerArgument()
+
+    epsilon: float
+    delta: float | None
+    budget: Budget | None
+    adjacency: str
+    noise: str
+    dataset: str | None
+    label: str | None
+    run_id: str | None
+    on_missing: str
+    random_state: Seed
+    statement_: Statement
+
+    def asks(self, noise: Noise, n_features: int) -> tuple[Ask, ...]:
+        """What the step will ask of rows with so many features."""
+        return (Ask(name=self.ask, question=self.question, noise=noise),)
+
+    def price(self, n_rows: int, n_features: int, sparse: bool = False) -> tuple[PricedPlan, float]:
+        """The plan of the step at its price, and the delta at which epsilon is stated. Reads no data.
+
+        Parameters
+        ----------
+        n_rows, n_features : int
+            Public shape of the rows.
+        sparse : bool
+            Whether they come sparse.
+        """
+        exact = check_noise_kind(self.noise, self.random_state) == "exact"
+        noise = Noise.DISCRETE_GAUSSIAN if exact else Noise.GAUSSIAN
+        budget, delta = stated_budget(self.budget, self.epsilon, self.delta, self.adjacency, n_rows)
+        return price(Plan(asks=self.asks(noise, n_features)), budget), delta
+
+    def outlook(self, n_rows: int, n_features: int, sparse: bool = False) -> str:
+        """What to expect of the step, in words; empty where there is nothing to say. Reads no data."""
+        return ""
+
+    def _rows(self, X: object) -> Records:
+        """Rows at the door; missing values are refused if that was asked for. Messages name no row and no value."""
+        return self._unless_refused(read_source(self, X, reset=True, adjacency=Adjacency.named(self.adjacency)))
+
+    def _again(self, X: object) -> Records:
+        """Rows to be transformed, at the same door; there may be none."""
+        return self._unless_refused(read_source(self, X, reset=False, adjacency=Adjacency.ADD_REMOVE))
+
+    def _unless_refused(self, source: Records) -> Records:
+        if checks.one_of(self.on_missing, "on_missing", CHOICES) == "refuse":
+            refuse_missing(source, np.zeros(0))
+        return source
+
+    @contextmanager
+    def _asking(self, X: Records, facts: Facts, what: str, y: Vector | None = None) -> Iterator[StepRows]:
+        """An oracle over the rows that answers the step's asks; priced, and paid for, before the rows are handed over."""
+        randomness = Randomness(self.random_state)
+        priced, delta = self.price(facts.n_rows, facts.n_features, facts.sparse)
+        draft = draft_step(priced, delta, what, facts.n_rows, self.on_missing, secure=randomness.secure)
+        warn_if_seeded(randomness, "step", stacklevel=6)
+        label, bill = what if self.label is None else self.label, PlanCost.of(priced)
+        seeded = not randomness.secure
+        paid = reserve(self.ledger, self.dataset, bill, label=label, run_id=self.run_id, delta=delta, seeded=seeded)
+        targets = np.zeros(X.shape[0]) if y is None else y
+        with paid as payment, suppress_messages(), closing(host_of(X, targets, facts)) as host:
+            yield StepRows(make_oracle(host, Squared(), priced, randomness, payment), draft, payment)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.on_missing == "empty"
+        tags.non_deterministic = True
+        return tags

@@ -1,0 +1,211 @@
+"""Maps of single rows: what happens to one depends on no other, so they cost nothing."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from ...core import Adjacency, checks
+from ...core.facts import Vector
+from ...fitting import Matrix
+from ...rows import Records, read_bounds, refuse_missing
+from ...rows.missing import CHOICES
+from ...rows.records import suppress_messages
+from ..input_checks import read_source
+from .bounds import Bounds
+
+
+class RowStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of transformers that look at one row at a time; not for direct use."""
+
+    on_missing: str
+
+    @abstractmethod
+    def bounds_after(self, before: Bounds | None, n_features: int) -> Bounds:
+        """Public bounds of the rows that come out, from those of the rows that come in, where they are known."""
+
+    def fit(self, X: object, y: object = None) -> Self:
+        """Check the arguments and the shape; learns nothing from the rows."""
+        self._unless_refused(read_source(self, X, reset=True))
+        self.bounds_ = self.bounds_after(None, self.n_features_in_)
+        return self
+
+    def _rows(self, X: object) -> Matrix:
+        check_is_fitted(self, "bounds_")
+        source = self._unless_refused(
+            read_source(self, X, reset=False, adjacency=Adjacency.ADD_REMOVE)
+        )  # there may be none
+        rows: Matrix = source.rows(0, source.shape[0]).astype(float, copy=True)
+        return rows
+
+    def _unless_refused(self, source: Records) -> Records:
+        if checks.one_of(self.on_missing, "on_missing", CHOICES) == "refuse":
+            refuse_missing(source, np.zeros(0))
+        return source
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.on_missing == "empty"
+        return tags
+
+
+def _divisor(norms: Vector) -> Vector:
+    """Norms to divide by; empty rows stay empty."""
+    return np.where(norms == 0, 1.0, norms)
+
+
+class RowNormalizer(RowStep):
+    """Scale each row to a public length. Empty rows stay empty.
+
+    Guarantee
+    ---------
+    Free: the map of a row does not depend on any other row. Afterwards its l2 norm is at most `length` (times the root of the
+    number of features for ``norm="max"``), whatever came in.
+
+    Parameters
+    ----------
+    norm : {"l2", "l1", "max"}
+        Which norm becomes `length`.
+    length : float, default=1.0
+    on_missing : {"refuse", "empty"}
+        As in `SparseRegressor`. ``empty``: what is no number stays none, and the model behind counts the record as nothing.
+
+    Attributes
+    ----------
+    bounds_ : Bounds
+        Public bounds of the rows that come out.
+
+    Examples
+    --------
+    >>> from dpsparse import RowNormalizer
+    >>> RowNormalizer().fit_transform([[3.0, 4.0], [0.0, 0.0]])
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+
+    def __init__(self, norm: str = "l2", length: float = 1.0, on_missing: str = "refuse") -> None:
+        self.norm = norm
+        self.length = length
+        self.on_missing = on_missing
+
+    def transform(self, X: object) -> Matrix:
+        """Scale the rows."""
+        rows = self._rows(X)
+        with suppress_messages():
+            if isinstance(rows, np.ndarray):
+                # by the largest entry first: squares neither overflow nor vanish
+                rows /= _divisor(np.abs(rows).max(axis=1))[:, None]
+                rows *= self.length / _divisor(self._norms(rows))[:, None]
+                return rows
+            owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+            largest = np.zeros(rows.shape[0])
+            np.maximum.at(largest, owner, np.abs(rows.data))
+            rows.data /= _divisor(largest)[owner]
+            rows.data *= (self.length / _divisor(self._sparse_norms(rows.data, owner, rows.shape[0])))[owner]
+        return rows
+
+    def _norms(self, rows: Vector) -> Vector:
+        size = np.abs(rows)
+        if self.norm == "max":
+            return np.asarray(size.max(axis=1))
+        return np.asarray(size.sum(axis=1) if self.norm == "l1" else np.sqrt((size**2).sum(axis=1)))
+
+    def _sparse_norms(self, data: Vector, owner: NDArray[np.intp], rows: int) -> Vector:
+        size = np.abs(data)
+        if self.norm == "max":
+            largest = np.zeros(rows)
+            np.maximum.at(largest, owner, size)
+            return largest
+        sums = np.bincount(owner, weights=size if self.norm == "l1" else size**2, minlength=rows)
+        return np.asarray(sums if self.norm == "l1" else np.sqrt(sums))
+
+    def bounds_after(self, before: Bounds | None, n_features: int) -> Bounds:
+        """Entries within `length`, and not negative where those that come in are not."""
+        checks.one_of(self.norm, "norm", ("l2", "l1", "max"))
+        length = read_bounds(None, self.length, n_features)[2]
+        # rounding may leave a row a little longer; who reads it clips it
+        row_norm = length * math.sqrt(n_features) if self.norm == "max" else length
+        if before is not None and np.all(np.asarray(before.lower) >= 0):
+            return Bounds(0.0, length, row_norm)
+        return Bounds(-length, length, row_norm)
+
+
+class PublicScaler(RowStep):
+    """Map each column from public bounds to [-1, 1]; entries beyond them are clipped.
+
+    Guarantee
+    ---------
+    Free: the map is made of public constants.
+
+    Parameters
+    ----------
+    feature_bound : float, array or (lo, hi)
+        Public bounds: b for [-b, b], or (lo, hi); each a number or one per feature. Never taken from the data.
+    center : bool, default=False
+        False: divide by the largest absolute bound, which keeps zeros. True: move the midpoint to zero first; dense rows only.
+    on_missing : {"refuse", "empty"}
+        As in `RowNormalizer`.
+
+    Attributes
+    ----------
+    bounds_ : Bounds
+        Public bounds of the rows that come out.
+
+    Examples
+    --------
+    >>> from dpsparse import PublicScaler
+    >>> PublicScaler(feature_bound=(0, [100, 2]), center=True).fit_transform([[75, 1], [120, 0]])
+    array([[ 0.5,  0. ],
+           [ 1. , -1. ]])
+    """
+
+    def __init__(
+        self,
+        feature_bound: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
+        center: bool = False,
+        on_missing: str = "refuse",
+    ) -> None:
+        self.feature_bound = feature_bound
+        self.center = center
+        self.on_missing = on_missing
+
+    def transform(self, X: object) -> Matrix:
+        """Clip, shift and scale the columns."""
+        rows = self._rows(X)
+        lower, upper, _ = read_bounds(self.feature_bound, None, self.n_features_in_)
+        if not isinstance(rows, np.ndarray):
+            if self.center:
+                raise ValueError("center=True would make sparse rows dense. Use center=False, or dense rows.")
+            columns = rows.indices
+            low, high = (v[columns] if isinstance(v, np.ndarray) else v for v in (lower, upper))
+            scale = np.maximum(np.abs(lower), np.abs(upper)) * np.ones(self.n_features_in_)
+            rows.data = np.clip(rows.data, low, high) / scale[columns]
+            return rows
+        middle, half = self._middle_and_half()
+        return (np.clip(rows, lower, upper) - middle) / half
+
+    def _middle_and_half(self) -> tuple[float | Vector, float | Vector]:
+        lower, upper, _ = read_bounds(self.feature_bound, None, self.n_features_in_)
+        if self.center:
+            return (np.asarray(lower) + upper) / 2, (np.asarray(upper) - lower) / 2
+        return 0.0, np.maximum(np.abs(lower), np.abs(upper))
+
+    def bounds_after(self, before: Bounds | None, n_features: int) -> Bounds:
+        """The declared bounds, scaled."""
+        lower, upper, _ = read_bounds(self.feature_bound, None, n_features)
+        if self.center:
+            return Bounds.read(1.0, None, n_features)
+        half = np.maximum(np.abs(lower), np.abs(upper))
+        out = Bounds.read((np.asarray(lower) / half, np.asarray(upper) / half), None, n_features)
+        if before is None:
+            return out
+        # columns shrink at least by the smallest divisor, and so do rows
+        return Bounds(out.lower, out.upper, min(out.row_norm, before.row_norm / float(np.min(half))))

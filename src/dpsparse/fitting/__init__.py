@@ -1,0 +1,66 @@
+"""The fit itself, without scikit-learn: a request, what is prepared from it, how it is run, and what is stated about it."""
+
+from .oracle import Matrix, ProgressCallback, Rows, Session, open_oracle, rescaled_rows
+from .paid import fit
+from .parts import Inference, InferenceResult
+from .prepare import FitPlan, per_model, plan_fit, refuse_doubtful, refuse_unaccepted, refuse_unguarded, resolve
+from .progress import ProgressBar
+from .request import (
+    FitRequest,
+    Seed,
+    Shape,
+    check_noise_kind,
+    default_delta,
+    models_of,
+    public_rows,
+    read_loss,
+    stated_budget,
+)
+from .run import FitResult, OpenOracle, coefficients_of, run, substituted, with_oracles
+from .seed import warn_if_seeded
+from .targets import Targets, read_targets
+from .trial import trial_run
+from .units import in_half_widths
+from .user_recipes import holdings, refuse_rows_brought
+
+__all__ = [
+    "FitPlan",
+    "FitRequest",
+    "FitResult",
+    "Inference",
+    "InferenceResult",
+    "Matrix",
+    "OpenOracle",
+    "ProgressBar",
+    "ProgressCallback",
+    "Rows",
+    "Seed",
+    "Session",
+    "Shape",
+    "Targets",
+    "check_noise_kind",
+    "coefficients_of",
+    "default_delta",
+    "fit",
+    "holdings",
+    "in_half_widths",
+    "models_of",
+    "open_oracle",
+    "per_model",
+    "plan_fit",
+    "public_rows",
+    "read_loss",
+    "read_targets",
+    "refuse_doubtful",
+    "refuse_rows_brought",
+    "refuse_unaccepted",
+    "refuse_unguarded",
+    "rescaled_rows",
+    "resolve",
+    "run",
+    "stated_budget",
+    "substituted",
+    "trial_run",
+    "warn_if_seeded",
+    "with_oracles",
+]

@@ -1,0 +1,248 @@
+"""From a request and a public shape to a priced plan. No row is seen, and whatever can be refused is refused here."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import recipes
+from ..accounting import PlanCost, PricedPlan, price
+from ..core import AssumptionError, Budget, DataError, LedgerError, Noise, Plan
+from ..core.facts import Facts
+from ..queries.kinds import Solver
+from ..queries.losses import Loss, joint_of, refuse_mixing, target_of, user_defined
+from ..recipes.base import PrivateRecipe, has_budget, has_none
+from ..rows.bounds import read_bounds
+from ..rows.lattice import Lattice
+from ..rows.row_bounds import RowBounds
+from .clipping import with_check, with_count
+from .local import per_report, refuse_unanswerable
+from .request import FitRequest, Shape
+from .units import in_half_widths
+from .user_recipes import check_view, normalised_plan
+
+if TYPE_CHECKING:
+    from .parts import Inference
+
+#: By which a user accepts a plan without a proof.
+UNPROVEN = "unproven"
+#: Name of the ask for cells that were not understood.
+UNREAD = "cells not understood"
+
+
+@dataclass(frozen=True, eq=False)
+class FitPlan:
+    """Everything about a fit that is known before a row is read.
+
+    Attributes
+    ----------
+    request : FitRequest
+    facts : Facts
+        As the recipe wants the rows shown: in units of the columns' half-widths (`in_half_widths`).
+    recipe : Recipe
+        The one that a rule such as ``auto`` picked, or that was named.
+    solver : Solver
+    plan : Plan
+        Of one model.
+    priced : PricedPlan or None
+        Of all models together; None for a baseline without privacy.
+    delta : float
+        At which epsilon is stated.
+    models : int
+        Models that share the budget.
+    reason : str
+        Why this recipe, where a rule picked it.
+    loss : Loss
+        Of every model: the one that was asked for, or its form for many classes at once.
+    inference : Inference or None
+        The two parts of a fit with intervals.
+    """
+
+    request: FitRequest
+    facts: Facts
+    recipe: recipes.Recipe
+    solver: Solver
+    plan: Plan
+    priced: PricedPlan | None
+    delta: float
+    models: int
+    reason: str
+    loss: Loss
+    inference: Inference | None = None
+
+    @property
+    def of_one_model(self) -> PricedPlan | None:
+        """The plan of one model at its part of the price."""
+        return None if self.priced is None else replace(self.priced, plan=self.plan)
+
+    @property
+    def row_bounds(self) -> RowBounds:
+        """What a fit clips rows to, in the units of the user."""
+        return clipped_to(self.request, self.facts)
+
+    @property
+    def bill(self) -> PlanCost | None:
+        """What a ledger is charged; None for what has no price, or none that covers it."""
+        return None if self.priced is None or self.plan.unproven else PlanCost.of(self.priced)
+
+
+def plan_fit(request: FitRequest, shape: Shape) -> FitPlan:
+    """Facts, recipe, plan and price, from arguments and public shape alone.
+
+    Parameters
+    ----------
+    request : FitRequest
+    shape : Shape
+        From `FitRequest.shape` where there is data; otherwise what is asked about.
+    """
+    if request.intervals is not None:
+        from .parts import prepare_parts  # which prepares each part here
+
+        return prepare_parts(request, shape)
+    made, budget = draft_plan(request, shape)
+    if budget is None:
+        return made
+    priced = price(made.plan.repeated(made.models), budget)
+    delta = made.delta
+    if made.plan.local:
+        refuse_unanswerable(replace(priced, plan=made.plan), made.facts, request.loss)
+    if made.plan.local and all(ask.noise is Noise.LOCAL for ask in made.plan.asks):
+        delta = 0.0  # pure reports need none, whatever was allowed
+    return replace(made, priced=priced, delta=delta)
+
+
+def draft_plan(request: FitRequest, shape: Shape) -> tuple[FitPlan, Budget | None]:
+    """Everything but the price, and the budget to price with; None for a baseline, which has none."""
+    refuse_mixing(request.loss, target_of(request.loss, request.target_bound))
+    recipe, reason, facts, loss, models = resolve(request, shape)
+    _check_facts(recipe, facts)
+    request.check_accepted(recipe)
+    if recipe.private:
+        request.check_storable()
+    if has_none(recipe):
+        solver = recipe.solver(facts)
+        unpriced = Budget.approx(1.0, 0.5)  # a plan needs one to be written; a baseline does not look at it
+        plan = solver.plan(facts, unpriced)
+        return FitPlan(request, facts, recipe, solver, plan, None, math.nan, models, reason, loss), None
+    assert has_budget(recipe)
+    budget, delta = request.budget_for(shape.n_rows)
+    solver, plan = _planned(recipe, facts, budget, models)
+    plan = normalised_plan(recipe, plan)
+    plan = _with_counts(plan, request)
+    refuse_unaccepted(plan, recipe.name, request.accept)
+    if request.noise == "exact":
+        if any(ask.noise is Noise.LOCAL_GAUSSIAN for ask in plan.asks):
+            raise ValueError("noise='exact' is not made on devices; use noise='lattice', or a pure local mechanism.")
+        plan = plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN)
+    return FitPlan(request, facts, recipe, solver, plan, None, delta, models, reason, loss), budget
+
+
+def resolve(request: FitRequest, shape: Shape) -> tuple[recipes.Recipe, str, Facts, Loss, int]:
+    """The recipe that runs, why, the facts as it wants rows shown, the loss, and the number of models.
+
+    Many classes are one model with the whole budget where the recipe and the loss have a form for
+    it, else one model for each class. The planner asks here too, so that it speaks of the recipe
+    that would run.
+    """
+    asked, whole = request.recipe, shape.models
+    budget = request.budget_for(shape.n_rows)[0] if asked.private else None
+    # of a foreign loss only the form for one margin was tried
+    joint = None if user_defined(request.loss) else joint_of(request.loss, whole)
+    if joint is not None and budget is not None:
+        facts = request.facts(shape, joint)
+        for one in (budget, per_model(budget, whole)):  # a rule may pick such a recipe for either
+            recipe, reason = asked.resolve(in_half_widths(facts), one)
+            if recipe.joint:
+                return recipe, reason, _shown(recipe, facts), joint, 1
+    facts = request.facts(shape)
+    recipe, reason = (asked, "") if budget is None else asked.resolve(in_half_widths(facts), per_model(budget, whole))
+    return recipe, reason, _shown(recipe, facts), request.loss, whole
+
+
+def _shown(recipe: recipes.Recipe, declared: Facts) -> Facts:
+    """Declared facts as a recipe wants rows shown, in units of the columns' half-widths."""
+    scaled = in_half_widths(declared, absence=recipe.zero_is_absence)
+    facts = recipe.view(scaled)
+    check_view(recipe, scaled, facts)
+    return facts
+
+
+def clipped_to(request: FitRequest, shown: Facts) -> RowBounds:
+    """What rows of a request are clipped to, in the units of the user, where they are shown to a recipe by these facts."""
+    lower, upper, _ = read_bounds(request.feature_bound, request.row_norm, shown.n_features)
+    return RowBounds(lower, upper, Lattice(shown, exact=True).bounds.row_norm, shown.scale)
+
+
+def plan_again(prepared: FitPlan) -> tuple[Solver, Plan]:
+    """Another solver of the same recipe, and its plan: equal to those of `prepared`, unless they depend on something else."""
+    recipe, facts, request = prepared.recipe, prepared.facts, prepared.request
+    assert has_budget(recipe)
+    solver, plan = _planned(recipe, facts, request.budget_for(facts.n_rows)[0], prepared.models)
+    plan = _with_counts(normalised_plan(recipe, plan), request)
+    return solver, plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN) if request.noise == "exact" else plan
+
+
+def _with_counts(plan: Plan, request: FitRequest) -> Plan:
+    """The plan with the counts that were asked for, each at its share of the whole."""
+    plan = with_check(plan, request.check_bounds)
+    return with_count(plan, request.check_cells, UNREAD, "Unread", "check_cells")
+
+
+def per_model(budget: Budget, models: int) -> Budget:
+    """What one of several equal models may spend, for defaults that depend on the noise."""
+    return budget if models == 1 else Budget.zcdp(budget.as_rho() / models, budget.relation)
+
+
+def refuse_unaccepted(plan: Plan, recipe: str, accept: tuple[str, ...]) -> None:
+    """Refuse to fit by an unproven plan that was not accepted by name."""
+    if plan.unproven and UNPROVEN not in accept:
+        raise AssumptionError(
+            f"the privacy of recipe {recipe!r} is not proven: {plan.unproven}. To fit it nevertheless, accept that by name: "
+            f"accept=({UNPROVEN!r},). The statement will say first that there is no promise."
+        )
+
+
+def refuse_unguarded(plan: Plan, recipe: str) -> None:
+    """Refuse to charge a ledger for what its promise would not cover: labels alone, or a plan without a proof."""
+    if plan.labels_only:
+        raise LedgerError(
+            f"recipe {recipe!r} protects labels only, and a ledger guards whole rows. Leave ledger=None for it."
+        )
+    if plan.unproven:
+        raise LedgerError(
+            f"the privacy of recipe {recipe!r} is not proven, so no price covers it: it must not touch data that a ledger "
+            "guards. Leave ledger=None for it."
+        )
+
+
+def refuse_doubtful(accept: tuple[str, ...]) -> None:
+    """Refuse to charge a ledger for a model that may be fitted by an unproven plan."""
+    if UNPROVEN in accept:
+        raise LedgerError(
+            f"the model accepts plans whose privacy is not proven (accept names {UNPROVEN!r}), so no price covers it: it must not "
+            "touch data that a ledger guards. Leave ledger=None for it."
+        )
+
+
+def _planned(recipe: PrivateRecipe, facts: Facts, budget: Budget, models: int) -> tuple[Solver, Plan]:
+    """The loop and its plan, at the budget of one model."""
+    one = per_model(budget, models)
+    solver = recipe.solver(facts, one)
+    plan = solver.plan(facts, one)
+    if not plan.local or models == 1:
+        return solver, plan
+    one = per_report(plan, budget, models)
+    solver = recipe.solver(facts, one)
+    return solver, solver.plan(facts, one)
+
+
+def _check_facts(recipe: recipes.Recipe, facts: Facts) -> None:
+    if facts.penalty.active and facts.penalty.kind not in recipe.penalties:
+        raise ValueError(
+            f"recipe {recipe.name!r} cannot take penalty {facts.penalty.kind!r}; it takes {', '.join(recipe.penalties) or 'none'}."
+        )
+    if facts.sparse and (np.any(np.asarray(facts.lower) > 0) or np.any(np.asarray(facts.upper) < 0)):
+        raise DataError("sparse rows hold zeros, so feature_bound must contain zero for every feature.")

@@ -1,0 +1,361 @@
+"""What was asked for: every public argument of a fit, checked once, before any row is seen.
+
+The rules that several rooms need stand here, each once: the default of delta, the public number of rows, how many models a
+set of classes takes, and in which language a budget is stated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sized
+from dataclasses import dataclass, fields
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import recipes
+from ..core import Adjacency, AssumptionError, Budget, BudgetError, PrivacyError, checks
+from ..core.facts import Facts, Penalty, Vector
+from ..ledger import Ledger, check_ledger
+from ..queries.losses import Logistic, Loss, Squared, proven, target_of
+from ..rows.bounds import read_bounds, read_center, read_target_bound
+from ..rows.missing import CHOICES
+
+#: Kinds of penalty, and kinds of noise, by the names that users give.
+PENALTIES = ("l2", "l1", "elasticnet", "box")
+NOISES = ("lattice", "exact")
+#: How intervals are made, and of which parameter.
+INTERVALS, INTERVAL_TARGETS = ("split",), ("mean", "robust")
+
+#: What users seed with, in tests.
+Seed = int | np.random.RandomState | np.random.Generator | None
+
+
+def default_delta(n_rows: int | None) -> float:
+    """The delta of a user who names none: ``min(1e-6, 1/(10 n))``; 1e-6 where the number of rows is not known yet.
+
+    Examples
+    --------
+    >>> default_delta(1000), default_delta(10**7)
+    (1e-06, 1e-08)
+    """
+    return 1e-6 if n_rows is None else min(1e-6, 1 / (10 * n_rows))
+
+
+def public_rows(declared: int | None, adjacency: Adjacency, found: int) -> int:
+    """The public number of rows: declared under add-remove, and the number that there are under replace-one.
+
+    Parameters
+    ----------
+    declared : int or None
+        The argument `n_rows`.
+    adjacency : Adjacency
+    found : int
+        Rows of the data.
+    """
+    if adjacency is Adjacency.ADD_REMOVE:
+        if declared is None:
+            raise PrivacyError(
+                "under add-remove adjacency the number of rows is private, so n_rows must be declared: a public guess of it, or "
+                "counted first with NoisyCount in a private pipeline."
+            )
+        return checks.whole(declared, "n_rows")
+    if declared is not None and declared != found:
+        raise PrivacyError(
+            f"n_rows={declared!r} was declared, but the data has another number of rows; under replace-one they must agree."
+        )
+    return int(found)
+
+
+def models_of(classes: Sized | None) -> int:
+    """How many models a set of classes takes: one for two classes or for numbers, otherwise one for each class.
+
+    Examples
+    --------
+    >>> models_of(None), models_of([0, 1]), models_of("abc")
+    (1, 1, 3)
+    """
+    return 1 if classes is None or len(classes) <= 2 else len(classes)
+
+
+def stated_budget(
+    budget: object, epsilon: float, delta: float | None, adjacency: str, n_rows: int | None
+) -> tuple[Budget, float]:
+    """The budget of a user, and the delta at which epsilon is stated.
+
+    Parameters
+    ----------
+    budget : Budget or None
+        None: epsilon and delta say it.
+    epsilon : float
+    delta : float or None
+        None: the default for so many rows.
+    adjacency : str
+    n_rows : int or None
+        Public number of rows; None where it is not known yet.
+    """
+    at = default_delta(n_rows) if delta is None else delta
+    if budget is None:
+        given = Budget.approx(epsilon, at)
+    elif isinstance(budget, Budget):
+        given = budget
+    else:
+        raise BudgetError(f"budget must be a dpsparse Budget such as Budget.zcdp(0.1), got {budget!r}.")
+    stated = Budget.approx(1.0, at).delta if given.delta is None else given.delta
+    assert stated is not None
+    return given.under(adjacency), stated
+
+
+def check_noise_kind(noise: object, random_state: Seed) -> str:
+    """One of the kinds of noise; refuses a seed where noise is exact."""
+    if not isinstance(noise, str) or noise not in NOISES:
+        raise checks.refusal("noise", "'lattice' or 'exact'", noise)
+    if noise == "exact" and random_state is not None:
+        raise ValueError(
+            "noise='exact' takes its keys from the operating system and cannot be seeded; leave random_state=None."
+        )
+    return noise
+
+
+def read_loss(loss: object, *, classes: bool) -> Loss:
+    """The loss of a classifier or of a regressor; None is logistic or squared."""
+    if loss is None:
+        return Logistic() if classes else Squared()
+    if not isinstance(loss, Loss) or loss.classes is not classes:
+        kind = (
+            "a classification loss object such as dpsparse.losses.Logistic()"
+            if classes
+            else "a regression loss object such as dpsparse.losses.Huber()"
+        )
+        raise TypeError(f"loss must be {kind}, got {loss!r}.")
+    return loss
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """The public shape of the data of a fit.
+
+    Parameters
+    ----------
+    n_rows, n_features : int
+        Public numbers.
+    sparse : bool
+        Whether rows come in sparse form, which shifts no column.
+    models : int
+        Models that one versus the rest takes: 1, or as many as there are classes. A recipe may make one model of them.
+    checked : int
+        Columns of the table behind the rows whose cells can be counted; 0 where there is none. No price depends on it.
+    """
+
+    n_rows: int
+    n_features: int
+    sparse: bool = False
+    models: int = 1
+    checked: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("n_rows", "n_features", "models"):
+            object.__setattr__(self, name, checks.whole(getattr(self, name), name))
+        object.__setattr__(self, "sparse", checks.truth(self.sparse, "sparse"))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FitRequest:
+    """Everything that a user asked for. Public, frozen, and checked: what does not depend on the shape of the data has passed.
+
+    Attributes are the arguments of `SparseRegressor` and `SparseClassifier` under their names, in plain types: `loss` and
+    `recipe` are objects, `penalty` holds its strength. What has one entry per feature (bounds, centre, start) is read by
+    `facts`, which knows how many there are.
+    """
+
+    classifies: bool
+    epsilon: float
+    delta: float | None
+    budget: Budget | None
+    sparsity: int | None
+    row_norm: object
+    feature_bound: object
+    feature_center: object
+    target_bound: float
+    target_center: float
+    recipe: recipes.Recipe
+    loss: Loss
+    penalty: Penalty
+    adjacency: Adjacency
+    n_rows: int | None
+    classes: NDArray[np.generic] | None
+    fit_intercept: bool
+    start: object
+    keep_path: bool
+    noise: str
+    ledger: Ledger | None
+    dataset: str | None
+    label: str | None
+    run_id: str | None
+    accept: tuple[str, ...]
+    on_missing: str
+    check_bounds: float | None
+    check_cells: float | None
+    memory_limit: int | None
+    random_state: Seed
+    verbose: bool
+    intervals: str | None = None
+    interval_target: str = "mean"
+    by_unit: bool = False
+
+    @classmethod
+    def read(cls, arguments: Mapping[str, object], *, classifies: bool) -> Self:
+        """Check the arguments of an estimator, as its ``get_params(deep=False)`` gives them."""
+        given = dict(arguments)
+        recipe = recipes.make(given["recipe"])
+        budget, ledger, sparsity = given["budget"], given["ledger"], given["sparsity"]
+        check_ledger(ledger, given["dataset"], given["label"], given["run_id"])
+        request = cls(
+            classifies=classifies,
+            epsilon=given["epsilon"],  # type: ignore[arg-type]
+            delta=given["delta"],  # type: ignore[arg-type]
+            budget=budget,  # type: ignore[arg-type]
+            sparsity=None if sparsity is None else checks.whole(sparsity, "sparsity"),
+            row_norm=given["row_norm"],
+            feature_bound=given["feature_bound"],
+            feature_center=given["feature_center"],
+            target_bound=1.0 if classifies else read_target_bound(given["target_bound"]),
+            target_center=checks.number(given.get("target_center", 0.0), "target_center"),
+            recipe=recipe,
+            loss=read_loss(given["loss"], classes=classifies),
+            penalty=_penalty(given),
+            adjacency=Adjacency.named(given["adjacency"]),  # type: ignore[arg-type]
+            n_rows=given["n_rows"],  # type: ignore[arg-type]
+            classes=_classes(given.get("classes")),
+            fit_intercept=bool(given["fit_intercept"]),
+            start=given["start"],
+            keep_path=bool(given["keep_path"]),
+            noise=check_noise_kind(given["noise"], given["random_state"]) if recipe.private else "lattice",  # type: ignore[arg-type]
+            ledger=None if given["dataset"] is None else Ledger.of(ledger),  # type: ignore[arg-type]
+            dataset=given["dataset"],  # type: ignore[arg-type]
+            label=given["label"],  # type: ignore[arg-type]
+            run_id=given["run_id"],  # type: ignore[arg-type]
+            accept=tuple(given["accept"]),  # type: ignore[arg-type]
+            on_missing=checks.one_of(given["on_missing"], "on_missing", CHOICES),
+            check_bounds=_check_share(given["check_bounds"], "check_bounds", recipe),
+            check_cells=_check_share(given["check_cells"], "check_cells", recipe),
+            memory_limit=_memory_limit(given["memory_limit"]),
+            random_state=given["random_state"],  # type: ignore[arg-type]
+            verbose=bool(given["verbose"]),
+            intervals=_intervals(given.get("intervals")),
+            interval_target=checks.one_of(given.get("interval_target", "mean"), "interval_target", INTERVAL_TARGETS),
+        )
+        if recipe.private:
+            request.budget_for(None)  # refuses what makes no sense
+        return request
+
+    # ---------------------------------------------------------------------------------------------- with a shape
+
+    def shape(
+        self, rows: int, n_features: int, *, sparse: bool = False, models: int | None = None, checked: int = 0
+    ) -> Shape:
+        """The public shape of data with so many rows; `models` None: as the declared classes say."""
+        return Shape(
+            n_rows=public_rows(self.n_rows, self.adjacency, rows),
+            n_features=n_features,
+            sparse=sparse,
+            models=models_of(self.classes) if models is None else models,
+            checked=checked,
+        )
+
+    def planned_shape(self, n_rows: int, n_features: int, *, sparse: bool = False) -> Shape:
+        """The public shape of data that is planned for. Refuses other rows than are declared."""
+        shape = Shape(n_rows=n_rows, n_features=n_features, sparse=sparse, models=models_of(self.classes))
+        if self.n_rows not in (None, shape.n_rows):
+            raise PrivacyError(
+                f"a plan for {shape.n_rows} rows was asked for, but n_rows={self.n_rows!r} is declared, and a fit "
+                "goes by that. Plan for as many rows, or leave n_rows=None."
+            )
+        return shape
+
+    def budget_for(self, n_rows: int | None) -> tuple[Budget, float]:
+        """The budget, and the delta at which epsilon is stated."""
+        return stated_budget(self.budget, self.epsilon, self.delta, self.adjacency, n_rows)
+
+    def facts(self, shape: Shape, loss: Loss | None = None) -> Facts:
+        """What is public about a fit, as it was declared; with another form of the loss, where many classes are one model."""
+        loss = self.loss if loss is None else loss
+        lower, upper, row_norm = read_bounds(self.feature_bound, self.row_norm, shape.n_features)
+        return Facts(
+            n_rows=shape.n_rows,
+            n_features=shape.n_features,
+            lower=lower,
+            upper=upper,
+            row_norm=row_norm,
+            shift=read_center(self.feature_center, shape.n_features),
+            intercept=1.0 if self.fit_intercept else 0.0,
+            target=target_of(loss, self.target_bound),
+            loss=loss.name,
+            convex=proven(loss),
+            slope_bound=loss.slope_bound,
+            curvature=loss.curvature,
+            sparsity=self.sparsity,
+            penalty=self.penalty,
+            start=self.start_vector(shape.n_features),
+            sparse=shape.sparse,
+            counts_clipped=self.check_bounds is not None,
+            counts_unread=0 if self.check_cells is None else shape.checked,
+        )
+
+    def start_vector(self, n_features: int) -> Vector | None:
+        """The public start; None: zero."""
+        return None if self.start is None else checks.vector(self.start, "start", n_features)
+
+    def check_storable(self) -> None:
+        """Refuse numbers that are not finite, also in arguments that this fit does not use: a model file has no word for them.
+
+        They would come to light when the model is saved, after it was paid for. A loss may be unbounded, and is stored by its own form.
+        """
+        for field in fields(self):
+            if field.name != "loss" and not checks.all_finite(getattr(self, field.name)):
+                raise ValueError(f"{field.name} must hold finite numbers only: a model with others could not be saved.")
+
+    def check_accepted(self, recipe: recipes.Recipe) -> None:
+        """Refuse a recipe that rests on an assumption which was not accepted by name."""
+        missing = tuple(name for name in recipe.needs if name not in self.accept)
+        if missing:
+            raise AssumptionError(
+                f"recipe {recipe.name!r} rests on an assumption that must be accepted by name: accept={missing!r}. "
+                f"See dpsparse.recipes.describe({recipe.name!r})."
+            )
+
+
+def _check_share(share: object, name: str, recipe: recipes.Recipe) -> float | None:
+    """The share of the budget that pays for a count; None for none, and for baselines, which pay nothing."""
+    checked = None if share is None else checks.fraction(share, name)
+    return checked if recipe.private else None
+
+
+def _penalty(given: Mapping[str, object]) -> Penalty:
+    kind, box = checks.one_of(given["penalty"], "penalty", PENALTIES), given["box"]
+    if kind == "box" and not (checks.is_number(box) and box > 0):
+        raise ValueError(f"penalty='box' needs box=b with b > 0, got {box!r}.")
+    return Penalty(
+        kind=kind,
+        alpha=checks.non_negative(given["alpha"], "alpha"),
+        l1_ratio=checks.fraction(given["l1_ratio"], "l1_ratio", ends=True),
+        box=box,  # type: ignore[arg-type]
+    )
+
+
+def _intervals(given: object) -> str | None:
+    return None if given is None else checks.one_of(given, "intervals", INTERVALS)
+
+
+def _memory_limit(given: object) -> int | None:
+    return None if given is None else checks.memory(given, "memory_limit")
+
+
+def _classes(declared: object) -> NDArray[np.generic] | None:
+    """The declared classes, sorted, each once."""
+    if declared is None:
+        return None
+    classes = np.unique(np.asarray(declared))
+    if classes.size < 2:
+        raise ValueError("classes must hold at least two different labels.")
+    return classes

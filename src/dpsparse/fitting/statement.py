@@ -1,0 +1,344 @@
+"""Where statements are made: of fits, of priced steps, of pipelines, of searches and of servers.
+
+A statement is drafted before anything is paid, so that nothing about it can fail afterwards; `complete` adds what was drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from ..accounting import PricedPlan
+from ..accounting.random_stopping import RANDOM_STOPPING, SearchCost
+from ..core import AskSummary, Budget, Plan, Receipt, Statement
+from ..core.attacker import weaknesses
+from ..core.curves import gaussian_mu
+from ..core.participation import PUBLIC_FEATURES
+from ..core.release import versions
+from ..core.statement import SEEDED, ask_summaries
+from ..ledger import Payment
+from ..queries.losses import Loss, user_defined
+from ..recipes import built_in
+from ..rows.missing import NOT_COVERED
+from .local import sharing, unit_of
+from .prepare import FitPlan
+
+SIMULATED = "the protocol was simulated on one machine, which held the rows"
+SCORED = "this promise is about the rows that score the model; those that trained it have a promise of their own"
+MADE_ROWS = (
+    "what made these rows before they came here (scaling, a vocabulary, a choice of columns, a split) did not look at them: each was made "
+    "from one record by rules that are public"
+)
+DEVICES = "every device randomised its own report as the protocol says"
+EXACT = (
+    "delta is 0 and nothing hides in it: Laplace noise and selections are drawn from their exact laws, tails included"
+)
+SECRET = (
+    "only the best run was published, and the number of runs stays secret: publishing it, other runs, or the time that the "
+    "search took is not covered"
+)
+
+#: How many times the mu of Gaussian noise of the same (epsilon, delta) a stated mu may be. A selection of range eta has the Renyi curve of a
+#: Gaussian with mu = eta/2, and is dominated by one with mu = 2 Phi^-1(e^(eta/2) / (1 + e^(eta/2))), which is sqrt(pi/2) = 1.2533 times as much
+#: for small eta: a plan of selections alone states that, with one per cent of room.
+LOOSEST_MU = 1.01 * math.sqrt(math.pi / 2)
+#: The same for rho beside mu^2/2. Selections and Gaussians add up exactly in zCDP; what their (epsilon, delta) gains on it was at most 3 % up to epsilon 4.
+LOOSEST_RHO = 1.1
+
+
+def plan_caveats(plan: Plan) -> tuple[str, ...]:
+    """What weakens or voids the promise of a plan, whoever runs it."""
+    public = (PUBLIC_FEATURES,) if plan.labels_only else ()
+    return (
+        (*public, f"NOT PRIVATE: the privacy of this plan is not proven: {plan.unproven}") if plan.unproven else public
+    )
+
+
+def draft_fit(
+    prepared: FitPlan, assumptions: Iterable[str] = (), notes: Iterable[str] = (), *, secure: bool
+) -> Statement:
+    """What a fit will have promised; no answers yet.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    assumptions : iterable of str
+        What it rests on beside the recipe's own.
+    notes : iterable of str
+        What is to be said beside why the recipe was picked.
+    secure : bool
+        False for a fit with a seed.
+    """
+    priced, recipe, facts = prepared.priced, prepared.recipe, prepared.facts
+    proven = priced is not None and not prepared.plan.unproven
+    exact = (EXACT,) if priced is not None and prepared.delta == 0 and not prepared.plan.local else ()
+    caveats = list(plan_caveats(prepared.plan))
+    assumed = [*assumptions, *recipe.assumptions(facts), *of_others(prepared), *refusals(prepared.request.on_missing)]
+    assumed += [] if prepared.inference is None else prepared.inference.assumptions
+    adjacency = "replace-one-label" if prepared.plan.labels_only else str(prepared.request.adjacency)
+    if priced is None:
+        caveats.append("no privacy: this is a baseline for comparison, and its result must not be released")
+    else:
+        caveats += _seeded("fitted", secure)
+        if prepared.models > 1:
+            assumed.append(sharing(prepared.plan, prepared.models))
+    draft = Statement(
+        private=proven and secure,
+        priced=proven,
+        epsilon=math.inf if priced is None else priced.epsilon(prepared.delta),
+        delta=1.0 if priced is None else prepared.delta,
+        rho=math.inf if priced is None else priced.rho,
+        mu=math.inf if priced is None else priced.mu,
+        adjacency=adjacency,
+        unit=unit_of(prepared.plan, prepared.models),
+        recipe=recipe.name,
+        loss=facts.loss,
+        n_rows=facts.n_rows,
+        asks=(),
+        accountant="none" if priced is None else priced.accountant,
+        assumptions=tuple(assumed),
+        caveats=tuple(caveats),
+        notes=(*([prepared.reason] if prepared.reason else []), *notes, *exact),
+        versions=versions(),
+    )
+    return draft if priced is None else _weigh(in_other_words(draft, priced.budget))
+
+
+def in_other_words(said: Statement, asked: Budget | None = None) -> Statement:
+    r"""A statement with rho and mu where they say about as much as its epsilon, and without (infinite) where they say much less.
+
+    The measure is the Gaussian mechanism that is (epsilon, delta)-DP and no better, with
+    :math:`\mu_0 =` `gaussian_mu(epsilon, delta)`: mu stays up to `LOOSEST_MU` :math:`\mu_0`, rho up to
+    `LOOSEST_RHO` :math:`\mu_0^2/2`. What a budget `asked` for stays in any case.
+
+    Poisson sampling has neither: all T sampled answers fall on one record with probability :math:`q^T`, and
+    then the loss is that of the plan without sampling. So as epsilon and the order grow, the least rho and mu
+    that hold everywhere are those without sampling, however small q is.
+    """
+    same = gaussian_mu(said.epsilon, said.delta) if 0 < said.delta < 1 and math.isfinite(said.epsilon) else 0.0
+    rho_asked, mu_asked = (False, False) if asked is None else (asked.rho is not None, asked.mu is not None)
+    return replace(
+        said,
+        rho=said.rho if rho_asked or said.rho <= LOOSEST_RHO * same**2 / 2 else math.inf,
+        mu=said.mu if mu_asked or said.mu <= LOOSEST_MU * same else math.inf,
+    )
+
+
+def no_promise(*, recipe: str, loss: str, adjacency: str, unit: str, n_rows: int, caveat: str) -> Statement:
+    """A statement about something that was made without noise: it promises nothing."""
+    return Statement(
+        private=False,
+        priced=False,
+        epsilon=math.inf,
+        delta=1.0,
+        rho=math.inf,
+        mu=math.inf,
+        adjacency=adjacency,
+        unit=unit,
+        recipe=recipe,
+        loss=loss,
+        n_rows=n_rows,
+        asks=(),
+        accountant="none",
+        caveats=(caveat,),
+        versions=versions(),
+    )
+
+
+def void(statement: Statement, caveat: str) -> Statement:
+    """A statement that claims no privacy, with the caveat that says why; what it cost stays in it."""
+    return replace(statement, private=False, caveats=(caveat, *statement.caveats))
+
+
+def of_others(prepared: FitPlan) -> tuple[str, ...]:
+    """What a private fit rests on that is not of this package: it was tested on made-up rows."""
+    tested = "was tested on made-up rows, and is not proven"
+    found = []
+    if prepared.recipe.private and not built_in(prepared.recipe):
+        kind = type(prepared.recipe)
+        found.append(
+            f"the recipe {prepared.recipe.name!r} ({kind.__module__}.{kind.__qualname__}) is not one of dpsparse: that its model is made "
+            f"of noisy answers alone {tested}"
+        )
+    if prepared.recipe.private and user_defined(prepared.loss):
+        found.append(
+            f"the loss {prepared.loss.name!r} is not one of dpsparse: that it treats every row by itself {tested}"
+        )
+    return tuple(found)
+
+
+def refusals(on_missing: str) -> tuple[str, ...]:
+    """What a statement says about rows that would be refused."""
+    return (NOT_COVERED,) if on_missing == "refuse" else ()
+
+
+def draft_step(priced: PricedPlan, delta: float, what: str, n_rows: int, on_missing: str, *, secure: bool) -> Statement:
+    """What a transformer with one priced question will have promised."""
+    draft = Statement(
+        private=secure,
+        epsilon=priced.epsilon(delta),
+        delta=delta,
+        rho=priced.rho,
+        mu=priced.mu,
+        adjacency=str(priced.budget.relation),
+        unit="one row",
+        recipe=what,
+        loss="no",
+        n_rows=n_rows,
+        asks=(),
+        accountant=priced.accountant,
+        assumptions=(*refusals(on_missing), MADE_ROWS),
+        caveats=_seeded("made", secure),
+        versions=versions(),
+    )
+    return _weigh(in_other_words(draft, priced.budget))
+
+
+def draft_score(
+    priced: PricedPlan, delta: float, what: str, loss: Loss, n_rows: int, on_missing: str, *, secure: bool
+) -> Statement:
+    """What an evaluation of a model will have promised to the people whose rows score it."""
+    return replace(
+        draft_step(priced, delta, what, n_rows, on_missing, secure=secure),
+        loss=loss.name,
+        assumptions=(*refusals(on_missing), MADE_ROWS, SCORED),
+    )
+
+
+def state_pipeline(
+    parts: Sequence[Statement], *, epsilon: float | None, delta: float, accountant: str | None, free: Sequence[str]
+) -> Statement:
+    """One statement for all steps of a pipeline.
+
+    Parameters
+    ----------
+    parts : sequence of Statement
+        Of its priced steps, the model last.
+    epsilon, accountant
+        Of the whole; None where only the model has a price, and its own hold.
+    delta : float
+    free : sequence of str
+        Steps that cost nothing.
+    """
+    last = parts[-1]
+    assumptions = [a for part in parts for a in part.assumptions]
+    if free:
+        assumptions.append(f"what is done to a row by {', '.join(free)} depends on no other row")
+    whole = replace(
+        last,
+        private=all(part.private for part in parts),
+        priced=all(part.priced for part in parts),
+        epsilon=last.epsilon if epsilon is None else epsilon,
+        delta=delta,
+        rho=math.fsum(part.rho for part in parts),
+        mu=math.hypot(*(part.mu for part in parts)),
+        recipe=f"pipeline of {', '.join(part.recipe for part in parts)}",
+        asks=tuple(ask for part in parts for ask in part.asks),
+        accountant=last.accountant if accountant is None else accountant,
+        assumptions=_once(assumptions),
+        caveats=_once(c for part in parts for c in _strong(part)),
+        notes=_once(note for part in parts for note in part.notes),
+    )
+    return _weigh(in_other_words(whole))
+
+
+def draft_search(
+    bill: SearchCost, delta: float, run_rho: float, loss: Loss, n_rows: int, assumptions: Iterable[str], *, secure: bool
+) -> Statement:
+    """What a search will have promised, whichever run is the best; `state_best` adds that run."""
+    law = bill.law
+    draft = Statement(
+        private=secure,
+        epsilon=bill.epsilon(delta),
+        delta=delta,
+        rho=math.inf,
+        mu=math.inf,
+        adjacency=str(bill.adjacency),
+        unit="one row",
+        recipe="private search, no run",
+        loss=loss.name,
+        n_rows=n_rows,
+        asks=(),
+        accountant=f"{RANDOM_STOPPING} ({law.name} law, mean {law.mean:.6g}) over privacy profiles and Renyi curves",
+        assumptions=_once(assumptions),
+        caveats=_seeded("searched", secure),
+        notes=(f"each run, whichever candidate it drew, was rho-zCDP with rho = {run_rho:.6g}",),
+        versions=versions(),
+    )
+    return _weigh(draft)
+
+
+def state_best(draft: Statement, ran: Statement | None, loss: Loss, asks: tuple[AskSummary, ...]) -> Statement:
+    """The statement of a search, with what its best run says; None: no run was drawn."""
+    if ran is None:
+        nothing = "no run was drawn: the model is the public start vector, and has seen no row"
+        said = replace(draft, loss=loss.name, notes=(nothing, *draft.notes))
+    else:
+        said = replace(
+            draft,
+            private=draft.private and ran.private,
+            priced=draft.priced and ran.priced,
+            recipe=f"private search, {ran.recipe}",
+            loss=loss.name,
+            asks=asks,
+            assumptions=(*draft.assumptions, *ran.assumptions),
+            caveats=_once((*_strong(ran), *draft.caveats)),
+            notes=(*ran.notes, *draft.notes),
+        )
+    return replace(said, assumptions=_once((*said.assumptions, SECRET)))
+
+
+def complete(
+    draft: Statement, answers: Iterable[Receipt], payment: Payment | None = None, chosen: Iterable[str] = ()
+) -> Statement:
+    """A draft with what was drawn, the branches that answers chose, and the entry of the ledger that paid for it."""
+    branches = ", ".join(dict.fromkeys(chosen))
+    notes = (*draft.notes, *([f"chosen by answers: {branches}"] if branches else []))
+    return charged_to(replace(draft, asks=ask_summaries(answers), notes=notes), payment)
+
+
+def with_size(statement: Statement, prepared: FitPlan, used: int) -> Statement:
+    """A statement that says how many features a model uses, where nobody asked for a number. Public: the coefficients show it."""
+    if prepared.request.sparsity is not None or prepared.priced is None:
+        return statement
+    name = prepared.recipe.name
+    note = (
+        f"no sparsity was asked for: {used} of {prepared.facts.n_features} features have a coefficient, those that the rule of "
+        f"{name} kept (dpsparse.recipes.describe({name!r}))"
+    )
+    return replace(statement, notes=(*statement.notes, note))
+
+
+def complete_step(draft: Statement, answers: Iterable[Receipt], payment: Payment, n_rows: int) -> Statement:
+    """The same for a step, on the number of rows that is public once it was answered."""
+    counted = replace(complete(draft, answers, payment), n_rows=n_rows, caveats=_strong(draft))
+    return _weigh(counted)
+
+
+def charged_to(statement: Statement, payment: Payment | None) -> Statement:
+    """A statement with the entry of the ledger that paid for it; names without an address."""
+    entry: Mapping[str, object] | None = None if payment is None else payment.record
+    return replace(statement, ledger=entry)
+
+
+def _seeded(what: str, secure: bool) -> tuple[str, ...]:
+    return () if secure else (f"{what} {SEEDED}",)
+
+
+def _weak(said: Statement) -> tuple[str, ...]:
+    return weaknesses(said.epsilon, said.delta, said.n_rows, said.mu, said.rho)
+
+
+def _weigh(said: Statement) -> Statement:
+    """A statement with the caveats that its own numbers call for."""
+    return replace(said, caveats=_once((*said.caveats, *_weak(said))))
+
+
+def _strong(said: Statement) -> tuple[str, ...]:
+    """Caveats of a part that hold for the whole: all but those about the part's own numbers."""
+    return tuple(caveat for caveat in said.caveats if caveat not in _weak(said))
+
+
+def _once(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words))

@@ -1,0 +1,193 @@
+"""Were the cells of the table understood? A priced count for each column, asked beside a fit and told in its statement.
+
+Everything here but the refusal works on released answers. With m columns and a standard error s of each share:
+
+* a column is *named* where its share is above z s. A table of which every cell is understood has a named column with probability
+  at most `FALSE_ALARM`: z is the quantile of the noise at ``1 - FALSE_ALARM / m``;
+* it is *mostly unread* where it is named and its share is above one half;
+* it is *unread* where its share is within z s of 1, and z s is at most `WIDEST`. A column of which no cell is understood is found
+  with probability at least ``1 - FALSE_ALARM``, and one of which half or more is understood is taken for it with probability at
+  most `FALSE_ALARM`: its share would have to be wrong by ``1 / 2 - z s >= z s``.
+
+The features of an unread column hold one constant in (nearly) all rows. Their coefficients are set to zero, and what they added to
+every row goes to the intercept.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from ..core import DataError, Noise, UnreadCellsWarning
+from ..core.facts import Vector
+from ..queries.kinds import Oracle, Unread
+from ..rows.records import Records
+from ..rows.unread import CheckedColumns
+from .parts import InferenceResult
+from .prepare import UNREAD
+
+#: Words of the note that tells shares, of one about a column that is mostly unread, and of one about a column without a coefficient.
+SHARES, MOSTLY, NO_COEFFICIENT = (
+    "cells not understood, as a share of each column",
+    "more than half of the cells of",
+    "has no coefficient",
+)
+#: Probability that anything is named in a table without a fault: one such table in a thousand.
+FALSE_ALARM = 1e-3
+#: A column is taken for unread only where its share is known this well; see above.
+WIDEST = 0.25
+#: Share of the budget where nobody says another: `dpsparse fit --dictionary`.
+SHARE = 0.02
+
+NOBODY_SAID = (
+    "check_cells counts cells that a TableEncoder did not understand, and these rows do not say which: they were not encoded by a "
+    "dictionary right before, or stand on a cluster. Put a dpsparse.tables.TableEncoder directly before the estimator, or leave "
+    "check_cells=None."
+)
+
+
+def checked_columns(share: float | None, X: object) -> CheckedColumns | None:
+    """The columns whose cells are counted; None where that is not asked for. Refuses rows that do not say which were understood."""
+    if share is None:
+        return None
+    unread = Records.of(X).unread
+    if unread is None:
+        raise DataError(NOBODY_SAID)
+    return unread.columns
+
+
+@dataclass(frozen=True, eq=False)
+class UnreadShares:
+    """Noisy shares of cells that were not understood: a release.
+
+    Attributes
+    ----------
+    columns : CheckedColumns
+    shares, errors : arrays of shape (columns,)
+        Shares, and the standard error of each.
+    least : float
+        z times the standard deviation of the noise: a share above it is named.
+    limits : array of shape (columns,)
+        z times the standard errors.
+    """
+
+    columns: CheckedColumns
+    shares: Vector
+    errors: Vector
+    least: float
+    limits: Vector
+
+    @classmethod
+    def of(
+        cls, answers: Sequence[tuple[Vector, float]], columns: CheckedColumns, noise: Noise, part: float = 0.0
+    ) -> UnreadShares:
+        """From the answers of one model or several, which are averaged.
+
+        Parameters
+        ----------
+        answers : sequence of (shares, standard deviation of their noise)
+        columns : CheckedColumns
+        noise : Noise
+            Of the ask.
+        part : float
+            Variance that the coins of a deal give to a share of 1; 0 where every row is asked.
+        """
+        shares = np.clip(np.mean([found for found, _ in answers], axis=0), 0.0, 1.0)
+        error = float(np.mean([deviation for _, deviation in answers])) / math.sqrt(len(answers))
+        errors = np.sqrt(error**2 + part * shares)
+        tail = FALSE_ALARM / len(columns.names)
+        # a mean of Laplace noise has lighter tails than Laplace noise of its variance
+        z = math.log(0.5 / tail) / math.sqrt(2) if noise.pure else -float(ndtri(tail))
+        return cls(columns, shares, errors, z * error, z * errors)
+
+    @property
+    def named(self) -> NDArray[np.bool_]:
+        """Columns of which some cells were surely not understood."""
+        return self.shares > self.least
+
+    @property
+    def mostly(self) -> NDArray[np.bool_]:
+        """Named columns of which more than half was not understood."""
+        return self.named & (self.shares > 0.5)
+
+    @property
+    def unread(self) -> NDArray[np.bool_]:
+        """Columns of which, as far as the noise allows to say, no cell was understood."""
+        return self.named & (self.shares >= 1 - self.limits) & (self.limits <= WIDEST)
+
+    def notes(self, *, of_model: bool = True) -> tuple[str, ...]:
+        """What a statement says; of a step without coefficients it says nothing about them."""
+        names, count = self.columns.names, len(self.columns.names)
+        told = [
+            f"{names[j]} {_percent(self.shares[j])} (standard error {_percent(self.errors[j])})"
+            for j in np.flatnonzero(self.named)
+        ]
+        rest = f"of {count - len(told)} {'other ' if told else ''}columns none above {_percent(self.least)}, where noise ends"
+        said = "; ".join([*told, *([rest] if count > len(told) else [])])
+        notes = [f"{SHARES}: {said}"]
+        notes += [
+            f"{MOSTLY} {names[j]!r} were not understood: the dictionary does not say how they are written (format, decimal, "
+            "thousands, categories, missing). Whoever may see the data finds them with dpsparse dictionary check --look"
+            for j in np.flatnonzero(self.mostly)
+        ]
+        features = set(self.columns.owners.tolist())
+        notes += [
+            f"{names[j]!r} {NO_COEFFICIENT}: as far as the noise allows to say, none of its cells was understood"
+            for j in np.flatnonzero(self.unread)
+            if j in features and of_model
+        ]
+        return tuple(notes)
+
+    # ---------------------------------------------------------------------------------------------- post-processing
+
+    @property
+    def constant(self) -> NDArray[np.bool_]:
+        """Encoded features that come from unread columns."""
+        return self.unread[self.columns.owners]
+
+    def without(self, model: tuple[Vector, float]) -> tuple[Vector, float]:
+        """Coefficients and intercept of a model without the features of unread columns; rows with such cells are predicted as before."""
+        coef, intercept = model
+        gone = self.constant
+        return np.where(gone, 0.0, coef), intercept + float(self.columns.filled[gone] @ coef[gone])
+
+    def without_inferred(self, inferred: InferenceResult) -> InferenceResult:
+        """Estimates and covariance without those features; what they added to every row goes to the intercept."""
+        gone = self.constant[inferred.support]
+        if not gone.any():
+            return inferred
+        kept = np.r_[~gone, np.ones(int(inferred.intercept), dtype=bool)]
+        turn = np.eye(kept.size)
+        if inferred.intercept:
+            turn[-1, : gone.size] = np.where(gone, self.columns.filled[inferred.support], 0.0)
+        turn = turn[kept]
+        return replace(
+            inferred,
+            support=inferred.support[~gone],
+            estimate=turn @ inferred.estimate,
+            covariance=turn @ inferred.covariance @ turn.T,
+        )
+
+
+def ask_unread(oracle: Oracle) -> tuple[Vector, float]:
+    """Noisy shares of cells that were not understood, one for each column, and the standard deviation of the noise in each."""
+    question = Unread()
+    found = np.asarray(oracle.answer(question, UNREAD))
+    return found, oracle.deviation(question, UNREAD, 0)
+
+
+def warn_of_unread(notes: Sequence[str], stacklevel: int) -> None:
+    """Warn of columns that are mostly unread, by the notes of a statement."""
+    for note in notes:
+        if note.startswith(MOSTLY):
+            warnings.warn(f"{note}.", UnreadCellsWarning, stacklevel=stacklevel + 1)
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.3g} %" if part >= 0.1 else f"{100 * part:.2g} %"

@@ -1,0 +1,1 @@
+"""Modules of `dpsparse.io` that users import as `dpsparse.readers.NAME`."""

@@ -1,0 +1,164 @@
+r"""How columns become numbers, from public constants alone.
+
+Numbers and dates are clipped to their bounds and mapped to :math:`[-1, 1]`; a category is one of its indicators, or none; a
+truth value is 0 or 1. A gap takes the declared value, or zero, and one more indicator where that is asked for.
+
+Guarantee
+---------
+What comes out of a cell depends on that cell and on the dictionary. Everything is exactly rounded arithmetic on single
+entries, so a row has the same bytes alone, in company, and in other company. A row has at most `row_norm` as its l2 norm:
+squares of columns add up, and one column has at most 1, or the square of its filled value plus 1 for the indicator of a gap.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...rows.declared import ColumnBounds
+from ...rows.unread import CheckedColumns
+from .cells import CategoryMatcher, parse_date, parse_number
+from .column import GAP_LEVEL, Column
+from .dictionary import Dictionary
+from .rules import CellReader, Cells, Flags
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code of one column.
+
+    Attributes
+    ----------
+    column : Column
+    middle, half : float
+        Numbers x become ``(x - middle) / half``. (0, 1) for what is not scaled.
+    """
+
+    column: Column
+    middle: float = 0.0
+    half: float = 1.0
+
+    @classmethod
+    def of(cls, column: Column) -> Code:
+        """The code that a complete description implies."""
+        if column.kind not in ("number", "date"):
+            return cls(column)
+        lower, upper = column.limits
+        return cls(column, lower + (upper - lower) / 2, (upper - lower) / 2)
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """One for each output column: categories, or the empty text for the column itself; then that of a gap."""
+        own = self.column.labels if self.column.kind == "category" else ("",)
+        return (*own, GAP_LEVEL) if self.column.gap_is_feature else own
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the output columns."""
+        return self.column.outputs
+
+    @property
+    def filled(self) -> float:
+        """What a gap becomes: an encoded number, or the place of a category (`CategoryMatcher.GAP` for none)."""
+        fill = self.column.fill
+        if self.column.kind == "category":
+            return CategoryMatcher.GAP if fill is None else self.column.labels.index(str(fill))
+        if fill is None:
+            return 0.0
+        if self.column.kind == "boolean":
+            return float(bool(fill))
+        return float(
+            self._scale(np.array([parse_number(fill) if self.column.kind == "number" else parse_date(fill)]))[0]
+        )
+
+    @property
+    def unread(self) -> list[float]:
+        """What each output column holds where the cell was not understood: a gap, or a label that is none of the categories."""
+        levels = [0.0] * len(self.levels)
+        if self.column.kind != "category":
+            levels[0] = self.filled
+            levels[-1] = 1.0 if self.column.gap_is_feature else levels[-1]
+        return levels
+
+    @property
+    def square(self) -> float:
+        """The largest sum of squares of its output columns."""
+        if not self.column.gap_is_feature:
+            return 1.0
+        full = (1.0 if self.filled >= 0 else 0.0) if self.column.kind == "category" else self.filled**2
+        return max(1.0, full + 1.0)
+
+    @property
+    def bounds(self) -> tuple[list[float], list[float]]:
+        """Lowest and highest value of each output column."""
+        lowest = -1.0 if self.column.kind in ("number", "date") else 0.0
+        size = len(self.levels)
+        lower = [lowest] * size
+        if self.column.gap_is_feature:
+            lower[-1] = 0.0
+        return lower, [1.0] * size
+
+    def _scale(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        scaled = (np.clip(values, self.middle - self.half, self.middle + self.half) - self.middle) / self.half
+        return np.clip(scaled, -1.0, 1.0)
+
+    def entries(self, cells: Cells) -> tuple[NDArray[np.intp], NDArray[np.float64], Flags, Flags]:
+        """For each row: its output column with an entry (-1: none), that entry, whether it is a gap, whether it is not understood."""
+        reader = CellReader(self.column)
+        if self.column.kind == "category":
+            places, unread = reader.places(cells)
+            gaps = places == CategoryMatcher.GAP
+            places = np.where(gaps, np.intp(self.filled), places)
+            return np.where(places < 0, -1, places), np.ones(places.size), gaps, unread
+        values, unread = reader.values(cells)
+        gaps = np.isnan(values)
+        encoded = np.zeros(values.size)
+        known = values[~gaps]
+        encoded[~gaps] = known if self.column.kind == "boolean" else self._scale(known)
+        encoded[gaps] = self.filled
+        return np.zeros(values.size, dtype=np.intp), encoded + 0.0, gaps, unread
+
+
+class Codes:
+    """The codes of all features of a dictionary, side by side.
+
+    Parameters
+    ----------
+    dictionary : Dictionary
+        A complete one.
+    """
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        self.codes = tuple(Code.of(column) for column in dictionary.features)
+        sizes = [len(code.levels) for code in self.codes]
+        self.starts = tuple(int(start) for start in np.concatenate([[0], np.cumsum(sizes)[:-1]]))
+        self.width = int(sum(sizes))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all output columns."""
+        return tuple(name for code in self.codes for name in code.names)
+
+    @property
+    def density(self) -> float:
+        """At most this part of the entries is not zero; from the dictionary alone."""
+        entries = sum(1 + bool(code.column.gap_is_feature) for code in self.codes)
+        return entries / self.width
+
+    @property
+    def checked(self) -> CheckedColumns:
+        """The columns of the table, and which output columns come from each."""
+        sizes = [len(code.levels) for code in self.codes]
+        names = tuple(code.column.name for code in self.codes)
+        filled = np.array([value for code in self.codes for value in code.unread])
+        return CheckedColumns(names, np.repeat(np.arange(len(sizes)), sizes), filled)
+
+    def output_bounds(self) -> ColumnBounds:
+        """Bounds of the output columns and of the norm of a row."""
+        pairs = [code.bounds for code in self.codes]
+        lower = np.array([value for low, _ in pairs for value in low])
+        upper = np.array([value for _, high in pairs for value in high])
+        return ColumnBounds(lower, upper, math.sqrt(math.fsum(code.square for code in self.codes)))

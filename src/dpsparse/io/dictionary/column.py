@@ -1,0 +1,306 @@
+"""One column of a data dictionary."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+
+from ...rows.bounds import LARGEST_BOUND
+from .cells import CategoryMatcher, parse_date, parse_number
+from .errors import suggestion
+from .formats import Plain
+from .forms import either, end, fill, flag, format_value, plain, texts
+from .rules import ABOVE, BELOW, DECIMALS, ISO, THOUSANDS, strptime_format
+
+ROLES = ("feature", "target", "id", "ignore")
+KINDS = ("number", "category", "boolean", "date")
+MATCHES = ("ignore case", "exact")
+#: Rules of reading, and the kinds whose cells they are for; `missing` is for all.
+RULES = {
+    "format": "date",
+    "decimal": "number",
+    "thousands": "number",
+    "below": "number",
+    "above": "number",
+    "match": "category",
+}
+#: A level for the indicator of a gap, in names and where coefficients are told.
+GAP_LEVEL = "is missing"
+#: Names and labels are printed and stored; longer ones are a mistake.
+LONGEST_NAME = 200
+MOST_CATEGORIES = 10_000
+#: Bounds closer than this part of their size would make numbers out of rounding errors.
+NARROWEST = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """What is publicly known about one column.
+
+    Values are kept as they were given where they make no sense, so that `problems` can tell all that is wrong at once.
+
+    Parameters
+    ----------
+    name : str
+        As in the header of the table.
+    role : {"feature", "target", "id", "ignore"}, default="feature"
+    kind : {"number", "category", "boolean", "date"} or None
+    bounds : (lowest, highest) or None
+        For numbers, and for dates as ISO 8601 text: what the column can hold, from a codebook and not from the data.
+    categories : sequence of str or None
+        The labels that are told apart; any other is none of them.
+    fill : number, str, bool or None
+        The public value that takes the place of a gap. None: the middle of the bounds, no category, false.
+    gap_is_feature : bool, default=False
+        Whether a gap gets an indicator of its own.
+    unit : str or None
+        Such as ``years``; shown with coefficients.
+    format : str or sequence of str, or None
+        How dates are written: ``DD.MM.YYYY``, or ``%d.%m.%Y`` as `datetime.strptime` has it; the first that fits is taken.
+        None: ISO 8601, which stands in a list as ``ISO``. Two digits of a year are 1969 to 2068.
+    decimal, thousands : str or None
+        The decimal mark of numbers, ``.`` or ``,`` (None: ``.``), and what stands between groups of three digits:
+        ``,``, ``.``, ``'`` or ``space`` (None: nothing does).
+    below : {"limit", "half", "missing"} or None
+        What ``<0.5`` says: the limit, half of it, or that the value is missing. None: such a cell is not understood.
+    above : {"limit", "missing"} or None
+        The same for ``>100``.
+    match : {"ignore case", "exact"} or None
+        How labels are compared; None: ``ignore case``. Surrounding space never matters.
+    missing : sequence of str, or None
+        Codes that mean missing, such as ``-9`` or ``unk``, beside an empty cell, ``NA``, ``n/a``, ``null`` and the like.
+
+    Examples
+    --------
+    >>> Column(name="age", kind="number", bounds=("0", 110), unit="years").bounds
+    (0.0, 110.0)
+    >>> list(Column(name="sex", kind="categry").problems())
+    ["column 'sex': kind must be number, category, boolean or date, got 'categry'. Did you mean 'category'?"]
+    """
+
+    name: str
+    role: str = "feature"
+    kind: str | None = None
+    bounds: object = None
+    categories: object = None
+    fill: object = None
+    gap_is_feature: object = False
+    unit: str | None = None
+    format: object = None
+    decimal: str | None = None
+    thousands: str | None = None
+    below: str | None = None
+    above: str | None = None
+    match: str | None = None
+    missing: object = None
+
+    def __post_init__(self) -> None:
+        role = "feature" if self.role is None else self.role
+        changes: dict[str, object] = {"role": role, "gap_is_feature": flag(self.gap_is_feature)}
+        if isinstance(self.bounds, list | tuple):
+            changes["bounds"] = tuple(end(value, self.kind) for value in self.bounds)
+        if isinstance(self.categories, Iterable) and not isinstance(self.categories, str | Mapping):
+            changes["categories"] = texts(self.categories)
+        for name in ("format", "missing"):
+            changes[name] = texts(getattr(self, name), single=True)
+        if isinstance(self.thousands, str) and self.thousands and not self.thousands.strip():
+            changes["thousands"] = "space"
+        if self.fill is not None:
+            changes["fill"] = fill(self.fill, self.kind)
+        for name, value in changes.items():
+            object.__setattr__(self, name, value)
+
+    # ---------------------------------------------------------------------------------------------- what it says
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Bounds as numbers; those of a date are days since 1970-01-01."""
+        assert isinstance(self.bounds, tuple)
+        lower, upper = (parse_number(end) if self.kind == "number" else parse_date(end) for end in self.bounds)
+        return lower, upper
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Its categories; none for other kinds."""
+        return self.categories if isinstance(self.categories, tuple) else ()
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """How its dates are written; none: ISO 8601."""
+        return self.format if isinstance(self.format, tuple) else ()
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Codes that mean missing, beside the words that always do."""
+        return self.missing if isinstance(self.missing, tuple) else ()
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the columns that it becomes when it is encoded."""
+        own = tuple(f"{self.name}={text}" for text in self.labels) if self.kind == "category" else (self.name,)
+        return (*own, f"{self.name} {GAP_LEVEL}") if self.gap_is_feature is True else own
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Plain values; what was left out, and does not have to be said, is left out."""
+        content: dict[str, Plain] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name in ("name", "role") or value not in (None, False) or field.name in self._needs():
+                content[field.name] = plain(value)
+        if self.fill is False:
+            content["fill"] = False
+        return content
+
+    def _needs(self) -> tuple[str, ...]:
+        """Fields without which it cannot be used."""
+        if self.role not in ("feature", "target"):
+            return ()
+        return {"number": ("kind", "bounds"), "date": ("kind", "bounds"), "category": ("kind", "categories")}.get(
+            str(self.kind), ("kind",)
+        )
+
+    # ---------------------------------------------------------------------------------------------- what is wrong
+
+    def problems(self) -> Iterator[str]:
+        """Everything that is missing or contradictory, one line each."""
+        if not isinstance(self.name, str) or not self.name.strip():
+            yield f"a column has no name, or one that is not text ({self.name!r}). Write it as in the header of the table."
+            return
+        if len(self.name) > LONGEST_NAME or not self.name.isprintable():
+            yield f"column {self.name[:20]!r}...: the name must be printable and at most {LONGEST_NAME} letters long."
+            return
+        for problem in (*self._role_problems(), *self._kind_problems()):
+            yield f"column {self.name!r}: {problem}"
+
+    def _role_problems(self) -> Iterator[str]:
+        if self.role not in ROLES:
+            yield f"role must be {either(ROLES)}, got {self.role!r}.{suggestion(self.role, ROLES)}"
+        if not isinstance(self.gap_is_feature, bool):
+            yield f"gap_is_feature must be true or false, got {self.gap_is_feature!r}."
+        elif self.gap_is_feature and self.role in ROLES and self.role != "feature":
+            yield f"gap_is_feature belongs to features, but the role is {self.role!r}. Leave it out."
+        if self.unit is not None and not (isinstance(self.unit, str) and self.unit.isprintable()):
+            yield f"unit must be text, got {self.unit!r}."
+
+    def _kind_problems(self) -> Iterator[str]:
+        used = self.role in ("feature", "target")
+        if self.kind is None:
+            if used:
+                yield f"kind is missing. Choose {either(KINDS)}, or give it the role id or ignore."
+            return
+        if self.kind not in KINDS:
+            yield f"kind must be {either(KINDS)}, got {self.kind!r}.{suggestion(self.kind, KINDS)}"
+            return
+        if self.role == "target" and self.kind == "date":
+            yield "a date cannot be the target. Use a number, such as days since a public date."
+        wrong = [*self._bound_problems(used), *self._category_problems(used), *self._rule_problems()]
+        yield from wrong
+        if not wrong and self.fill is not None:
+            yield from self._fill_problems()
+
+    def _bound_problems(self, used: bool) -> Iterator[str]:
+        if self.kind not in ("number", "date"):
+            if self.bounds is not None:
+                yield f"bounds belong to numbers and dates, but the kind is {self.kind!r}. Leave them out."
+            return
+        form = "[lowest, highest]" if self.kind == "number" else "[first, last] such as [2015-01-01, 2025-12-31]"
+        if self.bounds is None:
+            if used:
+                yield f"bounds are missing. Give {form} from a codebook or physical limits, not from the data."
+            return
+        if not isinstance(self.bounds, tuple) or len(self.bounds) != 2 or None in self.bounds:
+            yield f"bounds must be {form}."
+            return
+        lower, upper = self.limits
+        if math.isnan(lower) or math.isnan(upper):
+            yield f"bounds must be {form}, got {format_value(self.bounds)}."
+        elif max(abs(lower), abs(upper)) > LARGEST_BOUND:
+            yield f"bounds must be below {LARGEST_BOUND:g}."
+        elif not lower < upper:
+            yield f"bounds must have the lower one first, got {format_value(self.bounds)}."
+        elif upper - lower < NARROWEST * max(abs(lower), abs(upper)) or upper - lower < 1 / LARGEST_BOUND:
+            yield f"bounds are too close to each other, got {format_value(self.bounds)}. Use another unit or origin."
+
+    def _category_problems(self, used: bool) -> Iterator[str]:
+        if self.kind != "category":
+            if self.categories is not None:
+                yield f"categories belong to the kind category, but the kind is {self.kind!r}. Leave them out."
+            return
+        if self.categories is None:
+            if used:
+                yield "categories are missing. List the labels that can occur, from a codebook and not from the data."
+            return
+        if not isinstance(self.categories, tuple) or not self.categories:
+            yield "categories must be a list of labels with at least one entry."
+            return
+        labels = self.labels
+        if len(labels) > MOST_CATEGORIES:
+            yield f"there are more than {MOST_CATEGORIES} categories. Group them."
+        repeated = sorted({text for text in labels if labels.count(text) > 1}) if len(set(labels)) < len(labels) else []
+        if repeated:
+            yield f"categories are listed twice: {', '.join(map(repr, repeated))}."
+        bad = [text for text in labels if not text or len(text) > LONGEST_NAME or not text.isprintable()]
+        if bad:
+            yield f"categories must be printable text of 1 to {LONGEST_NAME} letters; {len(bad)} are not."
+        folded = Counter(text.casefold() for text in set(labels))
+        alike = sorted(text for text in set(labels) if folded[text.casefold()] > 1)
+        if alike and self.match != "exact":
+            yield (
+                f"categories differ only in the case of letters: {', '.join(map(repr, alike))}. Keep one of them, or write "
+                "match: exact."
+            )
+        if self.role == "target" and len(set(labels)) < 2:
+            yield "a target needs at least two categories."
+
+    def _rule_problems(self) -> Iterator[str]:
+        """What is wrong with the rules by which its cells are read."""
+        for name, kind in RULES.items():
+            if getattr(self, name) is not None and self.kind != kind:
+                yield f"{name} belongs to the kind {kind}, but the kind is {self.kind!r}. Leave it out."
+                return
+        if self.format is not None and not self.formats:
+            yield "format must be text such as DD.MM.YYYY, or a list of such texts."
+        for form in self.formats:
+            if form != ISO and strptime_format(form) is None:
+                yield (
+                    f"format {form!r} is not understood. Write it of YYYY, YY, MM, DD, HH, mm and ss, such as DD.MM.YYYY, or of "
+                    "%Y, %y, %m, %d, %j, %H, %M, %S and %f, with a year and each part once; or write ISO."
+                )
+        choices = {"decimal": DECIMALS, "thousands": tuple(THOUSANDS), "below": BELOW, "above": ABOVE, "match": MATCHES}
+        for name, known in choices.items():
+            given = getattr(self, name)
+            if given is not None and given not in known:
+                yield f"{name} must be {either(known)}, got {given!r}.{suggestion(given, known)}"
+        if self.thousands is not None and self.thousands == (self.decimal or "."):
+            yield f"thousands and decimal are both {self.thousands!r}. Declare the other one, too."
+        if self.below == "half" and isinstance(self.bounds, tuple) and self.limits[0] < 0:
+            yield "below: half is for quantities that are never negative, but the lower bound is. Write limit or missing."
+        yield from self._code_problems()
+
+    def _code_problems(self) -> Iterator[str]:
+        if self.missing is None:
+            return
+        if not self.codes or any(not code or len(code) > LONGEST_NAME or not code.isprintable() for code in self.codes):
+            yield f"missing must be a list of codes such as -9 or unk, printable text of 1 to {LONGEST_NAME} letters each."
+            return
+        labels = CategoryMatcher(self.labels, self.match == "exact")
+        both = [code for code in self.codes if labels.find(code) >= 0]
+        if both:
+            yield f"missing and categories both list {', '.join(map(repr, both))}. Keep one of them."
+
+    def _fill_problems(self) -> Iterator[str]:
+        if self.role == "target" and self.kind != "number":
+            yield "fill belongs to features and number targets: a record without a label is left empty. Leave it out."
+        elif self.kind == "boolean":
+            if not isinstance(self.fill, bool):
+                yield f"fill must be true or false, got {self.fill!r}."
+        elif self.kind == "category":
+            if self.fill not in self.labels:
+                yield f"fill must be one of the categories, got {self.fill!r}.{suggestion(self.fill, self.labels)}"
+        elif isinstance(self.bounds, tuple):
+            lower, upper = self.limits
+            value = parse_number(self.fill) if self.kind == "number" else parse_date(self.fill)
+            if not lower <= value <= upper:
+                yield f"fill must lie within the bounds {format_value(self.bounds)}, got {self.fill!r}."

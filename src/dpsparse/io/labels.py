@@ -1,0 +1,166 @@
+"""Targets that come piece by piece, and may be labels or numbers: which they are is known only at the end.
+
+Guarantee
+---------
+Where classes are declared when a file is opened, or the file declares its targets as texts, any number of different targets is read, and what
+one of them becomes depends on no other. In a CSV file without declared classes, a piece that brings more than `MOST_LABELS` different texts
+is stored as numbers, and such a file cannot be fitted to classes that are texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import DataError
+from ..rows.narrow import TYPES
+from .dictionary.cells import ROUNDED_FROM
+from .tabular import label_number, labels_of, number_of
+
+#: How the table of a block file marks targets that are codes of labels.
+CODED = 254
+#: Texts that can be labels; with more of them, targets are numbers.
+MOST_LABELS = 2**12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Texts:
+    """Targets that are texts: **private**.
+
+    Attributes
+    ----------
+    distinct : list of str
+    places : array
+        For each row, its text's place in `distinct`.
+    """
+
+    distinct: list[str]
+    places: NDArray[Any]
+
+    @classmethod
+    def of(cls, column: Any) -> Texts:
+        """From an Arrow column of texts; a missing one is empty."""
+        import pyarrow as pa
+
+        coded = column.combine_chunks().cast(pa.string()).fill_null("").dictionary_encode()
+        return cls(coded.dictionary.to_pylist(), coded.indices.to_numpy())
+
+    @classmethod
+    def listed(cls, texts: Sequence[str] | NDArray[Any]) -> Texts:
+        """From texts one by one."""
+        distinct, places = np.unique(np.asarray(texts, dtype=str), return_inverse=True)
+        return cls(distinct.tolist(), places)
+
+
+class LabelCodes:
+    """Codes of the labels that came so far.
+
+    Parameters
+    ----------
+    classes : sequence or None
+        Labels that were declared: any other text is stored as none. None: texts are stored as they come.
+    typed : bool
+        Whether texts are declared as texts, so that they are never numbers.
+    """
+
+    def __init__(self, classes: Sequence[Any] | None = None, *, typed: bool = False) -> None:
+        self._codes: dict[str, int] = {}
+        self._classes = None if classes is None else frozenset(classes)
+        self._as_text = classes is None or any(isinstance(label, str) for label in classes)
+        self._typed = typed
+
+    @property
+    def texts(self) -> list[str]:
+        """The label of each code."""
+        return list(self._codes)
+
+    def coded(self, y: NDArray[Any] | Texts) -> NDArray[Any]:
+        """Codes (32-bit integers) for texts; numbers as they are, and for texts that are too many to be labels."""
+        if not isinstance(y, Texts):
+            if y.dtype.kind not in "biuf":
+                return self.coded(Texts.listed(y))
+            y = y.astype(np.int64) if y.dtype == np.int32 else y  # 32-bit integers are codes
+            return y if y.dtype in TYPES else y.astype(float)
+        many = self._classes is None and not self._typed and len({*self._codes, *y.distinct}) > MOST_LABELS
+        if many:
+            return np.asarray(np.array([number_of(text) for text in y.distinct], dtype=float)[y.places])
+        kept = [text if self._declared(text) else "" for text in y.distinct]
+        codes = [self._codes.setdefault(text, len(self._codes)) for text in kept]
+        return np.asarray(np.array(codes, dtype=np.int32)[y.places])
+
+    def _declared(self, text: str) -> bool:
+        """Whether a text is one of the labels that are stored."""
+        if self._classes is None:
+            return True
+        return (text if self._typed else text.strip() if self._as_text else label_number(text)) in self._classes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TargetPart:
+    """Targets of some rows: **private**.
+
+    Attributes
+    ----------
+    values : array
+        Numbers, or codes.
+    texts : tuple of str or None
+        What codes stand for; None for numbers.
+    typed : bool
+        Whether texts are texts, whatever they look like.
+    """
+
+    values: NDArray[Any]
+    texts: tuple[str, ...] | None
+    typed: bool
+
+    def numbers(self) -> NDArray[Any]:
+        """As numbers; NaN for a text that is none. Python objects where floats would lose digits of a whole number."""
+        if self.texts is None:
+            return self.values
+        found = [label_number(text) for text in self.texts]
+        kind = object if any(isinstance(number, int) for number in found) else float
+        return np.asarray(np.array(found, dtype=kind)[self.values])
+
+
+def joined_targets(parts: Sequence[TargetPart], meant: str, path: Path) -> NDArray[Any]:
+    """Targets from their parts.
+
+    Parameters
+    ----------
+    parts : sequence of TargetPart
+    meant : {"numbers", "labels", "texts"}
+        ``labels``: texts, or numbers if all of them are. ``numbers``, ``texts``: by declaration, whatever they look like.
+    path : Path
+    """
+    if not parts:  # files without rows
+        return np.zeros(0) if meant == "numbers" else np.zeros(0, dtype=str)
+    coded = all(part.texts is not None for part in parts)
+    if meant == "texts" and not coded:
+        raise DataError(
+            f"{path} stores its target as numbers, but classes are texts. List the numbers that stand for them."
+        )
+    typed = all(part.typed for part in parts)
+    if meant == "numbers" and coded and typed:
+        raise DataError(
+            f"{path}: the target was expected to hold numbers, but is declared as something else. Encode it as numbers."
+        )
+    if meant == "numbers" or not coded:
+        found = [part.numbers() for part in parts]
+        if meant == "labels" and all(part.dtype.kind in "iub" for part in found):
+            return np.concatenate(found)
+        rounded = any(part.dtype == object or (part.dtype.kind in "iu" and _beyond_floats(part)) for part in found)
+        return np.concatenate([np.zeros(0), *(part.astype(object) if rounded else part for part in found)])
+    every = list(dict.fromkeys(text for part in parts for text in part.texts or ()))
+    meanings = np.array(every, dtype=str) if typed else labels_of(every, "the target", meant == "texts", path)
+    place = {text: number for number, text in enumerate(every)}
+    return np.concatenate([meanings[[place[t] for t in part.texts or ()]][part.values] for part in parts])
+
+
+def _beyond_floats(whole: NDArray[Any]) -> bool:
+    """Whether floats would lose digits of whole numbers."""
+    return bool(whole.size) and max(int(whole.max()), -int(whole.min())) > ROUNDED_FROM

@@ -1,0 +1,114 @@
+r"""Rows on a few features, measured from a public centre, as models on a support see them.
+
+Guarantee
+---------
+Write :math:`a_i = x_{i,S} - \mu` for a row on a support S. It, its norm, its margin :math:`a + \langle a_i, w\rangle` and its slope are
+computed by elementwise operations, column by column in the order of the support: they are functions of that record and of the
+question alone, to the last bit, whatever part or place the row is in and however it is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.errors import PrivacyError
+from ..core.facts import LARGEST_SIZE, Vector
+from ..rows.block import Block
+from ..rows.kernels import products
+from ..rows.shard import Shard
+from ..rows.slopes import slopes
+from .kinds import CentredModel
+from .losses import Loss
+from .sensitivity import Indices, check_support
+
+#: Norms are floats: rows are held within this part of their bound. Covers the sums of 2^16 squares.
+SLACK = 1.0 - 2.0**-36
+#: Step of the difference quotient that stands in for a second derivative.
+STEP = 1e-4
+#: Entries that are written out at once, and the fewest rows.
+PIECE_ENTRIES, LEAST_ROWS = 2**18, 512
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowView:
+    """A block of rows as a model sees it: **private**."""
+
+    away: Vector
+    norms: Vector
+    slopes: Vector
+    margins: Vector
+    block: Block
+
+
+def check_centre(centre: Vector, size: int) -> None:
+    """Refuse a centre that does not hold one number of ordinary size for each feature."""
+    if centre.shape != (size,) or not np.all(np.abs(centre) <= LARGEST_SIZE):
+        raise PrivacyError(
+            f"a centre must hold one number of at most {LARGEST_SIZE:g} for each feature of the support."
+        )
+
+
+def away(support: Indices, centre: Vector, shard: Shard) -> Iterator[tuple[Vector, Vector, Block]]:
+    """Centred rows on a support and their norms, block by block; zero for absent records."""
+    check_centre(centre, support.size)
+    check_support(support, shard.facts.n_features, "features")
+    for x, block in zip(shard.columns(support), shard.blocks, strict=True):
+        centred, alive = np.empty_like(x, order="F"), block.present
+        squares = np.zeros(alive.size)
+        with np.errstate(over="ignore"):
+            for i, centre_i in enumerate(centre):
+                centred[:, i] = (x[:, i] - centre_i) * alive
+                squares += centred[:, i] ** 2
+        yield centred, _lengths(squares), block
+
+
+def away_by_pieces(support: Indices, centre: Vector, shard: Shard) -> Iterator[tuple[Vector, Vector]]:
+    """The same of as many rows at a time as a cache holds, for wide supports that are asked for once: without their blocks."""
+    check_centre(centre, support.size)
+    check_support(support, shard.facts.n_features, "features")
+    lattice = shard.lattice
+    count = max(LEAST_ROWS, PIECE_ENTRIES // max(support.size, 1))
+    for block in shard.blocks:
+        for start in range(0, block.y.size, count):
+            piece = block.rows(slice(start, start + count))
+            alive = piece.present[:, None]
+            centred = products.shifted_columns(piece, lattice, support) * lattice.unit
+            centred *= alive
+            centred -= centre
+            centred *= alive
+            with np.errstate(over="ignore"):
+                squares = np.square(centred)  # summed one column after the other, as above
+                squares = np.cumsum(squares, axis=1, out=squares)[:, -1]
+            yield centred, _lengths(squares)
+
+
+def _lengths(squares: Vector) -> Vector:
+    """Norms, finite: a row beyond floats is as long as the largest of them, and is shrunk to nothing."""
+    return np.asarray(np.minimum(np.sqrt(squares), np.finfo(float).max))
+
+
+def seen(model: CentredModel, shard: Shard, loss: Loss) -> Iterator[RowView]:
+    """Margins and slopes of all rows, block by block."""
+    for centred, norms, block in away(model.support, model.centre, shard):
+        margins = np.full(block.y.size, float(model.offset))
+        with np.errstate(all="ignore"):
+            for i, w in enumerate(model.w):
+                margins += centred[:, i] * w
+        yield RowView(centred, norms, slopes(loss, margins, block), margins, block)
+
+
+def clipped(view: RowView, clip: float) -> Vector:
+    """Largest slope of each row for which its gradient is within `clip`; infinite for a row of zeros."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.asarray(clip * SLACK / view.norms)
+
+
+def curvature(loss: Loss, view: RowView, top: float) -> Vector:
+    """Second derivative of the loss of each row, by a difference quotient, within [0, top]."""
+    ahead, behind = (slopes(loss, view.margins + step, view.block) for step in (STEP, -STEP))
+    with np.errstate(over="ignore"):
+        quotient = ahead / (2 * STEP) - behind / (2 * STEP)
+    return np.clip(quotient, 0.0, top)

@@ -1,0 +1,142 @@
+r"""Questions about rows in the coordinates of a public frame: exact integer sums, as those of `gradient`.
+
+Guarantee
+---------
+Rows :math:`Z_i` of a frame are whole numbers of a unit u, functions of their record alone (see `rows.frames`).
+
+* ``ProjectedGradient``: the factor of row i is an integer :math:`c_i = \mathrm{trunc}(\phi'_i/h)`, :math:`h = C/(Su)` with
+  :math:`S` = ``Lattice.record_units``, held within :math:`\pm\lfloor S/\|Z_i\|_2\rfloor`, the exact norm rounded against us. Hence
+  :math:`\|c_iZ_i\|_2 \le S` in units of :math:`C/S`: a record adds a vector of norm at most C. Replaced: :math:`2C`. Added or removed:
+  C. A record of which nothing counts, or whose row is zero, adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from ..core.facts import Projection, Vector
+from ..rows.block import Block
+from ..rows.frames import FramedBlock
+from ..rows.lattice import Lattice
+from ..rows.sampling import PoissonSample
+from ..rows.shard import Shard
+from ..rows.slopes import slopes
+from .centred import seen
+from .kinds import CentredModel, Model, ProjectedGradient, ProjectedModel
+from .losses import Loss
+from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bound, check_support
+from .table import SUMS, Asked, SumRule
+
+
+class ProjectedBlock(Protocol):
+    """A block of rows as a model sees it: **private**."""
+
+    @property
+    def norms(self) -> Vector:
+        """Norms of the rows."""
+        ...
+
+    @property
+    def slopes(self) -> Vector:
+        """Slopes of the loss."""
+        ...
+
+    @property
+    def block(self) -> Block:
+        """The rows themselves."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FramedView:
+    """A block of rows as a model on a frame sees it: **private**."""
+
+    rows: FramedBlock
+    model: ProjectedModel
+    loss: Loss
+
+    @property
+    def block(self) -> Block:
+        """The rows themselves."""
+        return self.rows.block
+
+    @property
+    def norms(self) -> Vector:
+        """Norms in the frame."""
+        return self.rows.norms
+
+    @cached_property
+    def slopes(self) -> Vector:
+        """Slopes at the model."""
+        return slopes(self.loss, self.rows.margins(self.model.w, self.model.offset), self.block)
+
+
+def framed_views(model: ProjectedModel, shard: Shard, loss: Loss) -> Iterator[FramedView]:
+    """All rows, block by block."""
+    _checked(model.frame, shard.lattice)
+    return (FramedView(rows, model, loss) for rows in shard.framed(model.frame))
+
+
+#: How rows are seen by each kind of model.
+VIEWS: dict[type, Callable[[Asked, Shard, Loss], Iterator[ProjectedBlock]]] = {
+    CentredModel: seen,
+    ProjectedModel: framed_views,
+}
+
+
+def view_of(model: Model, shard: Shard, loss: Loss) -> Iterator[ProjectedBlock]:
+    """All rows as a model sees them, block by block."""
+    return VIEWS[type(model)](model, shard, loss)
+
+
+def _checked(frame: Projection, lattice: Lattice) -> Projection:
+    """A frame on features that are there, each once."""
+    check_support(frame.support, lattice.facts.n_features, "features")
+    return frame
+
+
+# ------------------------------------------------------------------------------------------------ gradients
+
+
+def gradient_measure(question: ProjectedGradient, lattice: Lattice) -> SumSpec:
+    """Norm within the clip."""
+    size, units = _checked(question.model.frame, lattice).size, lattice.record_units
+    reach = Sensitivity(check_bound(question.clip), np.full(size, question.clip))
+    return SumSpec(reach, question.clip / units, units, max(1, int(units / RELEASE_UNITS)))
+
+
+def gradient_part(question: ProjectedGradient, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+    """The integers of one shard."""
+    if shard.lattice.exact:
+        raise TypeError("rows that were built without a lattice answer only the exact oracle.")
+    units = shard.lattice.record_units
+    total = np.zeros(question.model.frame.size, dtype=np.int64)
+    for view in framed_views(question.model, shard, loss):
+        rows = view.rows
+        step = question.clip / (units * rows.on.unit)
+        with np.errstate(over="ignore"):
+            total += rows.scatter(np.clip(np.trunc(view.slopes / step), -rows.room, rows.room))
+    return total
+
+
+def gradient_exact(
+    question: ProjectedGradient, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None
+) -> Vector:
+    """In floats; the clip, which is part of the question, stays."""
+    total = np.zeros(question.model.frame.size)
+    for shard in shards:
+        for view in framed_views(question.model, shard, loss):
+            with np.errstate(divide="ignore"):
+                cap = question.clip / view.norms
+            total += view.rows.scatter(np.clip(view.slopes, -cap, cap)) * view.rows.on.unit
+    return total
+
+
+SUMS[ProjectedGradient] = SumRule(
+    gradient_measure, gradient_part, gradient_exact, read=lambda asked: (asked.model.frame, asked.clip)
+)

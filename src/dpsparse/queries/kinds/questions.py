@@ -1,0 +1,419 @@
+"""Questions: public data, such as an iterate, a clip or a support, to which an oracle knows a noisy answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.facts import Clip, Projection, Vector
+from .cells import CellCounts, CellMoments
+from .inference import CountWithin, ScoreMoments
+from .scores import Score
+
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient:
+    """Mean gradient at `w`, each row held within `clip`; on all coordinates, or on those of `support`."""
+
+    w: Vector
+    clip: Clip
+    support: Indices | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GradientChange:
+    """Mean over rows of gradient at `w` less gradient at `anchor`, each row's difference held within norm `change`."""
+
+    w: Vector
+    anchor: Vector
+    clip: Clip
+    change: float
+
+
+@dataclass(frozen=True, eq=False)
+class MeanSquares:
+    """Mean over rows of the squared entries of each coordinate."""
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedGradient:
+    r"""Mean gradient at `w` in columns that are multiplied by public weights: :math:`a_j g_j`, with noise alike in all of them.
+
+    Parameters
+    ----------
+    w : array of shape (dimension,)
+        Coefficients of the columns as they are, not of the weighted ones.
+    weights : array
+        :math:`a_j > 0`, one for each coordinate of the answer.
+    norm : float
+        Each row's contribution, on these coordinates and with these weights, is held within this l2 norm.
+    support : array of int or None
+        Coordinates of the answer; None: all.
+    """
+
+    w: Vector
+    weights: Vector
+    norm: float
+    support: Indices | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class MeanAbsolute:
+    """Mean over rows of the absolute entries of each feature, as rows are shown (shifted, without the intercept)."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeanRowNorm:
+    r"""Mean over rows of :math:`\min(\|x \circ a\|_2, \text{top})`: one number. `weights` and `support` as in `WeightedGradient`.
+
+    Weights may be zero here.
+    """
+
+    weights: Vector
+    top: float
+    support: Indices | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class JointGradient:
+    r"""As `WeightedGradient` for a model with a margin for each class: the mean matrix :math:`(a_j g_{jk})`, row by row in one vector.
+
+    Parameters
+    ----------
+    w : array of shape (dimension, number of classes)
+        Coefficients of the columns as they are, for each class.
+    weights, support
+        As in `WeightedGradient`: of coordinates, alike for all classes.
+    norm : float
+        Each row's contribution to the whole matrix is held within this Frobenius norm.
+    """
+
+    w: Vector
+    weights: Vector
+    norm: float
+    support: Indices | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GroupEnergies:
+    r"""Mean over rows of :math:`\sum_{j \in b} x_j^2` for each of `count` buckets of features: how much of rows is where.
+
+    Parameters
+    ----------
+    buckets : array of int of shape (n_features,)
+        The bucket of each feature, from 0 on.
+    count : int
+    """
+
+    buckets: Indices
+    count: int
+
+
+Weighted = WeightedGradient | JointGradient | MeanAbsolute | MeanRowNorm | GroupEnergies
+
+
+@dataclass(frozen=True, eq=False)
+class CentredModel:
+    r"""A model on a few features, measured from a public centre: margin :math:`a + \langle x_S - \mu, w\rangle`.
+
+    Parameters
+    ----------
+    support : array of int
+        S: features, each once.
+    centre, w : arrays of the size of `support`
+        :math:`\mu` and :math:`w`.
+    offset : float
+        a.
+    """
+
+    support: Indices
+    centre: Vector
+    w: Vector
+    offset: float
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectedModel:
+    r"""A model on the coordinates of a frame: margin :math:`a + \langle z, w\rangle`.
+
+    Parameters
+    ----------
+    frame : Frame
+    w : array
+        One coefficient for each coordinate of the frame.
+    offset : float
+        a.
+    """
+
+    frame: Projection
+    w: Vector
+    offset: float
+
+
+Model = CentredModel | ProjectedModel
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectedGradient:
+    r"""Mean over rows of slope times z, the row in the model's frame, each held within l2 norm `clip`; noise is alike in all coordinates."""
+
+    model: ProjectedModel
+    clip: float
+
+
+@dataclass(frozen=True, eq=False)
+class Correlation:
+    """Mean over rows of slope times row, the slope at `model` clipped to `slope`, entries to `entry`; features only.
+
+    For selections, which need a ranking and no gradient. The coordinate of the intercept, if there is one, is zero.
+    """
+
+    model: CentredModel
+    slope: float
+    entry: float
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalContrast:
+    r"""Mean over rows of slope times :math:`s_j(x_j)`, the slope at `model` clipped to `slope`; features only.
+
+    .. math:: s_j(x) = \frac{2\,\mathrm{clip}(x, l_j, u_j) - l_j - u_j}{u_j - l_j} \in [-1, 1]
+
+    for public intervals, one for each feature. For selections, as `Correlation`, where it is known about where columns lie: every column is as
+    loud as any other, and one of two values is a contrast between them wherever it lies.
+    """
+
+    model: CentredModel
+    slope: float
+    lower: Vector
+    upper: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualMean:
+    """Mean over rows of the slope at `model`, clipped to `bound`: one number."""
+
+    model: CentredModel
+    bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnMeans:
+    """Mean over rows of some features, each once, less a public `centre`; rows are scaled down to l2 norm `norm` where they are longer."""
+
+    support: Indices
+    norm: float = float("inf")
+    centre: Vector | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Gram:
+    r"""Mean over rows of :math:`aa^\top` for :math:`a = x_S - \mu`, scaled down to l2 norm `norm` where it is longer.
+
+    The answer is the upper triangle, row by row, entries off the diagonal times :math:`\sqrt2`: its l2 norm is the Frobenius
+    norm of the matrix, and noise alike in all of its numbers leaves half the variance off the diagonal.
+    """
+
+    support: Indices
+    centre: Vector
+    norm: float
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    r"""Mean over rows of :math:`f\,\ell''\min(\|x_S-\mu\|, \text{norm})^2/|S|` at `model`: one number.
+
+    f is the factor by which `CentredGradient` with this `clip` shrinks the row, :math:`\ell''` the second derivative of the
+    loss in its margin.
+    """
+
+    model: CentredModel
+    clip: float
+    norm: float
+
+
+@dataclass(frozen=True, eq=False)
+class CentredGradient:
+    r"""Mean over rows of slope times :math:`x_S - \mu` at `model`, each held within l2 norm `clip`."""
+
+    model: CentredModel
+    clip: float
+
+
+Polish = (
+    Correlation | IntervalContrast | ResidualMean | ColumnMeans | Gram | Curvature | CentredGradient | ProjectedGradient
+)
+
+
+@dataclass(frozen=True, eq=False)
+class MeanLoss:
+    """Mean over rows of how badly some coefficients predict the target, each row's loss held within [0, bound]: one number.
+
+    Parameters
+    ----------
+    models : array of shape (number of models, dimension)
+        One model for a regression or two classes (coded 0 and 1); one for each class otherwise (coded 0, 1, 2, ...).
+    kind : {"error", "log-loss", "squared", "absolute"}
+        Wrong class, negative log-probability of the class, squared or absolute residual.
+    bound : float
+        Losses are clipped to it.
+    """
+
+    models: Vector
+    kind: str
+    bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class Count:
+    """The number of rows, over the public number of rows: one number."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClippedShare:
+    """Mean over rows of the part of their entries that was beyond the bounds, and parts of the rows whose norm, and whose target, was."""
+
+
+@dataclass(frozen=True, eq=False)
+class Unread:
+    """Part of the rows, for each declared column of their table, whose cell was not understood."""
+
+
+Tally = MeanLoss | Count | ClippedShare | Unread
+
+Inference = ScoreMoments | CountWithin
+
+SumQuery = Gradient | GradientChange | MeanSquares | Weighted | Polish | Tally | CellCounts | CellMoments | Inference
+
+
+@dataclass(frozen=True, eq=False)
+class Select:
+    """The `count` candidates with the largest scores of a mean gradient, among those not `excluded`."""
+
+    of: Gradient | Correlation | IntervalContrast
+    score: Score
+    count: int
+    excluded: Indices | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Quantile:
+    r"""The cell of a public grid in which a part q of the rows' values is reached, named by its upper end.
+
+    With :math:`T_k = \#\{v \le e_k\} - q\,\#\{v\}` cell k scores :math:`\min(0, T_k, -T_{k-1})`: 0 for the cell of the quantile, and minus the
+    number of values between it and any other. The last cell has no upper end.
+
+    Parameters
+    ----------
+    of : {"slopes", "gradients", "rows", "targets"}
+        Values: sizes of slopes, of gradients :math:`|\text{slope}|\,\|x_S-\mu\|` or of rows :math:`\|x_S-\mu\|`, of which only
+        positive ones count; or targets. In a frame :math:`\|z\|` takes the place of :math:`\|x_S-\mu\|`.
+    model : Centred or Framed
+    part : float
+        q.
+    grid : array
+        Increasing.
+    """
+
+    of: str
+    model: Model
+    part: float
+    grid: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class ModalEntry:
+    """The bin, between neighbours of `edges`, that holds the typical entry of most rows.
+
+    The typical entry of a row is `part` of the median of its absolute nonzero entries; or, if nearly all of them have one
+    sign, the largest. Values beyond the edges count in the outermost bins. Entries are measured from a public `centre`, if there is one.
+    """
+
+    part: float
+    edges: Vector
+    centre: Vector | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnQuantile:
+    """The point of a public grid with about a part q of some values of the rows below it, by its cell: see `queries.columns`.
+
+    Parameters
+    ----------
+    of : {"column", "size", "rows", "target"}
+        Values: entries of a column, their absolute values, the largest absolute entry of each row, or targets.
+    column : int
+        Which one, of ``column`` and ``size``.
+    sign : {1, -1}
+        -1: the negative values; for a lower end.
+    part : float
+        q.
+    grid : array
+        Increasing.
+    """
+
+    of: str
+    column: int
+    sign: int
+    part: float
+    grid: Vector
+
+
+CountQuery = Quantile | ModalEntry | ColumnQuantile
+
+
+@dataclass(frozen=True, eq=False)
+class PerturbedMinimum:
+    r"""Minimiser on `support` of the summed loss plus :math:`\tfrac\lambda2\|\theta\|^2` plus a random linear term.
+
+    Parameters
+    ----------
+    support : array of int
+        Coordinates, in the order of the answer.
+    clip : Clip
+        Bound on the norm of one row's gradient, and on its slope: slopes beyond are clipped, which keeps the loss convex.
+    row_norm : float
+        Rows are scaled down to this norm on the support.
+    ridge : float
+        :math:`\lambda`, on the scale of the sum.
+    """
+
+    support: Indices
+    clip: Clip
+    row_norm: float
+    ridge: float
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeMinimum:
+    """Minimiser as in `PerturbedMinimum` without the linear term; or, with `design`, its margins on these public rows."""
+
+    support: Indices
+    clip: Clip
+    row_norm: float
+    ridge: float
+    design: Vector | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SupportVotes:
+    """The `count` features that most of the `parts`, disjoint parts of the rows, have among their largest gradients."""
+
+    of: Gradient
+    count: int
+    parts: int
+
+
+MinimiserQuery = PerturbedMinimum | RidgeMinimum
+
+
+@dataclass(frozen=True, eq=False)
+class RandomizedLabels:
+    """An unbiased estimate of every row's target, randomised by whoever the row is about."""
+
+
+Query = SumQuery | Select | CountQuery | MinimiserQuery | SupportVotes | RandomizedLabels

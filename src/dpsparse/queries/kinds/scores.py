@@ -1,0 +1,52 @@
+"""How candidates of a selection are scored from a mean gradient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...core.facts import Penalty, Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Magnitude:
+    r"""Score coordinates by :math:`|b_j - \eta\,g_j|` for the mean gradient g: what a gradient step would leave there.
+
+    Parameters
+    ----------
+    step : float
+        :math:`\eta`.
+    base : array or None
+        :math:`b`, usually the current iterate; None is zero.
+    """
+
+    step: float = 1.0
+    base: Vector | None = None
+
+
+@dataclass(frozen=True)
+class Vertex:
+    r"""Score the :math:`2d` vertices of the l1 ball by :math:`\mp g_j`: candidate j is :math:`+e_j`, d + j is :math:`-e_j`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Greedy:
+    r"""Score coordinates by how much a step along each promises, on the scale :math:`g_j/\sqrt{H_j}`.
+
+    Parameters
+    ----------
+    rule : {"gs", "gs-s", "gs-r", "gs-q"}
+        Largest gradient; smallest subgradient; longest proximal step; largest promised decrease (its square root).
+    curvature : array of shape (dimension,)
+        Public :math:`H_j`: the curvature of loss and l2 penalty along each coordinate.
+    w : array of shape (dimension,)
+        Where the rules stand.
+    penalty : Penalty
+    """
+
+    rule: str
+    curvature: Vector
+    w: Vector
+    penalty: Penalty
+
+
+Score = Magnitude | Vertex | Greedy

@@ -1,0 +1,60 @@
+"""Losses as plain values, for model files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, NoReturn
+
+from ...core.facts import Vector
+from .. import losses
+from .base import Loss, mean_of
+
+
+@dataclass(frozen=True)
+class Unstored:
+    """Stands for a loss that was given as functions, which a file cannot hold. Give the loss again to use it."""
+
+    name: str
+    classes: bool = False
+    linked: bool = False
+    slope_bound: float = float("inf")
+    curvature: float = 1.0
+
+    @property
+    def mean(self) -> Callable[[Vector], Vector] | None:
+        """Refuses where the loss had a link."""
+        return self._refuse if self.linked else None
+
+    def value(self, margin: Vector, y: Vector) -> Vector:
+        """Refuses."""
+        self._refuse()
+
+    def slope(self, margin: Vector, y: Vector) -> Vector:
+        """Refuses."""
+        self._refuse()
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise ValueError(
+            f"the loss {self.name!r} was given as functions, which a model file does not hold. Set model.loss to it again."
+        )
+
+
+def stored_loss(loss: Loss) -> dict[str, Any]:
+    """A loss as plain values: its class and the fields that differ from the defaults."""
+    kind = type(loss).__name__
+    if any(type(loss) is type(own) for own in losses.LOSSES):
+        changed = {f.name: getattr(loss, f.name) for f in fields(loss) if getattr(loss, f.name) != f.default}  # type: ignore[arg-type]
+        if all(isinstance(v, str | int | float | bool) for v in changed.values()):
+            return {"loss": kind, **changed}
+    return {"loss": "Unstored", "name": loss.name, "classes": loss.classes, "linked": mean_of(loss) is not None}
+
+
+def restored_loss(values: dict[str, Any]) -> Loss:
+    """The inverse of `stored_loss`."""
+    values = dict(values)
+    kind = values.pop("loss")
+    if kind == "Unstored":
+        return Unstored(**values)
+    kinds = {type(own).__name__: type(own) for own in losses.LOSSES}
+    return kinds[kind](**values)

@@ -1,0 +1,219 @@
+r"""What polishing asks: exact integer sums over a few centred features.
+
+Write :math:`a_i = x_{i,S} - \mu` for a row on a support S of m features, :math:`\phi'_i` for the slope of its loss at the question's
+model (see `centred`). What a record adds is put on a lattice by truncation towards zero, which only shrinks it, and integers are
+summed. A record that is not finite adds nothing.
+
+Guarantee
+---------
+One record's contribution, and how far the sum moves when a record is replaced (R) or added or removed (A):
+
+* ``ResidualMean``: :math:`\mathrm{clip}(\phi', \pm R)`, within :math:`[-R, R]`. R: 2R. A: R.
+* ``ColumnMeans``: :math:`x_S - c`, entries within :math:`\min(B_j + |c_j|, \text{norm})` for the bounds :math:`B_j` of their columns, and
+  norm within :math:`N = \min(K_2 + \|c\|, \|B_S + |c|\|, \text{norm})`. R: 2N. A: N.
+* ``CentredGradient``: :math:`c\,a` with :math:`|c| \le C/\|a\|`, norm within C. R: 2C. A: C.
+* ``Curvature``: within :math:`[0, h]`, :math:`h = \beta\,\mathrm{norm}^2/m`, since the second derivative is held within
+  :math:`[0,\beta]` and f within [0, 1]. Two numbers in [0, h] differ by at most h. R and A: h.
+* ``Gram``: :math:`b b^\top` for :math:`b = a\min(1, Q/\|a\|)`. Its Frobenius norm is :math:`\|b\|^2 \le Q^2`. A: :math:`Q^2`. R:
+  :math:`\|bb^\top - cc^\top\|_F^2 = \|b\|^4 + \|c\|^4 - 2\langle b,c\rangle^2 \le 2Q^4`, so :math:`\sqrt2\,Q^2`. b is an
+  integer vector in units of :math:`Q/q` for a power of two q with :math:`q^2` within ``Lattice.record_units``, so the products are exact.
+  The answer is the upper triangle, whose off-diagonal entries count :math:`\sqrt2` times as much: units differ by coordinate, no
+  integer is rounded, and the norm is that of the matrix, since each of these entries stands twice in it. Dividing by
+  :math:`\sqrt2` after the noise leaves variance :math:`\sigma^2` on the diagonal and :math:`\sigma^2/2` off it. Entries off the
+  diagonal are at most :math:`b_i b_j \le Q^2/2`, hence :math:`Q^2/\sqrt2` with their weight, and two of them are
+  :math:`\sqrt2\,Q^2` apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from ..core.facts import Vector
+from ..rows.kernels import products
+from ..rows.kernels.interface import ClippedForm
+from ..rows.lattice import Lattice
+from ..rows.sampling import PoissonSample
+from ..rows.shard import Shard
+from .centred import SLACK, away, away_by_pieces, check_centre, clipped, curvature, seen
+from .kinds import CentredGradient, ColumnMeans, Curvature, Gram, ResidualMean
+from .losses import Loss
+from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bound, check_support
+from .table import SUMS, Asked, SumRule
+
+#: Steps of the fine lattice per bound on one record.
+UNITS = 2.0**30
+#: Steps of the lattice of rows in a Gram matrix per bound on their norm, or fewer for very many rows.
+GRAM_UNITS = 2.0**18
+#: Supports of more columns are not kept between questions: loops ask about fewer.
+KEPT_COLUMNS = 128
+
+Contributions = Callable[[Asked, Shard, Loss], Iterator[Vector]]
+
+
+def simple_rule(reach: Callable[[Asked, Lattice], Sensitivity], contributions: Contributions) -> SumRule:
+    """The rule of a sum whose records add vectors of floats within a norm, truncated to `UNITS` of it."""
+
+    def measure(question: Asked, lattice: Lattice) -> SumSpec:
+        found, units = reach(question, lattice), lattice.units(UNITS)
+        return SumSpec(found, found.norm / units, units, max(1, int(units / RELEASE_UNITS)))
+
+    def part(question: Asked, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+        found = measure(question, shard.lattice)
+        total = np.zeros(found.reach.entry.size, dtype=np.int64)
+        for added in contributions(question, shard, loss):
+            whole = added / found.unit
+            np.trunc(whole, out=whole)
+            np.clip(whole, -found.record, found.record, out=whole)
+            total += whole.sum(axis=0).astype(np.int64)
+        return total
+
+    def exact(question: Asked, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None) -> Vector:
+        total = np.zeros(reach(question, shards[0].lattice).entry.size)
+        for shard in shards:
+            for added in contributions(question, shard, loss):
+                total += added.sum(axis=0)
+        return total
+
+    return SumRule(measure, part, exact)
+
+
+# ------------------------------------------------------------------------------------------------ residuals and means
+
+
+def residual_reach(question: ResidualMean, lattice: Lattice) -> Sensitivity:
+    """The bound on slopes."""
+    return Sensitivity(check_bound(question.bound), np.array([question.bound]))
+
+
+def residuals(question: ResidualMean, shard: Shard, loss: Loss) -> Iterator[Vector]:
+    """Clipped slopes."""
+    for view in seen(question.model, shard, loss):
+        yield np.clip(view.slopes, -question.bound, question.bound)[:, None]
+
+
+def means_reach(question: ColumnMeans, lattice: Lattice) -> Sensitivity:
+    """Bounds of the columns, and the norm; at least one unit of the rows, since columns far narrower than others have no whole units."""
+    bounds = lattice.coordinate_bounds[check_support(question.support, lattice.facts.n_features, "features")]
+    centre = _means_centre(question)
+    bounds = np.maximum(bounds, lattice.unit) + np.abs(centre)
+    norm = min(lattice.norm_bound + float(np.linalg.norm(centre)), float(np.linalg.norm(bounds))) * (1 + 1e-12)
+    if question.norm != math.inf:
+        check_bound(question.norm)
+    return Sensitivity(min(norm, question.norm), np.minimum(bounds, question.norm))
+
+
+def _means_centre(question: ColumnMeans) -> Vector:
+    return np.zeros(question.support.size) if question.centre is None else question.centre
+
+
+def entries(question: ColumnMeans, shard: Shard, loss: Loss) -> Iterator[Vector]:
+    """Rows on the support, within their norm."""
+    norm = means_reach(question, shard.lattice).norm
+    wide = question.support.size > KEPT_COLUMNS
+    rows = away_by_pieces if wide else away
+    for x, lengths, *_ in rows(question.support, _means_centre(question), shard):
+        x *= (norm * SLACK / np.maximum(lengths, norm * SLACK))[:, None]
+        yield x
+
+
+def means_part(question: ColumnMeans, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+    """As the simple rule has it; dense rows on all features go through a kernel, which gives the same whole numbers."""
+    size = question.support.size
+    if size <= KEPT_COLUMNS or not products.every_feature(question.support, shard.lattice):
+        return SIMPLE_MEANS.part(question, shard, loss, draw)
+    found, centre = SIMPLE_MEANS.measure(question, shard.lattice), _means_centre(question)
+    check_centre(centre, size)
+    rows = ClippedForm(shard.lattice.unit, centre, found.reach.norm * SLACK, float(found.unit), found.record)
+    total = np.zeros(size, dtype=np.int64)
+    for block in shard.blocks:
+        products.clipped_sum(block, shard.lattice, rows, total)
+    return total
+
+
+# ------------------------------------------------------------------------------------------------ gradients and curvature
+
+
+def centred_reach(question: CentredGradient, lattice: Lattice) -> Sensitivity:
+    """The clip."""
+    return Sensitivity(check_bound(question.clip), np.full(question.model.support.size, question.clip))
+
+
+def gradients(question: CentredGradient, shard: Shard, loss: Loss) -> Iterator[Vector]:
+    """Clipped gradients."""
+    for view in seen(question.model, shard, loss):
+        cap = clipped(view, question.clip)
+        yield np.clip(view.slopes, -cap, cap)[:, None] * view.away
+
+
+def curvature_reach(question: Curvature, lattice: Lattice) -> Sensitivity:
+    """The largest curvature."""
+    top = np.array([lattice.facts.curvature * check_bound(question.norm) ** 2 / question.model.support.size])
+    return Sensitivity(float(top[0]), top, pair_norm=float(top[0]), pair_entry=top)
+
+
+def curvatures(question: Curvature, shard: Shard, loss: Loss) -> Iterator[Vector]:
+    """Curvatures of clipped gradients."""
+    for view in seen(question.model, shard, loss):
+        with np.errstate(divide="ignore", over="ignore"):
+            kept = np.minimum(1.0, clipped(view, question.clip) / np.abs(view.slopes))
+        lengths = np.minimum(view.norms, question.norm)
+        bent = curvature(loss, view, shard.facts.curvature)
+        yield (kept * bent * lengths**2 / question.model.support.size)[:, None]
+
+
+# ------------------------------------------------------------------------------------------------ Gram matrices
+
+
+def gram_measure(question: Gram, lattice: Lattice) -> SumSpec:
+    """Products of whole numbers; off-diagonal entries count the root of two."""
+    check_support(question.support, lattice.facts.n_features, "features")
+    square, units = check_bound(question.norm) ** 2, _gram_units(lattice)
+    row, column = np.triu_indices(question.support.size)
+    diagonal = row == column
+    entry = square * np.where(diagonal, 1.0, math.sqrt(0.5))
+    pairs = square * np.where(diagonal, 1.0, math.sqrt(2))
+    reach = Sensitivity(square, entry * (1 + 1e-12), pair_norm=math.sqrt(2) * square, pair_entry=pairs * (1 + 1e-12))
+    unit = square / units**2 * np.where(diagonal, 1.0, math.sqrt(2))
+    return SumSpec(reach, unit, units**2, np.full(row.size, max(1, int(units**2 / RELEASE_UNITS)), dtype=np.int64))
+
+
+def _gram_units(lattice: Lattice) -> float:
+    return min(GRAM_UNITS, lattice.square_units)
+
+
+def gram_part(question: Gram, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+    """Upper triangle of the integer matrix."""
+    units = _gram_units(shard.lattice)
+    matrix = np.zeros((question.support.size,) * 2, dtype=np.int64)
+    for rows in _gram_rows(question, shard):
+        whole = np.trunc(rows / (question.norm / units))
+        matrix += (whole.T @ whole).astype(np.int64)
+    return matrix[np.triu_indices(question.support.size)]
+
+
+def gram_exact(question: Gram, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None) -> Vector:
+    """In floats."""
+    matrix = np.zeros((question.support.size,) * 2)
+    for shard in shards:
+        for rows in _gram_rows(question, shard):
+            matrix += rows.T @ rows
+    row, column = np.triu_indices(matrix.shape[0])
+    return np.asarray(matrix[row, column] * np.where(row == column, 1.0, math.sqrt(2)))
+
+
+def _gram_rows(question: Gram, shard: Shard) -> Iterator[Vector]:
+    """Rows within the norm."""
+    limit = question.norm * SLACK
+    for centred, norms, _ in away(question.support, question.centre, shard):
+        yield centred * (limit / np.maximum(norms, limit))[:, None]
+
+
+SUMS[ResidualMean] = simple_rule(residual_reach, residuals)
+SIMPLE_MEANS = simple_rule(means_reach, entries)
+SUMS[ColumnMeans] = SumRule(SIMPLE_MEANS.measure, means_part, SIMPLE_MEANS.exact)
+SUMS[CentredGradient] = simple_rule(centred_reach, gradients)
+SUMS[Curvature] = simple_rule(curvature_reach, curvatures)
+SUMS[Gram] = SumRule(gram_measure, gram_part, gram_exact)

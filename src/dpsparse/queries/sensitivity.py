@@ -1,0 +1,132 @@
+"""What is public about a sum: how far one record can move it, and the lattice it is counted on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.adjacency import Adjacency
+from ..core.errors import PrivacyError
+from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
+from ..rows.lattice import Lattice
+
+#: Steps of the released lattice per bound on one record's norm.
+RELEASE_UNITS = 2.0**20
+
+Integers = NDArray[np.int64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """How far one record can move a sum, in real units.
+
+    `pair_norm` and `pair_entry` bound the difference of two records' contributions where that is less than twice one.
+    """
+
+    norm: float
+    entry: Vector
+    pair_norm: float | None = None
+    pair_entry: Vector | None = None
+
+    def l2(self, relation: Adjacency) -> float:
+        """l2 sensitivity of the sum."""
+        if relation is Adjacency.REPLACE_ONE:
+            return min(2 * self.norm if self.pair_norm is None else self.pair_norm, self._pair_entries)
+        return min(self.norm, self._entries)
+
+    @cached_property
+    def _entries(self) -> float:
+        return float(np.linalg.norm(self.entry))
+
+    @cached_property
+    def _pair_entries(self) -> float:
+        return float(np.linalg.norm(self.linf(Adjacency.REPLACE_ONE)))
+
+    def l1(self, relation: Adjacency) -> float:
+        """l1 sensitivity of the sum."""
+        return min(float(self.linf(relation).sum()), math.sqrt(self.entry.size) * self.l2(relation))
+
+    def linf(self, relation: Adjacency) -> Vector:
+        """Sensitivity of each coordinate."""
+        if relation is Adjacency.REPLACE_ONE:
+            return 2 * self.entry if self.pair_entry is None else self.pair_entry
+        return self.entry
+
+
+@dataclass(frozen=True, eq=False)
+class SumSpec:
+    """How a sum is counted: public, and made before any row is looked at.
+
+    Parameters
+    ----------
+    reach : Reach
+    unit : float or array
+        Value of one unit of the integer sum, or of each of its coordinates.
+    record : float
+        Most units that one record adds to one coordinate.
+    coarse : int or array
+        Answers are rounded to so many units before they get noise.
+    """
+
+    reach: Sensitivity
+    unit: float | Vector
+    record: float
+    coarse: int | Integers = 1
+
+    @cached_property
+    def step(self) -> Any:
+        """Value of one step of the released lattice: a number, or one for each coordinate."""
+        return self.unit * self.coarse
+
+    @cached_property
+    def step_norm(self) -> float:
+        """l2 norm of the steps of all coordinates."""
+        return float(np.linalg.norm(self.step * np.ones(self.reach.entry.size)))
+
+    @cached_property
+    def _half(self) -> Any:
+        """Half of a step, in whole units."""
+        return np.asarray(self.coarse) // 2
+
+    def rounded(self, total: Integers) -> Integers:
+        r"""The sum in steps of the released lattice, rounded to the nearest: :math:`\lfloor (q + \lfloor k/2\rfloor)/k\rfloor` for q units.
+
+        Exact: floats divide whole numbers below :math:`2^{53}` to the right floor. For with
+        :math:`q = ak + r`, :math:`0 \le r < k`, the quotient is at most :math:`a + 1 - 1/k`, and could be rounded to :math:`a+1` only if
+        :math:`|q/k|\,2^{-53} \ge 1/k`. Larger sums are divided as integers; either way the number is the same.
+        """
+        moved = total + self._half
+        if max(int(moved.max(initial=0)), -int(moved.min(initial=0))) < 2**53:
+            found = moved / self.coarse
+            return np.asarray(np.floor(found, out=found), dtype=np.int64)
+        return np.asarray(moved // self.coarse, dtype=np.int64)
+
+    def checked(self, lattice: Lattice) -> SumSpec:
+        """The measure, if its sum fits 64-bit integers; refuses any other."""
+        lattice.check_record(self.record)
+        return self
+
+
+def check_support(support: Indices, size: int, what: str = "coordinates") -> Indices:
+    """The support, if it names positions, each once: a copy would be released twice for the price of once."""
+    fits = support.ndim == 1 and support.dtype.kind == "i"
+    rises = fits and bool((support[1:] > support[:-1]).all())
+    if not fits or (not rises and np.unique(support).size != support.size):
+        raise PrivacyError(f"a support must hold the positions of {what}, each once.")
+    least, most = (support[:1], support[-1:]) if rises else (support, support)
+    if support.size and not (least.min() >= 0 and most.max() < size):
+        raise PrivacyError(f"a support must lie within the {size} {what}.")
+    return support
+
+
+def check_bound(value: float) -> float:
+    """A bound, if it is one that can be squared."""
+    if not in_range(value):
+        raise PrivacyError(f"a bound must be positive, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, got {value!r}.")
+    return float(value)

@@ -1,0 +1,58 @@
+r"""Votes for a support: parts of the data each name their favourite coordinates.
+
+Guarantee
+---------
+Every row is dealt to one of the parts by a coin of its own, independent of the data and of the other rows (`RandomPartition`). Given the
+coins, neighbours differ in one part only, which names `count` coordinates, each once: every number of votes moves by at
+most 1, and the difference of two of them by at most `VOTE_RANGE` = 2. The coins have the same law for both neighbours
+(the added row has one more), so that their release costs nothing and the selection on the votes is what is paid for.
+Dealing by position in the file instead would be wrong under add-remove: one row less would shift all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.facts import Vector
+from ..rows.kernels import products
+from ..rows.sampling import RandomPartition
+from ..rows.shard import Shard
+from ..rows.slopes import slopes
+from .gradient import factors
+from .kinds import SupportVotes
+from .losses import Loss
+
+#: How far the difference of two numbers of votes moves between neighbours, under either adjacency.
+VOTE_RANGE = 2.0
+
+
+def votes(shards: Sequence[Shard], loss: Loss, question: SupportVotes, key: int) -> Vector:
+    """How many parts have each feature among their `count` largest gradient sums; private until selected from."""
+    return _votes(shards, loss, question, key, clipped=True)
+
+
+def exact_votes(shards: Sequence[Shard], loss: Loss, question: SupportVotes, key: int) -> Vector:
+    """The same of gradients that are not clipped, for the exact oracle."""
+    return _votes(shards, loss, question, key, clipped=False)
+
+
+def _votes(shards: Sequence[Shard], loss: Loss, question: SupportVotes, key: int, *, clipped: bool) -> Vector:
+    d = shards[0].facts.n_features
+    deal = RandomPartition(question.parts, key)
+    sums = np.zeros((question.parts, shards[0].facts.dimension), dtype=np.int64 if clipped else float)
+    for shard in shards:
+        owner = deal.owners(shard.first_row, shard.rows)
+        for number in range(question.parts):
+            for block in shard.chosen(np.asarray(owner == number)):
+                slope = slopes(loss, shard.margin(block, question.of.w), block)
+                if clipped:
+                    held = factors(block, shard.lattice, slope, question.of.clip)
+                    products.scatter(block, shard.lattice, held, sums[number])
+                else:
+                    sums[number] += products.real_scatter(block, shard.lattice, slope)
+    total = np.zeros(d)
+    for score in np.abs(sums[:, :d]):
+        total[np.argsort(-score, kind="stable")[: question.count]] += 1.0
+    return total

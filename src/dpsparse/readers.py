@@ -1,0 +1,11 @@
+"""Files: CSV, Parquet, svmlight, numpy arrays and block files, read without learning anything from their cells that is not asked for."""
+
+from pathlib import Path
+
+from .io.convert import convert
+from .io.rows import FileRows, open_rows
+
+#: `dpsparse.readers.cluster` is found here.
+__path__ = [str(Path(__file__).with_name("io") / "addresses")]
+
+__all__ = ["FileRows", "convert", "open_rows"]

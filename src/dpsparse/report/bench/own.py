@@ -1,0 +1,159 @@
+"""A study of one's own recipe on one's own data."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import runpy
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ... import recipes
+from ...core import DataError
+from ...estimators import SparseClassifier, SparseRegressor
+from ...io.files import read_table
+from ...io.table import Table
+from ...recipes import registry
+from .study import Cell, StudyClaim
+
+#: Methods that stand beside recipes: the best constant of the training rows, and scikit-learn without privacy.
+CONSTANT, WITHOUT = "constant", "non-private"
+
+
+def register_file(path: Path) -> list[str]:
+    """Run a Python file, and return the names of the recipes that it registered.
+
+    It is run as a module and not as a program: what stands behind ``if __name__ == "__main__":`` is left out.
+    """
+    if not path.is_file():
+        raise DataError(f"there is no file {path}. Give the Python file that registers the recipe.")
+    before = dict(registry.REGISTRY)
+    try:
+        runpy.run_path(str(path), run_name=path.stem)
+    except Exception as error:  # whatever a file of others raises
+        raise DataError(f"{path} could not be run: {type(error).__name__}: {error}") from error
+    found = [name for name, kind in registry.REGISTRY.items() if before.get(name) is not kind]
+    if not found:
+        raise DataError(f"{path} registers no recipe. Put @dpsparse.recipes.register above the class.")
+    return found
+
+
+@dataclass(frozen=True)
+class OwnData:
+    """Recipes on one file: for each seed a split into training and test rows, and a fit at each epsilon.
+
+    Parameters
+    ----------
+    data : Path
+        A file that `dpsparse fit` reads.
+    target : str or None
+        Column of the target, where the file does not hold its own.
+    methods : tuple of str
+        Names of recipes. The first is compared with each other one.
+    epsilons : tuple of float
+    seeds : int
+    task : {"classification", "regression"}
+    settings : mapping
+        Arguments of the estimator: bounds, delta, sparsity.
+    test_part : float
+        Part of the rows that is held out.
+    files : tuple of Path
+        Python files that registered some of the methods.
+    """
+
+    data: Path
+    methods: tuple[str, ...]
+    epsilons: tuple[float, ...]
+    seeds: int
+    task: str
+    settings: Mapping[str, Any]
+    target: str | None = None
+    test_part: float = 0.25
+    files: tuple[Path, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Differs where data, settings or the files of recipes differ, so that results of other runs are not taken for these."""
+        settings = (self.task, self.target, self.test_part, sorted(self.settings.items()))
+        found = hashlib.sha256(repr(settings).encode())
+        for path in (self.data, *self.files):
+            found.update(hashlib.sha256(path.read_bytes()).digest())
+        return f"own-{self.data.stem}-{found.hexdigest()[:8]}"
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return f"{', '.join(self.methods)} on {self.data.name}"
+
+    def _noise(self, method: str) -> bool:
+        return method not in (CONSTANT, WITHOUT) and recipes.get(method).private
+
+    def cells(self) -> list[Cell]:
+        """Every method with every seed; those without noise once and not for each epsilon."""
+        return [
+            Cell(self.data.name, method, epsilon, seed)
+            for seed in range(self.seeds)
+            for method in (CONSTANT, WITHOUT, *self.methods)
+            for epsilon in (self.epsilons if self._noise(method) else (math.inf,))
+        ]
+
+    def claims(self) -> list[StudyClaim]:
+        """The first method against each other one."""
+        first, *others = self.methods
+        metric = "error" if self.task == "classification" else "mse"
+        return [
+            StudyClaim(first, other, self.data.name, epsilon, metric)
+            for other in others
+            if self._noise(first) and self._noise(other)
+            for epsilon in self.epsilons
+        ]
+
+    def run(self, cell: Cell) -> dict[str, float]:
+        """Split, fit, and measure on the rows that were held out."""
+        table = _table(self.data, self.target)
+        order = np.random.default_rng(cell.seed).permutation(table.X.shape[0])
+        held = order[: max(1, round(self.test_part * order.size))]
+        kept = order[held.size :]
+        if table.y is None or kept.size == 0:
+            raise DataError(f"{self.data} has no target, or too few rows for a split.")
+        start = time.perf_counter()
+        model = self._model(cell).fit(table.X[kept], table.y[kept])
+        seconds = time.perf_counter() - start
+        X, y = table.X[held], table.y[held]
+        found = {"seconds": seconds}
+        if hasattr(model, "coef_"):
+            found["nonzero"] = float(np.count_nonzero(model.coef_))
+        if self.task == "regression":
+            return {"mse": float(np.mean((model.predict(X) - y) ** 2)), **found}
+        chances = np.clip(model.predict_proba(X), 1e-12, 1.0)
+        columns = {label: place for place, label in enumerate(model.classes_.tolist())}
+        given = np.array(
+            [chances[row, columns[label]] if label in columns else 1e-12 for row, label in enumerate(y.tolist())]
+        )
+        return {"error": float(np.mean(model.predict(X) != y)), "log-loss": float(-np.log(given).mean()), **found}
+
+    def _model(self, cell: Cell) -> Any:
+        from sklearn.dummy import DummyClassifier, DummyRegressor
+        from sklearn.linear_model import LogisticRegression, Ridge
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import MaxAbsScaler
+
+        classifies = self.task == "classification"
+        if cell.method == CONSTANT:
+            return DummyClassifier(strategy="prior") if classifies else DummyRegressor()
+        if cell.method == WITHOUT:
+            return make_pipeline(MaxAbsScaler(), LogisticRegression(max_iter=1000) if classifies else Ridge())
+        kind = SparseClassifier if classifies else SparseRegressor
+        settings = {**self.settings, "epsilon": cell.epsilon} if self._noise(cell.method) else self.settings
+        return kind(recipe=cell.method, random_state=cell.seed, **settings)
+
+
+@lru_cache(maxsize=1)
+def _table(path: Path, target: str | None) -> Table:
+    return read_table(path, target, labels=True)

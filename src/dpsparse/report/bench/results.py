@@ -1,0 +1,197 @@
+"""Results of a study: kept line by line while it runs, and summed up with standard errors."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...core import DataError
+from ...core.plain import to_json
+from .study import Cell, StudyClaim
+
+#: Packages whose versions decide about a result.
+PACKAGES = ("dpsparse", "numpy", "scipy", "scikit-learn", "randomgen", "numba")
+#: Differences within so many standard errors decide nothing, where there are many pairs; see `allowance`.
+ERRORS = 2.0
+
+
+def machine() -> dict[str, str]:
+    """Versions and facts of the machine that results depend on."""
+    found = {"python": platform.python_version(), "processor": platform.machine(), "cores": str(os.cpu_count())}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+@dataclass(frozen=True)
+class Results:
+    """Errors of the cells that were run."""
+
+    study: str
+    errors: Mapping[Cell, Mapping[str, float]]
+    machine: Mapping[str, str] = field(default_factory=machine)
+    scale: str = "full"
+
+    def best_at(self, data: str, method: str, epsilon: float, metric: str) -> float:
+        """The place (a grid point) with the smallest mean: chosen on the very errors that are shown, so it flatters."""
+        found: dict[float, list[float]] = {}
+        for cell, errors in self.errors.items():
+            if (cell.data, cell.method, cell.epsilon) == (data, method, epsilon) and metric in errors:
+                found.setdefault(cell.at, []).append(errors[metric])
+        usable = {at: float(np.mean(values)) for at, values in found.items() if np.isfinite(values).all()}
+        return min(usable, key=lambda at: (usable[at], at)) if usable else 0.0
+
+    def values(self, data: str, method: str, epsilon: float, metric: str, at: float | None = 0.0) -> dict[int, float]:
+        """Errors of one method by seed; at None, those of the best grid point."""
+        at = self.best_at(data, method, epsilon, metric) if at is None else at
+        return {
+            cell.seed: found[metric]
+            for cell, found in sorted(self.errors.items())
+            if (cell.data, cell.method, cell.epsilon, cell.at) == (data, method, epsilon, at) and metric in found
+        }
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Means with their standard errors, one row for each method on each data at each epsilon."""
+        groups: dict[tuple[str, str, float, float], list[Mapping[str, float]]] = {}
+        for cell, found in sorted(self.errors.items()):
+            groups.setdefault((cell.data, cell.method, cell.epsilon, cell.at), []).append(found)
+        for (data, method, epsilon, at), runs in groups.items():
+            for metric in dict.fromkeys(name for run in runs for name in run):
+                there = [run[metric] for run in runs if metric in run]
+                mean, error = mean_and_error(there)
+                yield {
+                    "data": data,
+                    "method": method,
+                    "epsilon": epsilon,
+                    "at": at,
+                    "metric": metric,
+                    "mean": mean,
+                    "standard_error": error,
+                    "seeds": len(there),
+                }
+
+    def gap(self, claim: StudyClaim) -> tuple[float, float, int]:
+        """Mean of the paired differences, worse less better, its standard error, and the number of pairs."""
+        better, worse = (
+            self.values(data, method, epsilon, claim.metric, at) for data, method, epsilon, at in claim.sides
+        )
+        seeds = sorted(better.keys() & worse.keys())
+        if not seeds:
+            return math.nan, math.nan, 0
+        return *mean_and_error([worse[seed] - better[seed] for seed in seeds]), len(seeds)
+
+    def verdict(self, claim: StudyClaim) -> str:
+        """Whether a claim holds on paired seeds: "holds", "does not hold", or "undecided" within two standard errors (`allowance`)."""
+        gap, error, pairs = self.gap(claim)
+        if pairs < 2 or not math.isfinite(gap + error):
+            return "undecided"
+        within = allowance(pairs) * error
+        if claim.on_par is None:
+            return "holds" if gap > within else "does not hold" if gap < -within else "undecided"
+        units = self.values(claim.data, claim.unit, math.inf, claim.metric)
+        line = claim.on_par * mean_and_error(units.values())[0] if units else math.nan
+        if abs(gap) + within < line:
+            return "holds"
+        return "does not hold" if abs(gap) - within > line else "undecided"
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write all runs as Parquet, with versions and facts of the machine."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        lines = [{**asdict(cell), **found} for cell, found in sorted(self.errors.items())]
+        names = list(dict.fromkeys(name for line in lines for name in line))
+        table = pa.table({name: [line.get(name) for line in lines] for name in names})
+        facts = {
+            "study": self.study,
+            "private": "no: data and noise are seeded",
+            "scale": self.scale,
+            **self.machine,
+        }
+        pq.write_table(table.replace_schema_metadata(facts), path, compression="zstd")
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Results:
+        """Results that `write` wrote."""
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(path)
+        facts = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
+        facts.pop("ARROW:schema", None)
+        facts.pop("private", None)
+        keys = Cell.__dataclass_fields__
+        errors = {
+            Cell(**{name: line[name] for name in keys}): {
+                name: value for name, value in line.items() if name not in keys and value is not None
+            }
+            for line in table.to_pylist()
+        }
+        study, scale = facts.pop("study"), facts.pop("scale", "full")
+        return cls(study, errors, facts, scale)
+
+
+def allowance(pairs: int) -> float:
+    """How many standard errors a difference may be off by chance: 2 for many pairs, and for few as many as are as unlikely.
+
+    That is Student's quantile with `pairs` - 1 degrees of freedom at the level that 2 has for the normal law: 14 for two pairs, 2.9 for five, 2.3 for ten.
+    """
+    from scipy.stats import norm, t
+
+    return float(t.isf(norm.sf(ERRORS), pairs - 1))
+
+
+def mean_and_error(values: Iterable[float]) -> tuple[float, float]:
+    """The mean, and its standard error; that of a single value is not known, and of none nothing."""
+    found = np.asarray(list(values), dtype=float)
+    if found.size == 0:
+        return math.nan, math.nan
+    error = float(found.std(ddof=1)) / math.sqrt(found.size) if found.size > 1 else math.nan
+    return float(found.mean()), error
+
+
+class Journal:
+    """A file with one line for each run. A line that was cut off by a crash is left out, and its run is done again."""
+
+    def __init__(self, path: Path, study: str) -> None:
+        self.path, self.study = path, study
+
+    def read(self) -> dict[Cell, dict[str, float]]:
+        """What was done before."""
+        if not self.path.exists():
+            return {}
+        found: dict[Cell, dict[str, float]] = {}
+        for line in self.path.read_text().splitlines():
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue
+            if entry["study"] != self.study:
+                raise DataError(f"{self.path} holds results of the study {entry['study']!r}. Choose another file.")
+            cell = {**entry["cell"], "epsilon": float(entry["cell"]["epsilon"])}
+            found[Cell(**cell)] = {name: math.nan if v is None else float(v) for name, v in entry["errors"].items()}
+        return found
+
+    def add(self, cell: Cell, errors: Mapping[str, float]) -> None:
+        """Keep one result; it is on the disk when this returns."""
+        held = {**asdict(cell), "epsilon": str(cell.epsilon)}
+        line = json.dumps({"study": self.study, "cell": held, "errors": to_json(dict(errors))}, allow_nan=False)
+        with self.path.open("a+b") as file:
+            if file.tell() > 0:
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":
+                    file.write(b"\n")  # the end of a line that was cut off
+            file.write(line.encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())

@@ -1,0 +1,60 @@
+"""The coefficients of a fitted model as a picture, with intervals where there are some."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .axes import axes_at
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..estimators.intervals import Intervals
+    from ..estimators.linear import SparseLinear
+
+#: Coefficients that are drawn, the largest first.
+MOST = 30
+CAVEAT = "#b00020"
+
+
+def plot_coefficients(model: SparseLinear, where: str | PathLike[str] | Axes | None) -> Axes:
+    """Draw the selected coefficients as level bars, the largest on top, or as intervals; what carries no promise says so in red.
+
+    Parameters
+    ----------
+    model : SparseLinear
+        Fitted.
+    where : path, matplotlib Axes or None
+        None: the current axes of pyplot.
+    """
+    coef = np.atleast_2d(model.coef_)
+    sizes = np.abs(coef).max(axis=0)
+    chosen = sorted(model.support_.tolist(), key=lambda j: (-float(sizes[j]), j))[:MOST]
+    names = vars(model).get("feature_names_in_")
+    places = np.arange(len(chosen))
+    intervals: Intervals | None = vars(model).get("intervals_")
+    known = {} if intervals is None else dict(zip(intervals.columns, intervals, strict=False))
+    with axes_at(where) as axes:
+        axes.axvline(0.0, color="grey", linewidth=0.8)
+        if intervals is not None:
+            shown = [(place, known[j]) for place, j in zip(places, chosen, strict=True) if j in known]
+            middle = np.array([row.estimate for _, row in shown])
+            ends = np.array([[row.estimate - row.low, row.high - row.estimate] for _, row in shown]).T
+            axes.errorbar(middle, [place for place, _ in shown], xerr=ends.reshape(2, -1), fmt="o", capsize=3)
+            axes.set_xlabel(f"estimate and {intervals.level:.0%} interval")
+        else:
+            height = 0.8 / coef.shape[0]
+            for k in range(coef.shape[0]):
+                axes.barh(places + (k - (coef.shape[0] - 1) / 2) * height, coef[k, chosen], height=height)
+            axes.set_xlabel("coefficient, with the noise of privacy in it")
+        axes.set_yticks(places, labels=[f"feature {j}" if names is None else str(names[j]) for j in chosen])
+        axes.invert_yaxis()
+        left = len(model.support_) - len(chosen)
+        title = f"{model.statement_.recipe}: {len(model.support_)} features" + (f", {left} not drawn" if left else "")
+        axes.set_title(title, fontsize=10)
+        if not model.statement_.private:
+            axes.set_title(f"NO PROMISE. {title}", color=CAVEAT, fontsize=10)
+        return axes

@@ -1,0 +1,294 @@
+"""What to expect of a fit: bands of its error, a verdict, and how many rows or how much epsilon it would take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+
+from scipy.special import gammaincinv
+
+from ...core.budget import Budget
+from ...core.facts import Facts
+from ...fitting import FitPlan, Shape, per_model, resolve
+from ...recipes import DualAveraging, SelectPolish, Tables
+from .assumptions import Assumptions, coefficients, counts
+from .formulas import Case, beyond_hope, both_odds, constants, intercept_noise, part
+
+#: Where answers are looked for.
+MOST_ROWS, LEAST_EPSILON, MOST_EPSILON = 10**9, 0.01, 50.0
+#: Half a 90 % band for what chance does to an error that is measured on 2000 held-out rows.
+MEASURED = 0.05
+#: A fit is useful if it is this part of the constant predictor's error or less in four of five runs, and hopeless if in four of
+#: five it is not visibly below it.
+USEFUL, HOPELESS = 0.9, 0.97
+
+
+@dataclass(frozen=True)
+class ErrorBand:
+    """A 90 % band: of the data sets of the calibration that share the public facts, nine in ten lie inside.
+
+    >>> 0.3 in Band(0.1, 0.2, 0.4)
+    True
+    """
+
+    low: float
+    typical: float
+    high: float
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        return f"{self.typical:.3g} ({self.low:.3g} to {self.high:.3g})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedError:
+    r"""Three ways to say how wrong a fit will be.
+
+    Attributes
+    ----------
+    test : Band
+        Mean squared error over the variance of the target, or the error rate.
+    excess : Band
+        What noise and sampling take of the attainable improvement: (test error - that of the best model) / (constant
+        predictor's - that of the best model). 0: as good as can be; 1: no better than a constant.
+    coefficients : Band or None
+        :math:`\|w - w^*\|/\|w^*\|`; None for documents, where true coefficients have no meaning.
+    constant : float
+        Test error of the constant predictor.
+    signal : float
+        Part of it that the best linear model is taken to remove.
+    """
+
+    test: ErrorBand
+    excess: ErrorBand
+    coefficients: ErrorBand | None
+    constant: float
+    signal: float
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain JSON types."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """What to expect, for these public facts and others like them. Formulas only: nothing is simulated or priced here.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        What would run: one model, or of a fit with intervals the part that makes the model.
+    shape : Shape
+        The public shape of the rows that make the model.
+    assumed : Assumed
+        What is taken for granted about the data.
+    """
+
+    prepared: FitPlan
+    shape: Shape
+    assumed: Assumptions = Assumptions()
+
+    @classmethod
+    def of(cls, prepared: FitPlan, shape: Shape, assumed: Assumptions = Assumptions()) -> Forecast:  # noqa: B008
+        """The outlook of what was prepared for data of this shape."""
+        model = prepared if prepared.inference is None else prepared.inference.first
+        return cls(prepared=model, shape=replace(shape, n_rows=model.facts.n_rows), assumed=assumed)
+
+    @property
+    def facts(self) -> Facts:
+        """The facts as the recipe sees them."""
+        return self.prepared.facts
+
+    @property
+    def budget(self) -> Budget:
+        """The budget of the whole fit."""
+        return self.prepared.request.budget_for(self.shape.n_rows)[0]
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a formula for this recipe and loss."""
+        return self.case() is not None
+
+    def case(self, n_rows: int | None = None, epsilon: float | None = None) -> Case | None:
+        """What the formulas see, with other rows or another epsilon; None where none is calibrated.
+
+        Without either, of the recipe that was prepared; else of the one that would be.
+        """
+        request, shape, budget = self.prepared.request, self.shape, self.budget
+        if epsilon is not None:
+            budget = Budget.approx(epsilon, self.prepared.delta, str(budget.relation))
+        recipe, facts, models = self.prepared.recipe, self.prepared.facts, self.prepared.models
+        if n_rows is not None or epsilon is not None:
+            shape = shape if n_rows is None else replace(shape, n_rows=n_rows)
+            recipe, _, facts, _, models = resolve(replace(request, budget=budget), shape)
+        if not isinstance(recipe, SelectPolish | DualAveraging | Tables) or not facts.target.direct:
+            return None
+        raced = isinstance(recipe, Tables) and recipe.races(facts, per_model(budget, models))
+        # one model of K classes errs about as K models would that share its budget: its noise is in K margins
+        budget = per_model(budget, shape.models)
+        double = 2 / budget.kappa
+        rho, mu = _strengths(budget)
+        return Case(
+            algorithm=recipe.name,
+            classes=facts.target.classes,
+            documents=facts.documents and not isinstance(recipe, Tables),
+            counts=counts(facts),
+            free=facts.intercept > 0,
+            n_rows=facts.n_rows,
+            n_features=facts.n_features,
+            coefficients=coefficients(facts),
+            rho=rho * double**2,
+            mu=mu * double,
+            base_rate=self.assumed.constant(facts) if facts.target.classes else 0.5,
+            raced=raced,
+        )
+
+    def _cases(self, case: Case) -> tuple[Case, ...]:
+        """The case itself; of tables whose number of coefficients is found out on the way, both outcomes."""
+        return (case, replace(case, algorithm=SelectPolish.name)) if case.raced else (case,)
+
+    def error(self, n_rows: int | None = None, epsilon: float | None = None) -> ExpectedError | None:
+        """Bands of the error; None where no formula is calibrated."""
+        case = self.case(n_rows, epsilon)
+        return None if case is None else self._error(case)
+
+    def _error(self, case: Case) -> ExpectedError:
+        typical, weak, strong = self._signals
+        excess, squares = self._parts(case, "excess"), self._parts(case, "coefficients")
+        # with the signal unknown its ends meet the outer fifths of the excess: both at their worst are rarer than one in twenty
+        ends = excess if weak == strong else self._parts(case, "excess", (0.2, 0.5, 0.8))
+        assert excess is not None
+        assert ends is not None
+        constant = self._constant
+        low, middle, high = (constant * (1 - g * (1 - e)) for g, e in zip((strong, typical, weak), ends, strict=True))
+        test = ErrorBand((1 - MEASURED) * low, middle, (1 + MEASURED) * high)
+        return ExpectedError(
+            test=test,
+            excess=ErrorBand(*excess),
+            coefficients=None if squares is None else ErrorBand(*(math.sqrt(v) for v in squares)),
+            constant=constant,
+            signal=typical,
+        )
+
+    @property
+    def _constant(self) -> float:
+        """Error of the constant predictor: for many classes, which are taken to be alike frequent, all but one of them."""
+        if self.shape.models > 1 and self.assumed.base_rate is None:
+            return 1 - 1 / self.shape.models
+        return self.assumed.constant(self.facts)
+
+    @property
+    def _signals(self) -> tuple[float, float, float]:
+        return self.assumed.signals(self.facts)
+
+    def _parts(self, case: Case, what: str, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> list[float] | None:
+        """The excess, or the squared relative error of coefficients, at levels of the population.
+
+        Nobody can know before the fit whether few coefficients are enough for a table: bands then reach from the lower end of the one outcome
+        to the upper end of the other, and what is typical lies between.
+        """
+        found = [self._parts_of(c, what, levels) for c in self._cases(case)]
+        if found[0] is None:
+            return None
+        many = [parts for parts in found if parts is not None]
+        joined: list[float] = []
+        for level, values in zip(levels, zip(*many, strict=True), strict=True):
+            ends = min(values) if level < 0.5 else max(values)
+            joined.append(math.exp(sum(map(math.log, values)) / len(values)) if level == 0.5 else ends)
+        return joined
+
+    def _parts_of(self, case: Case, what: str, levels: Sequence[float]) -> list[float] | None:
+        """The same for one outcome."""
+        found = constants()[case.kind]
+        spread = found["spread"][f"{what} {'convention' if self.assumed.signal is None else 'signal'}"]
+        if spread is None:
+            return None
+        excess, squares = both_odds(case, self._signals[0], found["constants"])
+        odds, more = (excess, intercept_noise(case)) if what == "excess" else (squares, 0.0)
+        sure = beyond_hope(case)
+        parts = []
+        for level in levels:
+            value = part(odds, spread, level)
+            # the square of a normal number has a spread of its own
+            parts.append(value + sure * max(0.0, 1 - value) + more * 2 * float(gammaincinv(0.5, level)))
+        return parts
+
+    # ---------------------------------------------------------------------------------------------- verdict
+
+    def verdict(self, n_rows: int | None = None, epsilon: float | None = None) -> tuple[str, str]:
+        """One of useful, borderline, hopeless, unknown; and why."""
+        case = self.case(n_rows, epsilon)
+        if case is None:
+            return "unknown", (
+                "The planner's formulas are calibrated for auto, tables, select_polish and dual_averaging, with squared, Huber or logistic "
+                "loss."
+            )
+        good, bad = self._ratios(case)
+        rows = f"{case.n_rows} rows at {_budget(self.budget, epsilon)}"
+        if bad <= USEFUL:
+            return (
+                "useful",
+                f"In four of five runs the test error should be at most {bad:.0%} of the constant predictor's: {rows} carry the signal.",
+            )
+        if good >= HOPELESS:
+            return (
+                "hopeless",
+                f"Noise hides the signal: with {rows} and {case.n_features} features, four of five fits should be no better than a constant.",
+            )
+        return (
+            "borderline",
+            f"With {rows} the test error should be {good:.0%} to {bad:.0%} of the constant predictor's: a fit may or may not pay.",
+        )
+
+    def _ratios(self, case: Case) -> tuple[float, float]:
+        """Test error over the constant predictor's, in the better and in the worse of the three middle fifths of runs."""
+        typical = self._signals[0]
+        low, high = self._parts(case, "excess", (0.2, 0.8)) or (1.0, 1.0)
+        return 1 - typical * (1 - low), 1 - typical * (1 - high)
+
+    def _reached(self, n_rows: int | None, epsilon: float | None, error: float | None) -> bool:
+        case = self.case(n_rows, epsilon)
+        if case is None:
+            return False
+        if error is None:
+            return self._ratios(case)[1] <= USEFUL
+        return self._error(case).test.typical <= error
+
+    def rows_needed(self, epsilon: float | None = 1.0, error: float | None = None) -> int | None:
+        """Fewest rows for a useful fit, or for a typical test error of at most `error`; None beyond a billion."""
+        found = _first(lambda v: self._reached(round(v), epsilon, error), 10.0, float(MOST_ROWS), 0.01)
+        return None if found is None else math.ceil(found)
+
+    def epsilon_needed(self, n_rows: int | None = None, error: float | None = None) -> float | None:
+        """Least epsilon for a useful fit, or for a typical test error of at most `error`; None beyond 50."""
+        return _first(lambda v: self._reached(n_rows, v, error), LEAST_EPSILON, MOST_EPSILON, 0.01)
+
+
+@lru_cache(maxsize=256)  # every fit asks; it is a search of its own
+def _strengths(budget: Budget) -> tuple[float, float]:
+    """What a budget is worth for planning: rho and mu."""
+    return budget.as_rho(), budget.as_mu()
+
+
+def _first(reached: Callable[[float], bool], low: float, high: float, precision: float) -> float | None:
+    """Least value from which on a goal is reached, by bisection on a logarithmic scale."""
+    if not reached(high):
+        return None
+    if reached(low):
+        return low
+    while high / low > 1 + precision:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
+
+
+def _budget(budget: Budget, epsilon: float | None) -> str:
+    if epsilon is not None:
+        return f"epsilon = {epsilon:g}"
+    if budget.epsilon is not None:
+        return f"epsilon = {budget.epsilon:g}"
+    return f"rho = {budget.rho:g}" if budget.rho is not None else f"mu = {budget.mu:g}"

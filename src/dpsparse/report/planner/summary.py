@@ -1,0 +1,257 @@
+"""A priced plan in words and numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields, is_dataclass
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...core.facts import Clip
+from ...core.plain import Json, to_json
+from ...core.words import statement_page
+from ...fitting import FitPlan, FitRequest, Shape, plan_fit
+from ...queries.losses import classes_of
+from . import local
+from .asks import PlannedAsk, ask_lines, kind_of_rows, planned_asks, span
+from .assumptions import Assumptions
+from .forecast import ExpectedError, Forecast
+from .foresight import draft_of
+from .intervals import IntervalForecast, forecast
+from .plotting import plot_error
+from .smallest_coefficient import smallest_coefficient
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class PlanSummary:
+    """What a fit would ask and with how much noise.
+
+    Attributes
+    ----------
+    recipe : str
+    n_rows, n_features : int
+    sparse : bool
+        Whether the plan is for sparse rows. A fit of rows of the other kind may have another plan.
+    models : int
+        Models that share the budget.
+    classes : int
+        Classes that one model tells apart by a margin each; 1 where a row has one margin.
+    settings : dict
+        The loop's constants after every default was filled in from public facts.
+    asks : tuple of PlannedAsk
+        Every query of one model, at its price. Where a plan has branches, answers choose among
+        them, and every one is priced.
+    epsilon, delta, rho, mu : float or None
+        What it would cost; None for a baseline without privacy. rho and mu are infinite where the statement will not state them.
+    accountant : str
+    adjacency, unit : str
+        As the statement of such a fit will say.
+    reason : str
+        Why this recipe, where a rule picked it.
+    notes : tuple of str
+        Notes of the statement that do not depend on answers.
+    error : ExpectedError or None
+        Bands of the test error, of the excess over the best model, and of the coefficients; None where no formula is calibrated.
+    smallest_coefficient : float or None
+        The smallest coefficient, in the user's units, that is found with probability 90 %.
+    verdict, why : str
+        useful, borderline, hopeless, or unknown; and a sentence about it.
+    warnings : tuple of str
+        Caveats that the statement of such a fit will carry, and what a user should know besides.
+    intervals : IntervalForecast or None
+        How wide intervals will be, where they were asked for.
+    outlook : Outlook or None
+        The formulas behind `error`, for other numbers of rows and budgets.
+    """
+
+    recipe: str
+    n_rows: int
+    n_features: int
+    sparse: bool
+    models: int
+    classes: int
+    settings: dict[str, Json]
+    asks: tuple[PlannedAsk, ...]
+    epsilon: float | None
+    delta: float | None
+    rho: float | None
+    mu: float | None
+    accountant: str
+    adjacency: str
+    unit: str
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+    error: ExpectedError | None = None
+    smallest_coefficient: float | None = None
+    verdict: str = "unknown"
+    why: str = ""
+    warnings: tuple[str, ...] = ()
+    intervals: IntervalForecast | None = None
+    outlook: Forecast | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, prepared: FitPlan, shape: Shape, assumed: Assumptions = Assumptions()) -> PlanSummary:  # noqa: B008
+        """Summarise what an estimator prepared for data of this shape, and what to expect of it."""
+        priced = prepared.priced
+        outlook = None if priced is None else Forecast.of(prepared, shape, assumed)
+        error = None if outlook is None else outlook.error()
+        smallest = intervals = None
+        if outlook is not None and error is not None:
+            scale = assumed.scale(prepared.facts)
+            left = min(error.excess.typical, 1.0)
+            smallest = smallest_coefficient(outlook.prepared, scale=scale, signal=error.signal, left=left)
+            intervals = forecast(prepared, scale=scale, signal=error.signal)
+        verdict, why = ("unknown", "A baseline without privacy.") if outlook is None else outlook.verdict()
+        draft = draft_of(prepared, shape)
+        return cls(
+            recipe=draft.recipe,
+            n_rows=draft.n_rows,
+            n_features=prepared.facts.n_features,
+            sparse=prepared.facts.sparse,
+            models=prepared.models,
+            classes=classes_of(prepared.loss),
+            settings={f.name: _setting(getattr(prepared.solver, f.name)) for f in fields(prepared.solver)},  # type: ignore[arg-type]
+            asks=planned_asks(prepared.plan, prepared.of_one_model),
+            epsilon=None if priced is None else draft.epsilon,
+            delta=None if priced is None else draft.delta,
+            rho=None if priced is None else draft.rho,
+            mu=None if priced is None else draft.mu,
+            accountant=draft.accountant,
+            adjacency=draft.adjacency,
+            unit=draft.unit,
+            reason=prepared.reason,
+            notes=draft.notes,
+            error=error,
+            smallest_coefficient=smallest,
+            verdict=verdict,
+            why=why,
+            warnings=tuple(dict.fromkeys((*draft.caveats, *local.warnings(prepared)))),
+            intervals=intervals,
+            outlook=outlook,
+        )
+
+    def rows_needed(self, epsilon: float = 1.0, error: float | None = None) -> int | None:
+        """How many rows this epsilon takes.
+
+        Parameters
+        ----------
+        epsilon : float
+        error : float or None
+            A typical test error to reach; None: the verdict useful.
+
+        Returns
+        -------
+        int or None
+            None beyond a billion rows, or where no formula is calibrated.
+        """
+        return None if self.outlook is None else self.outlook.rows_needed(epsilon, error)
+
+    def epsilon_needed(self, n_rows: int | None = None, error: float | None = None) -> float | None:
+        """What epsilon so many rows take (None: those of the plan); None beyond 50, or where no formula is calibrated."""
+        return None if self.outlook is None else self.outlook.epsilon_needed(n_rows, error)
+
+    def plot(self, where: str | PathLike[str] | Axes | None = None) -> Axes:
+        """Draw the expected error against epsilon, on the current axes of pyplot, on given ones, or in a file; returns the axes."""
+        if self.outlook is None:
+            raise ValueError("a baseline without privacy has no expected error to plot. Choose a private recipe.")
+        return plot_error(self.outlook, where, self.epsilon)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain JSON types."""
+        known = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "outlook"}
+        return known | {
+            "error": None if self.error is None else self.error.to_dict(),
+            "intervals": None if self.intervals is None else self.intervals.to_dict(),
+            "asks": to_json(self.asks),
+            "rho": to_json(self.rho),
+            "mu": to_json(self.mu),
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+            "rows_needed": self.rows_needed(),
+            "epsilon_needed": self.epsilon_needed(),
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.recipe} on {self.n_rows} {kind_of_rows(self.sparse)} x {self.n_features} features"]
+        if self.models > 1:
+            lines[0] += f", {self.models} one-versus-rest models"
+        elif self.classes > 2:
+            lines[0] += f", one model of {self.classes} classes"
+        if self.reason:
+            lines.append(f"  {self.reason}")
+        if self.epsilon is not None:
+            known = [(v, name) for v, name in ((self.rho, "zCDP"), (self.mu, "GDP")) if v is not None and v < math.inf]
+            also = "".join(f" = {v:.4g}-{name}" for v, name in known)
+            lines.append(f"  costs ({self.epsilon:.6g}, {self.delta:.3g})-DP{also}, by {self.accountant}")
+        lines += ask_lines(self.asks)
+        lines.extend(f"  {name} = {span(value)}" for name, value in self.settings.items() if value is not None)
+        return "\n".join([*lines, *self._expected()])
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What speaks against spending the budget on it; first in `_repr_html_`."""
+        verdict = (f"hopeless: {self.why.rstrip('.')}",) if self.verdict == "hopeless" else ()
+        return (*(warning.rstrip(".") for warning in self.warnings), *verdict)
+
+    def _repr_html_(self) -> str:
+        cost = "" if self.epsilon is None else f", under ({self.epsilon:.6g}, {self.delta:.3g})-differential privacy"
+        why = "" if self.caveats else f" {self.why}"
+        shape = f"{self.n_rows:,} {kind_of_rows(self.sparse)} x {self.n_features:,} features"
+        head = f"{self.recipe} on {shape}{cost}. Verdict: {self.verdict}.{why}"
+        return statement_page(self.caveats, head, good=not self.caveats, more=str(self))
+
+    def _expected(self) -> list[str]:
+        lines = [f"  warning: {warning}" for warning in self.warnings]
+        if self.error is None:
+            return lines
+        what = "error rate" if self.error.constant < 1 else "mean squared error / variance"
+        lines += [
+            "what to expect: typical (90 % band)",
+            f"  {what} {self.error.test}; a constant predictor has {self.error.constant:.3g}",
+            f"  part of the attainable improvement that is lost {self.error.excess}",
+        ]
+        if self.error.coefficients is not None:
+            lines.append(f"  relative error of the coefficients {self.error.coefficients}")
+        if self.smallest_coefficient is not None:
+            lines.append(f"  smallest coefficient found with probability 90 %: {self.smallest_coefficient:.3g}")
+        rows, epsilon = self.rows_needed(), self.epsilon_needed()
+        many = "more than a billion" if rows is None else f"about {round(rows, 2 - len(str(rows))):,}"
+        lines += [
+            f"  rows for a useful fit at epsilon = 1: {many}",
+            f"  epsilon for a useful fit with {self.n_rows} rows: {'more than 50' if epsilon is None else f'about {epsilon:.2g}'}",
+            f"  assumes that the best linear model removes {self.error.signal:.0%} of a constant predictor's error (signal=)",
+            f"verdict: {self.verdict}. {self.why}",
+        ]
+        return lines if self.intervals is None else [*lines, *self.intervals.lines()]
+
+
+def summarise(request: FitRequest, shape: Shape, assumed: Assumptions) -> PlanSummary:
+    """What a fit on data of this shape would ask, and what to expect of it. Reads no data, spends nothing.
+
+    Parameters
+    ----------
+    request : FitRequest
+    shape : Shape
+        The public shape of the data.
+    assumed : Assumed
+        What is taken for granted about the data, for the expected error.
+    """
+    return PlanSummary.of(plan_fit(request, shape), shape, assumed)
+
+
+def _setting(value: object) -> Json:
+    """One constant of a loop: a clip by its two numbers, a matrix by its shape, everything else in its plain form."""
+    if isinstance(value, Clip):
+        return to_json({"norm": value.norm, "entry": value.entry})
+    if isinstance(value, tuple):
+        return [_setting(entry) for entry in value]
+    if isinstance(value, np.ndarray):
+        return f"public numbers of shape {value.shape}"
+    if is_dataclass(value) and not isinstance(value, type) and type(value).__str__ is object.__str__:
+        return {field.name: _setting(getattr(value, field.name)) for field in fields(value)}
+    return to_json(value)

@@ -1,0 +1,45 @@
+"""A promise as a picture: what an attacker can at most learn."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..core.attacker import in_percent, least_missed
+from .axes import axes_at
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..core.statement import Statement
+
+#: Points of the curve.
+POINTS = 201
+
+
+def plot_promise(statement: Statement, where: str | PathLike[str] | Axes | None) -> Axes:
+    """Draw the largest part of true accusations against the part of wrong ones; caveats stand in the title, in red.
+
+    Parameters
+    ----------
+    statement : Statement
+    where : path, matplotlib Axes or None
+        None: the current axes of pyplot.
+    """
+    wrong = np.linspace(0.0, 1.0, POINTS)
+    missed = np.zeros_like(wrong)
+    if statement.private:
+        missed = least_missed(wrong, statement.epsilon, statement.delta, statement.mu)
+    with axes_at(where) as axes:
+        axes.plot(wrong, 1 - missed, label="this promise" if statement.private else "no promise")
+        axes.plot([0, 1], [0, 1], color="grey", linestyle="--", label="a coin")
+        axes.set(xlim=(0, 1), ylim=(0, 1.01), xlabel="false positive rate", ylabel="true positive rate, at most")
+        if statement.private:
+            said = f"epsilon {statement.epsilon:.4g}, delta {statement.delta:.2g}: right in at most {in_percent(statement.attacker_success)}"
+            axes.set_title(said, fontsize=10)
+        else:
+            axes.set_title("NO PROMISE: " + "; ".join(statement.caveats)[:120], color="#b00020", fontsize=9)
+        axes.legend(frameon=False)
+        return axes

@@ -1,0 +1,230 @@
+"""Blocks: some rows as whole numbers of the lattice, clipped and silent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..core.errors import PrivacyError
+from ..core.facts import Vector
+from .clipping import clipped_parts
+from .kernels.available import narrow_pays
+from .lattice import Lattice
+from .unread import Bits
+
+Matrix = Any  # a numpy array or a CSR matrix
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+#: Dense rows are sanitised this many entries at a time.
+PIECE_ENTRIES = 2**16
+
+
+@dataclass(eq=False, repr=False)
+class Block:
+    """Some rows: **private**.
+
+    Dense rows are stored shifted; sparse rows keep their zeros, and the shift is applied after every product. `squares` and
+    `largest` are of the shifted row with its intercept, in units. `csc` is a copy by columns of sparse rows, once it was `asked` for often
+    enough. `alive` is 0 for records that count as nothing. `clipped` tells, where
+    that is to be counted, how much of each record was beyond its bounds; `unread`, where that is to be counted, which cells of it
+    were not understood, eight to a byte.
+    """
+
+    x: Matrix
+    y: Vector
+    present: Vector
+    squares: Vector
+    largest: Vector
+    whole: bool = True
+    csc: Any = None
+    asked: int = 0
+    clipped: Vector | None = None
+    unread: Bits | None = None
+
+    @property
+    def sparse(self) -> bool:
+        """Whether zeros are left out."""
+        return bool(sp.issparse(self.x))
+
+    def rows(self, which: Indices | slice) -> Block:
+        """Some of the rows, as a block of their own."""
+        return Block(
+            self.x[which], self.y[which], self.present[which], self.squares[which], self.largest[which], whole=False
+        )
+
+
+def owners(x: Any) -> Indices:
+    """Row of each stored entry of a CSR matrix."""
+    return np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
+
+
+def clip_and_quantise(x: Matrix, y: Vector, lattice: Lattice, unread: Bits | None = None) -> Block:
+    """Clip entries, rows and targets, and put them on the lattice; a record that is not finite counts as nothing.
+
+    Guarantee
+    ---------
+    Every stored row is a function of its own record alone, the same for dense and for sparse rows: squares are summed one after
+    the other in the order of the columns, where zeros add nothing.
+    """
+    facts = lattice.facts
+    with np.errstate(all="ignore"):
+        whole = _sparse_block(x, lattice) if sp.issparse(x) else _dense_block(x, lattice)
+        stored, finite, squares, largest = whole
+        finite &= np.isfinite(y)
+        target = np.clip(np.where(finite, y, 0.0), -facts.target_bound, facts.target_bound)
+        clipped = clipped_parts(x, y, lattice) if facts.counts_clipped else None
+        unread = _remembered(unread, y, lattice) if facts.counts_unread else None
+    return Block(stored, target, finite.astype(float), squares, largest, clipped=clipped, unread=unread)
+
+
+def _remembered(unread: Bits | None, y: Vector, lattice: Lattice) -> Bits:
+    """Which cells of each record were not understood; none of a record in another part, whose target is infinite (`DataSplit`)."""
+    if unread is None or unread.shape != (y.size, -(-lattice.facts.counts_unread // 8)):
+        raise PrivacyError(
+            "these rows do not say which of their cells were not understood, though it is to be counted."
+        )
+    return np.where(np.isinf(y)[:, None], np.uint8(0), unread)
+
+
+def _dense_block(x: Any, lattice: Lattice) -> tuple[Matrix, Mask, Vector, Vector]:
+    """Dense rows, which of them are finite, their squares and largest entries: as many rows at a time as a cache holds."""
+    if lattice.exact:
+        rows, finite = _dense_rows(x, lattice)
+        return _compact(rows), finite, *_norms(rows, lattice)
+    n, d = x.shape
+    stored, finite = np.empty((n, d), dtype=lattice.stored), np.empty(n, dtype=bool)
+    squares, largest = np.empty(n), np.empty(n)
+    step = max(1, PIECE_ENTRIES // max(d, 1))
+    for start in range(0, n, step):
+        piece = slice(start, start + step)
+        rows, finite[piece] = _dense_rows(x[piece], lattice)
+        stored[piece] = rows
+        squares[piece], largest[piece] = _norms(rows, lattice)
+    return stored, finite, squares, largest
+
+
+def _dense_rows(x: Any, lattice: Lattice) -> tuple[Matrix, Mask]:
+    x = np.array(x, dtype=float, order="C")
+    finite = np.isfinite(x).all(axis=1)
+    if not finite.all():
+        x[~finite] = 0.0
+    lattice.bounds.clip(x)
+    if lattice.exact:
+        return x - lattice.shift, finite
+    x *= 1.0 / lattice.unit
+    np.trunc(x, out=x)
+    if lattice.shifted:
+        x -= lattice.shift
+    if not finite.all():
+        x[~finite] = 0.0
+    return x, finite
+
+
+def _compact(x: Vector) -> Matrix:
+    """Floats of a twin without privacy in half the room where they are the same numbers, as those of integers are."""
+    short = x.astype(np.float32)
+    return short if np.array_equal(short, x) else x
+
+
+def canonical(x: Any) -> Any:
+    """Sparse rows as a CSR matrix with each column once in a row, in order; not copied where they are one."""
+    x = sp.csr_matrix(x)
+    if not x.has_canonical_format:
+        x = sp.csr_matrix(x, dtype=float, copy=True)
+        x.sum_duplicates()
+    return x
+
+
+def pieces(x: Any) -> Iterator[tuple[slice, Any]]:
+    """Rows of a CSR matrix, as many at a time as a cache holds, with values of their own as floats; and which they are."""
+    start = 0
+    while start < x.shape[0]:
+        stop = max(start + 1, int(np.searchsorted(x.indptr, x.indptr[start] + PIECE_ENTRIES, side="right")) - 1)
+        first, last = int(x.indptr[start]), int(x.indptr[stop])
+        parts = x.data[first:last].astype(float), x.indices[first:last], x.indptr[start : stop + 1] - first
+        yield slice(start, stop), sp.csr_matrix(parts, shape=(stop - start, x.shape[1]))
+        start = stop
+
+
+def _sparse_block(x: Any, lattice: Lattice) -> tuple[Matrix, Mask, Vector, Vector]:
+    """Sparse rows with 32-bit indices, in the narrowest type that holds their whole numbers where that pays, and what `_dense_block` has of dense ones."""
+    x = canonical(x)
+    n = x.shape[0]
+    data = np.empty(x.data.size, dtype=lattice.stored_sparse if narrow_pays(x.data.size) else np.float64)
+    finite, squares, largest = np.empty(n, dtype=bool), np.empty(n), np.empty(n)
+    for rows, piece in pieces(x):
+        owner = owners(piece)
+        finite[rows] = _clip_sparse(piece, owner, lattice)
+        squares[rows], largest[rows] = _norms(piece, lattice, owner)
+        data[x.indptr[rows.start] : x.indptr[rows.stop]] = piece.data
+    found = sp.csr_matrix((data, x.indices.astype(np.int32), x.indptr.astype(np.int32)), shape=x.shape)
+    found.has_sorted_indices = found.has_canonical_format = True  # not looked for again
+    return found, finite, squares, largest
+
+
+def _clip_sparse(x: Any, owner: Indices, lattice: Lattice) -> Mask:
+    """Clip the entries of sparse rows and put them on the lattice, in place; tells which rows are finite."""
+    finite, good = np.isfinite(x.data), np.ones(x.shape[0], dtype=bool)
+    if not finite.all():
+        good[owner[~finite]] = False
+        x.data[~good[owner]] = 0.0
+    lattice.bounds.clip(x)
+    if not lattice.exact:
+        x.data *= 1.0 / lattice.unit
+        np.trunc(x.data, out=x.data)
+    return good
+
+
+def _norms(x: Matrix, lattice: Lattice, owner: Indices | None = None) -> tuple[Vector, Vector]:
+    """Squared norm and largest absolute entry of each shifted row with its intercept; exact in whole units. `owner` tells the rows of sparse entries."""
+    kind = float if lattice.exact or lattice.exact_squares else np.int64
+    if owner is not None:
+        shift = lattice.shift
+        away = x.data - shift[x.indices] if lattice.shifted else x.data
+        # absent entries are -shift: their squares are all of shift's less those of the columns that are present
+        change = away**2 - shift[x.indices] ** 2 if lattice.shifted else away**2
+        squares = _sums_of_rows(change.astype(kind, copy=False), x.indptr, owner) + (shift**2).astype(kind).sum()
+        largest = _largest_absent(x, owner, shift) if lattice.shifted else np.zeros(x.shape[0])
+        filled = np.flatnonzero(np.diff(x.indptr))
+        if filled.size:
+            largest[filled] = np.maximum(largest[filled], np.maximum.reduceat(np.abs(away), x.indptr[filled]))
+    else:
+        away = x.astype(float)
+        exact = kind is not float
+        squares = (away**2).astype(kind).sum(axis=1) if exact else np.einsum("ij,ij->i", away, away)
+        largest = np.abs(away, out=away).max(axis=1, initial=0.0)
+    squares = np.maximum(squares.astype(float), 0.0) + lattice.height**2
+    return squares, np.maximum(largest, lattice.height)
+
+
+def _largest_absent(x: Any, owner: Indices, shift: Vector) -> Vector:
+    """Largest absolute shift among the columns that a sparse row does not hold, as dense rows have it; 0 if it holds all.
+
+    Columns are ranked from the largest shift on. Ranks of a row differ, so that in their order the one at place p is at least p, and equal
+    to it up to the first rank that is missing. Ranks beyond the number of entries of their row cannot matter.
+    """
+    order = np.argsort(-np.abs(shift), kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    held = rank[x.indices]
+    near = held < np.diff(x.indptr)[owner]
+    rows, held = owner[near], held[near]
+    sort = np.lexsort((held, rows))
+    rows, held = rows[sort], held[sort]
+    place = np.arange(rows.size) - np.searchsorted(rows, rows)
+    first = np.bincount(rows[held == place], minlength=x.shape[0])
+    return np.asarray(np.r_[np.abs(shift)[order], 0.0][first])
+
+
+def _sums_of_rows(values: Any, indptr: Any, owner: Indices) -> Any:
+    """Sum of the stored values of each row."""
+    if values.dtype.kind == "f":
+        return np.bincount(owner, weights=values, minlength=indptr.size - 1)
+    ends = np.r_[np.zeros(1, dtype=values.dtype), np.cumsum(values)]
+    return ends[indptr[1:]] - ends[indptr[:-1]]

@@ -1,0 +1,55 @@
+"""Rows that stand somewhere else than in memory, such as in files, and are read some at a time."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+from numpy.typing import NDArray
+
+
+@runtime_checkable
+class FileRecords(Protocol):
+    """What brings rows from where they are stored. Opened before a fit: shape and names are known, and rows are not read yet.
+
+    Guarantee
+    ---------
+    `rows` gives the same numbers whenever it is asked, and raises only where the store itself is damaged or gone, in words that
+    quote nothing.
+    """
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        ...
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the columns, where they have some."""
+        ...
+
+    @property
+    def sparse(self) -> bool:
+        """Whether rows come sparse."""
+        ...
+
+    @property
+    def entries(self) -> int:
+        """How many numbers are stored."""
+        ...
+
+    @property
+    def finite(self) -> bool:
+        """Whether the store says that all its numbers are finite; nothing but a refusal for comfort rests on it."""
+        ...
+
+    def cut(self, entries: int) -> list[int]:
+        """Row numbers, from the first to the number of rows, between which at most about so many numbers stand."""
+        ...
+
+    def rows(self, start: int, stop: int) -> Any:
+        """Some rows as floats: an array or a CSR matrix."""
+        ...
+
+    def targets(self, meant: str) -> NDArray[Any] | None:
+        """The target of each row: ``numbers``, ``texts``, or ``labels``, which may be either; None where there are none."""
+        ...

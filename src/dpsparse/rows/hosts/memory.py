@@ -1,0 +1,63 @@
+"""Rows in memory, in one process."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ...core.errors import DataError
+from ...core.facts import Facts, Vector
+from ...queries.losses import Loss
+from ...queries.sensitivity import Integers
+from ...queries.table import Asked, partial_sum
+from ..lattice import Lattice
+from ..records import Records
+from ..sampling import PoissonSample
+from ..shard import Shard, build_shards
+from .base import Total
+
+
+class MemoryHost:
+    """Clipped rows in memory, which answer only with sums.
+
+    Parameters
+    ----------
+    X : Source, array, scipy sparse matrix or frame of shape (rows, n_features)
+    y : array of shape (rows,)
+        Targets: classes coded 0, 1, ..., or centred outcomes; NaN makes a record empty.
+    facts : Facts
+        Bounds to enforce, the shift, and the height of the intercept column.
+    exact : bool
+        True keeps floats: for the non-private twins only.
+    parts : int
+        Into how many shards rows are cut. No answer depends on it.
+    """
+
+    def __init__(
+        self, X: Any, y: Vector, facts: Facts, *, exact: bool = False, parts: int = 1, lattice: Lattice | None = None
+    ) -> None:
+        source = Records.of(X)
+        if source.shape[1] != facts.n_features or source.shape[0] != np.shape(y)[0]:
+            raise DataError(f"expected rows with {facts.n_features} features and one target each.")
+        self.facts = facts
+        self.lattice = lattice or Lattice(facts, exact)
+        if source.sparse and not self.lattice.holds_zero:
+            raise DataError("sparse rows hold zeros, so feature_bound must contain zero for every feature.")
+        self.shards: tuple[Shard, ...] = build_shards(self.lattice, source, np.asarray(y, dtype=float), parts)
+
+    def total(self, question: Asked, loss: Loss, draw: PoissonSample | None) -> Integers:
+        """Sum of a part over all shards, one after the other: **private**."""
+        total = Total(self.lattice.largest_total)
+        for shard in self.shards:
+            total.add(partial_sum(question, shard, loss, draw))
+        return total.value()
+
+    def close(self) -> None:
+        """Rows in memory are given back when nobody refers to them."""
+
+    def __repr__(self) -> str:
+        return f"MemoryHost({self.facts.n_features} features)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("private rows are not copied or stored.")

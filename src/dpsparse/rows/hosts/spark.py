@@ -1,0 +1,281 @@
+"""Rows on the executors of a Spark cluster. The engine schedules, retries and moves messages; what is computed is ours.
+
+Guarantee
+---------
+Built parts are a cached RDD of clipped rows in whole numbers, one partition for each part, with the lineage of the frame or the files behind it:
+where an executor is lost, the engine builds its parts again, and their seals say whether they are the same. The driver collects targets when
+rows are opened, and sums after that, never a block of rows. Every question is one broadcast and one `treeReduce`; a task that was run twice
+is counted once, by its number.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...core.errors import DataError
+from ..records import suppress_messages
+from .cluster_rows import ClusterRows, Gather, gather_arrays
+from .disk import Tell
+from .partial import CHANGED, PartialSum
+from .spark_tasks import built, content_of, heads, pair, run_on_partition, sums_of
+from .worker import (
+    NOT_INSTALLED,
+    UNANSWERED,
+    UNREAD,
+    BuildReport,
+    BuildSpec,
+    LoadedPart,
+    PartSpec,
+    RawPart,
+    WorkerRefusal,
+    combine,
+)
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+    from pyspark import RDD
+    from pyspark.sql import DataFrame, SparkSession
+
+Result = TypeVar("Result")
+
+#: Partial sums that are added up by the driver alone.
+FAN_IN = 8
+#: Rows of what partitions give back: bytes of ours, in their order.
+SCHEMA = "number int, place int, content binary"
+
+CONNECT = (
+    "Spark Connect gives no access to where partitions are, so rows behind it cannot be held. Run the fit in the driver of an ordinary session "
+    "(spark-submit, or SparkSession.builder.master(...)), or fit on files."
+)
+NO_SESSION = "rows of Spark need a running session: make a SparkSession first."
+
+
+def require_spark() -> None:
+    """Refuse where the engine is not installed."""
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        raise DataError("rows on Spark need the extra 'spark': pip install 'dpsparse[spark]'.") from None
+
+
+@contextmanager
+def cluster_of(address: str) -> Iterator[SparkSession]:
+    """A session of the master at ``spark://host:7077``; of ``spark:local[4]``, on loopback only; or, for ``spark``, that of spark-submit."""
+    require_spark()
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("dpsparse")
+    if address.startswith("spark:local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # with the packages of this process
+        builder = builder.master(address.removeprefix("spark:"))
+        for name, value in LOOPBACK.items():
+            builder = builder.config(name, value)
+    elif address != "spark":
+        builder = builder.master(address)
+    running = SparkSession.getActiveSession()
+    try:
+        session = builder.getOrCreate()
+    except Exception:  # a page of Java
+        raise DataError(f"there is no Spark master at {address}, or no Java on this machine.") from None
+    try:
+        yield session
+    finally:
+        if running is None:
+            session.stop()
+
+
+#: A driver that listens on this machine only, and shows no pages.
+LOOPBACK = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+class SparkEngine:
+    """Parts as partitions of a Spark frame.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    reader : callable
+        Makes a `RawPart` of the batches of a partition; sent to executors.
+    """
+
+    def __init__(self, frame: DataFrame, reader: Callable[[Iterable[RecordBatch]], RawPart]) -> None:
+        self._frame = frame
+        self._reader = reader
+        self._numbers: dict[int, int] = {}
+
+    @property
+    def workers(self) -> int:
+        """Tasks that run at a time."""
+        return max(1, int(self._frame.sparkSession.sparkContext.defaultParallelism))
+
+    def each(self, function: Callable[[RawPart], Result | WorkerRefusal]) -> Sequence[Result | WorkerRefusal]:
+        """What a function returns for every partition that holds rows."""
+        try:
+            found = self._frame.mapInArrow(partial(run_on_partition, self._reader, function), SCHEMA).collect()
+        except Exception as error:  # the engine's own errors may quote a value
+            absent = "ModuleNotFoundError: No module named 'dpsparse" in str(error)
+            return [WorkerRefusal(NOT_INSTALLED.format(worker="an executor") if absent else UNREAD)]
+        found.sort(key=lambda row: row.number)
+        if not self._numbers:
+            self._numbers = {row.number: place for place, row in enumerate(found)}
+        if [row.number for row in found] != list(self._numbers):
+            return [WorkerRefusal(CHANGED)]
+        return [pickle.loads(row.content) for row in found]
+
+    def hold(self, order: BuildSpec, own: Sequence[PartSpec], tell: Tell | None) -> SparkHolding:
+        """Build every part and cache it."""
+        from pyspark import StorageLevel
+
+        context = self._frame.sparkSession.sparkContext
+        shared = context.broadcast(order)
+        orders = context.broadcast({partition: own[place] for partition, place in self._numbers.items()})
+        rows = self._frame.mapInArrow(partial(built, self._reader, shared, orders), SCHEMA)
+        stored = rows.rdd.map(content_of).persist(StorageLevel.MEMORY_AND_DISK)
+        holding = SparkHolding(stored, shared, orders)
+        if tell is not None:
+            tell(1.0)
+        return holding
+
+
+class SparkHolding:
+    """Built parts on the executors of a Spark cluster: **private** there, and a name for them here."""
+
+    def __init__(self, stored: RDD[bytes], order: Any, own: Any) -> None:
+        self._stored = stored
+        self._order, self._own = order, own
+        try:
+            self.reports = self._build_reports()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def workers(self) -> int:
+        """Tasks that run at a time."""
+        return max(1, int(self._stored.context.defaultParallelism))
+
+    def _build_reports(self) -> list[BuildReport]:
+        try:
+            found = self._stored.mapPartitions(heads).collect()
+        except Exception:
+            raise DataError(UNREAD) from None
+        return sorted((head.report for head in found), key=lambda report: report.number)
+
+    def ask(self, packed: bytes) -> PartialSum | WorkerRefusal:
+        """The sum of all parts."""
+        message = self._stored.context.broadcast(packed)
+        try:
+            sums = self._stored.mapPartitions(partial(sums_of, message, self._order))
+            # few sums come here at once, and many are added up on executors first
+            return combine(sums.collect()) if self._stored.getNumPartitions() <= FAN_IN else sums.treeReduce(pair)
+        except Exception:  # the engine gave up; what it says may quote anything
+            raise DataError(UNANSWERED) from None
+        finally:
+            message.destroy()
+
+    def close(self) -> None:
+        """Let executors forget the parts."""
+        self._stored.unpersist()
+        self._order.unpersist()
+        self._own.unpersist()
+
+
+# ------------------------------------------------------------------------------------------------ the door
+
+
+def is_collection(X: object) -> bool:
+    """Whether something is a frame of Spark; one of Spark Connect is refused."""
+    _refuse_connect(X)
+    return hasattr(X, "mapInArrow")
+
+
+def _refuse_connect(thing: object) -> None:
+    """Refuse frames and sessions of Spark Connect, by the package of their class."""
+    if type(thing).__module__.startswith("pyspark.sql.connect"):
+        raise DataError(CONNECT)
+
+
+def count_workers(session: SparkSession | None) -> int:
+    """Tasks that run at a time."""
+    return max(1, int(_session(session).sparkContext.defaultParallelism))
+
+
+def _session(session: SparkSession | None) -> SparkSession:
+    """The session that was given, or the one that is running; one of Spark Connect is refused."""
+    if session is not None:
+        _refuse_connect(session)
+        return session
+    require_spark()
+    from pyspark.sql import SparkSession
+
+    found = SparkSession.getActiveSession()
+    if found is None:
+        raise DataError(NO_SESSION)
+    _refuse_connect(found)
+    return found
+
+
+def open_collection(
+    X: DataFrame,
+    y: str | None = None,
+    session: SparkSession | None = None,
+    wrap: Callable[[RawPart], RawPart] | None = None,
+) -> ClusterRows:
+    """A Spark frame as rows on its cluster; every partition is a part. The frame is cached, so that its partitions stay as they are.
+
+    Parameters
+    ----------
+    X : DataFrame
+    y : str or None
+        The column of the target; None where it comes apart.
+    session : SparkSession, optional
+        That of the frame is taken.
+    wrap : callable, optional
+        What becomes of each part where it is read.
+    """
+    if y is not None and not isinstance(y, str):
+        raise DataError("the target of a Spark frame is one of its columns: give its name.")
+    if y is not None and y not in X.columns:
+        raise DataError(f"the frame has no column {y!r}. Name the target's column.")
+    if not X.is_cached:
+        X = X.persist()
+    return ClusterRows.open(SparkEngine(X, partial(_table, y, wrap)), gather_arrays)
+
+
+def _table(target: str | None, wrap: Callable[[RawPart], RawPart] | None, batches: Iterable[RecordBatch]) -> RawPart:
+    """The rows of a partition, and the column of their target."""
+    import pyarrow as pa
+
+    with suppress_messages():
+        table = pa.Table.from_batches(list(batches))
+        targets = None if target is None else table[target].to_numpy()
+        chunk = LoadedPart(table if target is None else table.drop_columns([target]), targets)
+    return chunk if wrap is None else wrap(chunk)
+
+
+def open_parts(parts: Sequence[RawPart], gather: Gather, session: SparkSession | None = None) -> ClusterRows:
+    """Parts that executors read themselves, such as files, as rows on a cluster."""
+    from cloudpickle import dumps
+
+    found = _session(session)
+    sent = found.sparkContext.broadcast(dumps(list(parts)))  # readers of a user's own session are sent with their code
+    numbers = found.range(0, len(parts), 1, len(parts))
+    return ClusterRows.open(SparkEngine(numbers, partial(_listed, sent)), gather)
+
+
+def _listed(parts: Any, batches: Iterable[RecordBatch]) -> RawPart:
+    [number] = [value for batch in batches for value in batch.column(0).to_pylist()]
+    found: RawPart = pickle.loads(parts.value)[number]
+    return found

@@ -1,0 +1,97 @@
+r"""What a kernel offers: products of stored rows with numbers, over a range of rows.
+
+Guarantee
+---------
+Entries, coefficients and factors are whole numbers (in floats, but for stored entries), and what is asked for is a whole number that
+floats or 64-bit integers hold. So a product has one right value, and every implementation gives it, in whatever order and in however many
+threads it adds. What each function needs for that is said there; `products` is the only caller, and gives the reasons.
+
+Nothing is checked here but what `products` cannot know. The interpreter's lock is released while compiled loops run. Sums are added to
+arrays of the caller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.facts import Vector
+from ..block import Indices, Matrix
+
+Sums = NDArray[Any]  # 64-bit integers on the lattice, floats beside it
+
+
+@dataclass(frozen=True, eq=False)
+class ClippedForm:
+    """Rows times a unit, from a centre in real units, shrunk to a norm, in whole steps of which a record adds at most `most`; all public."""
+
+    unit: float
+    centre: Vector
+    norm: float
+    step: float
+    most: float
+
+
+class Kernels(Protocol):
+    """An implementation."""
+
+    def forward(self, x: Matrix, w: Vector, out: Vector, rows: slice) -> None:
+        """Write the products of some rows with coefficients into ``out[rows]``; with each column of a matrix of them.
+
+        Every sum of some of the terms of a row is below 2^53.
+        """
+        ...
+
+    def forward_columns(self, x: Matrix, which: Indices, w: Vector, out: Vector) -> None:
+        """Add the products of all rows with coefficients of a few columns to `out`; `x` is dense, or sparse by columns.
+
+        Every sum of some of the terms of a row is below 2^53, with what `out` held.
+        """
+        ...
+
+    def scatter(self, x: Matrix, factor: Vector, acc: Sums, rows: slice, bound: float) -> None:
+        r"""Add the sum of factor times row over some rows to `acc`; of a matrix of factors, one column for each of its columns.
+
+        Dense rows: the absolute terms of each column add up to at most 2^52. Sparse rows: entries are at most `bound`, factors at most
+        2^36, and there may be terms whose sum 64 bits do not hold: sums are right modulo 2^64.
+        """
+        ...
+
+    def scatter_from(self, x: Matrix, centre: Vector, factor: Vector, acc: Sums, rows: slice) -> None:
+        """As `scatter` of dense rows, measured from a whole centre: it is their terms that add up to at most 2^52."""
+        ...
+
+    def interval_scatter(self, x: Matrix, factor: Vector, low: Vector, high: Vector, acc: Sums, rows: slice) -> None:
+        """As `scatter` of dense rows, of entries held within an interval of their column and measured from its lower end."""
+        ...
+
+    def clipped_sum(self, x: Matrix, held: ClippedForm, alive: Vector, acc: Sums, rows: slice) -> None:
+        """Add the sum of dense rows as `held` says to `acc`; rows that are not alive are zero.
+
+        Every float is made by one operation after the other, and squares are added from the first column to the last: the same bytes
+        wherever a row stands. Whole steps add up to at most 2^52.
+        """
+        ...
+
+    def gather(self, x: Matrix, which: Indices, factor: Vector, acc: Sums, bound: float) -> None:
+        """As `scatter` over all rows, for a few columns; `x` is dense, or sparse by columns."""
+        ...
+
+    def ordered_squares(self, x: Matrix, squared: Vector, less: Vector, out: Vector) -> None:
+        """Write the sum of ``(entry ** 2 - less[j]) * squared[j]`` of each row into `out`; sparse rows do not look at `less`.
+
+        Floats that are not whole: every operation as it is written, from the first column to the last. One for each column of a matrix `squared`.
+        """
+        ...
+
+    def clipped_scatter(self, x: Matrix, factor: Vector, limits: Vector, acc: Sums, rows: slice) -> None:
+        """As `scatter`, with every factor times entry held within the limit of its column, a whole number."""
+        ...
+
+
+def entries_of(x: Matrix) -> int:
+    """How many entries are stored."""
+    return int(x.size if isinstance(x, np.ndarray) else x.data.size)

@@ -1,0 +1,176 @@
+r"""Kernels of numpy and scipy.
+
+Guarantee
+---------
+BLAS and scipy add floats, which is exact below :math:`2^{53}` in any order. Terms of dense rows stay below :math:`2^{52}` by what
+`Kernels.scatter` asks for. Terms of sparse rows that are shifted after the product can be larger: a row one unit from its shift may
+have a factor of :math:`2^{36}` and entries of :math:`2^{16}`. Then factors are split into a high and a low word of at most 18 bits each,
+whose products with :math:`2^{16}` rows are below :math:`2^{50}`. The words are put together modulo :math:`2^{64}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ...core.facts import Vector
+from ..block import Indices, Matrix, owners
+from .interface import ClippedForm, Sums
+
+#: Bits of the low word of a factor: half of the 36 that a factor can have.
+LOW_BITS = 18
+#: Narrow rows become floats this many entries at a time, which a processor's cache holds.
+PIECE_ENTRIES = 2**15
+#: Likewise for sparse rows, where each piece makes a sum of its own.
+SPARSE_ENTRIES = 2**18
+
+
+def dense_pieces(x: NDArray[Any]) -> Iterator[tuple[slice, Vector]]:
+    """Dense rows as floats, some at a time: which rows, and the rows, which are overwritten by the next ones."""
+    rows, d = x.shape
+    if x.dtype == np.float64:
+        yield slice(0, rows), x
+        return
+    step = max(1, PIECE_ENTRIES // max(d, 1))
+    room = np.empty((min(step, rows), d))
+    for start in range(0, rows, step):
+        piece = slice(start, min(start + step, rows))
+        shown = room[: piece.stop - start]
+        np.copyto(shown, x[piece])
+        yield piece, shown
+
+
+def sparse_pieces(x: Any) -> Iterator[tuple[slice, Any]]:
+    """Sparse rows as floats, some at a time, each piece at least as large as a sum over it."""
+    rows, d = x.shape
+    if x.dtype == np.float64:
+        yield slice(0, rows), x
+        return
+    each = max(SPARSE_ENTRIES, 2 * d)
+    start = 0
+    while start < rows:
+        stop = max(start + 1, int(np.searchsorted(x.indptr, x.indptr[start] + each, side="right")) - 1)
+        first, last = x.indptr[start], x.indptr[stop]
+        parts = x.data[first:last].astype(float), x.indices[first:last], x.indptr[start : stop + 1] - first
+        yield slice(start, stop), sp.csr_matrix(parts, shape=(stop - start, d))
+        start = stop
+
+
+def _pieces(x: Matrix, rows: slice) -> Iterator[tuple[slice, Any]]:
+    """Some rows as floats, a few at a time, with their numbers among all."""
+    part = x if (rows.start, rows.stop) == (0, x.shape[0]) else x[rows]
+    for piece, shown in sparse_pieces(part) if sp.issparse(x) else dense_pieces(part):
+        yield slice(piece.start + rows.start, piece.stop + rows.start), shown
+
+
+def forward(x: Matrix, w: Vector, out: Vector, rows: slice) -> None:
+    """See `Kernels.forward`."""
+    for piece, shown in _pieces(x, rows):
+        if sp.issparse(shown):
+            out[piece] = shown @ w
+        else:
+            np.dot(shown, w, out=out[piece])
+
+
+def forward_columns(x: Matrix, which: Indices, w: Vector, out: Vector) -> None:
+    """See `Kernels.forward_columns`."""
+    out += x[:, which].astype(float, copy=False) @ w
+
+
+def scatter(x: Matrix, factor: Vector, acc: Sums, rows: slice, bound: float) -> None:
+    """See `Kernels.scatter`."""
+    _add(acc, factor, bound * (rows.stop - rows.start), sp.issparse(x), lambda word: _sum(x, word, rows))
+
+
+def scatter_from(x: Matrix, centre: Vector, factor: Vector, acc: Sums, rows: slice) -> None:
+    """See `Kernels.scatter_from`."""
+    total = np.zeros(x.shape[1])
+    for piece, shown in _pieces(x, rows):
+        total += factor[piece] @ (shown - centre)
+    acc += total.astype(acc.dtype)
+
+
+def interval_scatter(x: Matrix, factor: Vector, low: Vector, high: Vector, acc: Sums, rows: slice) -> None:
+    """See `Kernels.interval_scatter`."""
+    total = np.zeros(x.shape[1])
+    for piece, shown in _pieces(x, rows):
+        total += factor[piece] @ (np.clip(shown, low, high) - low)
+    acc += total.astype(acc.dtype)
+
+
+def clipped_sum(x: Matrix, held: ClippedForm, alive: Vector, acc: Sums, rows: slice) -> None:
+    """See `Kernels.clipped_sum`."""
+    for piece, shown in _pieces(x, rows):
+        counts = alive[piece, None]
+        away = shown * held.unit
+        away *= counts
+        away -= held.centre
+        away *= counts
+        squares = np.square(away)
+        lengths = np.sqrt(np.cumsum(squares, axis=1, out=squares)[:, -1:])
+        away *= held.norm / np.maximum(lengths, held.norm)
+        away /= held.step
+        np.trunc(away, out=away)
+        np.clip(away, -held.most, held.most, out=away)
+        acc += away.sum(axis=0).astype(acc.dtype)
+
+
+def gather(x: Matrix, which: Indices, factor: Vector, acc: Sums, bound: float) -> None:
+    """See `Kernels.gather`."""
+    picked = x[:, which].astype(float, copy=False)
+    _add(acc, factor, bound * x.shape[0], sp.issparse(x), lambda word: picked.T @ word)
+
+
+def clipped_scatter(x: Matrix, factor: Vector, limits: Vector, acc: Sums, rows: slice) -> None:
+    """See `Kernels.clipped_scatter`."""
+    for piece, shown in _pieces(x, rows):
+        if sp.issparse(shown):
+            values = shown.data * factor[piece][owners(shown)]
+            held = limits[shown.indices]
+            np.clip(values, -held, held, out=values)
+            acc += np.bincount(shown.indices, weights=values, minlength=acc.size).astype(acc.dtype)
+        else:
+            acc += np.clip(shown * factor[piece, None], -limits, limits).sum(axis=0).astype(acc.dtype)
+
+
+def ordered_squares(x: Matrix, squared: Vector, less: Vector, out: Vector) -> None:
+    """See `Kernels.ordered_squares`."""
+    if sp.issparse(x):
+        squares = sp.csr_matrix((np.square(x.data.astype(float)), x.indices, x.indptr), shape=x.shape)
+        out[:] = squares @ squared
+    elif squared.ndim > 1:
+        for k in range(squared.shape[1]):
+            column = np.empty(x.shape[0])
+            ordered_squares(x, squared[:, k], less, column)
+            out[:, k] = column
+    elif not x.shape[1]:
+        out[:] = 0.0
+    else:
+        for piece, shown in dense_pieces(x):
+            terms = np.square(shown)
+            terms -= less
+            terms *= squared
+            out[piece] = np.cumsum(terms, axis=1, out=terms)[:, -1]
+
+
+def _sum(x: Matrix, factor: Vector, rows: slice) -> Vector:
+    """Sum of factor times row over some rows, in floats."""
+    total = np.zeros((x.shape[1], *factor.shape[1:]))
+    for piece, shown in _pieces(x, rows):
+        total += shown.T @ factor[piece]
+    return total
+
+
+def _add(acc: Sums, factor: Vector, most: float, sparse: bool, total: Any) -> None:
+    """Add a sum over factors to `acc`, whose integers may need the factors in two words; `most` bounds the sum of absolute entries."""
+    if sparse and acc.dtype == np.int64 and float(np.abs(factor).max(initial=0.0)) * most >= 2.0**53:
+        high = np.trunc(np.ldexp(factor, -LOW_BITS))
+        low = factor - np.ldexp(high, LOW_BITS)
+        acc += total(high).astype(np.int64) << LOW_BITS
+        acc += total(low).astype(np.int64)
+    else:
+        acc += np.asarray(total(factor)).astype(acc.dtype)

@@ -1,0 +1,417 @@
+r"""What a user brings: arrays, sparse matrices or frames, read block by block and without a word about any value.
+
+Guarantee
+---------
+After the shape is known nothing here raises, warns or prints because of a value. A cell that is no number becomes NaN, and so the
+record counts as nothing (`sanitise`): a text, a Python integer of 400 digits, a missing value. Messages of numpy, pandas or polars,
+which quote cells, never pass. `has_missing` tells whether there is such a cell; an estimator that refuses them says so as its own,
+public choice, which no promise covers.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..core.errors import DataError
+from ..core.facts import Vector
+from .cluster_records import ClusterRecords
+from .file_records import FileRecords
+from .lattice import BLOCK_ROWS
+from .unread import Bits, unread_of
+
+#: Dense blocks are converted in pieces of about this many entries.
+BLOCK_ENTRIES = 2**22
+#: And rows that are stored elsewhere in pieces of about this many.
+STORED_ENTRIES = 2**20
+
+Raw = Any  # a float array or a CSR matrix
+Found = TypeVar("Found")
+
+
+@contextmanager
+def suppress_messages() -> Iterator[None]:
+    """No warning passes, of numpy or of anything else."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+class Records:
+    """Features as they came, by rows.
+
+    Parameters
+    ----------
+    X : array-like, scipy sparse matrix, pandas or polars frame, or StoredRows
+        Anything with rows and columns.
+
+    Attributes
+    ----------
+    shape : (int, int)
+    names : tuple of str or None
+        Names of the columns, where they have some.
+    sparse : bool
+        Whether rows come sparse.
+    unread : UnreadCells or None
+        Which cells of the table behind the rows were not understood, where whoever encoded it says so: **private**.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.sparse = bool(sp.issparse(X))
+        self.names: tuple[str, ...] | None = None
+        self._kept: Any
+        self._stored = X if isinstance(X, FileRecords) else None
+        if self._stored is not None:
+            self.sparse, self.names = self._stored.sparse, self._stored.names
+            self._kept = X
+            self._read: Callable[[Any, int, int], Raw] = _stored_rows
+        elif self.sparse:
+            self._kept = _sparse_rows(X)
+            self._read = _csr_rows
+        elif hasattr(X, "columns") and hasattr(X, "shape"):
+            columns = X.column_names if hasattr(X, "column_names") else X.columns
+            self.names = tuple(str(name) for name in columns)
+            self._kept, self._read = X, _frame_rows
+        else:
+            self._kept, self._read = _array(X), _array_rows
+        self.shape: tuple[int, int] = (int(self._kept.shape[0]), int(self._kept.shape[1]))
+        self._scale: Vector | None = None
+        self.unread = unread_of(X, self.shape[0])
+
+    @classmethod
+    def of(cls, X: Any) -> Records:
+        """A source as it is, or one made of something else."""
+        return X if type(X) is cls else cls(X)
+
+    def rescaled(self, scale: float | Vector) -> Records:
+        """The same rows, every column divided by a public number. Each row is a function of its own record still."""
+        if np.ndim(scale) == 0 and scale == 1.0:
+            return self
+        found = copy(self)
+        found._scale = np.asarray(scale * np.ones(self.shape[1])) * (1.0 if self._scale is None else self._scale)
+        return found
+
+    def rows(self, start: int, stop: int) -> Raw:
+        """Some rows as floats, dense or CSR; NaN where a cell is no number."""
+        with suppress_messages():
+            found = self._read(self._kept, start, stop)
+            return found if self._scale is None else _quotients(found, self._scale)
+
+    def plain(self) -> Raw:
+        """All rows as an array or a CSR matrix of numbers: as they came where they are one, and not copied then."""
+        return self._kept if self.is_plain else self.rows(0, self.shape[0])
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether rows are an array or a CSR matrix of numbers as they came."""
+        return self._scale is None and self._stored is None and (self.sparse or _plain_array(self._kept))
+
+    def take(self, which: Any) -> Records:
+        """Some of the rows, by a slice or by their numbers; all of them are not copied."""
+        if isinstance(which, slice) and which == slice(None):
+            return self
+        if self.spread is not None:
+            taken = Records(self.spread.take(which))
+            taken._scale = self._scale
+            return taken
+        if self._stored is not None:
+            raise DataError("rows in files are not divided. Read them into memory first, or store the parts apart.")
+        if hasattr(self._kept, "column_names"):
+            found = Records(self._kept.take(which))
+        else:
+            found = Records(self._kept.iloc[which] if hasattr(self._kept, "iloc") else self._kept[which])
+        found._scale = self._scale
+        found.unread = None if self.unread is None else self.unread.take(which)
+        return found
+
+    @property
+    def spread(self) -> ClusterRecords | None:
+        """The rows, where they stand on a cluster."""
+        return self._stored if isinstance(self._stored, ClusterRecords) else None
+
+    @property
+    def scale(self) -> Vector | None:
+        """What every column is divided by; None: rows are as they came."""
+        return self._scale
+
+    @property
+    def whole(self) -> bool:
+        """Whether the declared type has no word for what is no number: integers and booleans; or a store has none."""
+        if self._stored is not None:
+            return self._stored.finite
+        return bool(getattr(self._kept, "dtype", np.dtype(float)).kind in "biu") and not np.ma.isMaskedArray(self._kept)
+
+    @property
+    def entries(self) -> int:
+        """How many numbers the rows hold, without the zeros that sparse rows leave out."""
+        if self._stored is not None:
+            return self._stored.entries
+        return int(self._kept.nnz) if self.sparse else self.shape[0] * self.shape[1]
+
+    def bits(self, start: int, stop: int) -> Bits | None:
+        """Which cells of some rows were not understood, eight to a byte; None where rows do not say."""
+        return None if self.unread is None else self.unread.bits[start:stop]
+
+    def blocks(self, targets: Vector, start: int = 0, stop: int | None = None) -> Iterator[tuple[Raw, Vector]]:
+        """Rows and their targets, some at a time."""
+        return ((x, y) for x, y, _ in self.records(targets, start, stop))
+
+    def records(
+        self, targets: Vector, start: int = 0, stop: int | None = None
+    ) -> Iterator[tuple[Raw, Vector, Bits | None]]:
+        """Rows, their targets, and which of their cells were not understood, some at a time."""
+        stop = self.shape[0] if stop is None else stop
+        step = BLOCK_ROWS if self.sparse else max(1, min(BLOCK_ROWS, BLOCK_ENTRIES // max(1, self.shape[1])))
+        edges = range(start, stop, step) if self._stored is None else self._stored.cut(STORED_ENTRIES)
+        for first, last in pairwise([start, *(edge for edge in edges if start < edge < stop), stop]):
+            if first < last:
+                yield self.rows(first, last), targets[first:last], self.bits(first, last)
+
+    def cut(self, entries: int) -> list[int]:
+        """Row numbers, from the first to the number of rows, between which at most about `entries` numbers stand, or one row."""
+        if self._stored is not None:
+            return self._stored.cut(entries)
+        if not self.sparse:
+            step = max(1, min(BLOCK_ROWS, entries // max(1, self.shape[1])))
+            return [*range(0, self.shape[0], step), self.shape[0]]
+        return cut(self._kept.indptr, entries)
+
+
+def cut(ends: NDArray[Any], entries: int) -> list[int]:
+    """Row numbers between which at most `entries` stand, or one row, or `BLOCK_ROWS` rows.
+
+    Parameters
+    ----------
+    ends : array of shape (rows + 1,)
+        How many entries stand before each row, and last how many there are.
+
+    Examples
+    --------
+    >>> cut(np.array([0, 2, 4, 9, 9, 10]), 4)
+    [0, 2, 3, 5]
+    """
+    edges = [0]
+    while edges[-1] < ends.size - 1:
+        first = edges[-1]
+        last = int(np.searchsorted(ends, ends[first] + entries, side="right")) - 1
+        edges.append(min(max(last, first + 1), first + BLOCK_ROWS, ends.size - 1))
+    return edges
+
+
+def _stored_rows(stored: FileRecords, start: int, stop: int) -> Raw:
+    return stored.rows(start, stop)
+
+
+def _array(X: Any) -> NDArray[Any]:
+    with suppress_messages():
+        try:
+            array = X if isinstance(X, np.ndarray) else np.asarray(X)
+            if (
+                array is not X and array.dtype.kind not in "biuf"
+            ):  # one text among lists would make texts of all their cells
+                array = _objects(X)
+        except Exception:  # of one cell, or of the shape: a message of numpy could quote a cell
+            array = _objects(X)
+    if array.ndim != 2:
+        raise DataError(
+            "X must be a 2D array with two dimensions: one row for each record, and one column for each feature. Reshape your data."
+        )
+    if array.dtype.kind == "c":
+        raise DataError("Complex data not supported.")
+    return array
+
+
+def _objects(X: Any) -> NDArray[Any]:
+    """The cells of lists as they are; an array without dimensions where they are no table."""
+    try:
+        if not isinstance(X, list | tuple):
+            return np.array(X, dtype=object)
+        cells = np.empty((len(X), len(X[0])), dtype=object)
+        for i, row in enumerate(X):
+            if not isinstance(row, list | tuple | np.ndarray) or len(row) != cells.shape[1]:
+                return np.array(None)
+            for j, cell in enumerate(row):
+                cells[i, j] = cell
+        return cells
+    except Exception:  # a message could quote a cell
+        return np.array(None)
+
+
+def _quotients(rows: Raw, scale: Vector) -> Raw:
+    """Rows with every column divided by its number."""
+    if not sp.issparse(rows):
+        return _finite_quotients(rows, scale)
+    data = _finite_quotients(rows.data, scale[rows.indices])
+    return sp.csr_matrix((data, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _finite_quotients(values: Vector, scale: Vector) -> Vector:
+    """Quotients, and the largest float where a number's quotient is beyond all: it is to be clipped, and its record counts."""
+    found = values / scale
+    largest = np.finfo(float).max
+    return np.where(np.isfinite(values), np.clip(found, -largest, largest), values)
+
+
+def _plain_array(kept: Any) -> bool:
+    return type(kept) is np.ndarray and kept.dtype.kind in "biuf"
+
+
+def _array_rows(array: NDArray[Any], start: int, stop: int) -> Vector:
+    return cell_numbers(array[start:stop])
+
+
+def _sparse_rows(X: Any) -> Raw:
+    if X.dtype.kind == "c":
+        raise DataError("Complex data not supported.")
+    if len(X.shape) != 2:
+        raise DataError("X must be a 2D array. Reshape your data.")
+    with suppress_messages():
+        rows = X.tocsr()
+        if rows.dtype.kind not in "biuf":
+            rows = sp.csr_matrix((cell_numbers(rows.data), rows.indices, rows.indptr), shape=rows.shape)
+    return rows
+
+
+def _csr_rows(rows: Raw, start: int, stop: int) -> Raw:
+    return rows if stop - start == rows.shape[0] else rows[start:stop]
+
+
+def _frame_rows(frame: Any, start: int, stop: int) -> Vector:
+    """Some rows of a frame, column by column, each by its own declared type."""
+    part = frame.iloc[start:stop] if hasattr(frame, "iloc") else frame[start:stop]
+    out = np.empty((stop - start, part.shape[1]))
+    for j in range(part.shape[1]):
+        out[:, j] = cell_numbers(_column(part, j))
+    return out
+
+
+def _column(frame: Any, j: int) -> Any:
+    if hasattr(frame, "iloc"):
+        return frame.iloc[:, j]
+    return frame.to_series(j) if hasattr(frame, "to_series") else frame.column(j)
+
+
+def cell_numbers(values: Any) -> Vector:
+    """Values as floats, silently; NaN for whatever is no number. Complex numbers are none."""
+    with suppress_messages():
+        if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+            return np.asarray(
+                np.ma.filled(values.astype(float), np.nan) if np.ma.isMaskedArray(values) else values, float
+            )
+        try:
+            return _plain_numbers(values)
+        except Exception:  # whatever it says could hold a cell
+            cells = np.empty(np.shape(values), dtype=object)
+            cells[...] = _cells(values)
+            return _each(cells)
+
+
+def _plain_numbers(values: Any) -> Vector:
+    array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+    if array.dtype.kind in "biuf":
+        return np.asarray(array, dtype=float)
+    if array.dtype.kind in "mM":  # numpy would make integers of nanoseconds
+        return np.full(array.shape, np.nan)
+    return _each(np.asarray(array, dtype=object))
+
+
+def _cells(values: Any) -> Any:
+    return values.tolist() if hasattr(values, "tolist") else list(values)
+
+
+def _each(cells: NDArray[Any]) -> Vector:
+    out = np.empty(cells.shape)
+    flat, source = out.reshape(-1), cells.reshape(-1)
+    for i in range(flat.size):
+        flat[i] = cell_number(source[i])
+    return out
+
+
+def cell_number(cell: Any) -> float:
+    """One cell as a float; NaN if it is none. A number beyond all floats is none either."""
+    try:
+        return math.nan if isinstance(cell, complex | np.complexfloating) else float(cell)
+    except Exception:  # any object may stand in a table, and its message is its own
+        return math.nan
+
+
+def code_classes(y: Any, classes: Sequence[Any]) -> Vector:
+    """Number of each label among the declared classes; NaN, hence an empty record, for every other label.
+
+    Labels and classes are the same if they are equal: 1, 1.0 and True are; 1 and "1" are not.
+    """
+    codes = {_key(label): float(code) for code, label in enumerate(classes)}
+    with suppress_messages():
+        if isinstance(y, np.ndarray) and y.dtype.kind in "biuf" and not np.ma.isMaskedArray(y):
+            return _code_numbers(y.ravel(), codes)
+        try:
+            return np.array([_code(label, codes) for label in _labels(y)], dtype=float)
+        except Exception:
+            return np.full(len(y), np.nan)
+
+
+def _code_numbers(y: NDArray[Any], codes: dict[Any, float]) -> Vector:
+    """Codes of labels that are stored as numbers, class by class; integers and floats are the same only if no digit differs."""
+    found = np.full(y.shape, np.nan)
+    for label, code in codes.items():
+        if isinstance(label, int | float) and (same := _as_stored(label, y.dtype.kind)) is not None:
+            found[y == same] = code
+    return found
+
+
+def _as_stored(label: float, kind: str) -> float | None:
+    """A label as an array of integers or floats holds it, since numpy would round it to compare; None where it cannot."""
+    try:
+        stored = int(label) if kind in "iu" else float(label)
+    except (OverflowError, ValueError):
+        return None
+    return stored if stored == label else None
+
+
+def _labels(y: Any) -> Iterable[Any]:
+    plain = y.to_numpy() if hasattr(y, "to_numpy") else y
+    return plain.ravel().tolist() if isinstance(plain, np.ndarray) else list(plain)
+
+
+def _key(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _code(label: Any, codes: dict[Any, float]) -> float:
+    try:
+        return codes.get(_key(label), math.nan)
+    except Exception:  # a label that cannot be looked up is none of them
+        return math.nan
+
+
+def center_targets(y: Any, center: float) -> Vector:
+    """Targets as floats less their public centre, the largest float where that is beyond all; NaN for whatever is no number."""
+    with suppress_messages():
+        found = cell_numbers(y).ravel()
+        largest = np.finfo(float).max
+        return np.where(np.isfinite(found), np.clip(found - center, -largest, largest), np.nan)
+
+
+def has_missing(source: Records, targets: Vector) -> bool:
+    """Whether any cell or target is no finite number. About values: what follows from it is covered by no promise."""
+    with suppress_messages():
+        if not np.all(np.isfinite(targets)):
+            return True
+        if source.spread is not None:
+            return source.spread.missing
+        if source.is_plain and source.plain().dtype.itemsize <= 8:  # longer floats may become infinite
+            kept = source.plain()
+            if not sp.issparse(kept):
+                return any(not np.all(np.isfinite(kept[i : i + 2**10])) for i in range(0, kept.shape[0], 2**10))
+            return not np.all(np.isfinite(kept.data))
+        blocks = () if source.whole else source.blocks(np.zeros(0))
+        return any(not np.all(np.isfinite(x.data if sp.issparse(x) else x)) for x, _ in blocks)

@@ -1,0 +1,192 @@
+"""Blocks whose rows are read from a scratch file when they are asked for.
+
+Guarantee
+---------
+A block is read as it was sanitised, whatever was read before it and whoever still looks at other rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..core.facts import Vector
+from .block import Block, Indices, Matrix
+from .kernels.available import narrow_pays
+from .narrow import narrow
+from .scratch import Scratch, Space
+from .unread import Bits
+
+
+class ScratchBlock(Block):
+    """A block whose rows are read from a scratch file when they are asked for: **private**.
+
+    Parameters
+    ----------
+    scratch : Scratch
+    pieces : sequence of Block
+        As `sanitise` made them and `compact` stored them; they become one.
+    number : int
+        Its number among all blocks of the file.
+    """
+
+    whole = False  # no copy by columns is kept
+    csc = None
+
+    def __init__(self, scratch: Scratch, pieces: Sequence[Block], number: int) -> None:
+        first = pieces[0]
+        self.number = number
+        self._scratch = scratch
+        self._sparse = first.sparse
+        self._shape = (sum(piece.x.shape[0] for piece in pieces), first.x.shape[1])
+        self._y, self._squares, self._largest = (
+            scratch.put([getattr(piece, name) for piece in pieces]) for name in ("y", "squares", "largest")
+        )
+        self._alive = scratch.put([piece.present.astype(np.int8) for piece in pieces])
+        self._values = scratch.put([piece.x.data if first.sparse else piece.x.reshape(-1) for piece in pieces])
+        self._indices = scratch.put([piece.x.indices for piece in pieces]) if first.sparse else None
+        self._counts = (
+            scratch.put([np.diff(piece.x.indptr).astype(np.int32) for piece in pieces]) if first.sparse else None
+        )
+        remembered = [piece.clipped for piece in pieces if piece.clipped is not None]
+        bits = [piece.unread.reshape(-1) for piece in pieces if piece.unread is not None]
+        self._unread = scratch.put(bits) if bits else None
+        self._clipped = scratch.put([part.reshape(-1) for part in remembered]) if remembered else None
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return int(self._shape[0])
+
+    @property
+    def loaded_bytes(self) -> int:
+        """Memory that the rows take once they were read."""
+        return self._values.size * (int(self._values.kind.itemsize) + 4 * self._sparse) + 4 * int(self._shape[0])
+
+    def load(self, space: Space) -> Matrix:
+        """Read the rows, as they were before they were written, into arrays from `space`."""
+        values = self._scratch.get(self._values, space(self._values.size, self._values.kind))
+        if self._sparse and not narrow_pays(values.size):
+            values = values.astype(float)
+        if self._indices is None or self._counts is None:
+            return values.reshape(self._shape)
+        ends = np.zeros(self._shape[0] + 1, dtype=np.int32)
+        np.cumsum(self._scratch.get(self._counts), out=ends[1:])
+        indices = self._scratch.get(self._indices, space(self._indices.size, self._indices.kind))
+        found = sp.csr_matrix((values, indices, ends), shape=self._shape)
+        found.has_sorted_indices = found.has_canonical_format = True  # as sanitised rows are; not looked for again
+        return found
+
+    @property
+    def x(self) -> Matrix:  # type: ignore[override]
+        """The rows."""
+        return self._scratch.matrix(self)
+
+    @property
+    def y(self) -> Vector:  # type: ignore[override]
+        """Targets."""
+        return self._scratch.get(self._y)
+
+    @property
+    def present(self) -> Vector:  # type: ignore[override]
+        """0 for records that count as nothing."""
+        return self._scratch.get(self._alive).astype(float)
+
+    @property
+    def squares(self) -> Vector:  # type: ignore[override]
+        """Squared norms."""
+        return self._scratch.get(self._squares)
+
+    @property
+    def largest(self) -> Vector:  # type: ignore[override]
+        """Largest entries."""
+        return self._scratch.get(self._largest)
+
+    @property
+    def clipped(self) -> Vector | None:  # type: ignore[override]
+        """What was clipped of each row, where rows remember it."""
+        return None if self._clipped is None else self._scratch.get(self._clipped).reshape(self._shape[0], -1)
+
+    @property
+    def unread(self) -> Bits | None:  # type: ignore[override]
+        """Which cells of each row were not understood, where rows remember it."""
+        return None if self._unread is None else self._scratch.get(self._unread).reshape(self._shape[0], -1)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether zeros are left out."""
+        return self._sparse
+
+    def rows(self, which: Indices | slice) -> Block:
+        """Some of the rows, which are read when they are asked for."""
+        return ScratchRows(self._scratch, self, np.arange(self.count)[which])
+
+
+class ScratchRows(Block):
+    """Some rows of a spilled block, read when they are asked for: **private**."""
+
+    whole = False
+    csc = None
+
+    def __init__(self, scratch: Scratch, block: ScratchBlock, which: Indices) -> None:
+        self._scratch = scratch
+        self._block = block
+        self._which = which
+
+    def load(self) -> Matrix:
+        """Take the rows out of their block."""
+        return self._block.x[self._which]
+
+    @property
+    def x(self) -> Matrix:  # type: ignore[override]
+        """The rows."""
+        return self._scratch.sample(self)
+
+    @property
+    def y(self) -> Vector:  # type: ignore[override]
+        """Targets."""
+        return self._block.y[self._which]
+
+    @property
+    def present(self) -> Vector:  # type: ignore[override]
+        """0 for records that count as nothing."""
+        return self._block.present[self._which]
+
+    @property
+    def squares(self) -> Vector:  # type: ignore[override]
+        """Squared norms."""
+        return self._block.squares[self._which]
+
+    @property
+    def largest(self) -> Vector:  # type: ignore[override]
+        """Largest entries."""
+        return self._block.largest[self._which]
+
+    @property
+    def clipped(self) -> Vector | None:  # type: ignore[override]
+        """What was clipped of each row, where rows remember it."""
+        found = self._block.clipped
+        return None if found is None else found[self._which]
+
+    @property
+    def sparse(self) -> bool:
+        """Whether zeros are left out."""
+        return self._block.sparse
+
+    def rows(self, which: Indices | slice) -> Block:
+        """Some of these rows."""
+        return ScratchRows(self._scratch, self._block, self._which[which])
+
+
+def compact(block: Block) -> Block:
+    """A block in little memory, until it is written: whole numbers in the narrowest type, 32-bit indices."""
+    x = block.x
+    if block.sparse:
+        x = sp.csr_matrix((narrow(x.data), x.indices.astype(np.int32, copy=False), x.indptr), shape=x.shape)
+    else:
+        x = narrow(x)
+    return Block(
+        x, block.y, block.present, block.squares, block.largest, whole=False, clipped=block.clipped, unread=block.unread
+    )

@@ -1,0 +1,44 @@
+"""Slopes of the loss, row by row: the one place where a loss meets private rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.facts import Vector
+from ..queries.losses import Loss
+from .block import Block, Indices
+from .kernels import products
+from .sampling import PoissonSample
+from .shard import Shard
+
+#: The largest float: what a slope beyond floats counts as.
+LARGEST = float(np.finfo(float).max)
+
+
+def slopes(loss: Loss, margins: Vector, block: Block) -> Vector:
+    """Slope of each row, finite whatever the margin; zero for absent records and where the slope is no number.
+
+    Margins come one after the other in memory, so that a vectorised function treats each row alike wherever it stands. Where a
+    row has a margin for each class it has a slope for each, and its target comes as a column.
+    """
+    with np.errstate(all="ignore"):  # a wild iterate must not tell anything through a warning
+        y, alive = (np.ascontiguousarray(v).reshape(-1, *[1] * (margins.ndim - 1)) for v in (block.y, block.present))
+        slope = np.asarray(loss.slope(np.ascontiguousarray(margins), y))
+        slope = np.clip(slope, -LARGEST, LARGEST)
+        slope[np.isnan(slope)] = 0.0
+        slope *= alive
+    return slope
+
+
+def exact_gradient(
+    w: Vector, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None = None, support: Indices | None = None
+) -> Vector:
+    """Sum of row gradients in real units, neither clipped nor protected."""
+    total = np.zeros((shards[0].facts.dimension if support is None else support.size, *w.shape[1:]))
+    for shard in shards:
+        for block, margin in shard.drawn_margins(w, draw):
+            slope = slopes(loss, margin, block)
+            total += shard.lattice.unit * products.real_scatter(block, shard.lattice, slope, support)
+    return total

@@ -1,0 +1,1 @@
+"""Data that stays where it is: federated rounds, devices in the local model, and networks across sites."""

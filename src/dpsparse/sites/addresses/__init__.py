@@ -1,0 +1,1 @@
+"""Modules of `dpsparse.sites.federated` that users import as `dpsparse.federated.NAME`."""

@@ -1,0 +1,32 @@
+"""Data that may not move: sites with rows and ledgers of their own, and a server that has neither.
+
+The core knows no engine: messages are bytes, and how they travel is left to the caller. `Grid` carries them within one process,
+``dpsparse.sites.federated.flower`` by Flower (extra ``flower``). ``dpsparse.neural`` has the same for networks of PyTorch (extra ``torch``).
+"""
+
+from .certificate import Certificate, Federation
+from .grid import Grid
+from .messages import MessageError, Report, Task
+from .protocol import Protocol
+from .rounds import FileStore, MemoryStore
+from .server import Server
+from .shared import SiteData, fit_shared
+from .site import Site
+from .site_privacy import SitePrivacy
+
+__all__ = [
+    "Certificate",
+    "Federation",
+    "FileStore",
+    "Grid",
+    "MemoryStore",
+    "MessageError",
+    "Protocol",
+    "Report",
+    "Server",
+    "Site",
+    "SiteData",
+    "SitePrivacy",
+    "Task",
+    "fit_shared",
+]

@@ -1,0 +1,297 @@
+"""What each site promises, and what the promises mean together."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ...accounting import Cost, PlanCost, PricedPlan, SumCost
+from ...accounting.costs.base import restored_cost, stored_cost
+from ...core import Receipt, Statement
+from ...core.regular_files import parse_json
+from ...core.release import difference
+from ...fitting.statement import complete, draft_step
+from ...fitting.statement import no_promise as statement_of_nothing
+from .agreed import Agreed
+from .covered import covered, epsilon_of
+from .messages import MessageError
+
+FORMAT = "dpsparse-site"
+VERSION = 2
+#: Certificates beyond are not read.
+LARGEST_BYTES = 2**20
+
+#: What one unit of privacy is.
+ROWS, SITES, NOTHING = "one row of one site", "one whole site", "nothing"
+
+SEPARATE = "the promise of a site holds whatever the server and the other sites do, also together"
+ONE_SITE = "a person's rows are at one site; for a person at several sites their costs add up (Federation.person_at)"
+TRUSTED = "TRUSTS THE SERVER: it sees what each site changed, without noise, and adds the noise; the promise is about what it publishes"
+ONE_STATE = "the server goes on from its own state alone, and no copy of its folder goes on beside it"
+SECRET_COINS = "which sites were asked in a round is known to the server alone"
+
+
+@dataclass(frozen=True)
+class SiteSummary:
+    """What the statements of a run are about: public words and numbers."""
+
+    recipe: str
+    loss: str
+    adjacency: str
+    unit: str
+
+
+def site_statement(
+    about: SiteSummary,
+    n_rows: int,
+    priced: PricedPlan | None,
+    delta: float,
+    answers: Iterable[Receipt],
+    *,
+    secure: bool,
+) -> Statement:
+    """The statement of one site: its own promise, or that it makes none."""
+    if priced is None:
+        return statement_without_noise(about, n_rows)
+    draft = draft_step(priced, delta, about.recipe, n_rows, "empty", secure=secure)
+    said = replace(draft, loss=about.loss, unit=ROWS, assumptions=(*draft.assumptions, SEPARATE))
+    return complete(said, answers)
+
+
+def statement_without_noise(about: SiteSummary, n_rows: int) -> Statement:
+    """A statement of models that were sent or kept without noise."""
+    caveat = "no privacy: this model was made without noise, and must not be released"
+    return statement_of_nothing(
+        recipe=about.recipe,
+        loss=about.loss,
+        adjacency=about.adjacency,
+        unit=about.unit,
+        n_rows=n_rows,
+        caveat=caveat,
+    )
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What one site tells the server before it takes part.
+
+    Guarantee
+    ---------
+    A certificate that passes `check` promises no more than the noise of the protocol's own plan at the scale of its bill covers: the bill is for that plan, ask by ask,
+    with its sampling rate, noise and neighbours, and every number of the statement that a server repeats is priced again. Whether a site adds
+    this noise, how many rows it has, and where its randomness comes from is its own word.
+
+    Attributes
+    ----------
+    run : str
+        Identity of the run, hexadecimal.
+    site : str
+    statement : Statement
+    bill : Bill or None
+        From which anybody can price the promise again; None for a site that makes none.
+    release : str
+        The release that the site runs.
+    """
+
+    run: str
+    site: str
+    statement: Statement
+    bill: Cost | None
+    release: str
+
+    def to_json(self) -> str:
+        """As text."""
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "run": self.run,
+            "site": self.site,
+            "statement": self.statement.to_dict(),
+            "bill": None if self.bill is None else stored_cost(self.bill),
+            "release": self.release,
+        }
+        return json.dumps(content, sort_keys=True, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: object) -> Certificate:
+        """The inverse; refuses anything else with `MessageError`."""
+        try:
+            if not isinstance(text, str) or len(text) > LARGEST_BYTES:
+                raise ValueError
+            content = parse_json(text)
+            if content["format"] != FORMAT or content["version"] != VERSION:
+                raise ValueError
+            bill = None if content["bill"] is None else restored_cost(content["bill"])
+            said = Statement.from_dict(content["statement"])
+            return cls(str(content["run"]), str(content["site"]), said, bill, str(content["release"]))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
+            raise MessageError(
+                f"this is not the certificate of a site, version {VERSION}. Sites run the release of the server."
+            ) from None
+
+    def check(self, protocol: Agreed) -> None:
+        """Refuse a certificate of another run, site or release, whose bill does not cover the protocol, or whose statement promises more than its bill."""
+        if self.run != protocol.identity.hex() or self.site not in protocol.sites:
+            raise MessageError("the certificate belongs to another run, or to a site that the protocol does not name.")
+        other = difference(f"site {self.site!r}", self.release, "the server", protocol.release)
+        if other:
+            raise MessageError(other)
+        if protocol.private is (self.bill is None):
+            raise MessageError(
+                "a site of this protocol gives a certificate with a bill if, and only if, it adds noise itself."
+            )
+        said, about = self.statement, protocol.about
+        if not _well_formed(said) or said.private > protocol.private:
+            raise MessageError("the statement of the certificate is none of a site of this protocol.")
+        if self.bill is None:
+            return
+        if not isinstance(self.bill, PlanCost):
+            raise MessageError("the bill of the certificate is not that of a plan, so nobody can price it again.")
+        turns = {ask.name: ask.times for ask in self.bill.plan.asks}
+        if turns != {"gradient": protocol.turns}:
+            raise MessageError("the bill of the certificate does not cover all rounds of the protocol.")
+        if self.bill.plan != protocol.site_plan or str(self.bill.adjacency) != about.adjacency:
+            raise MessageError(
+                "the bill of the certificate is for another sampling rate, noise or neighbours than those of the protocol."
+            )
+        if (said.recipe, said.loss, said.adjacency, said.unit) != (
+            about.recipe,
+            about.loss,
+            about.adjacency,
+            about.unit,
+        ):
+            raise MessageError("the statement of the certificate is about something else than the protocol.")
+        self.verify()
+
+    def verify(self) -> None:
+        """Price the bill again, and refuse a statement that promises more than it."""
+        if self.bill is not None and not covered(self.statement, self.bill):
+            raise MessageError(f"the statement of site {self.site!r} promises more than its bill covers.")
+
+    def epsilon(self, delta: float | None = None) -> float:
+        """What the bill costs at `delta` (default: that of the statement), priced again; infinite without a bill."""
+        return (
+            math.inf if self.bill is None else epsilon_of(self.bill, self.statement.delta if delta is None else delta)
+        )
+
+
+def _well_formed(said: Statement) -> bool:
+    """Whether a statement that came from elsewhere can be repeated: words are texts, marks are marks, and no entry of a ledger is cited, which nobody here can look up."""
+    versions = list(said.versions.items()) if isinstance(said.versions, dict) else [(None, None)]
+    words = [
+        said.accountant,
+        *said.assumptions,
+        *said.caveats,
+        *said.notes,
+        *(word for pair in versions for word in pair),
+    ]
+    marks = type(said.private) is bool and type(said.priced) is bool and said.ledger is None
+    return marks and type(said.n_rows) is int and said.n_rows >= 1 and all(type(word) is str for word in words)
+
+
+@dataclass(frozen=True)
+class Federation:
+    """The promises of all sites.
+
+    Attributes
+    ----------
+    certificates : mapping of str to Certificate
+        By name of the site.
+    """
+
+    certificates: Mapping[str, Certificate]
+
+    def __getitem__(self, name: str) -> Statement:
+        return self.certificates[name].statement
+
+    def person_at(self, names: Sequence[str], delta: float | None = None) -> tuple[float, float]:
+        """(epsilon, delta) for a person with one row at each of these sites: their bills, and nothing that they state, composed.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Each once.
+        delta : float or None
+            At which epsilon is stated; None: the sum of the sites' deltas.
+
+        Examples
+        --------
+        See ``docs/federated.md``.
+        """
+        if len(set(names)) != len(names) or not set(names) <= set(self.certificates):
+            raise ValueError(
+                "a person is at different sites of the federation, with one row at each: name each of them once."
+            )
+        chosen = [self.certificates[name] for name in names]
+        if not chosen or any(c.bill is None for c in chosen):
+            return math.inf, 1.0
+        at = math.fsum(c.statement.delta for c in chosen) if delta is None else delta
+        bills = tuple(c.bill for c in chosen if c.bill is not None)
+        whole: Cost = bills[0] if len(bills) == 1 else SumCost(bills)
+        plain_sum = math.fsum(c.epsilon() for c in chosen) if delta is None else math.inf
+        return min(whole.epsilon(at), plain_sum), at
+
+    @property
+    def releases(self) -> tuple[str, ...]:
+        """The releases that took part: one, since a server refuses the others."""
+        return tuple(sorted({c.release for c in self.certificates.values()}))
+
+    def verify(self) -> None:
+        """Price every bill again, and refuse a statement that promises more than its bill."""
+        for certificate in self.certificates.values():
+            certificate.verify()
+
+    def lines(self) -> tuple[str, ...]:
+        """One line for each site."""
+        return tuple(
+            f"site {name}: ({c.statement.epsilon:.6g}, {c.statement.delta:.3g}), {c.statement.n_rows} rows"
+            if c.bill is not None
+            else f"site {name}: no promise"
+            for name, c in self.certificates.items()
+        )
+
+    def __str__(self) -> str:
+        ran = [f"Release: {release}." for release in self.releases]
+        return "\n".join([*self.lines(), f"Each: {SEPARATE}.", f"Assumes: {ONE_SITE}.", *ran])
+
+
+def state_federation(federation: Federation, about: SiteSummary) -> Statement:
+    """One statement for a model of many sites: the weakest of their promises, priced again, holds for every person whose rows are at one site."""
+    federation.verify()
+    found = [c.statement for c in federation.certificates.values()]
+    rows = sum(s.n_rows for s in found)
+    if not found or any(c.bill is None for c in federation.certificates.values()):
+        return statement_without_noise(about, max(rows, 1))
+    worst = max(found, key=lambda s: s.epsilon)
+    caveats = dict.fromkeys(caveat for s in found for caveat in s.caveats)
+    return replace(
+        worst,
+        private=all(s.private for s in found),
+        priced=all(s.priced for s in found),
+        epsilon=max(s.epsilon for s in found),
+        delta=max(s.delta for s in found),
+        rho=max(s.rho for s in found),
+        mu=max(s.mu for s in found),
+        n_rows=rows,
+        assumptions=(*worst.assumptions, ONE_SITE),
+        caveats=tuple(caveats),
+        notes=(*federation.lines(), *worst.notes),
+    )
+
+
+def state_sites(
+    about: SiteSummary, sites: int, priced: PricedPlan, delta: float, answers: Sequence[Receipt], *, secure: bool
+) -> Statement:
+    """The statement of a server that protects whole sites."""
+    draft = draft_step(priced, delta, about.recipe, sites, "empty", secure=secure)
+    coins = (SECRET_COINS,) if any(a.rate < 1 for a in answers) else ()
+    said = replace(
+        draft,
+        loss=about.loss,
+        unit=f"{SITES}, however many rows it has",
+        caveats=(TRUSTED, *draft.caveats),
+        assumptions=(*draft.assumptions, ONE_STATE, *coins),
+    )
+    return complete(said, answers)

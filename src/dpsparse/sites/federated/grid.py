@@ -1,0 +1,122 @@
+"""An in-process grid: a server and its sites in one program, for tests and simulations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+from typing import Protocol as Interface
+
+from ...core import PrivacyError
+from .messages import MessageError
+
+Model_co = TypeVar("Model_co", covariant=True)
+
+
+class CoordinatorLike(Interface[Model_co]):
+    """A server, as a grid knows it."""
+
+    @property
+    def round(self) -> int:
+        """The round that is open."""
+        ...
+
+    @property
+    def finished(self) -> bool:
+        """Whether all rounds are closed."""
+        ...
+
+    @property
+    def invited(self) -> tuple[str, ...]:
+        """The sites to ask."""
+        ...
+
+    def enrol(self, certificate: str) -> None:
+        """Take a certificate."""
+        ...
+
+    def task(self) -> bytes:
+        """What to send."""
+        ...
+
+    def receive(self, message: bytes) -> None:
+        """Take a report."""
+        ...
+
+    def close(self) -> None:
+        """End the round."""
+        ...
+
+    def model(self) -> Model_co:
+        """What was learned."""
+        ...
+
+
+class ParticipantLike(Interface):
+    """A site, as a grid knows it."""
+
+    name: str
+
+    def certificate(self) -> str:
+        """What it promises."""
+        ...
+
+    def answer(self, task: bytes) -> bytes:
+        """Its report."""
+        ...
+
+
+#: What the wire does to a report on its way: the same bytes, others, or None for a report that is lost. Takes the name of the site and the round.
+Wire = Callable[[str, int, bytes], bytes | None]
+
+
+def perfect(_: str, __: int, report: bytes) -> bytes | None:
+    """A wire that delivers every report."""
+    return report
+
+
+class Grid(Generic[Model_co]):
+    """Carries tasks and reports between a server and sites of this process.
+
+    Parameters
+    ----------
+    server : Server
+    sites : iterable of Site
+        Those that are there; others of the protocol do not answer.
+    wire : function of a name, a round and bytes
+        What becomes of a report on its way.
+
+    Attributes
+    ----------
+    refused : list of (str, int, str)
+        Reports that the server refused, and why.
+    """
+
+    def __init__(
+        self, server: CoordinatorLike[Model_co], sites: Iterable[ParticipantLike], wire: Wire = perfect
+    ) -> None:
+        self.server = server
+        self.sites = {site.name: site for site in sites}
+        self.wire = wire
+        self.refused: list[tuple[str, int, str]] = []
+        for site in self.sites.values():
+            server.enrol(site.certificate())
+
+    def step(self) -> None:
+        """One round: ask every site that was invited, take what comes, close."""
+        task, turn = self.server.task(), self.server.round
+        for name in self.server.invited:
+            if name not in self.sites:
+                continue
+            try:
+                report = self.wire(name, turn, self.sites[name].answer(task))
+                if report is not None:
+                    self.server.receive(report)
+            except (MessageError, PrivacyError) as error:
+                self.refused.append((name, turn, str(error)))
+        self.server.close()
+
+    def run(self) -> Model_co:
+        """All rounds that are left, and the model."""
+        while not self.server.finished:
+            self.step()
+        return self.server.model()

@@ -1,0 +1,127 @@
+"""The state of a server as JSON: the model, the round, what came in since, and what sites promised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+
+import numpy as np
+
+from ...core import PrivacyError
+from ...core.facts import Vector
+from ...core.regular_files import parse_json
+from ...core.sealed_files import SealedKind
+from .agreed import Agreed
+from .certificate import Certificate
+from .messages import LARGEST_NUMBER, MessageError
+
+#: Saved servers; room for some ten million coefficients. They are for the eyes of the server alone.
+KIND = SealedKind("dpsparse-federated-server", 2, 2**30, "a saved server of sites", rights=0o600)
+
+
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """A server between two messages.
+
+    Attributes
+    ----------
+    protocol : str
+        Its text.
+    round : int
+        The round that is open; as many as there are when all are closed.
+    w : array
+        The model of that round.
+    changes : dict
+        By number of the site: what came in this round.
+    invited : tuple of int
+        Sites that take part in this round; none where they were drawn by secret coins.
+    answered : tuple of int
+        How many sites answered each closed round; none there.
+    certificates : tuple of Certificate
+    """
+
+    protocol: str
+    round: int
+    w: Vector
+    changes: dict[int, Vector]
+    invited: tuple[int, ...]
+    answered: tuple[int, ...]
+    certificates: tuple[Certificate, ...]
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Write a file that appears whole or not at all."""
+        content = {
+            "protocol": self.protocol,
+            "round": self.round,
+            "w": self.w.tolist(),
+            "changes": {str(k): v.tolist() for k, v in self.changes.items()},
+            "invited": list(self.invited),
+            "answered": list(self.answered),
+            "certificates": [c.to_json() for c in self.certificates],
+        }
+        KIND.write(path, content)
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> Saved:
+        """The inverse.
+
+        Raises
+        ------
+        DataError
+            If the file is none, was edited, or contradicts itself.
+        """
+        content = KIND.read(path)
+        try:
+            found = cls(
+                protocol=content["protocol"],
+                round=content["round"],
+                w=np.array(content["w"], dtype=float),
+                changes={int(k): np.array(v, dtype=float) for k, v in content["changes"].items()},
+                invited=tuple(content["invited"]),
+                answered=tuple(content["answered"]),
+                certificates=tuple(Certificate.from_json(c) for c in content["certificates"]),
+            )
+            if type(found.protocol) is not str or type(found.round) is not int:
+                raise ValueError
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, PrivacyError):
+            raise KIND.damaged(path) from None
+        return found
+
+    @property
+    def nonce(self) -> str:
+        """Which run was saved."""
+        return self._of_protocol("nonce")
+
+    @property
+    def release(self) -> str:
+        """By which release."""
+        return self._of_protocol("release")
+
+    def _of_protocol(self, name: str) -> str:
+        try:
+            return str(parse_json(self.protocol)[name])
+        except (ValueError, TypeError, KeyError):
+            return ""
+
+    def check(self, protocol: Agreed, path: str | PathLike[str], *, keeps: bool) -> None:
+        """Refuse, with `DataError`, what does not agree with itself or with the protocol; `keeps` as in `RoundState`."""
+        size, sites = protocol.size, len(protocol.sites)
+        holds = (
+            0 <= self.round <= protocol.rounds
+            and len(self.answered) == (self.round if keeps else 0)
+            and (keeps or not (self.changes or self.invited))
+            and all(type(k) is int and 0 <= k <= sites for k in self.answered)
+            and self.w.shape == (size,)
+            and bool(np.all(np.abs(self.w) <= LARGEST_NUMBER))
+            and all(v.shape == (size,) and np.linalg.norm(v) <= protocol.radius for v in self.changes.values())
+            and all(type(k) is int and 0 <= k < sites for k in self.invited)
+            and set(self.changes) <= set(self.invited)
+            and not (self.changes and self.round == protocol.rounds)
+        )
+        try:
+            for certificate in self.certificates:
+                certificate.check(protocol)
+        except MessageError:
+            holds = False
+        if not holds:
+            raise KIND.damaged(path)

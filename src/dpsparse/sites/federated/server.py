@@ -1,0 +1,267 @@
+"""The server: it has no row. It sends a model, checks what sites changed, averages with public weights, and thresholds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from os import PathLike
+from typing import NoReturn, cast
+
+import numpy as np
+from sklearn.base import clone
+
+from ...accounting import PlanCost
+from ...algorithms.federated import FedHT
+from ...core import PrivacyError, Statement, checks
+from ...core.facts import Vector
+from ...core.mechanisms import Randomness
+from ...core.regular_files import same_file
+from ...estimators.linear import SparseLinear
+from ...fitting import FitPlan, FitRequest, FitResult, Seed, Shape, coefficients_of, models_of, plan_fit
+from ...oracles.client_updates import ClientUpdates
+from ...oracles.noise_info import PricedNoise
+from ...queries.kinds import Gradient
+from ...rows.lattice import Lattice
+from .certificate import NOTHING, ROWS, SITES, state_federation, state_sites
+from .protocol import LARGEST_BOUND, Protocol
+from .request_handler import bill_digest
+from .round_state import RoundState
+from .saved import Saved
+from .serving import Coordinator
+from .site import honest_radius
+from .site_privacy import SitePrivacy
+
+
+class Server(Coordinator):
+    """Runs a federated recipe on the reports of sites.
+
+    Guarantee
+    ---------
+    The server holds no row, and every report of a private protocol is protected by its site before it comes: nothing that the server does can cost privacy.
+    A message that is malformed, damaged, not finite, beyond the radius, of another run, protocol or round, of a site that has not said
+    what it promises, or the second of a site in a round, is refused with `MessageError` and changes nothing.
+
+    Weights and divisor are public and fixed: a site that does not answer has changed nothing, and no other weight grows. A round may be
+    closed with at least `least_sites` reports; with fewer it stays open, as it was.
+
+    With `site_privacy` the noise is added here, once a round: see `ClientUpdates`. `state` is then required, and a round is noted as closed beside it before its
+    noise is drawn, so that no noise is drawn twice for one round, by whichever server is resumed from it; and one that is resumed with another price, or with another kind of
+    randomness, is refused (`ClosedRounds`). What sites changed, who was
+    asked, and how many answered is written to no file, told to no log, and not shown by `repr`.
+
+    Parameters
+    ----------
+    estimator : SparseRegressor or SparseClassifier
+        With ``recipe="dp_fedsgd_ht"``, ``"dp_fedgd_ht"`` or ``"fedsgd_ht"``; classes declared.
+    sites : sequence of str
+        Public names.
+    n_rows : int
+        The public number of rows that a site is expected to have; steps are planned for it.
+    n_features : int
+    weights : sequence of float or None
+        Public weights of the sites, in their order; None: all alike. Never numbers of rows that are secret.
+    least_sites : int
+        With how many reports a round may be closed.
+    sparse : bool
+        Whether rows are stored sparse.
+    site_privacy : SitePrivacy or None
+        Protect whole sites, where they trust this server; with ``recipe="fedsgd_ht"``.
+    state : path or None
+        A file that is written before and after every round is closed; required with `site_privacy`.
+    random_state : int or None
+        Of the server's own noise; seeds are for tests.
+    nonce : str or None
+        None: a new run. `resume` gives the one of the run that goes on; with `site_privacy` the run must be that of `state`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsparse import SparseRegressor
+    >>> from dpsparse.federated import Grid, Server, Site
+    >>> rng = np.random.default_rng(0)
+    >>> model = SparseRegressor(epsilon=8.0, recipe="dp_fedgd_ht", feature_bound=1.0, target_bound=2.0, sparsity=1)
+    >>> server = Server(model, sites=["north", "south"], n_rows=2000, n_features=3)
+    >>> rows = {name: rng.choice([-1.0, 1.0], (2000, 3)) for name in server.protocol.sites}
+    >>> sites = [Site(X, X[:, 1], server.protocol, name=name, epsilon=8.0) for name, X in rows.items()]
+    >>> fitted = Grid(server, sites).run()
+    >>> [int(j) for j in fitted.support_]
+    [1]
+    """
+
+    def __init__(
+        self,
+        estimator: SparseLinear,
+        *,
+        sites: Sequence[str],
+        n_rows: int,
+        n_features: int,
+        weights: Sequence[float] | None = None,
+        least_sites: int = 1,
+        sparse: bool = False,
+        site_privacy: SitePrivacy | None = None,
+        state: str | PathLike[str] | None = None,
+        random_state: Seed = None,
+        nonce: str | None = None,
+    ) -> None:
+        self._estimator: SparseLinear = clone(estimator)
+        if self._estimator.ledger is not None or self._estimator.dataset is not None:
+            raise ValueError("a server holds no dataset to charge; every site keeps its own ledger. Leave ledger=None.")
+        names = _site_names(sites)
+        request = self._estimator.request()
+        self._prepared = _prepare(request, n_rows, n_features, sparse)
+        assert isinstance(self._prepared.solver, FedHT)
+        self._loop: FedHT = self._prepared.solver
+        private = self._prepared.priced is not None
+        if site_privacy is not None and private:
+            raise PrivacyError(
+                "site_privacy adds the server's noise to exact models of sites: use recipe='fedsgd_ht' for it."
+            )
+        unit = ROWS if private else NOTHING if site_privacy is None else SITES
+        radius = _radius(self._prepared, self._loop) if site_privacy is None else site_privacy.clip
+        parts = _weights(weights, len(names), site_privacy)
+        self.protocol = Protocol.of(self._prepared, names, parts, unit, radius, nonce=nonce)
+        self.protocol.check()
+        self._changes: ClientUpdates | None = None
+        self._delta = math.nan
+        self._randomness = Randomness(random_state)
+        if site_privacy is not None:
+            priced, self._delta = site_privacy.price(self._loop.rounds, len(names))
+            self._changes = ClientUpdates(priced, site_privacy.clip, len(names))
+        least = checks.whole(least_sites, "least_sites")
+        if least > len(names):
+            raise ValueError(f"least_sites must be at most the number of sites, {len(names)}, got {least_sites!r}.")
+        start = np.concatenate([self._prepared.facts.first()] * self._prepared.models)
+        least = 0 if self._changes is not None else least  # who answers there is nobody's business
+        self._book = RoundState(self.protocol, start, self._step, self._invite, least, state, noise=self._noise())
+        if nonce is None:
+            self._book.begin()
+        elif self._changes is not None:
+            assert state is not None
+            self._book.load(Saved.read(state), state)
+
+    def _noise(self) -> str | None:
+        """The price of the server's own noise, and whether it comes from a seed, in a word; None: it adds none."""
+        if self._changes is None:
+            return None
+        return bill_digest(PlanCost.of(self._changes.priced), seeded=not self._randomness.secure)
+
+    def _invite(self) -> Sequence[int]:
+        everybody = range(len(self.protocol.sites))
+        return everybody if self._changes is None else self._changes.invite(self._randomness)
+
+    def _step(self, w: Vector, turn: int, came: dict[int, Vector]) -> Vector:
+        """Average with public weights, or with noise, and threshold, model by model."""
+        if self._changes is not None:
+            moved = [(1.0, self._changes.average(turn, list(came.values()), w.size, self._randomness))]
+        else:
+            moved = [(self.protocol.weights[i], change) for i, change in came.items()]
+        models, free = self._prepared.models, self._prepared.facts.free
+        parts = [(weight, change.reshape(models, -1)) for weight, change in moved]
+        each = enumerate(w.reshape(models, -1))
+        return np.concatenate([self._loop.average(one, [(p, c[k]) for p, c in parts], free) for k, one in each])
+
+    # ---------------------------------------------------------------------------------------------- rounds
+
+    @classmethod
+    def resume(cls, path: str | PathLike[str], estimator: SparseLinear, **arguments: object) -> Server:
+        """The server that was saved.
+
+        Parameters
+        ----------
+        path : str or Path
+            With `site_privacy` it is the `state` of the server, and no other one may be given.
+        estimator, arguments
+            As they were given to the server that was saved; with others the file is refused.
+
+        Raises
+        ------
+        DataError
+            If the file is not a saved server of these settings, was edited, or contradicts itself.
+        """
+        saved = Saved.read(path)
+        if arguments.get("site_privacy") is not None:
+            state = arguments.pop("state", None)
+            if state is not None and not same_file(path, cast("str", state)):
+                raise PrivacyError("a run that protects whole sites goes on with its own state: leave state=None.")
+            return cls(estimator, **arguments, state=path, nonce=saved.nonce or None)  # type: ignore[arg-type]
+        server = cls(estimator, **arguments, nonce=saved.nonce or None)  # type: ignore[arg-type]
+        server._book.load(saved, path)
+        return server
+
+    # ---------------------------------------------------------------------------------------------- the model
+
+    def statement(self) -> Statement:
+        """What is promised to the people of all sites."""
+        about = self.protocol.about
+        if self._changes is None:
+            return state_federation(self.federation, about)
+        drawn = [self._changes.receipt] * self.protocol.rounds
+        sites, secure = len(self.protocol.sites), self._randomness.secure
+        return state_sites(about, sites, self._changes.priced, self._delta, drawn, secure=secure)
+
+    def model(self) -> SparseLinear:
+        """The fitted estimator, with its statement, once all rounds are closed."""
+        self._book.require_finished()
+        made: SparseLinear = clone(self._estimator)
+        made.n_features_in_ = self._prepared.facts.n_features
+        return made.keep(
+            FitResult(self._found(), self.statement(), self._prepared.row_bounds), self._prepared.request.classes
+        )
+
+    def _found(self) -> tuple[tuple[Vector, float], ...]:
+        lattice = Lattice(self._prepared.facts, exact=not self.protocol.private)
+        scale = self._prepared.facts.scale
+        each = self._book.w.reshape(self._prepared.models, -1)
+        return tuple(coefficients_of(w, lattice.applied_shift, lattice.applied_intercept, scale) for w in each)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a server is stored with server.save(path), and goes on with Server.resume(path, estimator, ...)."
+        )
+
+
+# ------------------------------------------------------------------------------------------------ arguments
+
+
+def _site_names(sites: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(sites)
+    if isinstance(sites, str) or not names or len(set(names)) != len(names):
+        raise ValueError("sites must be a list of different names, one for each site.")
+    return names
+
+
+def _prepare(request: FitRequest, n_rows: int, n_features: int, sparse: bool) -> FitPlan:
+    if request.classifies and request.classes is None:
+        raise ValueError("a server needs the classes declared: classes=[...].")
+    counts = request.check_bounds is not None or request.check_cells is not None
+    if counts or request.noise != "lattice":
+        raise ValueError(
+            "sites count neither clipped entries nor cells that were not understood, and draw lattice noise: leave check_bounds, "
+            "check_cells and noise alone."
+        )
+    models = models_of(request.classes)
+    prepared = plan_fit(request, Shape(n_rows=n_rows, n_features=n_features, sparse=sparse, models=models))
+    if not isinstance(prepared.solver, FedHT):
+        raise PrivacyError("sites run federated recipes: recipe='dp_fedsgd_ht', 'dp_fedgd_ht' or 'fedsgd_ht'.")
+    return prepared
+
+
+def _radius(prepared: FitPlan, loop: FedHT) -> float:
+    """How far a site may move the model in a round; where nothing is private there is no honest bound."""
+    if prepared.priced is None:
+        return LARGEST_BOUND
+    facts, clip = prepared.facts, loop.local.clip
+    deviation = PricedNoise(prepared.priced, Lattice(facts)).deviation(Gradient(facts.first(), clip), "gradient", 0)
+    return honest_radius(facts, math.fsum(loop.local.step_sizes), clip.norm, deviation) * math.sqrt(prepared.models)
+
+
+def _weights(weights: Sequence[float] | None, count: int, site_privacy: SitePrivacy | None) -> tuple[float, ...]:
+    if weights is None:
+        return (1.0 / count,) * count
+    if site_privacy is not None:
+        raise ValueError("whole sites are protected with equal weights only. Leave weights=None.")
+    found = tuple(checks.positive(v, "weights") for v in weights)
+    if len(found) != count:
+        raise ValueError(f"weights must hold one number for each of the {count} sites.")
+    total = math.fsum(found)
+    return tuple(v / total for v in found)

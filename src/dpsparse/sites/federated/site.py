@@ -1,0 +1,172 @@
+"""A site: rows that stay where they are, a ledger of its own, and one answer to every round."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...core import Adjacency, Budget, DataError, Plan, PrivacyError, Receipt, Statement
+from ...core.facts import Facts, Vector
+from ...core.mechanisms import Randomness
+from ...fitting import default_delta, public_rows, warn_if_seeded
+from ...fitting.request import Seed
+from ...ledger import Ledger
+from ...oracles import make_oracle
+from ...oracles.noise_info import PricedNoise
+from ...queries.kinds import Gradient
+from ...queries.rules import measure
+from ...rows.hosts import MemoryHost
+from ...rows.lattice import Lattice
+from ...rows.records import Records, center_targets, code_classes, suppress_messages
+from .certificate import site_statement
+from .protocol import Protocol
+from .request_handler import NOBODY, Participant
+
+
+class Site(Participant):
+    """Holds rows and answers every round of one run once.
+
+    Guarantee
+    ---------
+    *Rows.* All reports of a run together are (epsilon, delta)-DP for the rows of this site, under the adjacency of the protocol, whatever the server
+    and the other sites send: every gradient is clipped and noised here, the noise is priced for all local steps of all rounds before the
+    first one is answered, and each round is answered once. With a ledger the whole price is durable before the first report.
+
+    *Once* means: for one run, all sites that share a `memory` compute at most one report for each round. The mark is on the disk before the report
+    exists. A site that is restarted with the same memory goes on with the rounds that are left, and pays nothing more; a report that was
+    lost on its way is sent again as the same bytes. Without its memory a restarted site is refused by its ledger. With ``memory=None`` and no
+    ledger this holds as long as the object lives, which is for simulations.
+
+    Protocols in which the server protects whole sites, or nobody does, are refused unless ``trust="server"``.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame of shape (rows, n_features)
+    y : array of shape (rows,)
+    protocol : Protocol or str
+        What the server published.
+    name : str
+        Which of the protocol's sites this is.
+    epsilon, delta : float
+        What all reports of this run may cost together; delta None: min(1e-6, 1/(10 n)). Not needed with ``trust="server"``.
+    n_rows : int or None
+        The public number of rows; required under add-remove.
+    ledger, dataset
+        The durable budget of this site; see `Ledger`.
+    memory : path or None
+        A folder of this site's own, for what it has answered.
+    trust : {"nobody", "server"}
+    random_state : int or None
+        None: cryptographic. Seeds are for tests.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        protocol: Protocol | str,
+        *,
+        name: str,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        n_rows: int | None = None,
+        ledger: Ledger | str | None = None,
+        dataset: str | None = None,
+        memory: str | Path | None = None,
+        trust: str = NOBODY,
+        random_state: Seed = None,
+    ) -> None:
+        self.protocol = Protocol.from_json(protocol) if isinstance(protocol, str) else protocol
+        super().__init__(self.protocol, name, trust, self.protocol.unit)
+        source = Records.of(X)
+        self._relation = Adjacency.named(self.protocol.adjacency)
+        n = public_rows(n_rows, self._relation, source.shape[0])
+        self._facts = self.protocol.site_facts(n).with_(sparse=source.sparse)
+        if source.shape[1] != self._facts.n_features:
+            raise DataError(f"rows of this protocol have {self._facts.n_features} features, got {source.shape[1]}.")
+        self._loop = self.protocol.loop()
+        self._loss = self.protocol.site_loss()
+        self._randomness = Randomness(random_state)
+        self._delta = default_delta(n) if delta is None else delta
+        every = self._round_plan.repeated(self.protocol.rounds * self.protocol.models)
+        self._price(every, epsilon, self._delta, str(self._relation))
+        if self._priced is not None:
+            warn_if_seeded(self._randomness, "site")
+        seeded = not self._randomness.secure
+        self._open(self._round_change, self.protocol.recipe, self._delta, ledger, dataset, memory, seeded=seeded)
+        with suppress_messages():
+            self._hosts = self._host_rows(source, y)
+
+    # ---------------------------------------------------------------------------------------------- price
+
+    @property
+    def _round_plan(self) -> Plan:
+        """What is asked in one round, for one model; the budget does not matter to it."""
+        return self._loop.round_plan(self._facts, Budget.approx(1.0, 0.5))
+
+    @property
+    def statement(self) -> Statement:
+        """What this site promises to the people in its rows, if all rounds are asked for; public."""
+        secure = self._randomness.secure
+        return site_statement(
+            self.protocol.about, self._facts.n_rows, self._priced, self._delta, self._answers(), secure=secure
+        )
+
+    def _answers(self) -> list[Receipt]:
+        """What is drawn in all rounds: known beforehand, since clip and price are."""
+        if self._priced is None:
+            return []
+        ask = self._round_plan.asks[0]
+        terms = PricedNoise(self._priced, Lattice(self._facts))
+        question = Gradient(self._facts.first(), self._loop.local.clip)
+        moved = terms.sensitivity(measure(question, terms.lattice), ask)
+        cost = self._priced.cost(ask.name)
+        one = Receipt(ask.name, ask.noise, 1, cost.sampling_rate, moved, moved / cost.strength)
+        return [one] * self._priced.plan[ask.name].times
+
+    # ---------------------------------------------------------------------------------------------- rows
+
+    def _host_rows(self, source: Records, y: Any) -> list[MemoryHost]:
+        """One host for each model; they share the clipped rows' storage only through the source."""
+        classes = self.protocol.classes
+        coded = center_targets(y, self.protocol.target_center) if classes is None else code_classes(y, list(classes))
+        if coded.shape != (source.shape[0],):
+            raise DataError("one target for each row was expected.")
+        shown = source.rescaled(self._facts.scale)
+        exact = not self.protocol.private
+        if self.protocol.models == 1:
+            return [MemoryHost(shown, coded, self._facts, exact=exact)]
+        known = np.isfinite(coded)
+        each = (np.where(known, coded == code, np.nan) for code in range(self.protocol.models))
+        return [MemoryHost(shown, target, self._facts, exact=exact) for target in each]
+
+    # ---------------------------------------------------------------------------------------------- rounds
+
+    def _round_change(self, w: Vector) -> Vector:
+        """What this site changes in a round: noisy, so it may be sent."""
+        with suppress_messages():
+            return self._changes(w.reshape(self.protocol.models, -1))
+
+    def _changes(self, models: Vector) -> Vector:
+        plan = self._round_plan if self._priced is None else replace(self._priced, plan=self._round_plan)
+        changes = []
+        for w, host in zip(models, self._hosts, strict=True):
+            oracle = make_oracle(host, self._loss, plan, self._randomness)
+            changes.append(self._loop.local.run_from(w.copy(), oracle) - w)
+            if oracle.unused_turns:
+                raise PrivacyError("the local steps left priced asks unused.")
+        return np.concatenate(changes)
+
+
+def honest_radius(facts: Facts, path: float, clip: float, deviation: float) -> float:
+    r"""A norm that an honest site exceeds only by chance, and then holds itself to: twice the path times clip and noise.
+
+    A round of steps that together are :math:`P` long along answers of norm at most :math:`C` and noise of standard deviation
+    :math:`\sigma` in each of D coordinates moves a model by at most :math:`P(C + \sigma(\sqrt D + 6))`, but for a chance of
+    :math:`e^{-18}` for each answer (concentration of Gaussian norms) and for batches above their mean, for which it is doubled.
+    """
+    return 2 * path * (clip + deviation * (math.sqrt(facts.dimension) + 6))

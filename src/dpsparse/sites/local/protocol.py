@@ -1,0 +1,193 @@
+"""The protocol: everything that devices and server agree on beforehand. Public, and checked by every device."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import secrets
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...accounting import price
+from ...accounting.pricing import PricedPlan
+from ...core import Ask, Budget, Noise, OncePerPerson, Plan, PrivacyError
+from ...core.curves import gaussian_epsilon
+from ...core.facts import Clip, Facts
+from ...core.plain import to_json
+from ...core.regular_files import parse_json
+from ...core.release import release
+from ...oracles.local import LocalNoise
+from ...queries import losses
+from ...queries.kinds import Gradient, RandomizedLabels
+from ...queries.losses import Loss
+
+FORMAT = "dpsparse-local"
+VERSION = 4
+NONCE = re.compile(r"[0-9a-f]{32}")
+#: Bounds beyond would leave the range of floats on a device.
+LARGEST_BOUND = 1e100
+#: The facts that devices need.
+SHOWN = ("n_rows", "n_features", "lower", "upper", "row_norm", "shift", "intercept", "target_bound", "scale")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """What is asked, how it is randomised, and within which bounds.
+
+    Attributes
+    ----------
+    nonce : str
+        32 hexadecimal digits that a server draws for each run: the same model asked again is another protocol, and reports of one run
+        are not taken in another.
+    rounds : int
+        How many groups of people there are.
+    labels : bool
+        Labels are asked for, and features are public; otherwise gradients.
+    noise : str
+        ``local`` (pure) or ``local-gaussian``.
+    strength : float
+        Epsilon of one pure report, or mu of a Gaussian one.
+    randomiser : str
+        As in `OncePerPerson`.
+    delta : float
+        Zero for pure reports.
+    facts : dict
+        Bounds, shift, height of the intercept column, and what devices divide their columns by.
+    loss : dict
+        The loss, as `losses.stored` writes it.
+    classes : tuple or None
+        The two classes; None for numbers.
+    target_center : float
+        Public centre of the target.
+    release : str
+        The server's release (`dpsparse.core.release`); devices of another one do not answer.
+    """
+
+    nonce: str
+    rounds: int
+    labels: bool
+    noise: str
+    strength: float
+    randomiser: str
+    delta: float
+    facts: dict[str, Any]
+    loss: dict[str, Any]
+    release: str
+    classes: tuple[bool | int | float | str, ...] | None = None
+    target_center: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        priced: PricedPlan,
+        facts: Facts,
+        loss: Loss,
+        delta: float,
+        classes: tuple[bool | int | float | str, ...] | None = None,
+        target_center: float = 0.0,
+        *,
+        nonce: str | None = None,
+    ) -> Protocol:
+        """The protocol of a priced plan with one ask; a new run unless its nonce is given."""
+        if not priced.plan.local or len(priced.plan.asks) != 1:
+            raise PrivacyError(
+                "devices answer recipes of the local model with one ask, such as recipe='ldp_iht' or 'label_ldp_iht'."
+            )
+        [ask] = priced.plan.asks
+        assert isinstance(ask.rows, OncePerPerson)
+        stored = losses.stored_loss(loss)
+        if stored["loss"] == "Unstored":
+            raise PrivacyError(f"the loss {loss.name!r} was given as functions, which a protocol cannot hold.")
+        return cls(
+            nonce=secrets.token_hex(16) if nonce is None else nonce,
+            rounds=ask.times,
+            labels=ask.rows.labels,
+            noise=str(ask.noise),
+            strength=priced.cost(ask.name).strength,
+            randomiser=ask.rows.randomiser,
+            delta=delta,
+            facts={name: to_json(getattr(facts, name)) for name in SHOWN},
+            loss=stored,
+            release=release(),
+            classes=classes,
+            target_center=target_center,
+        )
+
+    def to_json(self) -> str:
+        """As text, the same for the same protocol."""
+        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, sort_keys=True, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Protocol:
+        """The inverse; refuses what is not a protocol of this version."""
+        try:
+            content = parse_json(text)
+            form, version = content.pop("format"), content.pop("version")
+            if form != FORMAT or version != VERSION:
+                raise ValueError
+            content["classes"] = None if content["classes"] is None else tuple(content["classes"])
+            protocol = cls(**content)
+            if type(protocol.release) is not str:
+                raise ValueError
+            _ = protocol.terms  # refuses what no randomiser takes
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise PrivacyError(
+                f"this is not a dpsparse protocol of version {VERSION} ({type(error).__name__}). Ask the server for it again, and use the "
+                "server's release."
+            ) from None
+        return protocol
+
+    @cached_property
+    def identity(self) -> bytes:
+        """16 bytes that no other protocol, and no other run of this one, has."""
+        return hashlib.sha256(self.to_json().encode()).digest()[:16]
+
+    def epsilon(self) -> float:
+        """What one report costs, at `delta`."""
+        return self.strength if self.noise == Noise.LOCAL else gaussian_epsilon(self.strength, self.delta)
+
+    def restored_facts(self) -> Facts:
+        """The bounds as the trusted rooms take them."""
+        values: dict[str, Any] = {
+            k: np.asarray(v, dtype=float) if isinstance(v, list) else v for k, v in self.facts.items()
+        }
+        if values.keys() != set(SHOWN) or not all(np.all(np.abs(v) <= LARGEST_BOUND) for v in values.values()):
+            raise ValueError("the bounds of a protocol must be there, and finite.")
+        target = losses.target_of(self.restored_loss(), values.pop("target_bound"))
+        facts = Facts(target=target, **values)
+        each = [np.broadcast_to(v, facts.n_features) for v in (facts.lower, facts.upper, facts.shift, facts.scale)]
+        ordered = np.all(each[0] <= each[1]) and np.all(each[3] > 0) and facts.intercept >= 0
+        if not (ordered and min(facts.n_rows, facts.n_features, facts.row_norm, facts.target_bound) > 0):
+            raise ValueError("the bounds of a protocol must leave room for a row.")
+        if not math.isfinite(self.target_center):
+            raise ValueError("the centre of the target must be finite.")
+        return facts
+
+    def restored_loss(self) -> Loss:
+        """The loss."""
+        return losses.restored_loss(self.loss)
+
+    @cached_property
+    def terms(self) -> LocalNoise:
+        """Randomisers at this price: the same that a simulated fit has. Refuses bounds and prices that are none."""
+        if not NONCE.fullmatch(self.nonce):
+            raise ValueError("the nonce of a protocol has 32 hexadecimal digits.")
+        if not (math.isfinite(self.strength) and self.strength > 0 and self.rounds >= 1 and 0 <= self.delta < 1):
+            raise ValueError("the price or the rounds of a protocol are no numbers.")
+        rows = OncePerPerson(labels=self.labels, randomiser=self.randomiser)
+        name = "labels" if self.labels else "gradient"
+        kind = "RandomizedLabels" if self.labels else "Gradient"
+        plan = Plan(asks=(Ask(name=name, question=kind, noise=Noise(self.noise), times=self.rounds, rows=rows),))
+        # an ask of share 1 costs rho = rate, and its strength is sqrt(2 rho)
+        priced = replace(price(plan, Budget.zcdp(1.0)), rho_scale=self.strength**2 / 2)
+        facts, loss = self.restored_facts(), self.restored_loss()
+        if len(self.classes or ()) != (2 if loss.classes else 0):
+            raise ValueError("losses of classes need two of them, and other losses none.")
+        terms = LocalNoise(priced, facts, loss.classes)
+        terms.randomiser(RandomizedLabels() if self.labels else Gradient(np.zeros(facts.dimension), Clip(1.0)), name)
+        return terms

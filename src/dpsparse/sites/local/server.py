@@ -1,0 +1,328 @@
+"""The server: it has no row. It asks, checks reports, adds them up, and makes the model."""
+
+from __future__ import annotations
+
+import threading
+from os import PathLike
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from ...core import DataError, PrivacyError
+from ...core.facts import Vector
+from ...core.release import difference, release
+from ...core.statement import Receipt
+from ...estimators.linear import SparseLinear
+from ...fitting import FitRequest, FitResult, Shape, coefficients_of, plan_fit, rescaled_rows
+from ...fitting.statement import DEVICES, complete, draft_fit
+from ...oracles.local import LocalNoise, Randomiser
+from ...queries.kinds import Gradient, Query, RandomizedLabels
+from ...rows.hosts import MemoryHost
+from ...rows.lattice import Lattice
+from ...rows.single_records import PublicRows
+from .collected import Collected, Open
+from .messages import MessageError, Report, Task
+from .protocol import Protocol
+from .saved import RoundTotal, Saved
+
+
+class Server:
+    """Runs a recipe of the local model on the reports of devices.
+
+    Guarantee
+    ---------
+    A message that is malformed, damaged, of another protocol, of another run of the same one or of another round, of a wrong norm, or
+    that carries an identifier which was taken before in this run, or of a round in which as many came as there are people, is refused
+    with `MessageError` and changes nothing. So every report is taken at most once, in one run, also when it is sent again after
+    `resume`. A false report that passes all checks moves the sum of its round by no more than the norm that every report has,
+    ``influence``: who made it cannot be told from the report. All methods may be called from several threads.
+
+    Parameters
+    ----------
+    estimator : SparseRegressor or SparseClassifier
+        With ``recipe="ldp_iht"``, or another recipe of the local model; two classes, declared.
+    n_people : int
+        The public number of people who are expected; noise is planned for it, and no round takes more reports.
+    n_features : int
+    features : array of shape (n_people, n_features), optional
+        The public features, for label privacy.
+    nonce : str or None
+        None: a new run. `resume` gives the one of the run that goes on.
+
+    Attributes
+    ----------
+    protocol : Protocol
+        To publish.
+    round : int
+        The round that is open.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsparse import SparseRegressor
+    >>> from dpsparse.local import Device, Server
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.choice([-1.0, 1.0], (600, 3))
+    >>> model = SparseRegressor(epsilon=8.0, recipe="ldp_iht", feature_bound=1.0, target_bound=2.0, sparsity=1)
+    >>> server = Server(model, n_people=600, n_features=3)
+    >>> people = [Device(x, x[1], server.protocol, epsilon=8.0) for x in X]
+    >>> for group in np.array_split(people, server.protocol.rounds):
+    ...     task = server.task()
+    ...     for device in group:
+    ...         server.receive(device.answer(task))
+    ...     server.close()
+    >>> [int(j) for j in server.model().support_]
+    [1]
+    """
+
+    def __init__(
+        self,
+        estimator: SparseLinear,
+        *,
+        n_people: int,
+        n_features: int,
+        features: ArrayLike | None = None,
+        nonce: str | None = None,
+    ) -> None:
+        self._lock = threading.RLock()
+        self._estimator: SparseLinear = clone(estimator)
+        if self._estimator.ledger is not None or self._estimator.dataset is not None:
+            raise ValueError(
+                "a server holds no dataset to charge; every device keeps its own epsilon. Leave ledger=None."
+            )
+        request = self._estimator.request()
+        classes = _two_classes(request)
+        self._prepared = plan_fit(request, Shape(n_rows=n_people, n_features=n_features))
+        if self._prepared.priced is None or not self._prepared.plan.local:
+            raise PrivacyError("devices answer recipes of the local model only, such as recipe='ldp_iht'.")
+        self._loss = request.loss
+        self._terms = LocalNoise(self._prepared.priced, self._prepared.facts, self._loss.classes)
+        given = np.asarray(features) if features is not None else np.zeros(0)
+        if self._prepared.plan.labels_only and given.shape != (n_people, n_features):
+            raise ValueError(f"label privacy needs the public features, of shape ({n_people}, {n_features}).")
+        self._features = given.astype(float) if self._prepared.plan.labels_only else np.zeros((0, n_features))
+        self.protocol = Protocol.of(
+            self._prepared.priced,
+            self._prepared.facts,
+            self._loss,
+            self._prepared.delta,
+            classes,
+            request.target_center,
+            nonce=nonce,
+        )
+        self._identity = self.protocol.identity
+        self._seen: set[bytes] = set()
+        self._answers: list[Vector] = []
+        self._receipts: list[Receipt] = []
+        self._closed: list[RoundTotal] = []
+        self._facts = self._prepared.facts
+        self._found: Vector | None = None
+        self._question: Query | None = None
+        self._advance()
+
+    # ---------------------------------------------------------------------------------------------- rounds
+
+    def _advance(self) -> None:
+        """Run the loop on what is known: it ends, or it opens the next round."""
+        try:
+            self._found = self._prepared.solver.run(Collected(self._facts, self._terms, self._answers))
+            self._question = None
+        except Open as wanted:
+            self._question = wanted.question
+            self._randomiser: Randomiser = self._terms.randomiser(wanted.question, self._ask, wanted.turn)
+            width = 1 if self.protocol.labels else self._facts.dimension
+            self._tally = RoundTotal(np.zeros(width, dtype=np.int64))
+
+    @property
+    def _ask(self) -> str:
+        return str(self._prepared.plan.asks[0].name)
+
+    @property
+    def round(self) -> int:
+        """The round that is open; as many as there are when all are closed."""
+        return len(self._answers)
+
+    @property
+    def count(self) -> int:
+        """Reports accepted in this round."""
+        return 0 if self._question is None else self._tally.count
+
+    @property
+    def finished(self) -> bool:
+        """Whether all rounds are closed."""
+        return self._question is None
+
+    @property
+    def influence(self) -> float:
+        """The most by which one report, honest or not, can move the sum of this round; the size of one label, for labels."""
+        self._require_open()
+        return float(self._randomiser.largest)
+
+    def _require_open(self) -> Query:
+        if self._question is None:
+            raise MessageError("all rounds are closed; ask for the model.")
+        return self._question
+
+    def task(self) -> bytes:
+        """What to send to the people of this round's group."""
+        with self._lock:
+            question = self._require_open()
+            w = question.w if isinstance(question, Gradient) else np.zeros(0)
+            return Task(self._identity, self.round, self._terms.radius(question), w).to_bytes()
+
+    def receive(self, message: bytes) -> None:
+        """Take one report, or refuse it with `MessageError` and change nothing."""
+        report = Report.from_bytes(message)
+        if report.protocol != self._identity:
+            raise MessageError("the report belongs to another protocol, or to another run of this one.")
+        with self._lock:
+            self._take(report)
+
+    def _take(self, report: Report) -> None:
+        self._require_open()
+        tally = self._tally
+        if report.round != self.round:
+            raise MessageError(f"the report belongs to round {report.round}; round {self.round} is open.")
+        if report.values.size != tally.total.size:
+            raise MessageError(f"a report of this protocol holds {tally.total.size} numbers, got {report.values.size}.")
+        if not self._randomiser.valid(report.values):
+            raise MessageError("no honest report has these values: their norm or their places are not possible.")
+        if report.identifier in self._seen:
+            raise MessageError("a report with this identifier was taken already.")
+        if tally.count >= self._facts.n_rows:  # identifiers are kept, so made-up ones must not fill the memory
+            raise MessageError(f"{self._facts.n_rows} people were expected, and this round has as many reports.")
+        number = int.from_bytes(report.identifier, "little")
+        if self.protocol.labels and number >= self._facts.n_rows:
+            raise MessageError("the report is about a row that does not exist.")
+        self._seen.add(report.identifier)
+        tally.total += report.values
+        tally.count += 1
+        if self.protocol.labels:
+            tally.labels[number] = int(report.values[0])
+
+    def close(self) -> None:
+        """End the round with the reports that came, and go on."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        question, tally = self._require_open(), self._tally
+        if tally.count == 0:
+            raise MessageError("no report has come in this round; it cannot be closed.")
+        if isinstance(question, RandomizedLabels):
+            rows = np.array(sorted(tally.labels))
+            features = rescaled_rows(self._prepared, self._features[rows])
+            host = MemoryHost(features, np.zeros(rows.size), self._facts)
+            self._facts = self._facts.with_(design=PublicRows(host.shards, self._loss))
+            told = np.array([tally.labels[i] for i in rows], dtype=np.int32)
+            answer = self._terms.label_values(self._randomiser, told)
+        else:
+            answer = np.asarray(tally.total * (self._randomiser.unit / tally.count), dtype=np.float64)
+        apart = 2 * self._terms.radius(question)
+        ask = self._prepared.plan.asks[0]
+        self._receipts.append(
+            Receipt(ask.name, ask.noise, 1, 1 / self.protocol.rounds, apart, apart / self.protocol.strength)
+        )
+        self._answers.append(answer)
+        self._closed.append(tally)
+        self._advance()
+
+    # ---------------------------------------------------------------------------------------------- saving
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything that came in to a JSON file (no pickle, no row); `resume` goes on from it.
+
+        The file appears whole or not at all. Reports that were taken after the last save are not in it: keep messages until a save
+        has followed them, and send them all again after a crash. Those in the file are then refused as taken, and the others are taken.
+        """
+        with self._lock:
+            tallies = [*self._closed, *([] if self._question is None else [self._tally])]
+            Saved(self.protocol, tallies, self._question is not None, frozenset(self._seen)).write(path)
+
+    @classmethod
+    def resume(cls, path: str | PathLike[str], estimator: SparseLinear, *, features: ArrayLike | None = None) -> Server:
+        """The server that was saved, in the middle of its round.
+
+        Parameters
+        ----------
+        path : str or Path
+        estimator : SparseRegressor or SparseClassifier
+            As it was given to the server that was saved; with other settings the file is refused.
+        features : array, optional
+            The public features, for label privacy.
+
+        Raises
+        ------
+        DataError
+            If the file is not a saved server of this estimator, was edited, or contradicts itself.
+        """
+        saved = Saved.read(path)
+        other = difference("the server that saved it", saved.protocol.release, "this one", release())
+        if other:
+            raise DataError(f"{path}: {other} A run is finished by the release that began it.")
+        facts = saved.protocol.facts
+        server = cls(
+            estimator,
+            n_people=facts["n_rows"],
+            n_features=facts["n_features"],
+            features=features,
+            nonce=saved.protocol.nonce,
+        )
+        if server.protocol.identity != saved.protocol.identity:
+            raise DataError(
+                f"{path} was saved by a server with another estimator. Give the same one, with the same settings."
+            )
+        for place, tally in enumerate(saved.tallies):
+            server._check_tally(tally, path)
+            server._tally = tally
+            if not (saved.open and place == len(saved.tallies) - 1):
+                server.close()
+        server._seen = set(saved.seen)
+        return server
+
+    def _check_tally(self, tally: RoundTotal, path: str | PathLike[str]) -> None:
+        """Refuse sums that no reports have."""
+        told = np.array(list(tally.labels.values()), dtype=np.int64)
+        longest = tally.count * self._randomiser.largest * (1 + 1e-5)
+        length = float(np.linalg.norm(tally.total.astype(float))) * self._randomiser.unit
+        if length > longest or np.any(np.abs(told) >= 2**31) or not self._randomiser_takes(told):
+            raise DataError(f"{path} holds sums that no reports have. Resume from the original.")
+
+    def _randomiser_takes(self, labels: NDArray[np.int64]) -> bool:
+        return not labels.size or self._randomiser.valid(labels.astype(np.int32)[:, None])
+
+    # ---------------------------------------------------------------------------------------------- the model
+
+    def model(self) -> SparseLinear:
+        """The fitted estimator, with its statement, once all rounds are closed."""
+        with self._lock:
+            return self._model()
+
+    def _model(self) -> SparseLinear:
+        if self._found is None:
+            raise MessageError(f"round {self.round} of {self.protocol.rounds} is open; close it first.")
+        model: SparseLinear = clone(self._estimator)
+        model.n_features_in_ = self._facts.n_features
+        lattice = Lattice(self._prepared.facts)
+        found = coefficients_of(
+            self._found, lattice.applied_shift, lattice.applied_intercept, self._prepared.facts.scale
+        )
+        statement = complete(draft_fit(self._prepared, (DEVICES,), secure=True), self._receipts)
+        return model.keep(FitResult((found,), statement, self._prepared.row_bounds), self._prepared.request.classes)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a server is stored with server.save(path), and goes on with Server.resume(path, estimator).")
+
+    def __repr__(self) -> str:
+        return f"Server(round {self.round} of {self.protocol.rounds}, {self.count} reports)"
+
+
+def _two_classes(request: FitRequest) -> tuple[bool | int | float | str, ...] | None:
+    """The declared classes of a classifier, as plain values."""
+    if not request.classifies:
+        return None
+    if request.classes is None or request.classes.size != 2:
+        raise ValueError("a server needs the two classes declared: classes=[...].")
+    return tuple(request.classes.tolist())

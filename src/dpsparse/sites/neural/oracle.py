@@ -1,0 +1,113 @@
+"""The oracle of a network: it charges, adds up clipped gradients of a sample, and adds the priced noise.
+
+Guarantee
+---------
+`RowGradients` bounds what one row adds to the integer sum by 2^20 units of C / 2^20, so neighbours are at most kappa C apart; noise of the priced multiple of that is
+added on the lattice of the sum (`lattice_gaussian`), with randomness of the operating system. Rows are sampled by coins of a fresh key
+(`PoissonSample`). The divisor is public: rate times the public number of rows, never the size of a batch. A turn is charged before a row is looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ...accounting import PricedPlan
+from ...core import Ask, EveryRow, Noise, Plan, PoissonRows
+from ...core.facts import Vector
+from ...core.mechanisms import Randomness, lattice_gaussian
+from ...core.statement import Receipt
+from ...ops import hard_threshold
+from ...oracles import PaymentLike, Till
+from ...oracles.base import check_clipped_mean
+from ...rows.sampling import PoissonSample
+from .gradients import UNITS, RowGradients
+
+
+def gradients_plan(steps: int, rate: float, *, private: bool) -> Plan:
+    """One gradient for each step, of rows that take part with probability `rate`."""
+    rows = EveryRow() if rate >= 1 else PoissonRows(rate)
+    noise = Noise.GAUSSIAN if private else Noise.NONE
+    return Plan(asks=(Ask(name="gradient", noise=noise, times=steps, rows=rows),))
+
+
+def receipt(priced: PricedPlan, clip: float) -> Receipt:
+    """What is drawn for one answer: public."""
+    cost = priced.cost("gradient")
+    moved = priced.kappa * clip
+    return Receipt("gradient", Noise.GAUSSIAN, 1, cost.sampling_rate, moved, moved / cost.strength)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NetworkRows:
+    """Rows and targets as tensors: **private**. `empty` marks records that count as nothing."""
+
+    X: torch.Tensor
+    y: torch.Tensor
+    known: NDArray[np.bool_]
+    n_rows: int
+
+
+class NetworkOracle:
+    """Noisy mean gradients of a network on private rows.
+
+    Parameters
+    ----------
+    gradients : RowGradients
+        Rehearsed.
+    rows : NetworkRows
+    plan : PricedPlan or Plan
+        A plan without a price is answered exactly, for baselines.
+    clip : float
+    randomness : Randomness
+    payment : Payment, optional
+    """
+
+    def __init__(
+        self,
+        gradients: RowGradients,
+        rows: NetworkRows,
+        plan: PricedPlan | Plan,
+        clip: float,
+        randomness: Randomness,
+        payment: PaymentLike | None = None,
+    ) -> None:
+        self._gradients = gradients
+        self._rows = rows
+        self._priced = None if isinstance(plan, Plan) else plan
+        self._plan = plan if isinstance(plan, Plan) else plan.plan
+        self._clip = clip
+        self._randomness = randomness
+        check_clipped_mean(self._plan["gradient"], clip, noisy=self._priced is not None)
+        self._till = Till(self._plan, payment)
+
+    @property
+    def receipts(self) -> list[Receipt]:
+        """What was drawn so far."""
+        return self._till.answers
+
+    def gradient(self, w: Vector) -> Vector:
+        """Charge, add up, protect, divide by what is public."""
+        ask, turn = self._till.charge("gradient")
+        rate = ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
+        taking = self._rows.known.copy()
+        if rate < 1:
+            taking &= PoissonSample(rate, self._randomness.key()).mask(0, taking.size)
+        divisor = rate * self._rows.n_rows
+        if self._priced is None:
+            return self._gradients.exact(w, self._rows.X, self._rows.y, taking) / divisor
+        total = self._gradients.total(w, self._rows.X, self._rows.y, taking, self._clip)
+        cost = self._priced.cost("gradient", turn)
+        noisy = lattice_gaussian(total, self._priced.kappa * UNITS / cost.strength, self._randomness)
+        self._till.receipt(receipt(self._priced, self._clip))
+        return np.asarray(noisy * (self._clip / UNITS / divisor))
+
+
+def descend(w: Vector, oracle: NetworkOracle, steps: int, step_size: float, sparsity: int) -> Vector:
+    """Steps of stochastic gradient hard thresholding over all parameters: post-processing of what the oracle says."""
+    for _ in range(steps):
+        w = hard_threshold(w - step_size * oracle.gradient(w), sparsity)
+    return w

@@ -1,0 +1,85 @@
+"""Where noise comes from."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from dpsparse.core.mechanisms import Randomness
+from truth import audit
+
+
+def bits(randomness: Randomness, count: int = 4) -> list[int]:
+    return randomness.generator().integers(0, 2**63, count).tolist()
+
+
+def test_every_release_gets_a_fresh_generator():
+    """Secure: 256 generators never repeat a 63-bit number (false alarm below 1e-14)."""
+    secure = Randomness()
+    drawn = [bits(secure, 1)[0] for _ in range(256)]
+    assert len(set(drawn)) == 256
+
+
+def test_two_secure_sources_differ():
+    """False alarm 2^-252."""
+    assert bits(Randomness()) != bits(Randomness())
+
+
+def test_keys_come_from_the_operating_system_one_for_each_generator(monkeypatch):
+    asked = []
+    monkeypatch.setattr(os, "urandom", lambda size: asked.append(size) or bytes(range(len(asked), len(asked) + size)))
+    secure = Randomness()
+    assert bits(secure) != bits(secure)
+    assert asked == [16, 16], "a key has 128 bits"
+
+
+def test_the_same_key_means_the_same_stream(monkeypatch):
+    """Control for the tests above: nothing but the key decides the noise."""
+    monkeypatch.setattr(os, "urandom", bytes)
+    assert bits(Randomness()) == bits(Randomness())
+
+
+def test_all_sixteen_bytes_of_a_key_matter(monkeypatch):
+    streams = set()
+    for position in range(16):
+        key = bytes(int(i == position) for i in range(16))
+        monkeypatch.setattr(os, "urandom", lambda size, key=key: key)
+        streams.add(tuple(bits(Randomness())))
+    assert len(streams) == 16
+
+
+def test_a_seed_repeats_and_each_release_still_differs():
+    assert [bits(r) for r in [Randomness(7)] for _ in range(3)] == [bits(r) for r in [Randomness(7)] for _ in range(3)]
+    seeded = Randomness(7)
+    assert bits(seeded) != bits(seeded)
+    assert bits(Randomness(7)) != bits(Randomness(8))
+
+
+@pytest.mark.parametrize("seed", [0, 7, np.int64(3), np.random.default_rng(0), np.random.RandomState(0)])
+def test_only_a_source_without_a_seed_is_secure(seed):
+    assert Randomness().secure
+    assert not Randomness(seed).secure
+    assert "not private" in repr(Randomness(seed))
+    assert "seed" not in repr(Randomness())
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "7", True, [1], b"x"])
+def test_other_seeds_are_refused(seed):
+    with pytest.raises(ValueError, match="random_state"):
+        Randomness(seed)
+
+
+@pytest.mark.parametrize("seed", [None, 7])
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_randomness_is_never_copied_or_stored(seed, duplicate):
+    with pytest.raises(TypeError, match="never protect two"):
+        duplicate(Randomness(seed))
+
+
+def test_the_secure_generator_draws_normal_numbers():
+    """False alarm 5e-7."""
+    assert audit.ks_p_value(Randomness().generator().standard_normal(200_000), "norm") > audit.ALARM
