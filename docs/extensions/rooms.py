@@ -215,8 +215,8 @@ def loss_rows() -> list[str]:
 
 
 def rooms() -> list[str]:
-    """Every room of the package that lists names."""
-    return sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))
+    """Every package, and every public address of a part of one, that has a page."""
+    return sorted([*(room for group in GROUPS.values() for room in group), *ELSEWHERE])
 
 
 def pages() -> dict[str, str]:

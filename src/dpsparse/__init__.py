@@ -29,16 +29,11 @@ _NAMES = {
 }
 _ROOMS = (
     "audit",
-    "evaluation",
     "federated",
     "local",
     "losses",
-    "planner",
-    "preparation",
-    "privacy",
     "recipes",
     "tables",
-    "tuning",
 )
 
 
@@ -67,17 +62,12 @@ __all__ = [
     "SparseRegressor",
     "Statement",
     "audit",
-    "evaluation",
     "federated",
     "load",
     "local",
     "losses",
     "make_private_pipeline",
-    "planner",
-    "preparation",
-    "privacy",
     "private_score",
     "recipes",
     "tables",
-    "tuning",
 ]

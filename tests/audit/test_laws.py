@@ -70,7 +70,7 @@ def test_an_honest_solver_passes():
 @pytest.mark.parametrize(
     ("solver", "law"),
     [
-        (Peeks(), "peeks: the solver reads oracle._host"),
+        (Peeks(), "violations: the solver reads oracle._host"),
         (StopsOnTheLoss(), "asks = plan"),
         (AsksLess(), "asks = plan"),
         (AsksForSomethingElse(), "asks = plan"),

@@ -100,7 +100,7 @@ class LearnsTheStep(SparseRegressor):
 
 
 CAUGHT = {
-    "peeks": (PeeksAtRows(), r"^peeks: the solver reads oracle\._host"),
+    "violations": (PeeksAtRows(), r"^violations: the solver reads oracle\._host"),
     "stops": (StopsOnTheLoss(), r"^asks = plan: priced and never asked: \{'gradient': 3\}\. A loop that stops"),
     "closes over": (with_scales_of(table), r"^brings rows: variable 'X' of run\(\) holds X itself"),
     "asks more": (AsksOnceMore(), r"^asks = plan: the oracle refused.*all are used"),
@@ -138,7 +138,7 @@ class PeekingRecipe(recipes.DPIGHT):
 
 def test_a_leaky_solver_is_caught_inside_an_estimator_too():
     model = SparseRegressor(feature_bound=1.0, target_bound=2.0, recipe=PeekingRecipe())
-    with pytest.raises(audit.LawBroken, match=r"^peeks: the solver reads oracle\._host"):
+    with pytest.raises(audit.LawBroken, match=r"^violations: the solver reads oracle\._host"):
         audit.check_estimator_privacy(model, table, outcome)
 
 

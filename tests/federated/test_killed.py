@@ -22,7 +22,7 @@ import os, signal, sys
 from pathlib import Path
 from dpsparse import Ledger
 from dpsparse.federated import Grid
-from dpsparse.sites.federated.rounds import RoundFile
+from dpsparse.sites.federated.rounds import FileStore
 from dpsparse.sites.federated.saved import Saved
 from truth.sites import join, serve
 
@@ -30,7 +30,7 @@ def kill():
     os.kill(os.getpid(), signal.SIGKILL)
 
 who, folder = sys.argv[1], Path(sys.argv[2])
-ordinary_keep, ordinary_write = RoundFile.keep, Saved.write
+ordinary_keep, ordinary_write = FileStore.keep, Saved.write
 
 def keep(self, number, report):
     if who == "site" and number == 1 and self._folder.name == "b":
@@ -42,7 +42,7 @@ def write(self, path):
     if who == "server" and self.round == 2:
         kill()
 
-RoundFile.keep, Saved.write = keep, write
+FileStore.keep, Saved.write = keep, write
 ledger = Ledger(f"sqlite:///{folder}/budget.db")
 server = serve(("a", "b"), state=folder / "server.json")
 sites = [join(server, name, ledger=ledger, dataset=name, memory=folder / name) for name in "ab"]

@@ -115,9 +115,9 @@ def test_a_recipe_of_somebody_else_fits_over_sites():
     ("recipe", "error", "match"),
     [
         (Own(rows=PoissonRows(0.002)), PrivacyError, "ResidualMean is asked of every row"),
-        (Own(peeks=True), PrivacyLeakError, "peeks"),
+        (Own(violations=True), PrivacyLeakError, "violations"),
     ],
-    ids=["sampled", "peeks"],
+    ids=["sampled", "violations"],
 )
 def test_what_a_curator_refuses_sites_refuse_before_anybody_pays(recipe, error, match, tmp_path):
     """Sums that are not sampled, at the price of a sample, told two worlds apart in 200 of 200 fits."""

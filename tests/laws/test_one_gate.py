@@ -179,19 +179,19 @@ def by_changes(case: Case) -> Any:
 #: How each class that answers is asked.
 ANSWERS: dict[str, Callable[[Case], Any]] = {
     "CentralOracle": by_curator,
-    "Doors": lambda case: GuardedOracle(curator(case)).answer(case.query, "q"),
+    "GuardedOracle": lambda case: GuardedOracle(curator(case)).answer(case.query, "q"),
     "RecordingOracle": lambda case: RecordingOracle(curator(case)).answer(case.query, "q"),
     "ReplayOracle": by_replay,
     "ExactOracle": lambda case: ExactOracle(HOST, LOSS, Plan(asks=(case.ask("q"),)), np.random.default_rng(0)).answer(
         case.query, "q"
     ),
-    "SiteShare": lambda case: NoiseShare(HOST, LOSS, case.priced(), 1, Randomness(0)).part(case.query, "q"),
-    "SitesOracle": lambda case: SharedNoiseOracle(FACTS, case.priced(), [Site()], 1).answer(case.query, "q"),
+    "NoiseShare": lambda case: NoiseShare(HOST, LOSS, case.priced(), 1, Randomness(0)).part(case.query, "q"),
+    "SharedNoiseOracle": lambda case: SharedNoiseOracle(FACTS, case.priced(), [Site()], 1).answer(case.query, "q"),
     "LocalOracle": lambda case: LocalOracle(HOST, LOSS, case.priced(), Randomness(0)).answer(case.query, "q"),
     "Collected": lambda case: Collected(FACTS, LocalNoise(case.priced(), FACTS, classes=False), [np.zeros(1)]).answer(
         case.query, "q"
     ),
-    "SiteChanges": by_changes,
+    "ClientUpdates": by_changes,
     "NetworkOracle": by_network,
 }
 #: Classes of the local model, in which people randomise their own answers: a curator refuses that participation altogether.
@@ -293,7 +293,7 @@ def test_what_the_curator_refuses_is_refused_by_every_class(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["SiteShare", "SitesOracle", "ExactOracle", "LocalOracle", "Collected", "ReplayOracle"]
+    "name", ["NoiseShare", "SharedNoiseOracle", "ExactOracle", "LocalOracle", "Collected", "ReplayOracle"]
 )
 def test_the_law_is_not_kept_by_refusing_everything(name):
     assert not all(refuses(ANSWERS[name], case) for case in refused_by_the_curator())
@@ -315,14 +315,14 @@ def test_control_sites_that_answer_a_sampled_ask_on_all_rows_are_caught(monkeypa
         monkeypatch.setattr(sites_module, check, lambda *args, **kwargs: None)
     total = MemoryHost.total
     monkeypatch.setattr(MemoryHost, "total", lambda self, question, loss, draw: total(self, question, loss, None))
-    caught = {case.kind for case in let_through("SiteShare", reference) if isinstance(case.rows, PoissonRows)}
+    caught = {case.kind for case in let_through("NoiseShare", reference) if isinstance(case.rows, PoissonRows)}
     assert caught >= {kind for kind, rule in SUMS.items() if not rule.sampled}
 
 
 def test_control_a_mean_without_its_check_is_caught(monkeypatch):
     reference = refused_by_the_curator()
     monkeypatch.setattr("dpsparse.oracles.client_updates.check_clipped_mean", lambda *args, **kwargs: None)
-    assert let_through("SiteChanges", reference)
+    assert let_through("ClientUpdates", reference)
 
 
 # ------------------------------------------------------------------------------------------------ what stands behind the gate

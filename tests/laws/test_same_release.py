@@ -228,12 +228,12 @@ def test_the_same_release_is_taken(carrier, tmp_path):
 def test_control_without_the_comparison_another_release_is_taken(carrier, tmp_path, monkeypatch):
     """It is this comparison that refuses, and nothing beside it."""
     for module in (
-        "release",
-        "federated.certificate",
-        "federated.book",
-        "federated.desk",
-        "local.device",
-        "local.server",
+        "core.release",
+        "sites.federated.certificate",
+        "sites.federated.round_state",
+        "sites.federated.request_handler",
+        "sites.local.device",
+        "sites.local.server",
     ):
         monkeypatch.setattr(f"dpsparse.{module}.difference", lambda *_: "")
     if not carrier.__name__.startswith("state"):

@@ -256,7 +256,7 @@ def test_nobody_refunds_behind_a_started_fit(ledger):
 def test_a_crash_counts_as_spent(ledger):
     code = (
         "import os, sys; from dpsparse import Ledger; from dpsparse.accounting import *; from dpsparse.core import *\n"
-        "bill = PlanBill.of(price(Plan(asks=(Ask(name='g', noise=Noise.GAUSSIAN),)), Budget.approx(1.0, 1e-6)))\n"
+        "bill = PlanCost.of(price(Plan(asks=(Ask(name='g', noise=Noise.GAUSSIAN),)), Budget.approx(1.0, 1e-6)))\n"
         "with Ledger(sys.argv[1]).reserve('trial', bill):\n    os.kill(os.getpid(), 9)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, ledger.address], check=False)

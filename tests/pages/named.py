@@ -118,7 +118,9 @@ def followed(start: Path, parts: list[str]) -> bool:
         if (start / part).is_dir():
             start = start / part
         elif (start / f"{part}.py").is_file():
-            return all(p in mentioned(start / f"{part}.py") or p in defined() for p in parts[k + 1 :])
+            addresses = {p.stem for p in SRC.glob("*/addresses/*.py")}  # modules below a public address
+            known = mentioned(start / f"{part}.py") | defined() | addresses
+            return known.issuperset(parts[k + 1 :])
         else:
             init = start / "__init__.py"
             return init.is_file() and part in mentioned(init) and all(p in defined() for p in parts[k + 1 :])

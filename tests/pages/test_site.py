@@ -82,7 +82,8 @@ def test_a_missing_name_a_missing_field_and_a_missing_option_are_found(monkeypat
 
 def test_every_room_of_the_package_has_a_place_in_the_reference():
     grouped = [room for group in rooms.GROUPS.values() for room in group]
-    assert sorted([*grouped, *rooms.ELSEWHERE]) == rooms.rooms()
+    packages = {path.parent.name for path in rooms.SOURCE.glob("*/__init__.py")}
+    assert packages <= {*grouped, *rooms.ELSEWHERE}
     assert len(set(grouped)) == len(grouped)
 
 

@@ -131,7 +131,7 @@ def test_a_block_comes_back_as_it_was(form, pinned):
     before = held.copy()
     assert blocks[1].x.shape == (1000, 40)
     for block in (blocks[0], blocks[0].rows(np.arange(3000))):
-        for name in ("y", "alive", "squares", "largest"):
+        for name in ("y", "present", "squares", "largest"):
             np.testing.assert_array_equal(getattr(block, name), getattr(whole, name))
         assert block.x.dtype == whole.x.dtype
         same = block.x != whole.x

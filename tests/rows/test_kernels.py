@@ -404,7 +404,7 @@ def test_a_path_has_all_that_the_interface_names(module: ModuleType):
         "clipped_scatter",
         "scatter_from",
         "interval_scatter",
-        "held_sum",
+        "clipped_sum",
     ):
         assert callable(getattr(module, name))
         assert hasattr(interface_module.Kernels, name)

@@ -46,7 +46,7 @@ def dominating_mu(bill: Cost, slack: float) -> tuple[float, float]:
     >>> from dpsparse.accounting import price
     >>> from dpsparse.core import Ask, Budget, Noise, Plan
     >>> plan = Plan(asks=(Ask(name="choice", noise=Noise.GUMBEL, times=10),))
-    >>> bill = PlanBill.of(price(plan, Budget.zcdp(0.02)))
+    >>> bill = PlanCost.of(price(plan, Budget.zcdp(0.02)))
     >>> round(dominating_mu(bill, 1e-11)[0] ** 2 / 2, 4), round(bill.mu() ** 2 / 2, 4)
     (0.0213, 0.0314)
     """
@@ -78,7 +78,7 @@ def excess(bill: PlanCost, rho: float, slack: float) -> float:
     >>> from dpsparse.accounting import price
     >>> from dpsparse.core import Ask, Budget, Noise, Plan
     >>> plan = Plan(asks=(Ask(name="choice", noise=Noise.GUMBEL, times=10),))
-    >>> round(excess(PlanBill.of(price(plan, Budget.zcdp(0.02))), 0.02, 1e-11), 3)
+    >>> round(excess(PlanCost.of(price(plan, Budget.zcdp(0.02))), 0.02, 1e-11), 3)
     0.065
     """
     return max(dominating_mu(bill, slack)[0] ** 2 / (2 * rho) - 1, 0.0)

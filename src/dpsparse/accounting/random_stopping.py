@@ -196,8 +196,8 @@ class SearchCost:
     One run at epsilon 1, the best of 10 on average: epsilon 1.39 (delta 1e-6), where composition would take 3.52.
 
     >>> from dpsparse.core.curves import gaussian_mu
-    >>> run = Promise(gaussian_mu(1.0, 1e-6) ** 2 / 2, gaussian=True)
-    >>> round(SearchBill(run, Logarithmic.of_mean(10)).epsilon(1e-6), 2)
+    >>> run = FixedCost(gaussian_mu(1.0, 1e-6) ** 2 / 2, gaussian=True)
+    >>> round(SearchCost(run, Logarithmic.of_mean(10)).epsilon(1e-6), 2)
     1.39
     """
 

@@ -69,7 +69,7 @@ class ColumnLocations:
 
         Examples
         --------
-        >>> origin = Origin(means=np.array([0.0, -0.9]), doubts=np.array([0.1, 0.2]))
+        >>> origin = ColumnLocations(means=np.array([0.0, -0.9]), doubts=np.array([0.1, 0.2]))
         >>> [np.round(end, 3).tolist() for end in origin.interval(0.05, np.ones(2))]
         [[-0.1, -1.0], [0.1, -0.7]]
         """
@@ -96,7 +96,7 @@ def shrink_to_noise(noisy: Vector, noise: float, bounds: Vector) -> tuple[Vector
     Examples
     --------
     >>> noisy = np.r_[np.linspace(-0.3, 0.3, 50), np.linspace(-1.1, -0.5, 50)]
-    >>> means, doubts = believed(noisy, 0.2, np.ones(100))
+    >>> means, doubts = shrink_to_noise(noisy, 0.2, np.ones(100))
     >>> bool(abs(means[:50]).mean() < 0.1), bool(abs(means[50:] + 0.8).mean() < 0.1), bool(doubts.max() <= 0.2)
     (True, True, True)
     """

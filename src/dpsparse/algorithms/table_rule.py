@@ -62,7 +62,7 @@ class TableRule:
     constant : float
         Height of the constant coordinate where rows have length 1.
     lean_noise : float
-        In the place of `noise` below `lean`.
+        In the place of `noise` below `few_records`.
     finish, finish_clip : float
         Share of the mean residual at the end, and its clip in clips of gradients.
     slope_steps, slope_skipped : int

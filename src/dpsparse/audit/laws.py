@@ -63,7 +63,7 @@ def check_solver(
     Raises
     ------
     LawBroken
-        With the name of the law: ``plan``, ``peeks``, ``asks = plan``, ``replay``, ``swap`` or ``brings rows``.
+        With the name of the law: ``plan``, ``violations``, ``asks = plan``, ``replay``, ``swap`` or ``brings rows``.
     """
     budget = budget or Budget.approx(5.0, 1e-5)
     plan = solver.plan(facts, budget)

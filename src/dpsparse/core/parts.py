@@ -53,7 +53,7 @@ class SplitRule:
 
     Examples
     --------
-    >>> Coins("secret", 0.5).expected(1001)
+    >>> SplitRule("secret", 0.5).expected(1001)
     (500, 501)
     """
 

@@ -24,7 +24,7 @@ def to_json(value: object) -> Json:
     Examples
     --------
     >>> import numpy as np
-    >>> plain({"coef": np.array([1.0, np.inf]), "steps": np.int64(3), "names": ("a", "b")})
+    >>> to_json({"coef": np.array([1.0, np.inf]), "steps": np.int64(3), "names": ("a", "b")})
     {'coef': [1.0, None], 'steps': 3, 'names': ['a', 'b']}
     """
     value = scalar(value)

@@ -164,7 +164,7 @@ class Ask:
         Weight of all turns together in the budget.
     schedule : tuple of float or None
         Relative weight of each turn; None: all alike.
-    law : RandomTimes or None
+    law : RandomTurns or None
         The law that `times` was drawn from, by chance and in public; None: it was chosen. The price is that of the law, and
         `share` is the weight of the expected number of turns.
     offset : float

@@ -131,7 +131,7 @@ class Statement:
         The algorithm.
     n_rows : int
         The public number of rows.
-    asks : tuple of AskRecord
+    asks : tuple of AskSummary
         Every answer that left the trusted room, with its noise. Enough to recompute epsilon.
     accountant : str
         How the cost was composed.

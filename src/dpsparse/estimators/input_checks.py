@@ -32,7 +32,7 @@ def open_rows_in_files(X: Any, y: Any, request: FitRequest) -> tuple[Any, Any]:
 
     Parameters
     ----------
-    X : path, StoredRows or anything else
+    X : path, FileRecords or anything else
     y : str, array-like or None
         With a path, the name of the target's column; None: files hold their own.
     request : FitRequest

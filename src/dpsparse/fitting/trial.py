@@ -57,7 +57,7 @@ def trial_run(prepared: FitPlan) -> None:
     Raises
     ------
     PrivacyLeakError
-        The message begins with the name of the law: ``plan``, ``peeks``, ``asks = plan``, ``replay``, ``swap`` or ``keeps``.
+        The message begins with the name of the law: ``plan``, ``violations``, ``asks = plan``, ``replay``, ``swap`` or ``keeps``.
     PrivacyError
         If it fails on made-up rows.
     """

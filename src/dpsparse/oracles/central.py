@@ -7,7 +7,7 @@ Guarantee
 ---------
 `answers` bounds what one record contributes, `Sensitivity` turns that into a sensitivity for the adjacency, `PricedNoise` adds the rounding
 of the released lattice, and `PricedPlan` says which multiple of it the noise must be. Selections release an index only and use the
-fine sum. Minimisers come from `statistics`, with the sensitivity that is proved there. Everything that is public about a question is
+fine sum. Minimisers come from `queries.minimisers`, with the sensitivity that is proved there. Everything that is public about a question is
 checked before it is charged, and nothing private is looked at before that.
 """
 

@@ -2,7 +2,7 @@
 
 Guarantee
 ---------
-Whoever holds `GuardedOracle` can ask, and read public numbers; other attributes are refused, and remembered (`peeks`). Questions are copied before they
+Whoever holds `GuardedOracle` can ask, and read public numbers; other attributes are refused, and remembered (`violations`). Questions are copied before they
 are passed on, into exact types of ours that hold plain numbers and arrays: what is measured is what is computed, and nothing that was kept can
 change it in between. Facts, plan and terms are copies too, so that nothing which the oracle goes by can be changed from outside. Python has
 ways around any wall: this one holds accidents, and names them.
@@ -50,13 +50,13 @@ class GuardedOracle(Oracle):
     def __init__(self, inner: Oracle) -> None:
         self.facts = copy_facts(inner.facts)
         self.__inner = inner
-        self.__peeks: list[str] = []
+        self.__violations: list[str] = []
         self.__plans: tuple[Plan, Plan] | None = None
 
     @property
     def violations(self) -> tuple[str, ...]:
         """What was read that is no door."""
-        return tuple(self.__peeks)
+        return tuple(self.__violations)
 
     @property
     def plan(self) -> Plan:  # type: ignore[override]
@@ -101,7 +101,7 @@ class GuardedOracle(Oracle):
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        self.__peeks.append(name)
+        self.__violations.append(name)
         raise PrivacyLeakError(_peek(name))
 
     def __reduce__(self) -> NoReturn:
@@ -198,6 +198,6 @@ COPIES: dict[type, Callable[..., object]] = {
 
 def _peek(name: str) -> str:
     return (
-        f"peeks: the solver reads oracle.{name}, which is behind the doors: rows, exact sums and randomness are there. "
+        f"violations: the solver reads oracle.{name}, which is behind the doors: rows, exact sums and randomness are there. "
         "Ask for a noisy answer, and put it in the plan."
     )

@@ -1,4 +1,4 @@
-"""Minimisers: which statistic answers, and how the exact oracle answers alike. Proofs stand in `statistics`."""
+"""Minimisers: which statistic answers, and how the exact oracle answers alike. Proofs stand in `queries.minimisers`."""
 
 from __future__ import annotations
 

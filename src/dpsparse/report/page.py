@@ -42,7 +42,7 @@ def _environment() -> Environment:
 def format_number(value: object) -> str:
     """A number as a person reads it.
 
-    >>> number(0.123456), number(float("inf")), number("a")
+    >>> format_number(0.123456), format_number(float("inf")), format_number("a")
     ('0.1235', 'not proven', 'a')
     """
     if isinstance(value, bool) or not isinstance(value, int | float):

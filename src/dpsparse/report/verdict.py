@@ -61,8 +61,8 @@ RELEASE = {Status.NO: "no", Status.WAIT: "not yet", Status.YES: "no objection"}
 def decide(checks: Sequence[ReleaseCheck]) -> Verdict:
     """Weigh checks. One no makes a no, one wait a wait; no objection needs every one of `REQUIRED` to be there and to be a yes.
 
-    >>> decide([Check("Promise", Light.YES, "kept", "statement")]).light  # the file and the ledger were not looked at
-    <Light.WAIT: 'wait'>
+    >>> decide([ReleaseCheck("Promise", Status.YES, "kept", "statement")]).light  # the file and the ledger were not looked at
+    <Status.WAIT: 'wait'>
     """
     lights = {check.light for check in checks}
     good = {check.what for check in checks if check.light is Status.YES}

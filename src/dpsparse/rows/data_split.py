@@ -4,7 +4,7 @@ Guarantee
 ---------
 Row i is in the first part if its word under the key (see `draws`) is below :math:`\lfloor 2^{64}\,p\rfloor`, and in the second if it is not: in exactly one of them,
 independently of its content and of all other rows. Where units are told, the word is the keyed BLAKE2b hash of the unit's id in the place of that of the number: the same for
-all rows of a unit, a function of key and id alone, and nothing that comes or goes elsewhere changes it. To a part the records of the other are absent, like records without a target: `sanitise` makes them count as
+all rows of a unit, a function of key and id alone, and nothing that comes or goes elsewhere changes it. To a part the records of the other are absent, like records without a target: `clip_and_quantise` makes them count as
 nothing in every answer, on every host. No number of rows leaves this file.
 """
 

@@ -3,7 +3,7 @@ r"""What a user brings: arrays, sparse matrices or frames, read block by block a
 Guarantee
 ---------
 After the shape is known nothing here raises, warns or prints because of a value. A cell that is no number becomes NaN, and so the
-record counts as nothing (`sanitise`): a text, a Python integer of 400 digits, a missing value. Messages of numpy, pandas or polars,
+record counts as nothing (`clip_and_quantise`): a text, a Python integer of 400 digits, a missing value. Messages of numpy, pandas or polars,
 which quote cells, never pass. `has_missing` tells whether there is such a cell; an estimator that refuses them says so as its own,
 public choice, which no promise covers.
 """
@@ -51,7 +51,7 @@ class Records:
 
     Parameters
     ----------
-    X : array-like, scipy sparse matrix, pandas or polars frame, or StoredRows
+    X : array-like, scipy sparse matrix, pandas or polars frame, or FileRecords
         Anything with rows and columns.
 
     Attributes

@@ -27,7 +27,7 @@ class ScratchBlock(Block):
     ----------
     scratch : Scratch
     pieces : sequence of Block
-        As `sanitise` made them and `compact` stored them; they become one.
+        As `clip_and_quantise` made them and `compact` stored them; they become one.
     number : int
         Its number among all blocks of the file.
     """

@@ -29,8 +29,8 @@ class PlanCost:
     >>> from dpsparse.accounting import price
     >>> from dpsparse.core import Ask, Budget, Noise
     >>> plan = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=10),))
-    >>> bill = PlanBill.of(price(plan, Budget.approx(1.0, 1e-6)))
-    >>> round(bill.epsilon(1e-6), 6), PlanBill.from_dict(bill.to_dict()) == bill
+    >>> bill = PlanCost.of(price(plan, Budget.approx(1.0, 1e-6)))
+    >>> round(bill.epsilon(1e-6), 6), PlanCost.from_dict(bill.to_dict()) == bill
     (1.0, True)
     """
 

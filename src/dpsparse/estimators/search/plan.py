@@ -46,7 +46,7 @@ class SearchPlan:
 
     Attributes
     ----------
-    bill : SearchBill
+    bill : SearchCost
         What is paid, whatever number of runs is drawn.
     epsilon, delta : float
         The promise for the whole search.

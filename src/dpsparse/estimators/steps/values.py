@@ -35,7 +35,7 @@ def stored_value(value: object, what: str) -> Json:
 
     Examples
     --------
-    >>> stored((1, 2), "ngram_range")
+    >>> stored_value((1, 2), "ngram_range")
     {'<tuple>': [1, 2]}
     """
     value = value.item() if isinstance(value, np.generic) else value

@@ -47,7 +47,7 @@ def parse_number(cell: object) -> float:
 
     Examples
     --------
-    >>> number("12.5"), number(True), number("alice@example.org")
+    >>> parse_number("12.5"), parse_number(True), parse_number("alice@example.org")
     (12.5, 1.0, nan)
     """
     try:
@@ -94,7 +94,7 @@ def parse_date(cell: object) -> float:
 
     Examples
     --------
-    >>> day("1970-01-02"), day("1970-01-02T12:00"), day("2023-99-99"), day(20230101)
+    >>> parse_date("1970-01-02"), parse_date("1970-01-02T12:00"), parse_date("2023-99-99"), parse_date(20230101)
     (1.0, 1.5, nan, nan)
     """
     try:
@@ -122,7 +122,7 @@ def parse_bool(cell: object) -> float:
 
     Examples
     --------
-    >>> truth("Yes"), truth(0.0), truth("perhaps"), truth(2)
+    >>> parse_bool("Yes"), parse_bool(0.0), parse_bool("perhaps"), parse_bool(2)
     (1.0, 0.0, nan, nan)
     """
     value = parse_number(cell)
@@ -162,7 +162,7 @@ class CategoryMatcher:
 
     Examples
     --------
-    >>> Labels(("female", "male")).find(" Female "), Labels(("female", "male"), cased=True).find("Female")
+    >>> CategoryMatcher(("female", "male")).find(" Female "), CategoryMatcher(("female", "male"), cased=True).find("Female")
     (0, -1)
     """
 

@@ -46,7 +46,7 @@ def user_defined(loss: Loss) -> bool:
     Examples
     --------
     >>> from dpsparse.losses import KnownLink, Logistic
-    >>> foreign(Logistic()), foreign(KnownLink(np.tanh, lambda m: 1 - np.tanh(m) ** 2, slope_limit=2.0, curvature_limit=2.0))
+    >>> user_defined(Logistic()), user_defined(KnownLink(np.tanh, lambda m: 1 - np.tanh(m) ** 2, slope_limit=2.0, curvature_limit=2.0))
     (False, True)
     """
     return not any(type(loss) is type(own) and loss.rowwise for own in (*losses.LOSSES, *losses.JOINT))  # type: ignore[attr-defined]

@@ -41,7 +41,7 @@ class Assumptions:
 
     Examples
     --------
-    >>> Assumed(signal=0.4).signal
+    >>> Assumptions(signal=0.4).signal
     0.4
     """
 

@@ -29,7 +29,7 @@ USEFUL, HOPELESS = 0.9, 0.97
 class ErrorBand:
     """A 90 % band: of the data sets of the calibration that share the public facts, nine in ten lie inside.
 
-    >>> 0.3 in Band(0.1, 0.2, 0.4)
+    >>> 0.3 in ErrorBand(0.1, 0.2, 0.4)
     True
     """
 

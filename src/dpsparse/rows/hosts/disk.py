@@ -41,7 +41,7 @@ class DiskHost:
 
     Parameters
     ----------
-    X : Source, StoredRows, array, scipy sparse matrix or frame of shape (rows, n_features)
+    X : Source, FileRecords, array, scipy sparse matrix or frame of shape (rows, n_features)
     y : array of shape (rows,)
         Targets: classes coded 0, 1, ..., or centred outcomes; NaN makes a record empty.
     facts : Facts

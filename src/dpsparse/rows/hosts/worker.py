@@ -234,7 +234,7 @@ class WorkerShard:
     ----------
     raw : RawPart
     order : Order
-    own : PartOrder
+    own : PartSpec
     """
 
     def __init__(self, raw: RawPart, order: BuildSpec, own: PartSpec) -> None:

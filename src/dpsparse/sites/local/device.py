@@ -49,7 +49,7 @@ class Device:
         The most that this person allows, for all answers in `memory` together.
     delta : float
         The same for delta; 0: pure reports only.
-    memory : path, callable, AnswerFile, InProcess or None
+    memory : path, callable, FileStore, MemoryStore or None
         Where the device remembers that it has answered: a file of its own, or a function of the host application that stores a
         `AnswerClaim` durably and then returns True. None: as long as this object lives.
     number : int or None

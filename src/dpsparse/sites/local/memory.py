@@ -153,7 +153,7 @@ def memory_of(given: Memory | Callable[[AnswerClaim], bool] | str | Path | None)
         return given
     if callable(given):
         return CallbackStore(given)
-    raise TypeError(f"memory must be a path, a function, an AnswerFile or an InProcess, got {type(given).__name__}.")
+    raise TypeError(f"memory must be a path, a function, a FileStore or a MemoryStore, got {type(given).__name__}.")
 
 
 def check_claim(claim: AnswerClaim, earlier: list[AnswerClaim], epsilon: float, delta: float) -> None:

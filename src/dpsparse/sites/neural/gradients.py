@@ -9,7 +9,7 @@ The gradient :math:`g_i` of one row, over all D parameters, is scaled to norm at
 row adds nothing, and so does a row on which the network or the loss fails. The rows of a chunk, at most 128, are
 added as 32-bit integers: no sum exceeds :math:`2^{27}`. Chunks are added as 64-bit integers.
 
-*Rows by themselves.* Rows go through `torch.func.vmap`, or through layers that cannot mix them (`chains`). :math:`q_i` must not depend on who else is computed beside row i, to the last bit. Rows are therefore computed in chunks of one fixed size,
+*Rows by themselves.* Rows go through `torch.func.vmap`, or through layers that cannot mix them (`layers`). :math:`q_i` must not depend on who else is computed beside row i, to the last bit. Rows are therefore computed in chunks of one fixed size,
 filled with zeros, by one thread, and `rehearse` tries on made-up rows whether each place of a chunk gives the same bits in any company. Where it does not, every row is
 computed alone. Networks whose rows mix (batch normalisation) or that draw at random (dropout) are refused.
 """
