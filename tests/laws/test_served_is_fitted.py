@@ -500,3 +500,35 @@ def test_dense_and_sparse_rows_are_clipped_to_the_same_bits():
         norm = np.inf if bounds.row_norm is None else bounds.row_norm
         expected = clip(X, bounds.lower, bounds.upper, norm, bounds.scale)
         np.testing.assert_allclose(dense, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("saved", ["model", "pipeline"])
+def test_models_of_earlier_releases_tell_labels_apart_as_in_their_fit(saved, tmp_path):
+    """They were fitted to labels compared letter by letter: one that differs in case was not declared, and stays so."""
+    codebook = Dictionary([Column(name="ward", kind="category", categories=("A", "a", "b"), match="exact")])
+    table = pd.DataFrame({"ward": ["A", "a", "b", "B"] * 50})
+    y = np.tile([3.0, -3.0, 1.0, 0.0], 50)
+    model = SparseRegressor(epsilon=50.0, target_bound=4.0, random_state=0)
+    path = tmp_path / "model.json"
+    if saved == "model":
+        encoder = TableEncoder(codebook).fit(table)
+        fitted = model.fit(encoder.transform(table), y)
+        fitted.dictionary_ = codebook
+    else:
+        fitted = make_private_pipeline(TableEncoder(codebook), model, epsilon=50.0).fit(table, y)
+    fitted.save(path)
+    content = json.loads(path.read_text())
+    held = content if saved == "model" else content["model"]
+    dictionary = (
+        held["dictionary"] if saved == "model" else content["steps"][0]["learned"]["dictionary_"]["<dictionary>"]
+    )
+    assert dictionary["columns"][0].pop("match") == "exact"  # as an earlier release wrote it
+    path.write_text(json.dumps(content | {"digest": model_digest(content)}))
+    with pytest.raises(ValueError, match="damaged"):  # control: a file of this release would have to say it
+        dpsparse.load(path)
+    del held["bounds"]
+    path.write_text(json.dumps(content | {"digest": model_digest(content)}))
+    read = dpsparse.load(path)
+    found = read.dictionary_ if saved == "model" else read[0].dictionary_
+    assert found == codebook
+    np.testing.assert_array_equal(TableEncoder(found).fit_transform(table), TableEncoder(codebook).fit_transform(table))

@@ -216,10 +216,17 @@ def model_of(content: Mapping[str, Any]) -> SparseLinear:
         if not all(0 <= j < model.n_features_in_ for j in model.intervals_.columns):
             raise ValueError
     if content.get("dictionary") is not None:
-        model.dictionary_ = Dictionary.from_dict(content["dictionary"]).require()
+        model.dictionary_ = Dictionary.from_dict(content["dictionary"]).as_fitted(
+            exact_labels=of_earlier_release(content)
+        )
         if model.dictionary_.output_bounds().lower.size != model.n_features_in_:
             raise ValueError
     return model
+
+
+def of_earlier_release(content: Mapping[str, Json]) -> bool:
+    """Whether a model was saved by a release whose models did not keep their bounds."""
+    return "bounds" not in content
 
 
 def _column_numbers(stored: float | list[float]) -> float | Vector:

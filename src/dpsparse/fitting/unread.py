@@ -128,7 +128,7 @@ class UnreadShares:
             f"{names[j]} {_percent(self.shares[j])} (standard error {_percent(self.errors[j])})"
             for j in np.flatnonzero(self.named)
         ]
-        rest = f"of {count - len(told)} {'other ' if told else ''}columns none above {_percent(self.least)}, where noise ends"
+        rest = f"of {count - len(told)} {'other ' if told else ''}columns no noisy share is above {_percent(self.least)}, where noise ends"
         said = "; ".join([*told, *([rest] if count > len(told) else [])])
         notes = [f"{SHARES}: {said}"]
         notes += [

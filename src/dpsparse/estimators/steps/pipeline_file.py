@@ -17,7 +17,7 @@ from ...core.plain import Json
 from ...core.regular_files import write_whole
 from ...io.dictionary import Dictionary, TableEncoder
 from ..linear import SparseLinear
-from ..model_file import check_replaceable, model_content, model_of
+from ..model_file import check_replaceable, model_content, model_of, of_earlier_release
 from ..model_schema import check_model, model_digest
 from .count import NoisyCount
 from .pipeline import PrivatePipeline
@@ -77,7 +77,8 @@ def pipeline_of(content: Mapping[str, Any]) -> PrivatePipeline:
     """The pipeline of a content whose digest was checked."""
     check_model(content["model"])
     model: SparseLinear = model_of(content["model"])
-    steps = [(str(stored["name"]), _made(stored)) for stored in content["steps"]]
+    exact_labels = of_earlier_release(content["model"])
+    steps = [(str(stored["name"]), _made(stored, exact_labels)) for stored in content["steps"]]
     pipeline = PrivatePipeline([*steps, (str(content["name"]), model)], **restored_value(content["params"]))
     pipeline.statement_ = model.statement_ = Statement.from_dict(content["statement"])
     return pipeline
@@ -98,7 +99,7 @@ def _step(name: str, step: BaseEstimator) -> Json:
     return {"name": name, "class": kind.__name__, "params": params, "learned": learned}
 
 
-def _made(content: Mapping[str, Any]) -> BaseEstimator | None:
+def _made(content: Mapping[str, Any], exact_labels: bool) -> BaseEstimator | None:
     if content["class"] is None:
         return None
     kind, params = KNOWN[content["class"]], restored_value(content["params"])
@@ -108,7 +109,7 @@ def _made(content: Mapping[str, Any]) -> BaseEstimator | None:
     if kind is TableEncoder:
         if not isinstance(learned["dictionary_"], Dictionary):
             raise ValueError
-        params["dictionary"] = learned["dictionary_"]
+        params["dictionary"] = learned["dictionary_"] = learned["dictionary_"].as_fitted(exact_labels=exact_labels)
     step = kind(**params)
     for name, value in learned.items():
         setattr(step, name, np.asarray(value, dtype=object) if name == "feature_names_in_" else value)

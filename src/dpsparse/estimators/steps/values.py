@@ -26,7 +26,7 @@ RECORDS: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], object]]] =
         lambda v: Bounds(_numbers(v[0]), _numbers(v[1]), float(v[2])),
     ),
     "statement": (Statement, lambda v: v.to_dict(), Statement.from_dict),
-    "dictionary": (Dictionary, lambda v: v.to_dict(), lambda v: Dictionary.from_dict(v).require()),
+    "dictionary": (Dictionary, lambda v: v.to_dict(), Dictionary.from_dict),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Self
 
@@ -97,6 +97,21 @@ class Dictionary:
         if unknown:
             raise DictionaryError([*unknown, *found.check()])
         return found
+
+    def as_fitted(self, *, exact_labels: bool) -> Self:
+        """The complete dictionary of a saved model, which reads cells as in its fit.
+
+        Parameters
+        ----------
+        exact_labels : bool
+            Whether the release that saved it told labels apart by the case of their letters. Its dictionaries do not
+            say so, since there was no other way.
+        """
+        if not exact_labels:
+            return self.require()
+        return replace(
+            self, columns=tuple(replace(c, match="exact") if c.kind == "category" else c for c in self.columns)
+        ).require()
 
     def to_dict(self) -> dict[str, Plain]:
         """Plain values."""
