@@ -10,7 +10,7 @@ SPARK := .venv/.spark
 # Seed of `make test-order`; the tests print it.
 ORDER ?= $(shell date +%s)
 
-.PHONY: demo test test-engines test-flower test-torch test-slow test-order test-versions audit laws lint docs bench papers setup lock clean mutants test-cluster bench-scale bench-speed
+.PHONY: demo test test-engines test-flower test-torch test-slow test-order test-versions audit laws lint size docs bench papers setup lock clean mutants test-cluster bench-scale bench-speed
 
 demo: $(READY)
 	$(BIN)/dpsparse demo --out out
@@ -53,6 +53,10 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# What a reader must carry; ends with an error where a number is above its limit. A limit rises only with a capability, and says so.
+size: $(READY)
+	$(BIN)/python tools/size.py --tiers tools/tiers.json --limits tools/limits.json
 
 docs: $(READY)
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
