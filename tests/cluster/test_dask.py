@@ -183,7 +183,7 @@ def test_what_others_say_about_a_part_is_not_passed_on(threads):
 
 def held(client):
     """Built parts that workers have."""
-    return [key for keys in client.has_what().values() for key in keys if str(key).startswith("Held")]
+    return [key for keys in client.has_what().values() for key in keys if str(key).startswith("WorkerShard")]
 
 
 def test_workers_forget_parts_when_a_host_is_closed(threads):
@@ -435,7 +435,7 @@ def mixed(tmp_path):
         process.wait()
 
 
-SOURCE = Path(release.__file__).parents[1]
+SOURCE = Path(release.__file__).parents[2]
 
 
 @pytest.mark.cluster

@@ -127,7 +127,7 @@ PROGRAM = """
 import ssl, socket, sys
 from dpsparse import SparseClassifier, recipes
 from dpsparse.rows.hosts.spark import cluster_of, open_parts
-from dpsparse.rows.hosts.worker import Chunk
+from dpsparse.rows.hosts.worker import LoadedPart
 from dpsparse.rows.hosts.cluster_rows import gather_arrays
 import numpy as np
 
@@ -142,7 +142,7 @@ with cluster_of("spark:local-cluster[1,1,1024]") as session:
     context.check_hostname = False
     with socket.create_connection(("127.0.0.1", port)) as plain, context.wrap_socket(plain) as secure:
         print("spoken:", secure.version())
-    chunks = [Chunk(X[:200], y[:200]), Chunk(X[200:], y[200:])]
+    chunks = [LoadedPart(X[:200], y[:200]), LoadedPart(X[200:], y[200:])]
     found = model.fit(open_parts(chunks, gather_arrays, session)).coef_.tobytes()
 print("same:", found == expected)
 """

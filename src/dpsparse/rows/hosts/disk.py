@@ -11,8 +11,9 @@ import numpy as np
 from ...core.errors import DataError
 from ...core.facts import Facts, Vector
 from ...queries.losses import Loss
+from ...queries.rules import partial_sum
 from ...queries.sensitivity import Integers
-from ...queries.table import Asked, partial_sum
+from ...queries.table import Asked
 from ..block import Block, clip_and_quantise
 from ..lattice import BLOCK_ROWS, SHARD_ROWS, Lattice
 from ..records import Records

@@ -9,8 +9,9 @@ import numpy as np
 from ...core.errors import DataError
 from ...core.facts import Facts, Vector
 from ...queries.losses import Loss
+from ...queries.rules import partial_sum
 from ...queries.sensitivity import Integers
-from ...queries.table import Asked, partial_sum
+from ...queries.table import Asked
 from ..lattice import Lattice
 from ..records import Records
 from ..sampling import PoissonSample

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import DataError
 from ...core.release import Origin
-from ...queries.table import partial_sum
+from ...queries.rules import partial_sum
 from ..block import Block
 from ..scratch_rows import compact
 from ..shard import Shard

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ...core.errors import DataError, PrivacyError
 from ...core.facts import Vector
 from ...core.release import UNKNOWN, Origin
-from ...queries.table import partial_sum
+from ...queries.rules import partial_sum
 from ..block import Block
 from ..lattice import SHARD_ROWS, Lattice
 from ..margins import row_margins
