@@ -6,8 +6,8 @@ from types import TracebackType
 from typing import Protocol
 
 from ..core import Plan, PrivacyError
+from ..oracles import ProgressCallback
 from .notebook_bar import NotebookBar, in_notebook
-from .oracle import ProgressCallback
 
 
 def turns_of(plan: Plan) -> int:

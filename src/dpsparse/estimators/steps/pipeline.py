@@ -25,11 +25,13 @@ from ...core import (
     PrivacyError,
     Statement,
 )
+from ...core.mechanisms import Randomness
 from ...fitting import FitPlan, Matrix, Shape, plan_fit, public_rows, refuse_doubtful, stated_budget, trial_run
+from ...fitting.session import session
 from ...fitting.statement import MADE_ROWS, charged_to, refusals, state_pipeline
 from ...fitting.unread import NOBODY_SAID
 from ...io.dictionary import TableEncoder
-from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger, reserve
+from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger
 from ...rows import Records
 from ...rows.declared import Bounded
 from ...rows.records import suppress_messages
@@ -313,24 +315,22 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
             statements = self._fit_steps(start, X, y, n_rows, bounds, plan)
             whole = state_pipeline(statements, epsilon=None, delta=plan.delta, accountant=None, free=plan.free)
         else:
-            label = "private pipeline" if self.label is None else self.label
             seeded = any(vars(step).get("random_state") is not None for _, step in self.steps)
-            with reserve(
-                self.ledger,
-                self.dataset,
-                plan.bill,
-                label=label,
-                run_id=self.run_id,
+            randomness = Randomness(0 if seeded else None)  # nothing is drawn from it: each step has its own
+            with session(
+                self,
+                bill=plan.bill,
+                label="private pipeline",
                 delta=plan.delta,
-                seeded=seeded,
-            ) as payment:
-                payment.start()
+                randomness=randomness,
+                nested=True,
+            ) as opened:
                 statements = self._fit_steps(start, X, y, n_rows, bounds, plan)
             whole = state_pipeline(
                 statements, epsilon=plan.epsilon, delta=plan.delta, accountant=plan.accountant, free=plan.free
             )
             said = (*whole.assumptions, *refusals(self.steps[-1][1].on_missing))
-            whole = charged_to(replace(whole, assumptions=said), payment)
+            whole = charged_to(replace(whole, assumptions=said), opened.payment)
         if raw:
             whole = replace(whole, assumptions=tuple(a for a in whole.assumptions if a != MADE_ROWS))
         self.statement_ = self.steps[-1][1].statement_ = whole
