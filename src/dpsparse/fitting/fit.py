@@ -12,13 +12,13 @@ from ..core.facts import Vector
 from ..core.log import log_event
 from ..core.mechanisms import Randomness
 from ..rows.records import Records
+from .counts import checked_columns
 from .prepare import FitPlan, refuse_unguarded
 from .progress import ProgressBar, turns_of
 from .run import FitResult, run
 from .session import READING_TURNS, OpenOracle, Payer, Rows, place_of, session, warn_if_seeded
 from .statement import SIMULATED, charged_to, draft_fit
 from .trial import trial_run
-from .unread import checked_columns
 
 
 def fit(

@@ -17,12 +17,11 @@ from ..recipes import built_in
 from ..rows.data_split import DataSplit
 from ..rows.lattice import Lattice
 from ..rows.row_bounds import RowBounds
-from .clipping import ask_clipped, clipping_notes
+from .counts import UNREAD, UnreadShares, ask_clipped, ask_unread, checked_columns, clipping_notes
 from .parts import Inference, InferenceResult, in_user_units, nothing_selected
-from .prepare import UNREAD, FitPlan
+from .prepare import FitPlan
 from .session import OpenOracle, Rows, Session, current_opener
 from .statement import complete, with_size
-from .unread import UnreadShares, ask_unread, checked_columns
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,7 +95,7 @@ class Session:
     Attributes
     ----------
     payments : tuple of Payment
-        One for each payer.
+        One for each payer; none at a site, whose rounds are paid for when their tasks come.
     randomness : Randomness
         Source of the noise.
     progress : function of a name

@@ -36,8 +36,8 @@ from ...fitting.statement import charged_to, draft_search, refusals, state_best
 from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger
 from ...rows.records import suppress_messages
 from ..display import StatementMixin
+from ..input_checks import refuse_fit_arguments
 from ..linear import SparseLinear
-from ..refusals import refuse_fit_arguments
 from .calibration import dearest_plan
 from .plan import PlannedRun, SearchPlan
 from .runs import SearchData, SearchRun, best_run, public_default

@@ -27,27 +27,24 @@ from ...core import (
 )
 from ...core.mechanisms import Randomness
 from ...fitting import FitPlan, Matrix, Shape, plan_fit, public_rows, refuse_doubtful, stated_budget, trial_run
+from ...fitting.counts import NOBODY_SAID
 from ...fitting.session import session
 from ...fitting.statement import MADE_ROWS, charged_to, refusals, state_pipeline
-from ...fitting.unread import NOBODY_SAID
 from ...io.dictionary import TableEncoder
 from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger
 from ...rows import Records
 from ...rows.declared import Bounded
 from ...rows.records import suppress_messages
 from ..display import StatementMixin
-from ..input_checks import open_clusters
+from ..input_checks import open_clusters, refuse_fit_arguments
 from ..linear import SparseLinear
-from ..refusals import refuse_fit_arguments
 from .bounds import Bounds
 from .count import NoisyCount
-from .division import divided, refuse_local
-from .plan import PipelinePlan
+from .plan import PipelinePlan, divided, refuse_local
 from .priced import PrivateStep
 from .private_bounds import PrivateBounds
-from .public_bounds import bounds_after
 from .row_map import Absent, leave_out, row_map
-from .row_steps import RowStep
+from .row_steps import RowStep, bounds_after
 from .scaler import PrivateScaler
 
 #: What a pipeline is made of: a step of ours, one of scikit-learn, "passthrough" or None.
