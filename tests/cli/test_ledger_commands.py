@@ -232,7 +232,7 @@ def test_notes_are_printed(address, table, monkeypatch):
         monkeypatch.setattr(SqliteStore, "write", full)
         raise ValueError("something is wrong.")
 
-    monkeypatch.setattr("dpsparse.fitting.place.MemoryHost", fail)
+    monkeypatch.setattr("dpsparse.fitting.session.MemoryHost", fail)
     said = fit(table, address, 1.0, code=2).stderr
     assert "something is wrong." in said
     assert "Entry 3 could not be refunded and counts as spent." in said

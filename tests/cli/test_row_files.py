@@ -19,7 +19,7 @@ BOUNDS = ("--task", "classification", "--feature-bound", "2", "--recipe", "dp_ig
 def files(tmp_path, monkeypatch):
     """A table as one CSV file and as two Parquet files, in the working folder; and no memory, so that a limit means the disk."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("dpsparse.fitting.place.memory_needed", lambda *_: 2**60)
+    monkeypatch.setattr("dpsparse.fitting.session.memory_needed", lambda *_: 2**60)
     rng = np.random.default_rng(0)
     X = np.round(rng.uniform(-2, 2, (N, D)), 3)
     y = np.where(X[:, 0] > 0, "ill", "well")

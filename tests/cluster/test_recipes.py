@@ -11,7 +11,6 @@ import scipy.sparse as sp
 
 from dpsparse import SparseClassifier, SparseRegressor, recipes
 from dpsparse.core import DataError
-from dpsparse.fitting import place
 from dpsparse.rows.hosts import DiskHost
 from dpsparse.rows.hosts.cluster_rows import gather_arrays
 from dpsparse.rows.hosts.worker import LoadedPart
@@ -74,7 +73,7 @@ def test_a_disk(name, form, monkeypatch):
     X, y = data()
     made = []
     ordinary = DiskHost.__init__
-    monkeypatch.setattr(place, "memory_needed", lambda *_: 2**60)  # nothing fits within a limit
+    monkeypatch.setattr("dpsparse.fitting.session.memory_needed", lambda *_: 2**60)  # nothing fits within a limit
     monkeypatch.setattr(
         DiskHost, "__init__", lambda self, *args, **more: (made.append(1), ordinary(self, *args, **more))[1]
     )

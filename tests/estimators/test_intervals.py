@@ -13,7 +13,7 @@ import dpsparse
 from dpsparse import Ledger, PrivateSearch, SparseClassifier, SparseRegressor, audit, recipes
 from dpsparse.core import DataError, PrivacyError, RunRepeatedError
 from dpsparse.estimators.intervals import INTERCEPT, Intervals
-from dpsparse.fitting import open_oracle, with_oracles
+from dpsparse.fitting import open_oracle, session, with_oracles
 from dpsparse.losses import Huber
 from dpsparse.rows.hosts import DiskHost
 
@@ -217,11 +217,11 @@ def test_a_ledger_books_both_parts_once_and_refuses_a_second_release(tmp_path):
 
 
 def test_rows_on_a_disk_give_the_same_intervals(fitted, monkeypatch):
-    from dpsparse.fitting import place
-
     opened = []
-    monkeypatch.setattr(place, "memory_needed", lambda *_: 2**40)  # as if these rows were many
-    monkeypatch.setattr(place, "DiskHost", lambda *given, **more: opened.append(DiskHost(*given, **more)) or opened[-1])
+    monkeypatch.setattr(session, "memory_needed", lambda *_: 2**40)  # as if these rows were many
+    monkeypatch.setattr(
+        session, "DiskHost", lambda *given, **more: opened.append(DiskHost(*given, **more)) or opened[-1]
+    )
     aside = regressor(memory_limit="40MB").fit(*data())
     assert len(opened) == 2  # each part has its own
     np.testing.assert_array_equal(aside.intervals_.estimate, fitted.intervals_.estimate)
@@ -264,9 +264,9 @@ def test_no_row_is_handed_to_both_parts_and_every_row_to_one():
     X, y = data(n=1000)
     seen = []
 
-    def opener(prepared, X, y, randomness, payment, watcher):
+    def opener(prepared, X, y, opened):
         seen.append((np.isfinite(y), prepared.facts.target_bound))
-        return open_oracle(prepared, X, y, randomness, payment, watcher)
+        return open_oracle(prepared, X, y, opened)
 
     with with_oracles(opener):
         regressor().fit(X, y)
@@ -283,9 +283,9 @@ def test_all_rows_of_a_unit_are_in_one_part(adjacency):
     units = np.repeat(np.arange(400), 3)
     seen = []
 
-    def opener(prepared, X, y, randomness, payment, watcher):
+    def opener(prepared, X, y, opened):
         seen.append(np.isfinite(y))
-        return open_oracle(prepared, X, y, randomness, payment, watcher)
+        return open_oracle(prepared, X, y, opened)
 
     with with_oracles(opener):
         model = regressor(adjacency=adjacency, n_rows=1200).fit(X, y, units=units)

@@ -320,7 +320,7 @@ def test_what_is_not_a_private_pipeline_is_refused_when_it_is_made(steps, option
 )
 def test_bad_arguments_are_refused_before_the_budget_is_touched(monkeypatch, options, error, message):
     before = options.pop("before", [])
-    monkeypatch.setattr("dpsparse.estimators.steps.pipeline.reserve", None)
+    monkeypatch.setattr("dpsparse.fitting.session.reserve", None)
     with pytest.raises(error, match=message):
         pipeline(*before, **options).fit(np.abs(X), Y)
 

@@ -7,8 +7,7 @@ import pytest
 
 from dpsparse import PrivateSearch, SparseRegressor
 from dpsparse.fitting import ProgressBar
-from dpsparse.fitting.notebook_bar import NotebookBar, in_notebook
-from dpsparse.fitting.progress import TerminalBar
+from dpsparse.fitting.progress import NotebookBar, TerminalBar, in_notebook
 
 
 class Screen:

@@ -9,7 +9,17 @@ import pytest
 from dpsparse import Ledger, SparseClassifier, SparseRegressor, recipes
 from dpsparse.core import NonPrivateRandomnessWarning, PrivacyError
 from dpsparse.core.mechanisms import Randomness
-from dpsparse.fitting import coefficients_of, fit, open_oracle, plan_fit, read_targets, run, with_oracles
+from dpsparse.fitting import (
+    Session,
+    coefficients_of,
+    fit,
+    open_oracle,
+    plan_fit,
+    read_targets,
+    run,
+    with_oracles,
+    wrapped,
+)
 from dpsparse.fitting.statement import MADE_ROWS, draft_fit
 from dpsparse.ledger import Payment
 from dpsparse.oracles import RecordingOracle
@@ -44,7 +54,7 @@ def executed(made, opener=None, seed=0):
     watched = Watched()
     randomness = Randomness(seed)
     draft = draft_fit(made, secure=False)
-    fitted = run(made, X, (Y,), watched, watched, draft=draft, randomness=randomness, open_oracle=opener)
+    fitted = run(made, X, (Y,), Session((watched,), randomness, watched), draft=draft, opener=opener)
     return fitted, watched.events
 
 
@@ -61,25 +71,14 @@ def test_the_payment_is_durable_before_the_first_answer():
             order.append("asked")
             return super().answer(question, ask)
 
-    def opener(*arguments):
-        opened = open_oracle(*arguments)
-        return replace(opened, oracle=Slow(opened.oracle))
-
     class Noted(Watched):
         def start(self):
             order.append("start")
 
     made = prepared()
-    run(
-        made,
-        X,
-        (Y,),
-        Noted(),
-        lambda _: None,
-        draft=draft_fit(made, secure=True),
-        randomness=Randomness(),
-        open_oracle=opener,
-    )
+    opened = Session((Noted(),), Randomness())
+    slow = wrapped(lambda _, oracle: Slow(oracle))
+    run(made, X, (Y,), opened, draft=draft_fit(made, secure=True), opener=slow)
     assert order[:2] == ["asked", "start"]
 
 
@@ -151,9 +150,9 @@ def ledger(tmp_path):
     "broken",
     [
         "statement.versions",
-        "paid.draft_fit",
-        "paid.ProgressBar",
-        "paid.Randomness",
+        "fit.draft_fit",
+        "fit.ProgressBar",
+        "fit.Randomness",
         "prepare.price",
     ],
 )
@@ -163,7 +162,7 @@ def test_what_can_fail_fails_before_anything_is_reserved(ledger, monkeypatch, br
 
     module, name = broken.split(".")
     monkeypatch.setattr(sys.modules[f"dpsparse.fitting.{module}"], name, fail)
-    monkeypatch.setattr("dpsparse.fitting.place.MemoryHost", lambda *_, **__: pytest.fail("rows were handed over"))
+    monkeypatch.setattr("dpsparse.fitting.session.MemoryHost", lambda *_, **__: pytest.fail("rows were handed over"))
     with pytest.raises(OSError, match=broken):
         SparseRegressor(ledger=ledger, dataset="trial", **CHEAP).fit(X, Y)
     assert list(ledger.entries("trial")) == []

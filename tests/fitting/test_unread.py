@@ -27,8 +27,8 @@ from dpsparse import (
 from dpsparse.core import Adjacency, DataError, Noise, PrivacyError, UnreadCellsWarning
 from dpsparse.core.facts import Facts
 from dpsparse.federated import Server, SiteData, fit_shared
+from dpsparse.fitting.counts import FALSE_ALARM, UnreadShares
 from dpsparse.fitting.parts import InferenceResult
-from dpsparse.fitting.unread import FALSE_ALARM, UnreadShares
 from dpsparse.losses import Squared
 from dpsparse.queries.kinds import Unread
 from dpsparse.rows.data_split import DataSplit

@@ -133,7 +133,7 @@ def test_a_path_or_a_pattern_stands_for_its_rows_and_y_names_the_target(tmp_path
     assert model.coef_.tobytes() == expected.coef_.tobytes()
     assert model.feature_names_in_.tolist() == NAMES
     assert model.n_features_in_ == D
-    monkeypatch.setattr("dpsparse.fitting.place.memory_needed", lambda *_: 2**60)
+    monkeypatch.setattr("dpsparse.fitting.session.memory_needed", lambda *_: 2**60)
     limited = SparseClassifier(**options, feature_bound=4.0, memory_limit="40MB")
     limited.fit(open_rows([tmp_path / "part-0.parquet", tmp_path / "part-1.parquet"], "y"))
     assert limited.coef_.tobytes() == expected.coef_.tobytes()

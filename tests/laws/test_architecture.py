@@ -192,3 +192,20 @@ def test_long_loops_are_seen(lines, length):
     body = "\n".join(f"        w = {i}" for i in range(lines))
     text = f'class Loop:\n    def run(self):\n        """Words.\n\n        More."""\n        # why\n\n{body}\n'
     assert loop_lengths(text) == {"Loop.run": length}
+
+
+# ------------------------------------------------------------------------------------------------ one session
+
+#: Who makes an oracle or reserves in a ledger: the session. Audits ask synthetic rows; a site reserves for all of its rounds by itself.
+SESSIONS = {"make_oracle": {"fitting/session.py"}, "reserve": {"fitting/session.py"}}
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_only_the_session_leads_from_rows_to_an_oracle(name):
+    found = set()
+    for path in SOURCE.rglob("*.py"):
+        if room_of(path) not in ("oracles", "ledger", "audit"):
+            tree = ast.walk(ast.parse(path.read_text()))
+            if any(isinstance(n, ast.ImportFrom) and name in [alias.name for alias in n.names] for n in tree):
+                found.add(str(path.relative_to(SOURCE)))
+    assert found == SESSIONS[name]

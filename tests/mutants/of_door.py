@@ -77,7 +77,7 @@ MUTANTS = (
             "        if False:",
         ),
     ),
-    *changed("fitting/paid.py", REHEARSAL, ("fits are not rehearsed", "    trial_run(prepared)\n", "")),
+    *changed("fitting/fit.py", REHEARSAL, ("fits are not rehearsed", "    trial_run(prepared)\n", "")),
     *changed(
         "estimators/steps/pipeline.py",
         REHEARSAL,

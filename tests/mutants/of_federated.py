@@ -252,7 +252,7 @@ MUTANTS = (
         ("a least width that proves nothing", "LEAST = 8.0", "LEAST = 4.0"),
     ),
     *changed(
-        "sites/federated/shared.py",
+        "fitting/fit.py",
         "federated/test_shared.py",
         ("recipes of others are not tried before sites pay", "    trial_run(prepared)\n", ""),
     ),

@@ -38,9 +38,9 @@ MUTANTS = (
     *changed(
         "fitting/run.py",
         FITS,
-        ("the second part has all rows", "deal.targets(y, 1)", "y"),
-        ("the first part has all rows", "deal.targets(y, 0)", "y"),
-        ("both parts have the same rows", "deal.targets(y, 1)", "deal.targets(y, 0)"),
+        ("the second part has all rows", "split.targets(y, 1)", "y"),
+        ("the first part has all rows", "y if split is None else split.targets(y, 0)", "y"),
+        ("both parts have the same rows", "split.targets(y, 1)", "split.targets(y, 0)"),
         (
             "coins by position where the plan says units",
             '(units is not None) != (inference.coins.rule == "units")',

@@ -369,12 +369,16 @@ MUTANTS = (
         ("the first part's draws are billed", "costs = reduce(TurnCosts.then, known)", "costs = known[0]"),
     ),
     *changed(
-        "fitting/paid.py",
+        "fitting/session.py",
         FITS,
-        ("a fit does not name its run to the ledger", "run_id=request.run_id,", "run_id=None,"),
+        ("a session does not name its run to the ledger", "run_id=payer.run_id,", "run_id=None,"),
+    ),
+    *changed(
+        "fitting/fit.py",
+        FITS,
         (
             "a fit cites the head before its end",
-            "stated = charged_to(fitted.statement, payment)",
+            "stated = charged_to(fitted.statement, opened.payment)",
             "stated = fitted.statement",
         ),
     ),

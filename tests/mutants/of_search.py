@@ -163,7 +163,7 @@ MUTANTS = (
         ("cells are counted free of charge", 'request.check_cells, UNREAD, "Unread"', 'None, UNREAD, "Unread"'),
     ),
     *changed(
-        "fitting/unread.py",
+        "fitting/counts.py",
         UNREAD,
         ("one alarm for every column", "tail = FALSE_ALARM / len(columns.names)", "tail = FALSE_ALARM"),
         ("columns are dropped by noise", "& (self.limits <= WIDEST)", ""),
@@ -175,7 +175,7 @@ MUTANTS = (
         ("rows that say nothing pass", "    if unread is None:\n        raise DataError(NOBODY_SAID)\n", ""),
     ),
     *changed(
-        "fitting/clipping.py",
+        "fitting/counts.py",
         CLIPPED,
         (
             "the count of what is clipped has another share",
@@ -214,7 +214,7 @@ MUTANTS = (
         ("a score at twice its price", "Budget.zcdp(rho, adjacency)", "Budget.zcdp(4 * rho, adjacency)"),
     ),
     *changed(
-        "estimators/steps/division.py",
+        "estimators/steps/plan.py",
         "estimators/test_pipeline.py",
         (
             "every step has the whole mu",

@@ -14,7 +14,7 @@ from dpsparse import SparseClassifier, SparseRegressor, recipes
 from dpsparse.algorithms.column_weights import sized_weights
 from dpsparse.core import Budget, Noise
 from dpsparse.core.mechanisms import Randomness
-from dpsparse.fitting import open_oracle, with_oracles
+from dpsparse.fitting import with_oracles, wrapped
 from dpsparse.losses import Logistic, Squared
 from dpsparse.oracles import CentralOracle, ExactOracle, RecordingOracle
 
@@ -235,12 +235,11 @@ def last_power(X, y) -> float:
     options = {"row_norm": 1.0, "feature_bound": None, "epsilon": 4.0, "random_state": 2}
     seen: list[RecordingOracle] = []
 
-    def opener(prepared, *rest):
-        opened = open_oracle(prepared, *rest)
-        seen.append(RecordingOracle(opened.oracle))
-        return replace(opened, oracle=seen[0])
+    def record(_, oracle):
+        seen.append(RecordingOracle(oracle))
+        return seen[0]
 
-    with with_oracles(opener):
+    with with_oracles(wrapped(record)):
         model("classification", "dual_averaging", **options).fit(X, y)
     means = np.asarray(abs(X).mean(axis=0)).ravel()
     a = seen[0].questions[-1].weights

@@ -51,7 +51,7 @@ def open_files():
 @pytest.fixture
 def little_memory(monkeypatch):
     """A machine on which nothing fits in a limit, so that every fit with one goes to the disk."""
-    monkeypatch.setattr("dpsparse.fitting.place.memory_needed", lambda *_: 2**60)
+    monkeypatch.setattr("dpsparse.fitting.session.memory_needed", lambda *_: 2**60)
 
 
 @pytest.fixture
@@ -256,7 +256,7 @@ def test_what_needs_all_rows_in_one_place_is_refused_before_anything_is_paid_unl
         **({"ledger": ledger, "dataset": "trial"} if private else {}),
     )
     with monkeypatch.context() as patch:
-        patch.setattr("dpsparse.fitting.place.memory_needed", lambda *_: 2**60)
+        patch.setattr("dpsparse.fitting.session.memory_needed", lambda *_: 2**60)
         with pytest.raises(DataError, match=rf"{name!r} needs all rows in one place.* recipe='auto'"):
             model.fit(X, y)
     assert not ledger.entries("trial")

@@ -20,14 +20,13 @@ from ..accounting import price
 from ..core import Budget, PrivacyError, PrivacyLeakError, Statement
 from ..core.facts import Facts, Vector
 from ..core.mechanisms import Randomness
-from ..fitting import FitPlan, Matrix, Session
+from ..fitting import FitPlan, Matrix, with_oracles, wrapped
 from ..fitting.trial import STOPPING
 from ..oracles import GuardedOracle, RecordingOracle, ReplayOracle, make_oracle, refuse_violations
 from ..queries.kinds import Oracle, Solver
 from ..queries.losses import Loss, refuse_mixing, target_of
 from ..rows.hosts import MemoryHost
 from .fresh import fresh_labels, fresh_rows, fresh_targets
-from .recording import wrap_oracles
 from .watch import LawBroken, check_brings_no_rows
 
 
@@ -106,9 +105,9 @@ def check_estimator_privacy(estimator: BaseEstimator, X: Frame, y: ArrayLike) ->
     """
     oracles: list[RecordingOracle] = []
 
-    def record(_: FitPlan, opened: Session) -> Session:
-        oracles.append(RecordingOracle(opened.oracle))
-        return replace(opened, oracle=GuardedOracle(oracles[-1]))
+    def record(_: FitPlan, oracle: Oracle) -> Oracle:
+        oracles.append(RecordingOracle(oracle))
+        return GuardedOracle(oracles[-1])
 
     recorded = _fitted(estimator, X, y, record)
     for oracle in oracles:
@@ -186,24 +185,23 @@ def _same_result(law: str, result: Vector, run: Callable[[], Vector]) -> None:
         )
 
 
-def _replay(recorded: Iterator[RecordingOracle]) -> Callable[[FitPlan, Session], Session]:
+def _replay(recorded: Iterator[RecordingOracle]) -> Callable[[FitPlan, Oracle], Oracle]:
     """Oracles that play back what others said, one after the other, and show their receipts."""
 
-    def wrap(_: FitPlan, opened: Session) -> Session:
+    def wrap(_: FitPlan, oracle: Oracle) -> Oracle:
         original = next(recorded)
-        oracle = ReplayOracle(opened.oracle, original.tape, original.receipts)
-        return replace(opened, oracle=GuardedOracle(oracle))
+        return GuardedOracle(ReplayOracle(oracle, original.tape, original.receipts))
 
     return wrap
 
 
 def _fitted(
-    estimator: BaseEstimator, X: object, y: object, wrap: Callable[[FitPlan, Session], Session]
+    estimator: BaseEstimator, X: object, y: object, wrap: Callable[[FitPlan, Oracle], Oracle]
 ) -> dict[str, object]:
     """Fit a clone with wrapped oracles; returns what it learned."""
     model = clone(estimator)
     try:
-        with wrap_oracles(wrap):
+        with with_oracles(wrapped(wrap)):
             model.fit(X, y)
     except PrivacyLeakError as leak:
         raise LawBroken(str(leak)) from leak

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from ..core.facts import Vector
-from ..core.mechanisms import Randomness
-from ..fitting import FitPlan, ProgressCallback, Rows, Session, open_oracle, with_oracles
-from ..ledger import Payment
+from ..fitting import FitPlan, with_oracles, wrapped
 from ..oracles import RecordingOracle
+from ..queries.kinds import Oracle
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,22 +24,9 @@ def record_fits() -> Iterator[list[Recorded]]:
     """Record the oracles of all fits inside this block, in the order in which they are opened."""
     seen: list[Recorded] = []
 
-    def wrap(prepared: FitPlan, opened: Session) -> Session:
-        seen.append(Recorded(prepared, RecordingOracle(opened.oracle)))
-        return replace(opened, oracle=seen[-1].oracle)
+    def record(prepared: FitPlan, oracle: Oracle) -> Oracle:
+        seen.append(Recorded(prepared, RecordingOracle(oracle)))
+        return seen[-1].oracle
 
-    with wrap_oracles(wrap):
+    with with_oracles(wrapped(record)):
         yield seen
-
-
-@contextmanager
-def wrap_oracles(wrap: Callable[[FitPlan, Session], Session]) -> Iterator[None]:
-    """Put something between the solvers and the oracles of all fits inside this block."""
-
-    def opener(
-        prepared: FitPlan, X: Rows, y: Vector, randomness: Randomness, payment: Payment, watcher: ProgressCallback
-    ) -> Session:
-        return wrap(prepared, open_oracle(prepared, X, y, randomness, payment, watcher))
-
-    with with_oracles(opener):
-        yield

@@ -76,7 +76,7 @@ def apply(path: Path | None, options: dict[str, Any]) -> Dictionary | None:
 def _share(given: float | None, recipe: str) -> float | None:
     """The share of the budget that counts cells; without an option none for recipes that cannot: on devices, or without privacy."""
     from .. import recipes
-    from ..fitting.unread import SHARE
+    from ..fitting.counts import SHARE
 
     if given is not None:
         return given or None

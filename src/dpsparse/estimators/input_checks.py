@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -178,3 +179,22 @@ def _listed(y: Any) -> Any:
     for i, target in enumerate(y):
         cells[i] = target
     return cells
+
+
+def refuse_fit_arguments(given: Mapping[str, object]) -> None:
+    """Refuse what `fit` was given beyond X and y, and say why.
+
+    Examples
+    --------
+    >>> refuse_fit_arguments({})
+    >>> refuse_fit_arguments({"sample_weight": [1, 2]})
+    Traceback (most recent call last):
+    TypeError: sample_weight is not supported: a weight multiplies what one record may contribute, ...
+    """
+    if "sample_weight" in given:
+        raise TypeError(
+            "sample_weight is not supported: a weight multiplies what one record may contribute, so the noise would not cover "
+            "it, and weights that were computed from the data tell about it. Leave rows out by a public rule instead."
+        )
+    if given:
+        raise TypeError(f"fit takes X and y only, got {', '.join(sorted(given))}. Give options to the constructor.")

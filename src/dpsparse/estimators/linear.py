@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..core import Statement
 from ..core.facts import Vector
 from ..fitting import FitRequest, FitResult, Targets, fit, plan_fit, read_targets, refuse_rows_brought
+from ..fitting.counts import checked_columns, warn_of_unread
 from ..fitting.statement import MADE_ROWS, void
-from ..fitting.unread import checked_columns, warn_of_unread
 from ..io.dictionary.carrier import carried_bounds
 from ..ledger import LedgerArgument
 from ..queries.kinds import Path
@@ -28,9 +28,8 @@ from ..rows.margins import served
 from ..rows.missing import AT_PREDICTION
 from ..rows.row_bounds import RowBounds
 from .display import StatementMixin
-from .input_checks import open_rows_in_files, read_source, read_vector, refuse_numbers_for_labels
+from .input_checks import open_rows_in_files, read_source, read_vector, refuse_fit_arguments, refuse_numbers_for_labels
 from .intervals import Intervals
-from .refusals import refuse_fit_arguments
 from .repeated_fits import RepeatedFits
 
 if TYPE_CHECKING:

@@ -6,25 +6,26 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from .. import recipes
 from ..core import Budget, DataError, Statement
-from ..core.errors import ModelEditedError
-from ..core.facts import Vector
+from ..core.errors import ModelEditedError, PrivacyError
+from ..core.facts import Facts, Vector
 from ..core.plain import Json, to_json
 from ..core.regular_files import open_regular, parse_json, read_bytes, write_whole
 from ..io.dictionary import Dictionary
 from ..queries import losses
+from ..queries.kinds import Solver
+from ..recipes.base import PrivateRecipe, Recipe
 from ..rows.row_bounds import RowBounds
 from .intervals import Intervals, all_finite_intervals
 from .linear import SparseLinear
 from .model_schema import SchemaError, check_model, model_digest
-from .unknown_recipe import UnknownRecipe
 
 FORMAT = "dpsparse-model"
 VERSION = 2
@@ -255,3 +256,36 @@ def _params(model: SparseLinear) -> dict[str, Json]:
             value = {k: getattr(value, k) for k in ("epsilon", "delta", "rho", "mu")}
         params[name] = to_json(value)
     return params
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnknownRecipe(PrivateRecipe):
+    """Stands in a loaded model for the recipe that fitted it.
+
+    Parameters
+    ----------
+    stored : dict
+        The recipe's name and settings, as the file has them; they are written again when the model is saved.
+    """
+
+    name: ClassVar[str] = "unknown"
+
+    stored: dict[str, Json] = field(default_factory=dict)
+
+    def resolve(self, facts: Facts, budget: Budget) -> tuple[Recipe, str]:
+        """Refuses."""
+        self._refuse()
+
+    def view(self, facts: Facts) -> Facts:
+        """Refuses."""
+        self._refuse()
+
+    def solver(self, facts: Facts, budget: Budget) -> Solver:
+        """Refuses."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise PrivacyError(
+            f"this model was fitted by the recipe {self.stored.get('recipe')!r}, which is not installed here with these settings: it "
+            "predicts, and cannot be fitted again. Set recipe= to one of dpsparse.recipes.names(), or to the recipe itself."
+        )

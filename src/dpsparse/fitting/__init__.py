@@ -1,7 +1,6 @@
 """The fit itself, without scikit-learn: a request, what is prepared from it, how it is run, and what is stated about it."""
 
-from .oracle import Matrix, ProgressCallback, Rows, Session, open_oracle, rescaled_rows
-from .paid import fit
+from .fit import fit
 from .parts import Inference, InferenceResult
 from .prepare import FitPlan, per_model, plan_fit, refuse_doubtful, refuse_unaccepted, refuse_unguarded, resolve
 from .progress import ProgressBar
@@ -16,8 +15,19 @@ from .request import (
     read_loss,
     stated_budget,
 )
-from .run import FitResult, OpenOracle, coefficients_of, run, substituted, with_oracles
-from .seed import warn_if_seeded
+from .run import FitResult, coefficients_of, run
+from .session import (
+    Matrix,
+    OpenOracle,
+    Rows,
+    Session,
+    open_oracle,
+    rescaled_rows,
+    substituted,
+    warn_if_seeded,
+    with_oracles,
+    wrapped,
+)
 from .targets import Targets, read_targets
 from .trial import trial_run
 from .units import in_half_widths
@@ -32,7 +42,6 @@ __all__ = [
     "Matrix",
     "OpenOracle",
     "ProgressBar",
-    "ProgressCallback",
     "Rows",
     "Seed",
     "Session",
@@ -63,4 +72,5 @@ __all__ = [
     "trial_run",
     "warn_if_seeded",
     "with_oracles",
+    "wrapped",
 ]

@@ -165,7 +165,7 @@ def _refuse_plan(made: FitPlan) -> None:
         )
 
 
-def in_user_units(inference: Inference, pilot: Pilot, step: Step, shift: Vector, asked: int | None) -> InferenceResult:
+def in_user_units(inference: Inference, pilot: Pilot, step: Step, shift: Vector) -> InferenceResult:
     """Estimates of columns as the user knows them: scales and centres undone, in the covariance too."""
     facts, constant = inference.second.facts, int(pilot.constant)
     unit = np.broadcast_to(np.asarray(facts.scale, dtype=float), (facts.n_features,))[pilot.support]
@@ -186,11 +186,10 @@ def in_user_units(inference: Inference, pilot: Pilot, step: Step, shift: Vector,
         kept=pilot.kept,
         beyond=pilot.beyond,
         n_rows=inference.intervals.n_rows,
-        asked=asked,
     )
 
 
-def nothing_selected(inference: Inference, asked: int | None) -> InferenceResult:
+def nothing_selected(inference: Inference) -> InferenceResult:
     """What is known where no feature was selected: nothing."""
     return InferenceResult(
         support=np.zeros(0, dtype=np.intp),
@@ -203,5 +202,4 @@ def nothing_selected(inference: Inference, asked: int | None) -> InferenceResult
         kept=1.0,
         beyond=0.0,
         n_rows=inference.intervals.n_rows,
-        asked=asked,
     )

@@ -11,15 +11,16 @@ import numpy as np
 from .. import recipes
 from ..accounting import PlanCost, PricedPlan, price
 from ..core import AssumptionError, Budget, DataError, LedgerError, Noise, Plan
-from ..core.facts import Facts
-from ..queries.kinds import Solver
+from ..core.facts import Clip, Facts
+from ..oracles.local import LocalNoise
+from ..queries.kinds import Gradient, RandomizedLabels, Solver
 from ..queries.losses import Loss, joint_of, refuse_mixing, target_of, user_defined
 from ..recipes.base import PrivateRecipe, has_budget, has_none
 from ..rows.bounds import read_bounds
 from ..rows.lattice import Lattice
 from ..rows.row_bounds import RowBounds
-from .clipping import with_check, with_count
-from .local import per_report, refuse_unanswerable
+from ..rows.single_records import affine_anchors
+from .counts import CLIPPED_ASK, UNREAD, with_count
 from .request import FitRequest, Shape
 from .units import in_half_widths
 from .user_recipes import check_view, normalised_plan
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 #: By which a user accepts a plan without a proof.
 UNPROVEN = "unproven"
-#: Name of the ask for cells that were not understood.
-UNREAD = "cells not understood"
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +186,7 @@ def plan_again(prepared: FitPlan) -> tuple[Solver, Plan]:
 
 def _with_counts(plan: Plan, request: FitRequest) -> Plan:
     """The plan with the counts that were asked for, each at its share of the whole."""
-    plan = with_check(plan, request.check_bounds)
+    plan = with_count(plan, request.check_bounds, CLIPPED_ASK, "ClippedShare", "check_bounds")
     return with_count(plan, request.check_cells, UNREAD, "Unread", "check_cells")
 
 
@@ -246,3 +245,25 @@ def _check_facts(recipe: recipes.Recipe, facts: Facts) -> None:
         )
     if facts.sparse and (np.any(np.asarray(facts.lower) > 0) or np.any(np.asarray(facts.upper) < 0)):
         raise DataError("sparse rows hold zeros, so feature_bound must contain zero for every feature.")
+
+
+# ------------------------------------------------------------------------------------------------ local model
+
+
+def per_report(plan: Plan, budget: Budget, models: int) -> Budget:
+    """What one report may cost when people report for several models; it does not depend on how many turns there are."""
+    priced = price(plan.repeated(models), budget)
+    [ask] = plan.asks
+    strength = priced.cost(ask.name).strength
+    if ask.noise is Noise.LOCAL:
+        return Budget.approx(strength, 0.0, budget.relation)
+    return Budget.gdp(strength, budget.relation)
+
+
+def refuse_unanswerable(priced: PricedPlan, facts: Facts, loss: Loss) -> None:
+    """Refuse, before a row is read, what no randomiser answers: a tiny epsilon, too many features, an unfit loss."""
+    question = RandomizedLabels() if priced.plan.labels_only else Gradient(facts.first(), Clip(1.0))
+    for ask in priced.plan.asks:
+        LocalNoise(priced, facts, loss.classes).randomiser(question, ask.name)
+    if priced.plan.labels_only:
+        affine_anchors(loss, facts)

@@ -1,41 +1,27 @@
-"""Running what was prepared and paid for: hand over the rows, let the solver ask, and state what was promised."""
+"""Running what was planned and paid for: open the rows, let the solver ask, and state what was promised."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..algorithms.interval_clips import Pilot
 from ..core import PrivacyError, Receipt, Statement
 from ..core.facts import Vector
-from ..core.mechanisms import Randomness
-from ..ledger import Payment
 from ..oracles import GuardedOracle, refuse_violations
 from ..queries.kinds import Oracle, Path
 from ..recipes import built_in
 from ..rows.data_split import DataSplit
+from ..rows.lattice import Lattice
 from ..rows.row_bounds import RowBounds
-from .clipping import ask_clipped, clipping_notes
-from .oracle import ProgressCallback, Rows, Session, open_oracle
-from .parts import InferenceResult, in_user_units, nothing_selected
-from .prepare import UNREAD, FitPlan
+from .counts import UNREAD, UnreadShares, ask_clipped, ask_unread, checked_columns, clipping_notes
+from .parts import Inference, InferenceResult, in_user_units, nothing_selected
+from .prepare import FitPlan
+from .session import OpenOracle, Rows, Session, current_opener
 from .statement import complete, with_size
-from .unread import UnreadShares, ask_unread, checked_columns
-
-
-class OpenOracle(Protocol):
-    """Who makes the oracle of one model, from what was prepared and from rows."""
-
-    def __call__(
-        self, prepared: FitPlan, X: Rows, y: Vector, randomness: Randomness, payment: Payment, watcher: ProgressCallback
-    ) -> Session:
-        """An oracle over the rows."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,152 +51,131 @@ class FitResult:
     inferred: InferenceResult | None = None
 
 
-_opener: ContextVar[OpenOracle] = ContextVar("dpsparse_open_oracle", default=open_oracle)
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    """What the oracle of one model released, and what its solver made of it. No row is behind it any more."""
 
-
-@contextmanager
-def with_oracles(opener: OpenOracle) -> Iterator[None]:
-    """Let fits inside this block get their oracles from another function: for audits and laws, which record and replay.
-
-    It holds for this thread and context only, whichever way the fit is called: by an estimator, by a user's own subclass, in a
-    pipeline or in a search. Call `open_oracle` inside `opener` for the ordinary oracle.
-    """
-    before = _opener.set(opener)
-    try:
-        yield
-    finally:
-        _opener.reset(before)
-
-
-def substituted() -> bool:
-    """Whether fits get their oracles from elsewhere here: then they are part of an audit, and nothing is released."""
-    return _opener.get() is not open_oracle
+    w: Vector
+    path: Path | None
+    receipts: list[Receipt]
+    choices: Sequence[str]
+    unread: tuple[Vector, float] | None
+    clipped: tuple[Vector, float] | None
+    pilot: Pilot | None
 
 
 def run(
     prepared: FitPlan,
     X: Rows,
     targets: Sequence[Vector],
-    payment: Payment,
-    watcher: ProgressCallback,
+    opened: Session,
     *,
     draft: Statement,
-    randomness: Randomness,
-    open_oracle: OpenOracle | None = None,
+    opener: OpenOracle | None = None,
     units: NDArray[np.str_] | None = None,
 ) -> FitResult:
-    """Run a prepared fit that is paid for: one solver for each vector of targets, each with an oracle of its own.
+    """Run a planned fit that is paid for: one solver for each vector of targets, each with an oracle of its own.
+
+    Of a fit with intervals, part A selects and makes the model, and part B is asked once. To each
+    the rows of the other are absent; the key of the split is dropped.
 
     Parameters
     ----------
     prepared, X, targets
         As in `fit`.
-    payment : Payment
-        Started before the first answer.
-    watcher : function of a name
-        Told of every charge.
+    opened : Session
+        Its payment is started before the first answer.
     draft : Statement
-    randomness : Randomness
-    open_oracle : OpenOracle, optional
+    opener : OpenOracle, optional
         Who makes the oracles; default: ours, or what `with_oracles` put in their place.
     units : array of str, optional
-        The unit of each row, for a deal into parts.
+        The unit of each row, for a split into parts.
     """
-    opener = _opener.get() if open_oracle is None else open_oracle
-    if prepared.inference is not None:
-        [y] = targets
-        return _run_parts(prepared, X, y, payment, watcher, draft, randomness, opener, units)
-    models: list[tuple[Vector, float]] = []
-    answers: list[Receipt] = []
-    paths: list[Path] = []
-    chosen: list[str] = []
-    joint, clipped, unread = False, [], []
-    columns = checked_columns(prepared.request.check_cells, X)
-    for y in targets:
-        opened = opener(prepared, X, y, randomness, payment, watcher)
-        path = Path() if prepared.request.keep_path else None
-        with closing(opened):
-            if columns is not None:
-                unread.append(ask_unread(opened.oracle))
-            if prepared.request.check_bounds is not None:
-                clipped.append(ask_clipped(opened.oracle))
-            w = _solved(prepared, opened.oracle, path)
-        if opened.oracle.unused_turns:
-            raise PrivacyError(
-                f"the solver left priced asks unused: {opened.oracle.unused_turns}. A plan must ask for what it prices."
-            )
-        answers.extend(opened.oracle.receipts)
-        chosen.extend(opened.oracle.choices)
-        joint = w.ndim > 1
-        scale = prepared.facts.scale
-        models.extend(coefficients_of(one, opened.shift, opened.height, scale) for one in np.atleast_2d(w.T))
-        paths.extend([] if path is None else [path.rescaled(scale)])
-    notes = clipping_notes(clipped, classes=prepared.request.classifies)
+    opener = current_opener() if opener is None else opener
+    request, inference = prepared.request, prepared.inference
+    first, split = prepared, None
+    if inference is not None:
+        first, split = inference.first, _split(inference, opened, units)
+    columns = checked_columns(request.check_cells, X)
+    solved = [_solve(first, X, y if split is None else split.targets(y, 0), opened, opener, inference) for y in targets]
+    answers = [answer for one in solved for answer in one.receipts]
+    inferred = None
+    if inference is not None and split is not None:
+        [only], [y] = solved, targets
+        inferred, more = _infer(inference, only.pilot, X, split.targets(y, 1), opened, opener)
+        asked = request.sparsity
+        inferred = replace(inferred, asked=None if asked is None or asked <= inference.intervals.most else asked)
+        answers = [*(replace(answer, part="first") for answer in answers), *more]
+    scale = prepared.facts.scale
+    shift, height = _shift_and_height(first)
+    models = [coefficients_of(w, shift, height, scale) for one in solved for w in np.atleast_2d(one.w.T)]
+    notes = clipping_notes([one.clipped for one in solved if one.clipped is not None], classes=request.classifies)
     if columns is not None:
-        shares = UnreadShares.of(unread, columns, prepared.plan[UNREAD].noise)
+        coins = 0.0 if inference is None else (1 - inference.coins.first) / first.facts.n_rows
+        unread = [one.unread for one in solved if one.unread is not None]
+        shares = UnreadShares.of(unread, columns, first.plan[UNREAD].noise, coins)
         models = [shares.without(model) for model in models]
+        inferred = None if inferred is None else shares.without_inferred(inferred)
         notes = (*shares.notes(), *notes)
     said = replace(draft, notes=(*notes, *draft.notes))
     used = int(np.any([coef != 0 for coef, _ in models], axis=0).sum())
-    stated = with_size(complete(said, answers, payment, chosen), prepared, used)
-    return FitResult(tuple(models), stated, prepared.row_bounds, tuple(paths), joint)
+    chosen = [branch for one in solved for branch in one.choices]
+    return FitResult(
+        models=tuple(models),
+        statement=with_size(complete(said, answers, opened.payment, chosen), prepared, used),
+        bounds=prepared.row_bounds,
+        paths=tuple(one.path.rescaled(scale) for one in solved if one.path is not None),
+        joint=solved[-1].w.ndim > 1,
+        inferred=inferred,
+    )
 
 
-def _run_parts(
-    prepared: FitPlan,
-    X: Rows,
-    y: Vector,
-    payment: Payment,
-    watcher: ProgressCallback,
-    draft: Statement,
-    randomness: Randomness,
-    opener: OpenOracle,
-    units: NDArray[np.str_] | None,
-) -> FitResult:
-    """Part A selects and makes the model; part B is asked once. To each the rows of the other are absent; the key of the coins is dropped."""
-    inference, request = prepared.inference, prepared.request
-    assert inference is not None
+def _solve(
+    prepared: FitPlan, X: Rows, y: Vector, opened: Session, opener: OpenOracle, inference: Inference | None
+) -> _Solved:
+    """Open rows, ask what is counted beside the fit, and let the solver run."""
+    request = prepared.request
+    path = Path() if request.keep_path else None
+    with opener(prepared, X, y, opened) as oracle:
+        unread = None if request.check_cells is None else ask_unread(oracle)
+        clipped = None if request.check_bounds is None else ask_clipped(oracle)
+        w = _run_solver(prepared, oracle, path)
+        pilot = None if inference is None else inference.intervals.pilot(oracle, w)
+    nothing = inference is not None and pilot is None  # no feature was selected: there is nothing left to ask
+    if oracle.unused_turns and not nothing:
+        raise PrivacyError(
+            f"the solver left priced asks unused: {oracle.unused_turns}. A plan must ask for what it prices."
+        )
+    return _Solved(w, path, oracle.receipts, oracle.choices, unread, clipped, pilot)
+
+
+def _split(inference: Inference, opened: Session, units: NDArray[np.str_] | None) -> DataSplit:
     if (units is not None) != (inference.coins.rule == "units"):
         raise PrivacyError("rows are dealt by the rule of the plan: units are told where it says so, and only there.")
-    deal = DataSplit(inference.coins.first, randomness.key(), units)
-    path = Path() if request.keep_path else None
-    columns = checked_columns(request.check_cells, X)
-    first = opener(inference.first, X, deal.targets(y, 0), randomness, payment, watcher)
-    with closing(first):
-        unread = [] if columns is None else [ask_unread(first.oracle)]
-        clipped = [] if request.check_bounds is None else [ask_clipped(first.oracle)]
-        w = _solved(inference.first, first.oracle, path)
-        pilot = inference.intervals.pilot(first.oracle, w)
-    answers = [replace(answer, part="first") for answer in first.oracle.receipts]
-    asked = None if request.sparsity is None or request.sparsity <= inference.intervals.most else request.sparsity
-    if pilot is None:  # nothing to ask the second part
-        inferred = nothing_selected(inference, asked)
-    else:
-        if first.oracle.unused_turns:
-            raise PrivacyError(f"the first part left priced asks unused: {first.oracle.unused_turns}.")
-        second = opener(inference.second, X, deal.targets(y, 1), randomness, payment, watcher)
-        with closing(second):
-            step = inference.intervals.run(second.oracle, pilot)
-        answers += [replace(answer, part="second") for answer in second.oracle.receipts]
-        inferred = in_user_units(inference, pilot, step, second.shift, asked)
-    scale = prepared.facts.scale
-    model = coefficients_of(w, first.shift, first.height, scale)
-    notes = clipping_notes(clipped, classes=request.classifies)
-    if columns is not None:
-        coins = (1 - inference.coins.first) / inference.first.facts.n_rows
-        shares = UnreadShares.of(unread, columns, inference.first.plan[UNREAD].noise, coins)
-        model, inferred = shares.without(model), shares.without_inferred(inferred)
-        notes = (*shares.notes(), *notes)
-    said = replace(draft, notes=(*notes, *draft.notes))
-    stated = with_size(
-        complete(said, answers, payment, first.oracle.choices), prepared, int(np.count_nonzero(model[0]))
-    )
-    released = () if path is None else (path.rescaled(scale),)
-    return FitResult((model,), stated, prepared.row_bounds, released, inferred=inferred)
+    return DataSplit(inference.coins.first, opened.randomness.key(), units)
 
 
-def _solved(prepared: FitPlan, oracle: Oracle, path: Path | None) -> Vector:
-    """What the solver finds. One that is not ours sees the doors of its oracle, and must give one number for each coordinate."""
+def _infer(
+    inference: Inference, pilot: Pilot | None, X: Rows, y: Vector, opened: Session, opener: OpenOracle
+) -> tuple[InferenceResult, list[Receipt]]:
+    """What part B says about the model of part A, and what was drawn for it."""
+    if pilot is None:
+        return nothing_selected(inference), []
+    with opener(inference.second, X, y, opened) as oracle:
+        step = inference.intervals.run(oracle, pilot)
+    shift, _ = _shift_and_height(inference.second)
+    receipts = [replace(answer, part="second") for answer in oracle.receipts]
+    return in_user_units(inference, pilot, step, shift), receipts
+
+
+def _shift_and_height(prepared: FitPlan) -> tuple[Vector, float]:
+    """What hosts subtract from every row, and the height of the constant column; 0 for none."""
+    lattice = Lattice(prepared.facts, exact=not prepared.recipe.private)
+    return lattice.applied_shift, lattice.applied_intercept
+
+
+def _run_solver(prepared: FitPlan, oracle: Oracle, path: Path | None) -> Vector:
+    """What the solver finds. One that is not ours gets a guarded oracle, and must give one number for each coordinate."""
     if built_in(prepared.recipe) or not prepared.recipe.private:
         return prepared.solver.run(oracle, path)
     doors = GuardedOracle(oracle)

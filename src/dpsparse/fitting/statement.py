@@ -21,7 +21,6 @@ from ..ledger import Payment
 from ..queries.losses import Loss, user_defined
 from ..recipes import built_in
 from ..rows.missing import NOT_COVERED
-from .local import sharing, unit_of
 from .prepare import FitPlan
 
 SIMULATED = "the protocol was simulated on one machine, which held the rows"
@@ -103,6 +102,23 @@ def draft_fit(
         versions=versions(),
     )
     return draft if priced is None else _weigh(in_other_words(draft, priced.budget))
+
+
+def unit_of(plan: Plan, models: int) -> str:
+    """The unit of privacy: who, and with how many reports."""
+    if not plan.local:
+        return "one row"
+    who = "one person's label" if plan.labels_only else "one person"
+    return f"{who}, {'one report' if models == 1 else f'{models} reports'} (local model)"
+
+
+def sharing(plan: Plan, models: int) -> str:
+    """How one budget covers several models, one for each class."""
+    if plan.labels_only:
+        return (
+            f"a change of class moves two of the {models} one-versus-rest labels, each reported at half of the budget"
+        )
+    return f"one budget covers all {models} one-versus-rest models, each with an equal part of it"
 
 
 def in_other_words(said: Statement, asked: Budget | None = None) -> Statement:

@@ -28,9 +28,9 @@ from ..queries.kinds import Oracle
 from ..recipes import built_in
 from ..rows.records import Records, suppress_messages
 from ..rows.unread import CheckedColumns, UnreadCells
-from .oracle import Matrix, ProgressCallback, Rows, Session, open_oracle
 from .prepare import FitPlan, plan_again
-from .run import FitResult, run, substituted
+from .run import FitResult, run
+from .session import Matrix, Session, substituted, wrapped
 from .statement import draft_fit
 from .user_recipes import plan_text
 
@@ -172,18 +172,11 @@ def _run(
     law: str = "",
 ) -> FitResult:
     """One run on made-up rows, as a fit runs it; `law` where it is told what an earlier run was told."""
-
-    def opener(
-        prepared: FitPlan, X: Rows, y: Vector, randomness: Randomness, payment: Payment, watcher: ProgressCallback
-    ) -> Session:
-        opened = open_oracle(prepared, X, y, randomness, payment, watcher)
-        return replace(opened, oracle=wrap(opened.oracle))
-
     X, y = rows
     try:
         with suppress_messages():
-            chance = Randomness(SEED)
-            return run(trial, X, [y], Payment(), _no_progress, draft=draft, randomness=chance, open_oracle=opener)
+            unpaid = Session((Payment(),), Randomness(SEED))
+            return run(trial, X, [y], unpaid, draft=draft, opener=wrapped(lambda _, oracle: wrap(oracle)))
     except PrivacyLeakError as leak:
         raise _refusal(trial, str(leak)) from None
     except PrivacyError as refusal:
@@ -196,10 +189,6 @@ def _run(
             f"recipe {trial.recipe.name!r} fails on made-up rows, before private ones came and before anything was paid: "
             f"{type(error).__name__}: {error}"
         ) from error
-
-
-def _no_progress(_: str) -> None:
-    """Who watches a rehearsal."""
 
 
 def _refusal(prepared: FitPlan, why: str) -> PrivacyLeakError:

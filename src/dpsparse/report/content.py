@@ -16,8 +16,7 @@ from ..core.words import GUESSES, details, other_words, paragraph
 from ..estimators.interval_words import meaning
 from ..estimators.linear import SparseLinear
 from ..estimators.summary import about_bounds, keeps_dictionary, summary
-from ..fitting.clipping import CLIPPED
-from ..fitting.unread import NO_COEFFICIENT, SHARES
+from ..fitting.counts import CLIPPED, NO_COEFFICIENT, SHARES
 from ..ledger import Ledger
 from .evidence import (
     audit_check,

@@ -9,7 +9,7 @@ from typing import Any
 from ..core import DataError, Statement
 from ..core.errors import LedgerError
 from ..estimators.linear import SparseLinear
-from ..fitting.unread import MOSTLY
+from ..fitting.counts import MOSTLY
 from ..ledger import Ledger
 from ..ledger.cited import Cited
 from ..ledger.entries import Entry

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,16 +14,16 @@ from ...core import Adjacency, Ask, Budget, DataError, Noise, Plan, checks
 from ...core.facts import Facts, Target
 from ...core.mechanisms import Randomness
 from ...fitting import Seed, check_noise_kind, public_rows, read_targets, stated_budget, warn_if_seeded
-from ...fitting.statement import charged_to, complete, draft_score
-from ...ledger import Ledger, check_ledger, reserve
-from ...oracles import make_oracle
+from ...fitting.session import PaidBy, session
+from ...fitting.statement import complete, draft_score
+from ...ledger import Ledger, check_ledger
 from ...queries.losses import mean_of
 from ...rows import Records, refuse_missing
-from ...rows.hosts import ClusterRows, host_of
+from ...rows.hosts import ClusterRows
 from ...rows.lattice import Lattice
 from ...rows.margins import MarginTable
 from ...rows.missing import CHOICES
-from ...rows.records import code_classes, suppress_messages
+from ...rows.records import code_classes
 from ..input_checks import open_clusters, read_vector, target_kind
 from .asking import Metric, ScorePlan, ScoreSession
 from .card import ScoreCard
@@ -171,19 +170,13 @@ def private_score(
     warn_if_seeded(randomness, "score")
     what = f"private score ({', '.join(metric.name for metric in chosen)})"
     draft = draft_score(priced, at, what, scored.loss, rows, on_missing, secure=randomness.secure)
-    bill = PlanCost.of(priced)
-    name = "private score" if label is None else label
-    seeded = not randomness.secure
-    with (
-        reserve(ledger, dataset, bill, label=name, run_id=run_id, delta=at, seeded=seeded) as payment,
-        suppress_messages(),
-    ):
+    payer, bill = PaidBy(ledger, dataset, label, run_id), PlanCost.of(priced)
+    with session(payer, bill=bill, label="private score", delta=at, randomness=randomness) as opened:
         view = MarginTable(
             scored.coef, scored.intercept, scored.bounds, Lattice(facts).unit, float(np.max(facts.upper))
         )
         table = _table(scored.source, view, codes, facts)
-        with closing(host_of(table, targets, facts)) as host:
-            oracle = make_oracle(host, scored.loss, priced, randomness, payment)
+        with opened.open(table, targets, facts, scored.loss, priced) as oracle:
             del table, targets, scored
             asker = ScoreSession(oracle, design)
             by_class = any(metric.name == "balanced_accuracy" for metric in chosen)
@@ -193,7 +186,7 @@ def private_score(
         scores=tuple(score for part in told for score in part.scores),
         curve=tuple(point for part in told for point in part.curve),
         confidence=confidence,
-        statement=charged_to(complete(draft, oracle.receipts, payment), payment),
+        statement=complete(draft, oracle.receipts, opened.payment),
     )
 
 

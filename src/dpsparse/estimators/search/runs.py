@@ -13,7 +13,7 @@ from ...core import Adjacency, Statement
 from ...core.facts import Facts
 from ...core.mechanisms import Randomness
 from ...core.statement import AskSummary, ask_summaries
-from ...fitting import FitRequest, FitResult, Shape, Targets
+from ...fitting import FitRequest, FitResult, Session, Shape, Targets
 from ...fitting.prepare import clipped_to
 from ...fitting.units import in_half_widths
 from ...io.dictionary.carrier import carried_bounds
@@ -91,7 +91,7 @@ def best_run(
     candidates: Sequence[tuple[Parameters, SparseLinear]],
     data: SearchData,
     plan: SearchPlan,
-    randomness: Randomness,
+    opened: Session,
     holdout: float | None,
 ) -> SearchRun | None:
     """Fit and score each candidate; the run with the highest noisy score, the first of equals; None without candidates.
@@ -103,6 +103,7 @@ def best_run(
     them, and the larger is: see `split_holdout`. The choice reads noisy scores and nothing else. The search that calls this lets no warning
     pass, since their number would tell that of the runs.
     """
+    randomness = opened.randomness
     fitting, scoring = split_holdout(data.X.shape[0], plan, randomness, holdout)
     facts, classes = data.facts(plan.validation_rows), data.targets.classes
     if classes is not None:
@@ -124,7 +125,7 @@ def best_run(
             if not randomness.secure:
                 model.set_params(random_state=int(randomness.generator().integers(2**31)))
             model.fit_source(data.request_of(model), source, targets)
-            score, answers = validation.score(model, model.request(), randomness)
+            score, answers = validation.score(model, model.request(), opened)
             if best is None or score > best.score:
                 best = SearchRun(parameters, model, score, (*model.statement_.asks, *ask_summaries(answers)))
     return best

@@ -10,14 +10,13 @@ import numpy as np
 from ...accounting import PricedPlan, price
 from ...core import Adjacency, Ask, Budget, MissingBoundError, Noise, Plan, checks
 from ...core.facts import Facts, Vector
-from ...core.mechanisms import Randomness
 from ...core.plain import to_json
 from ...core.statement import Receipt
-from ...fitting import FitRequest, Rows
-from ...oracles import make_oracle
+from ...fitting import FitRequest, Rows, Session
+from ...fitting.session import open_host
 from ...queries.losses import joint_of, mean_of
 from ...rows import Records
-from ...rows.hosts import Host, host_of
+from ...rows.hosts import Host
 from ...rows.row_bounds import RowBounds
 from ..linear import SparseLinear
 
@@ -119,16 +118,16 @@ class Validation:
             box = np.maximum(np.abs(lower), np.abs(upper)) * np.ones(self._facts.n_features)
             norm = float(np.linalg.norm(box)) if bounds.row_norm is None else bounds.row_norm
             facts = self._facts.with_(lower=lower, upper=upper, row_norm=norm, scale=bounds.scale)
-            self._host = host_of(self._source.rescaled(bounds.scale), self._y, facts)
+            self._host = open_host(self._source.rescaled(bounds.scale), self._y, facts)
         return self._host, bounds.scale
 
-    def score(self, model: SparseLinear, request: FitRequest, randomness: Randomness) -> tuple[float, list[Receipt]]:
+    def score(self, model: SparseLinear, request: FitRequest, opened: Session) -> tuple[float, list[Receipt]]:
         """A noisy score of a fitted model, and the answers it took."""
         loss = request.loss
         if vars(model).get("multinomial_"):
             loss = joint_of(loss, model.coef_.shape[0]) or loss
         host, scale = self._hosted(model)
-        oracle = make_oracle(host, loss, self._priced, randomness)
+        oracle = opened.oracle(host, loss, self._priced)
         height = host.lattice.applied_intercept
         coefficients = np.column_stack([np.atleast_2d(model.coef_) * scale, np.atleast_1d(model.intercept_) / height])
         if not request.classifies and mean_of(loss) is None:  # rows hold centred targets

@@ -31,12 +31,13 @@ from ...fitting import (
     trial_run,
     warn_if_seeded,
 )
+from ...fitting.session import session
 from ...fitting.statement import charged_to, draft_search, refusals, state_best
-from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger, reserve
+from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger
 from ...rows.records import suppress_messages
 from ..display import StatementMixin
+from ..input_checks import refuse_fit_arguments
 from ..linear import SparseLinear
-from ..refusals import refuse_fit_arguments
 from .calibration import dearest_plan
 from .plan import PlannedRun, SearchPlan
 from .runs import SearchData, SearchRun, best_run, public_default
@@ -331,25 +332,18 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         for parameters in drawn:  # refuse before anything is spent; what was drawn does not depend on the data
             trial_run(self.prepare_candidate(parameters, plan, data.shape, data))
         warn_if_seeded(randomness, "search")
-        label, loss = "private search" if self.label is None else self.label, data.request.loss
+        loss = data.request.loss
         shared = space.assumptions(self.estimator, data.facts(plan.training_rows))
         said = (*data.targets.assumptions, *shared, *refusals(data.request.on_missing))
         draft = draft_search(plan.bill, plan.delta, plan.run_rho, loss, plan.n_rows, said, secure=randomness.secure)
         models = [(parameters, self._candidate(parameters, plan)) for parameters in drawn]
         bar = ProgressBar("private search", None, visible=self.verbose)  # how many runs there are is secret
-        paid = reserve(
-            self.ledger,
-            self.dataset,
-            plan.bill,
-            label=label,
-            run_id=self.run_id,
-            delta=plan.delta,
-            seeded=not randomness.secure,
+        # its payment starts also where no run was drawn: the ledger must not show that
+        whole = session(
+            self, bill=plan.bill, label="private search", delta=plan.delta, randomness=randomness, bar=bar, nested=True
         )
-        with paid as payment, bar:
-            payment.start()  # also where no run was drawn: the ledger must not tell
-            with suppress_messages():
-                best = best_run(models, data, plan, randomness, holdout=self.holdout)
+        with whole as opened, suppress_messages():
+            best = best_run(models, data, plan, opened, holdout=self.holdout)
         if best is None:
             best = SearchRun({}, public_default(clone(self.estimator), data, draft), math.nan, ran=False)
         model = data.named(best.model)
@@ -359,7 +353,7 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         self.best_params_ = best.parameters
         self.best_score_ = best.score
         self.best_estimator_ = model
-        self.statement_ = model.statement_ = charged_to(statement, payment)
+        self.statement_ = model.statement_ = charged_to(statement, opened.payment)
         self.n_features_in_ = model.n_features_in_
         if "feature_names_in_" in vars(model):
             self.feature_names_in_ = model.feature_names_in_

@@ -1,4 +1,4 @@
-"""Private searches as JSON files: the best model, and what was promised for the whole."""
+"""Private searches as JSON files: the best model, the space that was searched, and what was promised for the whole."""
 
 from __future__ import annotations
 
@@ -6,24 +6,27 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import fields
+from typing import Any, cast
 
+from scipy import stats
 from sklearn.base import clone
 
 from ... import recipes
-from ...core import Statement
+from ...core import DataError, Statement
 from ...core.plain import Json, to_json
 from ...core.regular_files import write_whole
 from ..linear import SparseLinear
 from ..model_file import check_replaceable, model_content, model_of
 from ..model_schema import check_model, model_digest
-from ..steps.values import arguments, restored_value
+from ..steps.values import arguments, restored_value, stored_value
 from .search import PrivateSearch
-from .space_file import restored_space, stored_space
+from .space import listed
 
 FORMAT, VERSION = "dpsparse-search", 2
 #: Arguments with a place of their own: the estimator is that of the best model.
 LEFT = ("estimator", "param_distributions")
+WHAT = "param_distributions"
 
 
 def save_search(search: PrivateSearch, path: str | os.PathLike[str]) -> None:
@@ -59,3 +62,66 @@ def search_of(content: Mapping[str, Any]) -> PrivateSearch:
     if "feature_names_in_" in vars(model):
         search.feature_names_in_ = model.feature_names_in_
     return search
+
+
+def stored_space(given: object) -> Json:
+    """Dictionaries of lists and of scipy's distributions as plain values; None where a value has no plain form.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> stored_space({"sparsity": [5, 10], "alpha": stats.loguniform(0.1, 1)})
+    {'sparsity': [5, 10], 'alpha': {'distribution': 'loguniform', 'args': [0.1, 1], 'kwds': {}}}
+    """
+    if given is None:
+        return None
+    try:
+        if isinstance(given, Mapping):
+            return {name: _values(values) for name, values in given.items()}
+        return [{name: _values(values) for name, values in part.items()} for part in cast(Any, given)]
+    except DataError:
+        return None
+
+
+def restored_space(held: Any) -> Any:
+    """The inverse of `stored_space`. Distributions are looked up among those of scipy by name; nothing is run."""
+    if isinstance(held, list):
+        return [restored_space(part) for part in held]
+    return None if held is None else {name: _restored(values) for name, values in held.items()}
+
+
+def _values(values: object) -> Json:
+    if listed(values):
+        return [_entry(value) for value in values]
+    name = getattr(getattr(values, "dist", None), "name", None)
+    if not isinstance(name, str) or not isinstance(getattr(stats, name, None), stats.rv_continuous | stats.rv_discrete):
+        raise DataError(f"{WHAT} holds a {type(values).__name__}, which a file of plain values has no word for.")
+    frozen = cast(Any, values)
+    return {
+        "distribution": name,
+        "args": stored_value(list(frozen.args), WHAT),
+        "kwds": stored_value(dict(frozen.kwds), WHAT),
+    }
+
+
+def _entry(value: object) -> Json:
+    if isinstance(value, type) or not hasattr(value, "__dataclass_fields__"):
+        return stored_value(value, WHAT)
+    held = {field.name: stored_value(getattr(value, field.name), WHAT) for field in fields(cast(Any, value))}
+    return {"<recipe>": recipes.make(value).name, "fields": held}
+
+
+def _restored(values: Any) -> Any:
+    if isinstance(values, list):
+        return [
+            _recipe(value) if isinstance(value, dict) and "<recipe>" in value else restored_value(value)
+            for value in values
+        ]
+    found = getattr(stats, values["distribution"], None)
+    if not isinstance(found, stats.rv_continuous | stats.rv_discrete):
+        raise ValueError("no such distribution")
+    return found(*restored_value(values["args"]), **restored_value(values["kwds"]))
+
+
+def _recipe(value: Mapping[str, Any]) -> recipes.Recipe:
+    return recipes.get(value["<recipe>"])(**restored_value(value["fields"]))

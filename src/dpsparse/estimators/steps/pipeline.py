@@ -25,27 +25,26 @@ from ...core import (
     PrivacyError,
     Statement,
 )
+from ...core.mechanisms import Randomness
 from ...fitting import FitPlan, Matrix, Shape, plan_fit, public_rows, refuse_doubtful, stated_budget, trial_run
+from ...fitting.counts import NOBODY_SAID
+from ...fitting.session import session
 from ...fitting.statement import MADE_ROWS, charged_to, refusals, state_pipeline
-from ...fitting.unread import NOBODY_SAID
 from ...io.dictionary import TableEncoder
-from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger, reserve
+from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger
 from ...rows import Records
 from ...rows.declared import Bounded
 from ...rows.records import suppress_messages
 from ..display import StatementMixin
-from ..input_checks import open_clusters
+from ..input_checks import open_clusters, refuse_fit_arguments
 from ..linear import SparseLinear
-from ..refusals import refuse_fit_arguments
 from .bounds import Bounds
 from .count import NoisyCount
-from .division import divided, refuse_local
-from .plan import PipelinePlan
+from .plan import PipelinePlan, divided, refuse_local
 from .priced import PrivateStep
 from .private_bounds import PrivateBounds
-from .public_bounds import bounds_after
 from .row_map import Absent, leave_out, row_map
-from .row_steps import RowStep
+from .row_steps import RowStep, bounds_after
 from .scaler import PrivateScaler
 
 #: What a pipeline is made of: a step of ours, one of scikit-learn, "passthrough" or None.
@@ -313,24 +312,22 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
             statements = self._fit_steps(start, X, y, n_rows, bounds, plan)
             whole = state_pipeline(statements, epsilon=None, delta=plan.delta, accountant=None, free=plan.free)
         else:
-            label = "private pipeline" if self.label is None else self.label
             seeded = any(vars(step).get("random_state") is not None for _, step in self.steps)
-            with reserve(
-                self.ledger,
-                self.dataset,
-                plan.bill,
-                label=label,
-                run_id=self.run_id,
+            randomness = Randomness(0 if seeded else None)  # nothing is drawn from it: each step has its own
+            with session(
+                self,
+                bill=plan.bill,
+                label="private pipeline",
                 delta=plan.delta,
-                seeded=seeded,
-            ) as payment:
-                payment.start()
+                randomness=randomness,
+                nested=True,
+            ) as opened:
                 statements = self._fit_steps(start, X, y, n_rows, bounds, plan)
             whole = state_pipeline(
                 statements, epsilon=plan.epsilon, delta=plan.delta, accountant=plan.accountant, free=plan.free
             )
             said = (*whole.assumptions, *refusals(self.steps[-1][1].on_missing))
-            whole = charged_to(replace(whole, assumptions=said), payment)
+            whole = charged_to(replace(whole, assumptions=said), opened.payment)
         if raw:
             whole = replace(whole, assumptions=tuple(a for a in whole.assumptions if a != MADE_ROWS))
         self.statement_ = self.steps[-1][1].statement_ = whole

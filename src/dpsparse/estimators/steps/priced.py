@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,21 +14,14 @@ from ...accounting import PlanCost, PricedPlan, price
 from ...core import Adjacency, Ask, Budget, Noise, Plan, Statement, checks
 from ...core.facts import Facts, Vector
 from ...core.mechanisms import Randomness
-from ...fitting import (
-    Seed,
-    check_noise_kind,
-    stated_budget,
-    warn_if_seeded,
-)
+from ...fitting import Seed, check_noise_kind, stated_budget, warn_if_seeded
+from ...fitting.session import session
 from ...fitting.statement import complete_step, draft_step
-from ...ledger import LedgerArgument, Payment, reserve
-from ...oracles import make_oracle
+from ...ledger import LedgerArgument, Payment
 from ...queries.kinds import Oracle
 from ...queries.losses import Squared
 from ...rows import Records, refuse_missing
-from ...rows.hosts import host_of
 from ...rows.missing import CHOICES
-from ...rows.records import suppress_messages
 from ..input_checks import read_source
 
 
@@ -108,12 +101,12 @@ class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         priced, delta = self.price(facts.n_rows, facts.n_features, facts.sparse)
         draft = draft_step(priced, delta, what, facts.n_rows, self.on_missing, secure=randomness.secure)
         warn_if_seeded(randomness, "step", stacklevel=6)
-        label, bill = what if self.label is None else self.label, PlanCost.of(priced)
-        seeded = not randomness.secure
-        paid = reserve(self.ledger, self.dataset, bill, label=label, run_id=self.run_id, delta=delta, seeded=seeded)
-        targets = np.zeros(X.shape[0]) if y is None else y
-        with paid as payment, suppress_messages(), closing(host_of(X, targets, facts)) as host:
-            yield StepRows(make_oracle(host, Squared(), priced, randomness, payment), draft, payment)
+        targets, bill = np.zeros(X.shape[0]) if y is None else y, PlanCost.of(priced)
+        with (
+            session(self, bill=bill, label=what, delta=delta, randomness=randomness) as opened,
+            opened.open(X, targets, facts, Squared(), priced) as oracle,
+        ):
+            yield StepRows(oracle, draft, opened.payment)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -16,8 +16,7 @@ from ...accounting import PricedPlan, price
 from ...core import Adjacency, Ask, Budget, MissingBoundError, Noise, Plan, checks
 from ...core.facts import Facts, Target, Vector
 from ...fitting import Matrix, Seed, check_noise_kind, public_rows, stated_budget
-from ...fitting.prepare import UNREAD
-from ...fitting.unread import UnreadShares, ask_unread, checked_columns, warn_of_unread
+from ...fitting.counts import UNREAD, UnreadShares, ask_unread, checked_columns, warn_of_unread
 from ...ledger import Ledger
 from ...queries.kinds import ColumnQuantile, Oracle
 from ...rows import Records, read_bounds

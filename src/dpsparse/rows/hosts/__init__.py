@@ -5,6 +5,5 @@ from .cluster import ClusterHost
 from .cluster_rows import ClusterRows
 from .disk import DiskHost
 from .memory import MemoryHost
-from .place import host_of
 
-__all__ = ["ClusterHost", "ClusterRows", "DiskHost", "Host", "MemoryHost", "Total", "host_of"]
+__all__ = ["ClusterHost", "ClusterRows", "DiskHost", "Host", "MemoryHost", "Total"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,25 +14,13 @@ from ...core import Adjacency, DataError, PrivacyError
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
 from ...estimators.linear import SparseLinear
-from ...fitting import (
-    FitPlan,
-    ProgressCallback,
-    Rows,
-    Seed,
-    Session,
-    Shape,
-    plan_fit,
-    read_targets,
-    run,
-    trial_run,
-    warn_if_seeded,
-)
-from ...fitting.statement import draft_fit
-from ...ledger import Ledger, Payment, reserve
+from ...fitting import FitPlan, Rows, Seed, Session, Shape, fit, plan_fit, read_targets, rescaled_rows
+from ...fitting.session import PaidBy
+from ...ledger import Ledger
 from ...oracles.shares import NoiseShare, SharedNoiseOracle, check_shareable, single_site_bill
+from ...queries.kinds import Oracle
 from ...rows.hosts import MemoryHost
-from ...rows.lattice import Lattice
-from ...rows.records import Records, suppress_messages
+from ...rows.records import Records
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,78 +93,38 @@ def fit_shared(
     if prepared.priced is None:
         raise PrivacyError("sites make noise in shares, and this recipe has none.")
     check_shareable(prepared.plan)
-    trial_run(prepared)
-    sources_of_noise = [Randomness(seed) for seed in _seeds(request.random_state, len(names))]
-    warn_if_seeded(sources_of_noise[0], "fit")
     bill = single_site_bill(prepared.priced, honest)
-    draft = draft_fit(
-        prepared,
-        (
-            f"at least {honest} of the {len(names)} sites are asked the same questions, add their share of the noise as they should, and keep it secret",
-        ),
-        (
-            f"whoever sees the integers of single sites, and not only their sums, learns up to ({bill.epsilon(prepared.delta):.6g}, "
-            f"{prepared.delta:.3g}) about a row",
-        ),
-        secure=sources_of_noise[0].secure,
+    assumed = (
+        f"at least {honest} of the {len(names)} sites are asked the same questions, add their share of the noise as they should, and keep it secret",
     )
-    made.n_features_in_ = width
-    vectors = [t.vectors(prepared.models) for t in targets]
-    with _paid(holdings, prepared, run_id, seeded=not sources_of_noise[0].secure) as payments, suppress_messages():
-        turns = iter(range(prepared.models))
+    notes = (
+        f"whoever sees the integers of single sites, and not only their sums, learns up to ({bill.epsilon(prepared.delta):.6g}, "
+        f"{prepared.delta:.3g}) about a row",
+    )
+    noises = [Randomness(seed) for seed in _seeds(request.random_state, len(names))]
+    ends = np.cumsum([source.shape[0] for source in sources])[:-1]
 
-        def opened(
-            prepared: FitPlan, X: Rows, y: Vector, randomness: Randomness, payment: Payment, watcher: ProgressCallback
-        ) -> Session:
-            k = next(turns)
-            plan = prepared.of_one_model
-            assert plan is not None
-            hosts = [
-                MemoryHost(s.rescaled(prepared.facts.scale), v[k], prepared.facts)
-                for s, v in zip(sources, vectors, strict=True)
-            ]
-            sites = [
-                NoiseShare(host, prepared.loss, plan, honest, noise, paid)
-                for host, noise, paid in zip(hosts, sources_of_noise, payments, strict=True)
-            ]
-            lattice = Lattice(prepared.facts)
-            oracle = SharedNoiseOracle(prepared.facts, plan, sites, honest, watcher)
-            return Session(oracle, lattice.applied_shift, lattice.applied_intercept)
-
-        nothing: list[Vector] = [np.zeros(0)] * prepared.models
-        found = run(
-            prepared,
-            np.zeros((0, width)),
-            nothing,
-            Payment(),
-            lambda _: None,
-            draft=draft,
-            randomness=sources_of_noise[0],
-            open_oracle=opened,
-        )
-    return made.keep(found, request.classes)
-
-
-@contextmanager
-def _paid(
-    holdings: Sequence[SiteData], prepared: FitPlan, run_id: str | None, *, seeded: bool
-) -> Iterator[list[Payment]]:
-    """Reservations in the ledgers of all sites; refunded together if nothing was answered."""
-    with ExitStack() as stack:
-        yield [
-            stack.enter_context(
-                reserve(
-                    h.ledger,
-                    h.dataset,
-                    prepared.bill,
-                    label=prepared.recipe.name,
-                    run_id=None if run_id is None or h.dataset is None else run_id,
-                    delta=prepared.delta,
-                    seeded=seeded,
-                )
-            )
-            for h in holdings
+    @contextmanager
+    def opened_at_sites(prepared: FitPlan, X: Rows, y: Vector, opened: Session) -> Iterator[Oracle]:
+        """Rows and noise of every site at the site; `y` holds their targets one after the other."""
+        plan = prepared.of_one_model
+        assert plan is not None
+        hosts = [
+            MemoryHost(rescaled_rows(prepared, source), own, prepared.facts)
+            for source, own in zip(sources, np.split(y, ends), strict=True)
         ]
+        shares = [
+            NoiseShare(host, prepared.loss, plan, honest, noise, payment)
+            for host, noise, payment in zip(hosts, noises, opened.payments, strict=True)
+        ]
+        yield SharedNoiseOracle(prepared.facts, plan, shares, honest, opened.progress)
+
+    made.n_features_in_ = width
+    vectors = [np.concatenate(own) for own in zip(*(t.vectors(prepared.models) for t in targets), strict=True)]
+    payers = [PaidBy(h.ledger, h.dataset, run_id=None if h.dataset is None else run_id) for h in holdings]
+    nothing = np.zeros((0, width))  # no row leaves its site
+    found = fit(prepared, nothing, vectors, assumed, notes, payers=payers, opener=opened_at_sites, stacklevel=4)
+    return made.keep(found, request.classes)
 
 
 def _seeds(seed: Seed, count: int) -> list[int | None]:

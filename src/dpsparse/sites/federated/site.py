@@ -12,10 +12,9 @@ import numpy as np
 from ...core import Adjacency, Budget, DataError, Plan, PrivacyError, Receipt, Statement
 from ...core.facts import Facts, Vector
 from ...core.mechanisms import Randomness
-from ...fitting import default_delta, public_rows, warn_if_seeded
+from ...fitting import Session, default_delta, public_rows, warn_if_seeded
 from ...fitting.request import Seed
 from ...ledger import Ledger
-from ...oracles import make_oracle
 from ...oracles.noise_info import PricedNoise
 from ...queries.kinds import Gradient
 from ...queries.rules import measure
@@ -155,7 +154,7 @@ class Site(Participant):
         plan = self._round_plan if self._priced is None else replace(self._priced, plan=self._round_plan)
         changes = []
         for w, host in zip(models, self._hosts, strict=True):
-            oracle = make_oracle(host, self._loss, plan, self._randomness)
+            oracle = Session((), self._randomness).oracle(host, self._loss, plan)
             changes.append(self._loop.local.run_from(w.copy(), oracle) - w)
             if oracle.unused_turns:
                 raise PrivacyError("the local steps left priced asks unused.")

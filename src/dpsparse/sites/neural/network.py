@@ -14,9 +14,9 @@ from ...core import Adjacency, Budget, Receipt, Statement, checks
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
 from ...fitting import Seed, default_delta, public_rows, warn_if_seeded
-from ...fitting.statement import complete, draft_step
-from ...ledger import Ledger, reserve
-from ...rows.records import suppress_messages
+from ...fitting.session import session
+from ...fitting.statement import charged_to, complete, draft_step
+from ...ledger import Ledger
 from ..federated.certificate import NOTHING, SiteSummary, statement_without_noise
 from .files import read_network, write_network
 from .gradients import LARGEST_CLIP, SMALLEST_CLIP, RowGradients
@@ -135,19 +135,12 @@ class SparseNetwork:
             warn_if_seeded(randomness, "fit")
         plan = gradients_plan(self.steps, self._rate(n), private=False) if priced is None else priced
         bill = None if priced is None else PlanCost.of(priced)
-        label = self.recipe if self.label is None else self.label
-        seeded = not randomness.secure
-        with (
-            reserve(
-                self.ledger, self.dataset, bill, label=label, run_id=self.run_id, delta=delta, seeded=seeded
-            ) as payment,
-            suppress_messages(),
-        ):
+        with session(self, bill=bill, label=self.recipe, delta=delta, randomness=randomness) as opened:
             rows = private_rows(X, y, self.loss, self.classes, n)
-            oracle = NetworkOracle(self._gradients, rows, plan, self.clip, randomness, payment)
+            oracle = NetworkOracle(self._gradients, rows, plan, self.clip, randomness, opened.payment)
             self.w_ = descend(self._gradients.start(), oracle, self.steps, self.step_size, self.sparsity)
         said = state_network(self.about, n, priced, delta, oracle.receipts, secure=randomness.secure)
-        self.statement_ = replace(said, ledger=payment.record)
+        self.statement_ = charged_to(said, opened.payment)
         return self
 
     @property

@@ -1,6 +1,6 @@
-"""Were the cells of the table understood? A priced count for each column, asked beside a fit and told in its statement.
+"""Priced counts beside a fit, told in its statement: what the bounds clipped, and which cells were not understood.
 
-Everything here but the refusal works on released answers. With m columns and a standard error s of each share:
+Everything here but the refusal works on released answers. *Cells.* With m columns and a standard error s of each share:
 
 * a column is *named* where its share is above z s. A table of which every cell is understood has a named column with probability
   at most `FALSE_ALARM`: z is the quantile of the noise at ``1 - FALSE_ALARM / m``;
@@ -19,19 +19,27 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from ..core import DataError, Noise, UnreadCellsWarning
+from ..core import Ask, DataError, Noise, Plan, PrivacyError, UnreadCellsWarning
 from ..core.facts import Vector
-from ..queries.kinds import Oracle, Unread
+from ..queries.kinds import ClippedShare, Oracle, Unread
 from ..rows.records import Records
 from ..rows.unread import CheckedColumns
-from .parts import InferenceResult
-from .prepare import UNREAD
 
+if TYPE_CHECKING:
+    from .parts import InferenceResult
+
+#: Names of the asks.
+CLIPPED_ASK, UNREAD = "clipped", "cells not understood"
+#: Words of the note that tells how much was clipped.
+CLIPPED = "were clipped to the declared bounds"
+#: Parts of entries and of targets above which advice is given.
+MANY, MANY_TARGETS = 0.05, 0.02
 #: Words of the note that tells shares, of one about a column that is mostly unread, and of one about a column without a coefficient.
 SHARES, MOSTLY, NO_COEFFICIENT = (
     "cells not understood, as a share of each column",
@@ -177,9 +185,7 @@ class UnreadShares:
 
 def ask_unread(oracle: Oracle) -> tuple[Vector, float]:
     """Noisy shares of cells that were not understood, one for each column, and the standard deviation of the noise in each."""
-    question = Unread()
-    found = np.asarray(oracle.answer(question, UNREAD))
-    return found, oracle.deviation(question, UNREAD, 0)
+    return _ask(oracle, Unread(), UNREAD)
 
 
 def warn_of_unread(notes: Sequence[str], stacklevel: int) -> None:
@@ -191,3 +197,71 @@ def warn_of_unread(notes: Sequence[str], stacklevel: int) -> None:
 
 def _percent(part: float) -> str:
     return f"{100 * part:.3g} %" if part >= 0.1 else f"{100 * part:.2g} %"
+
+
+# ------------------------------------------------------------------------------------------------ clipping
+
+
+def ask_clipped(oracle: Oracle) -> tuple[Vector, float]:
+    """Noisy parts of entries, rows and targets that were clipped, and the standard deviation of the noise in each."""
+    return _ask(oracle, ClippedShare(), CLIPPED_ASK)
+
+
+def clipping_notes(answers: Sequence[tuple[Vector, float]], *, classes: bool) -> tuple[str, ...]:
+    """What a statement says about clipping, and advice; the answers of several models are averaged."""
+    if not answers:
+        return ()
+    entries, rows, targets = np.clip(np.mean([found for found, _ in answers], axis=0), 0.0, 1.0)
+    off = 200 * float(np.mean([noise for _, noise in answers])) / len(answers) ** 0.5
+    said = [f"{_rounded(entries)} of entries", f"{_rounded(rows)} of rows by their norm"]
+    said += [] if classes else [f"{_rounded(targets)} of targets"]
+    notes = [f"about {', '.join(said)} {CLIPPED}, give or take {max(off, 0.1):.2g} %"]
+    if entries > MANY + off / 100:
+        notes.append(
+            "many entries were clipped: feature_bound is too narrow for this data. Look the limits up once more, or learn them with PrivateBounds"
+        )
+    if targets > MANY_TARGETS + off / 100 and not classes:
+        notes.append(
+            "many targets were clipped: choose a larger target_bound, or a target_center nearer to them, or learn both with PrivateBounds"
+        )
+    return tuple(notes)
+
+
+def _rounded(part: float) -> str:
+    return f"{100 * part:.2g} %"
+
+
+# ------------------------------------------------------------------------------------------------ asking
+
+
+def with_count(plan: Plan, share: float | None, name: str, question: str, argument: str) -> Plan:
+    """The plan with one more query before everything else, at this share of the whole; None: as it is."""
+    if share is None:
+        return plan
+    if plan.local:
+        raise PrivacyError(
+            f"{argument} counts over all rows in one place, and this recipe randomises on devices. Leave {argument}=None."
+        )
+    pure = all(ask.noise.pure for ask in _all(plan))
+    ask = Ask(
+        name=name,
+        question=question,
+        noise=Noise.LAPLACE if pure else Noise.GAUSSIAN,
+        share=_weight(plan) * share / (1 - share),
+    )
+    order = (name, *plan.order) if plan.order else ()
+    return replace(plan, asks=(ask, *plan.asks), order=order)
+
+
+def _ask(oracle: Oracle, query: ClippedShare | Unread, ask: str) -> tuple[Vector, float]:
+    found = np.asarray(oracle.answer(query, ask))
+    return found, oracle.deviation(query, ask, 0)
+
+
+def _all(plan: Plan) -> list[Ask]:
+    return [*plan.asks, *(ask for _, branch in plan.branches for ask in _all(branch))]
+
+
+def _weight(plan: Plan) -> float:
+    """Shares of all asks, along the dearest branch."""
+    return sum(ask.share for ask in plan.asks) + max((_weight(branch) for _, branch in plan.branches), default=0.0)

@@ -1,0 +1,96 @@
+"""The session: who pays, when rows are opened, and what is refunded."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from dpsparse import Ledger
+from dpsparse.accounting import PlanCost, price
+from dpsparse.core import Ask, Budget, BudgetExceededError, Noise, Plan
+from dpsparse.core.facts import Facts
+from dpsparse.core.mechanisms import Randomness
+from dpsparse.fitting import session as module
+from dpsparse.fitting.session import PaidBy, session
+from dpsparse.losses import Squared
+from dpsparse.rows import Records
+
+PRICED = price(Plan(asks=(Ask(name="count", question="Count", noise=Noise.GAUSSIAN),)), Budget.approx(1.0, 1e-6))
+FACTS = Facts(n_rows=1, n_features=1)
+ROWS = Records(np.zeros((5, 1)))
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    made = Ledger(f"sqlite:///{tmp_path}/budget.db")
+    for name in ("one", "two"):
+        made.create(name, 1.1, 1e-5)
+    return made
+
+
+def opened(*payers, **more):
+    return session(*payers, bill=PlanCost.of(PRICED), label="a count", delta=1e-6, randomness=Randomness(), **more)
+
+
+def asked(within):
+    with within.open(ROWS, np.zeros(5), FACTS, Squared(), PRICED) as oracle:
+        return oracle.count(ask="count")
+
+
+def statuses(ledger, *names):
+    return [[entry.status for entry in ledger.entries(name)] for name in names or ("one", "two")]
+
+
+def test_rows_are_opened_after_the_reservation_and_answered_after_the_start(ledger, monkeypatch):
+    seen = []
+    ordinary = module.open_host
+    monkeypatch.setattr(module, "open_host", lambda *given: (seen.append(statuses(ledger, "one")), ordinary(*given))[1])
+    with opened(PaidBy(ledger, "one")) as within:
+        asked(within)
+        assert statuses(ledger, "one") == [["started"]]
+    assert seen == [[["reserved"]]]
+    assert statuses(ledger, "one") == [["done"]]
+    [entry] = ledger.entries("one")
+    assert within.payment.record == ledger.cite("one", entry.number)
+
+
+@pytest.mark.parametrize(("nested", "status"), [(False, "refunded"), (True, "started")])
+def test_what_fails_before_an_answer_is_refunded_unless_parts_may_have_answered(ledger, nested, status):
+    with pytest.raises(ZeroDivisionError), opened(PaidBy(ledger, "one"), nested=nested):
+        raise ZeroDivisionError
+    assert statuses(ledger, "one") == [[status]]
+
+
+def test_what_fails_after_an_answer_counts_and_says_so(ledger):
+    with pytest.raises(ZeroDivisionError) as fault, opened(PaidBy(ledger, "one")) as within:
+        assert 1 / (0 * asked(within))
+    assert "counts: an answer was asked for" in "".join(fault.value.__notes__)
+    assert statuses(ledger, "one") == [["started"]]
+
+
+def test_every_payer_reserves_the_whole_and_all_are_refunded_when_one_cannot(ledger):
+    payers = PaidBy(ledger, "one"), PaidBy(ledger, "two")
+    with opened(*payers) as within:
+        for payment in within.payments:
+            payment.start()
+    assert statuses(ledger) == [["done"], ["done"]]
+    assert within.payment.record is None  # each payer has an entry of its own
+    ledger.create("three", 1.1, 1e-5)
+    with pytest.raises(BudgetExceededError), opened(PaidBy(ledger, "three"), PaidBy(ledger, "two")):
+        pytest.fail("rows were opened")
+    assert statuses(ledger, "three") == [["refunded"]]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_messages_are_suppressed_by_the_session_that_opens_rows(nested):
+    with warnings.catch_warnings(record=True) as said, opened(PaidBy(None, None), nested=nested):
+        warnings.simplefilter("always") if nested else None
+        warnings.warn("something about a row", stacklevel=1)
+    assert len(said) == nested
+
+
+def test_a_label_of_the_payer_goes_before_the_name_of_what_is_run(ledger):
+    for label in (None, "study 7"):
+        with opened(PaidBy(ledger, "one" if label is None else "two", label)):
+            pass
+    assert [ledger.entries(name)[0].label for name in ("one", "two")] == ["a count", "study 7"]
