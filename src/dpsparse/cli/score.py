@@ -128,8 +128,8 @@ def _groups(data: Path, column: str, groups: list[str]) -> NDArray[np.generic]:
     import numpy as np
 
     from ..io.columns import blocks, header
-    from ..io.dictionary.cells import CategoryMatcher
     from ..io.dictionary.frames import Table
+    from ..rows.cells import CategoryMatcher
 
     if column not in header(data):
         raise Refusal(f"{data} has no column {column!r} to group by.")

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
+from ..rows.cells import ROUNDED_FROM, cell_number, exact
 from ..rows.narrow import TYPES
-from .dictionary.cells import ROUNDED_FROM
-from .tabular import label_number, labels_of, number_of
+from .tabular import labels_of
 
 #: How the table of a block file marks targets that are codes of labels.
 CODED = 254
@@ -88,7 +88,7 @@ class LabelCodes:
             return y if y.dtype in TYPES else y.astype(float)
         many = self._classes is None and not self._typed and len({*self._codes, *y.distinct}) > MOST_LABELS
         if many:
-            return np.asarray(np.array([number_of(text) for text in y.distinct], dtype=float)[y.places])
+            return np.asarray(np.array([cell_number(text) for text in y.distinct], dtype=float)[y.places])
         kept = [text if self._declared(text) else "" for text in y.distinct]
         codes = [self._codes.setdefault(text, len(self._codes)) for text in kept]
         return np.asarray(np.array(codes, dtype=np.int32)[y.places])
@@ -97,7 +97,7 @@ class LabelCodes:
         """Whether a text is one of the labels that are stored."""
         if self._classes is None:
             return True
-        return (text if self._typed else text.strip() if self._as_text else label_number(text)) in self._classes
+        return (text if self._typed else text.strip() if self._as_text else exact(text)) in self._classes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,7 +122,7 @@ class TargetPart:
         """As numbers; NaN for a text that is none. Python objects where floats would lose digits of a whole number."""
         if self.texts is None:
             return self.values
-        found = [label_number(text) for text in self.texts]
+        found = [exact(text) for text in self.texts]
         kind = object if any(isinstance(number, int) for number in found) else float
         return np.asarray(np.array(found, dtype=kind)[self.values])
 

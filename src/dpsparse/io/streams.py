@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import DataError
 from ..core.regular_files import open_regular
+from ..rows.cells import GAPS
 from ..rows.records import cut
 from . import svmlight
 from .labels import Texts
@@ -30,7 +31,6 @@ from .lists import is_pair_of_lists, list_rows
 from .table import LARGEST_BYTES, LARGEST_WIDTH, Matrix
 from .tabular import (
     CSV_BLOCK,
-    MISSING,
     csv_header,
     features_of,
     matrix_of,
@@ -102,7 +102,7 @@ def _csv_pieces(
 
         kinds = {**dict.fromkeys(features, pa.float64()), **({} if target is None else {target: pa.string()})}
         options = csv.ConvertOptions(
-            column_types=kinds, include_columns=list(kinds), null_values=list(MISSING), strings_can_be_null=False
+            column_types=kinds, include_columns=list(kinds), null_values=list(GAPS), strings_can_be_null=False
         )
         size = min(max(LEAST_CSV_BLOCK, 64 * sum(map(len, names))), CSV_BLOCK)
         try:

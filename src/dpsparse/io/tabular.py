@@ -27,12 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
-from .dictionary.cells import ROUNDED_FROM, exact
+from ..rows.cells import GAPS, ROUNDED_FROM, cell_number, exact
 from .table import Table
 from .threaded_file import ThreadedFile
 
-#: Cells of a CSV file that count as missing.
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 #: Bytes that pyarrow parses at once, and the longest line, and cell, that is read.
 CSV_BLOCK = 2**25
 #: Records that the standard library parses while its limit on the length of cells, which is one for the process, is raised.
@@ -119,7 +117,7 @@ def read_csv(
     if target is not None:
         kinds[target] = pa.string() if labels or text_labels else pa.float64()
     options = arrow_csv.ConvertOptions(
-        column_types=kinds, include_columns=list(kinds), null_values=list(MISSING), strings_can_be_null=False
+        column_types=kinds, include_columns=list(kinds), null_values=list(GAPS), strings_can_be_null=False
     )
     try:
         table = arrow_csv.read_csv(
@@ -246,7 +244,7 @@ def plain_csv(
         y = (
             labels_of(text, target, text_labels, path)
             if labels or text_labels
-            else np.array([number_of(t) for t in text])
+            else np.array([cell_number(t) for t in text])
         )
     return Table(X, y, tuple(features))
 
@@ -272,7 +270,7 @@ def plain_records(
                 continue
             if len(row) != len(names):
                 row = absent
-            numbers.extend([number_of(row[place]) for place in places])
+            numbers.extend([cell_number(row[place]) for place in places])
             if own is not None:
                 text.append(row[own])
             if len(numbers) == count * len(places):
@@ -333,35 +331,15 @@ def labels_of(text: Sequence[str], name: str, as_text: bool, path: Path) -> NDAr
     """Labels as text; where their type was not declared, as numbers if all of them are, and whole ones if they are that too."""
     if as_text:
         return np.array([t.strip() for t in text], dtype=str)
-    numbers = [label_number(t) for t in text]
+    numbers = [exact(t) for t in text]
     if all(map(math.isfinite, numbers)):
         if all(value == int(value) and abs(value) < 2**63 for value in numbers):
             return np.array([int(value) for value in numbers], dtype=np.int64)
         return np.array(numbers, dtype=float)
-    if any(t.strip() in MISSING for t in text):
+    if any(t.strip() in GAPS for t in text):
         raise DataError(f"{path}: column {name!r} has missing labels. Fill or drop them first, or declare the classes.")
     return np.array(text, dtype=str)
 
 
-def number_of(cell: str) -> float:
-    """The number of a cell, NaN where it is none."""
-    text = cell.strip()
-    if text in MISSING or "_" in text:  # Python's own digits separator, which no CSV means
-        return math.nan
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
-def label_number(cell: str) -> int | float:
-    """The number of a cell as labels are compared: from 2^53 on a whole number has all its digits."""
-    value = number_of(cell)
-    if not ROUNDED_FROM <= abs(value) < math.inf:
-        return value
-    found = exact(cell)
-    return value if math.isnan(found) else found
-
-
 def _is_number(cell: str) -> bool:
-    return cell.strip() in MISSING or not math.isnan(number_of(cell))
+    return cell.strip() in GAPS or not math.isnan(cell_number(cell))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 
 from ...rows.bounds import LARGEST_BOUND
-from .cells import CategoryMatcher, parse_date, parse_number
+from ...rows.cells import CategoryMatcher, parse_date, parse_number
 from .errors import suggestion
 from .formats import Plain
 from .forms import either, end, fill, flag, format_value, plain, texts

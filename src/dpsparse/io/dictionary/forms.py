@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 
-from .cells import EPOCH, FALSE, TRUE, parse_bool, parse_date, parse_label, parse_number
+from ...rows.cells import EPOCH, FALSE, TRUE, parse_bool, parse_date, parse_label, parse_number
 from .formats import Plain
 
 

@@ -15,7 +15,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from .cells import ROUNDED_FROM
+from ...rows.cells import ROUNDED_FROM
 from .errors import DictionaryError
 from .rules import Cells
 

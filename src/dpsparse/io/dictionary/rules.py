@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .cells import GAPS, CategoryMatcher, exact, parse_bool, parse_date, parse_label, parse_number, text_of
+from ...rows.cells import GAPS, CategoryMatcher, exact, parse_bool, parse_date, parse_label, parse_number, text_of
 
 if TYPE_CHECKING:
     from .column import Column

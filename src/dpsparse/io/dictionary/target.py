@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .cells import parse_number
+from ...rows.cells import parse_number
 from .column import Column
 from .dictionary import Dictionary
 from .errors import DictionaryError
