@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..estimators.linear import SparseLinear
-    from ..io.table import Table
+    from ..io.files import Table
 
 
 @click.command()

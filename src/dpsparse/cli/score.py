@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..estimators.linear import SparseLinear
-    from ..io.table import Table
+    from ..io.files import Table
 
 
 @click.command()
@@ -106,7 +106,7 @@ def _rows(fitted: SparseLinear, data: Path, target: str | None, zero_based: bool
     """Rows and targets as the model takes them; columns are found by name and handed over as a plain array."""
     import numpy as np
 
-    from ..io.table import Table
+    from ..io.files import Table
 
     names = fitted.__dict__.pop("feature_names_in_", None)
     dictionary = vars(fitted).get("dictionary_")

@@ -38,7 +38,7 @@ from ..core.regular_files import parse_json
 from ..rows.lattice import BLOCK_ROWS
 from ..rows.narrow import TYPES
 from .labels import CODED, TargetPart
-from .table import LARGEST_WIDTH, Matrix
+from .streams import LARGEST_WIDTH, Matrix
 
 MAGIC = b"dpsparse rows 1\n"
 END = b"rows end\n"

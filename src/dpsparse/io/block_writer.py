@@ -18,7 +18,7 @@ from ..rows.narrow import TYPES, narrow
 from ..rows.records import cut
 from .block_file import ABSENT, BLOCK_ENTRIES, END, ENTRY, LARGEST_HEADER, MAGIC, TAIL, aligned
 from .labels import CODED, LabelCodes, Texts
-from .table import Matrix
+from .streams import Matrix
 
 
 class BlockWriter:

@@ -23,8 +23,7 @@ from .columns import blocks
 from .dictionary import TableEncoder, Target
 from .labels import TargetPart, joined_targets
 from .rows import FileRows, open_rows
-from .streams import ReadOptions
-from .table import Matrix
+from .streams import Matrix, ReadOptions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
