@@ -9,7 +9,7 @@ as not understood. Refusals name the file and columns, never a row, a value or h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -17,14 +17,13 @@ from typing import IO, Any
 from ..core.errors import DataError
 from ..core.regular_files import open_regular
 from .files import reading
-from .labels import Texts
 from .streams import KINDS, NAMED
 from .tabular import ROWS_AT_ONCE, csv_columns, csv_header, parquet_header
 
 #: Files of any size are opened: they are never read as a whole.
 ANY_SIZE = 2**63 - 1
 #: Bytes of CSV that are parsed at once; an encoder sees single rows, so the result does not depend on it.
-CSV_BYTES = 2**22
+CSV_BYTES = 2**23
 #: In place of each cell of a line that has another number of them than the header: no gap, and nothing that can be understood.
 UNREADABLE = "\ufffd"
 
@@ -62,7 +61,7 @@ def header(path: str | Path) -> list[str]:
     return names
 
 
-def blocks(path: str | Path, columns: Sequence[str]) -> Iterator[Mapping[str, Texts] | Any]:
+def blocks(path: str | Path, columns: Sequence[str]) -> Iterator[Any]:
     """Blocks of rows with these columns, in order: texts by their names for CSV, Arrow tables for Parquet."""
     path = Path(path)
     names = header(path)

@@ -83,11 +83,13 @@ class Texts(Sequence[str]):
         import pyarrow as pa
         from pyarrow import compute
 
+        nothing = pa.scalar(None, pa.string())
         try:
-            found = self._cells.cast(pa.float64())
+            empty = compute.equal(compute.binary_length(self._cells), 0)
+            found = compute.if_else(empty, nothing, self._cells).cast(pa.float64())
         except pa.ArrowInvalid:
             plain = compute.match_substring_regex(self._cells, PLAIN_NUMBER)
-            found = compute.if_else(plain, self._cells, pa.scalar(None, pa.string())).cast(pa.float64())
+            found = compute.if_else(plain, self._cells, nothing).cast(pa.float64())
         values = found.to_numpy(zero_copy_only=False)
         return np.where(np.abs(values) < ROUNDED_FROM, values, np.nan)
 

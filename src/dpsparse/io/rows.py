@@ -22,8 +22,7 @@ from ..core.regular_files import open_regular, open_whole, same_file
 from ..rows.lattice import BLOCK_ROWS
 from ..rows.scratch import scratch_folder
 from ..rows.unread import UnreadCells
-from .block_file import BlockFile
-from .block_writer import BlockWriter
+from .block_file import BlockFile, BlockWriter
 from .files import reading
 from .labels import joined_targets
 from .streams import KINDS, STREAMS, Matrix, ReadOptions, RowStream

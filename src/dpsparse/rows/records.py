@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from ..core.errors import DataError
 from ..core.facts import Vector
 from .cells import cell_number
-from .cluster_records import ClusterRecords
-from .file_records import FileRecords
+from .file_records import ClusterRecords, FileRecords
 from .lattice import BLOCK_ROWS
 from .unread import Bits, unread_of
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...rows.cells import ROUNDED_FROM
 from ..labels import Texts
-from .errors import DictionaryError
+from .formats import DictionaryError
 from .rules import Cells
 
 #: Types of columns that become floats at once, with the same result as cell by cell.
