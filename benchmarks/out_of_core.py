@@ -41,7 +41,7 @@ def rows(count: int, features: int, nonzeros: int, seed: int) -> tuple[sp.csr_ma
 
 def make(path: Path, count: int, features: int, nonzeros: int) -> None:
     """Write a block file, some rows at a time."""
-    from dpsparse.io.block_writer import BlockWriter
+    from dpsparse.io.block_file import BlockWriter
 
     with path.open("wb") as file:
         writer = BlockWriter(file, features, sparse=True)

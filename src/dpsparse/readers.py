@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from .io.convert import convert
-from .io.rows import FileRows, open_rows
+from .io.rows import FileRows, convert, open_rows
 
 #: `dpsparse.readers.cluster` is found here.
 __path__ = [str(Path(__file__).with_name("io") / "addresses")]

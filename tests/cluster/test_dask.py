@@ -230,7 +230,7 @@ def write(folder, kind):
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "dpsrows", "npz"])
 def test_files_that_workers_read_give_the_model_of_files_that_are_read_here(threads, monkeypatch, tmp_path, kind):
-    monkeypatch.setattr("dpsparse.io.block_writer.BLOCK_ENTRIES", 50 * D)
+    monkeypatch.setattr("dpsparse.io.block_file.BLOCK_ENTRIES", 50 * D)
     pattern, target = write(tmp_path, kind)
     model = SparseClassifier(epsilon=3.0, feature_bound=(0, 1), recipe="select_polish", sparsity=3, random_state=1)
     here = model.fit(open_rows(pattern, target)).coef_.tobytes(), model.statement_.to_json()

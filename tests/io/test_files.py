@@ -15,7 +15,7 @@ from dpsparse.core.errors import DataError, MissingValueError
 from dpsparse.io import files
 from dpsparse.io.columns import UNREADABLE, blocks
 from dpsparse.io.dictionary.rules import CellReader
-from dpsparse.io.files import SOURCES, load_dataset, read_table
+from dpsparse.io.files import read_table
 from dpsparse.readers import convert, open_rows
 from dpsparse.tables import Column
 
@@ -468,29 +468,6 @@ def test_a_table_prints_without_its_rows(tmp_path):
 
 
 # ------------------------------------------------------------------------------------------------------ data sets
-
-
-def test_a_data_set_has_a_train_and_perhaps_a_test_part(tmp_path):
-    X = np.eye(3, dtype=np.float32)
-    np.savez(tmp_path / "colon.npz", X=X, y=np.ones(3), X_test=X[:1], y_test=np.ones(1))
-    train, test = load_dataset("colon", tmp_path)
-    assert (train.X.shape, test.X.shape) == ((3, 3), (1, 3))
-    np.savez(tmp_path / "colon.npz", X=X, y=np.ones(3))
-    assert load_dataset("colon", tmp_path)[1] is None
-
-
-def test_a_data_set_that_is_missing_says_where_it_is_published(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"datamicroarray.*store it with numpy\.savez"):
-        load_dataset("colon", tmp_path)
-    with pytest.raises(DataError, match=r"unknown data set 'cologne'\. Choose one of: a9a"):
-        load_dataset("cologne", tmp_path)
-    assert len(SOURCES) == 23
-
-
-def test_parts_of_different_width_are_refused(tmp_path):
-    np.savez(tmp_path / "colon.npz", X=np.eye(3), y=np.ones(3), X_test=np.eye(2), y_test=np.ones(2))
-    with pytest.raises(DataError, match="different numbers of features"):
-        load_dataset("colon", tmp_path)
 
 
 def test_no_reader_unpickles():

@@ -15,8 +15,7 @@ from dpsparse.core.errors import DataError
 from dpsparse.io import block_file as format_module
 from dpsparse.io import streams as streams_module
 from dpsparse.io import svmlight
-from dpsparse.io.block_file import END, MAGIC, TAIL, BlockFile
-from dpsparse.io.block_writer import BlockWriter
+from dpsparse.io.block_file import END, MAGIC, TAIL, BlockFile, BlockWriter
 from dpsparse.io.files import read_table
 from dpsparse.readers import convert, open_rows
 from dpsparse.rows.records import Records
@@ -35,7 +34,7 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr(streams_module, "PIECE_ENTRIES", 50 * D)
     monkeypatch.setattr(streams_module, "LEAST_CSV_BLOCK", 2**11)
     monkeypatch.setattr(svmlight, "PIECE", 2**11)
-    monkeypatch.setattr("dpsparse.io.block_writer.BLOCK_ENTRIES", 20 * D)
+    monkeypatch.setattr("dpsparse.io.block_file.BLOCK_ENTRIES", 20 * D)
 
 
 def data(seed=0):

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsparse.io.dictionary.cells import CategoryMatcher, parse_date
 from dpsparse.io.dictionary.frames import Table
 from dpsparse.io.dictionary.rules import CellReader
+from dpsparse.rows.cells import CategoryMatcher, parse_date
 from dpsparse.tables import Column, Dictionary, DictionaryError, TableEncoder, Target
 
 NAN = math.nan

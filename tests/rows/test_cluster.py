@@ -20,7 +20,7 @@ from dpsparse import (
 )
 from dpsparse.core import DataError, MissingValueError
 from dpsparse.core.facts import Clip, Facts
-from dpsparse.io.cluster_parts import FilePart, gather_pieces
+from dpsparse.io.cluster import FilePart, gather_pieces
 from dpsparse.io.streams import ReadOptions
 from dpsparse.losses import Squared
 from dpsparse.queries.kinds import Count, Gradient

@@ -35,7 +35,7 @@ def convert(data: Path, out: Path, target: str | None, n_features: int | None, z
       dpsparse convert text.svmlight text.dpsrows --n-features 62061
       dpsparse fit visits.dpsrows --task classification --row-norm 1 --memory-limit 2GB
     """
-    from ..io.convert import convert as write
+    from ..io.rows import convert as write
     from ..io.rows import expand
 
     need_target(data, target)

@@ -16,8 +16,8 @@ from .output import waiting
 if TYPE_CHECKING:
     from ..estimators.linear import SparseLinear
     from ..io.dictionary import Dictionary, TableEncoder, Target
+    from ..io.files import Table
     from ..io.rows import FileRows
-    from ..io.table import Table
     from ..rows.unread import UnreadCells
 
 dictionary_option = click.option(
@@ -108,7 +108,7 @@ def encode(path: Path, dictionary: Dictionary, visible: bool, *, target: bool) -
     import scipy.sparse as sp
 
     from ..io.dictionary import BoundedArray
-    from ..io.table import Table
+    from ..io.files import Table
     from ..rows.unread import UnreadCells
 
     names, pieces = encoded(path, dictionary, target=target)

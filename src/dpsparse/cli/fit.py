@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..estimators.linear import SparseLinear
-    from ..io.table import Table
+    from ..io.files import Table
 
 
 @click.command()
@@ -277,7 +277,7 @@ def _save(model: SparseLinear, out: Path) -> Refusal | None:
 
 def _declared(classes: list[str]) -> list[str] | list[float]:
     """The declared classes: numbers if all of them are, otherwise text. The data has no say in it."""
-    from ..io.dictionary.cells import exact
+    from ..rows.cells import exact
 
     numbers = [exact(c) for c in classes]
     if any(c != c for c in numbers):  # noqa: PLR0124
@@ -289,7 +289,7 @@ def labelled(y: NDArray[np.generic] | None, classes: list[str] | list[float]) ->
     """Labels in the type of the declared classes; a record with any other label counts as empty."""
     import numpy as np
 
-    from ..io.tabular import label_number
+    from ..rows.cells import exact
 
     y, declared = np.asarray(y), np.asarray(classes)
     if declared.dtype.kind not in "biuf":
@@ -300,4 +300,4 @@ def labelled(y: NDArray[np.generic] | None, classes: list[str] | list[float]) ->
         return y
     if y.dtype.kind in "biufO":
         return y
-    return np.array([label_number(text) for text in y.tolist()], dtype=object)
+    return np.array([exact(text) for text in y.tolist()], dtype=object)

@@ -12,14 +12,14 @@ from .exits import Refusal
 from .output import telling, waiting
 
 if TYPE_CHECKING:
+    from ..io.files import Table
     from ..io.rows import FileRows
-    from ..io.table import Table
     from ..rows.hosts import ClusterRows
 
 
 def input_kind(path: Path) -> str | None:
     """What kind of file an ending stands for."""
-    from ..io.files import KINDS
+    from ..io.streams import KINDS
 
     return KINDS.get(path.suffix.lower())
 

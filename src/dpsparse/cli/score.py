@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..estimators.linear import SparseLinear
-    from ..io.table import Table
+    from ..io.files import Table
 
 
 @click.command()
@@ -106,7 +106,7 @@ def _rows(fitted: SparseLinear, data: Path, target: str | None, zero_based: bool
     """Rows and targets as the model takes them; columns are found by name and handed over as a plain array."""
     import numpy as np
 
-    from ..io.table import Table
+    from ..io.files import Table
 
     names = fitted.__dict__.pop("feature_names_in_", None)
     dictionary = vars(fitted).get("dictionary_")
@@ -128,8 +128,8 @@ def _groups(data: Path, column: str, groups: list[str]) -> NDArray[np.generic]:
     import numpy as np
 
     from ..io.columns import blocks, header
-    from ..io.dictionary.cells import CategoryMatcher
     from ..io.dictionary.frames import Table
+    from ..rows.cells import CategoryMatcher
 
     if column not in header(data):
         raise Refusal(f"{data} has no column {column!r} to group by.")

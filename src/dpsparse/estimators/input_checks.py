@@ -23,7 +23,7 @@ from sklearn.utils.validation import validate_data
 
 from ..core import Adjacency, DataError
 from ..fitting import FitRequest
-from ..io.dictionary.cells import ROUNDED_FROM
+from ..rows.cells import ROUNDED_FROM
 from ..rows.file_records import FileRecords
 from ..rows.records import Records, cell_numbers, suppress_messages
 

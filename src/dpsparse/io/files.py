@@ -12,30 +12,45 @@ from the records (labels that are not declared, the number of columns of an svml
 
 from __future__ import annotations
 
-import importlib.util
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from ..core.errors import DataError
 from ..core.regular_files import open_regular
-from .arrays import read_npy, read_npz, read_svmlight
-from .lists import LISTS, read_lists
-from .sources import SOURCES
-from .table import LARGEST_BYTES, Table
-from .tabular import csv_header, features_of, parquet_header, plain_csv, read_csv, read_parquet
+from . import svmlight
+from .labels import TargetPart, Texts, joined_targets
+from .streams import KINDS, LARGEST_BYTES, LARGEST_WIDTH, NAMED, STREAMS, Matrix, ReadOptions, RowStream
 
-#: What each ending is called in messages.
-KINDS = {
-    ".csv": "CSV",
-    ".parquet": "Parquet",
-    ".pq": "Parquet",
-    ".svmlight": "svmlight",
-    ".libsvm": "svmlight",
-    ".svm": "svmlight",
-    ".npz": "npz",
-    ".npy": "npy",
-}
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """Rows of one file. It prints without what it holds.
+
+    Attributes
+    ----------
+    X : array or CSR matrix of shape (rows, n_features)
+        Floats where the file is CSV or Parquet, whatever its cells: a type that followed the cells would tell of them.
+    y : array of shape (rows,) or None
+        Targets, if the file has them and they were asked for.
+    feature_names : tuple of str or None
+        Names of the columns of X, where the file names them.
+    """
+
+    X: Matrix
+    y: NDArray[np.generic] | None = None
+    feature_names: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        kind = "sparse" if sp.issparse(self.X) else "dense"
+        return f"Table({kind}, {self.X.shape[1]} features, {'no target' if self.y is None else 'with target'})"
 
 
 def read_table(
@@ -86,57 +101,59 @@ def read_table(
         raise DataError(f"{path} has an ending that is not known. Use one of: {', '.join(KINDS)}.")
     if kind in ("svmlight", "npz") and target not in (None, "y"):
         raise DataError(f"{path}: {kind} files hold their own target, y. Leave the target's name out.")
-    if kind in ("svmlight", "npz", "npy") and columns is not None:
+    if kind not in NAMED and columns is not None:
         raise DataError(f"{path}: {kind} files do not name their columns. Leave the columns' names out.")
+    wanted = ReadOptions(target if kind in NAMED else None, n_features, columns, zero_based, whole=True)
     with reading(path, kind), open_regular(path, largest, f"a {kind} file") as file:
-        if kind == "npz":
-            table = read_npz(file, path, "", largest)
-            assert table is not None
-            if n_features is not None and table.X.shape[1] != n_features:
-                raise DataError(_other_width(path, table.X.shape[1], n_features))
-            return table
-        if kind == "npy":
-            table = read_npy(file, path, target, largest)
-            if n_features is not None and table.X.shape[1] != n_features:
-                raise DataError(_other_width(path, table.X.shape[1], n_features))
-            return table
-        if kind == "svmlight":
-            return read_svmlight(file, path, n_features, zero_based)
-        names = csv_header(file, path) if kind == "CSV" else parquet_header(file)
-        features = features_of(names, target, columns, path)
-        if kind == "Parquet" and set(LISTS) <= set(names):
-            return read_lists(file, path, target, labels, n_features, largest)
-        if n_features is not None and len(features) != n_features:
-            raise DataError(_other_width(path, len(features), n_features))
-        file.seek(0)
-        if kind == "Parquet":
-            return read_parquet(file, path, features, target, labels, largest)
-        if importlib.util.find_spec("pyarrow") is None:
-            return plain_csv(file, path, names, features, target, labels, text_labels)
-        return read_csv(file, path, names, features, target, labels, text_labels)
+        if kind == "npz" and sum(member.file_size for member in zipfile.ZipFile(file).infolist()) > largest:
+            raise _too_large(path, largest)
+        stream = STREAMS[kind](file, path, wanted)
+        if n_features is not None and stream.n_features != n_features and (kind != "npy" or target is None):
+            raise _other_width(path, stream.n_features, n_features)
+        X, targets = _below(stream, path, largest)
+        if kind == "npy" and target is not None:
+            X, y = _split(X, target, path)
+            if n_features not in (None, X.shape[1]):
+                raise _other_width(path, X.shape[1], n_features)
+            return Table(X, y)
+        if kind not in NAMED:
+            return Table(X, np.concatenate(targets) if targets else np.zeros(0) if kind == "svmlight" else None)
+        if target is None:
+            return Table(X, None, stream.names)
+        meant = "texts" if text_labels and kind == "CSV" else "labels" if labels or text_labels else "numbers"
+        y = joined_targets([TargetPart.of(part, stream.typed) for part in targets], meant, path)
+    return Table(X, y.astype(float) if meant == "numbers" else y, stream.names)
 
 
-def load_dataset(name: str, folder: str | Path) -> tuple[Table, Table | None]:
-    """Read a public data set that was stored as ``<folder>/<name>.npz``: its train part, and its test part or None.
+def _below(stream: RowStream, path: Path, largest: int) -> tuple[Matrix, list[NDArray[Any] | Texts]]:
+    """All rows of a stream, one below the other, and the pieces of their targets."""
+    rows, targets, size = list[Any](), list[NDArray[Any] | Texts](), 0
+    for X, y in stream.pieces:
+        size += X.data.nbytes
+        if size > largest:
+            raise _too_large(path, largest)
+        rows.append(X)
+        if y is not None:
+            targets.append(y)
+    if not stream.sparse:
+        return np.concatenate(rows) if rows else np.zeros((0, stream.n_features)), targets
+    width = stream.n_features
+    if width == svmlight.WIDEST:  # it was not declared
+        width = 1 + max((int(x.indices.max(initial=0)) for x in rows), default=0)
+        if width > LARGEST_WIDTH:
+            raise DataError(
+                f"{path} has columns beyond {LARGEST_WIDTH:,}. Declare how many features there are: n_features."
+            )
+        for x in rows:
+            x.resize(x.shape[0], width)
+    return sp.vstack([sp.csr_matrix((0, width)), *rows], format="csr"), targets
 
-    The file holds ``X, y`` (dense) or ``data, indices, indptr, shape, y`` (CSR); a test part has the same names with
-    ``_test``. No data is shipped with this package; `SOURCES` says where it is published.
-    """
-    path = Path(folder) / f"{name}.npz"
-    if path.name != f"{name}.npz" or not path.exists():
-        if name not in SOURCES:
-            raise DataError(f"unknown data set {name!r}. Choose one of: {', '.join(SOURCES)}.")
-        raise FileNotFoundError(
-            f"{path} does not exist; {name} is published at {SOURCES[name]}. Get it there, and store it with "
-            "numpy.savez as X, y (dense) or data, indices, indptr, shape, y (CSR), a test part with the ending _test."
-        )
-    with reading(path, "npz"), open_regular(path, LARGEST_BYTES, "an npz file") as file:
-        train = read_npz(file, path, "", LARGEST_BYTES)
-        assert train is not None
-        test = read_npz(file, path, "_test", LARGEST_BYTES)
-    if test is not None and test.X.shape[1] != train.X.shape[1]:
-        raise DataError(f"{path}: the train and test parts have different numbers of features. Get the file again.")
-    return train, test
+
+def _split(X: Matrix, target: str, path: Path) -> tuple[Matrix, NDArray[Any]]:
+    """A table without the column of its target, which is named by its number, and that column."""
+    if not target.isdigit() or int(target) >= X.shape[1] or X.shape[1] < 2:
+        raise DataError(f"{path}: the target of an npy file is the number of its column, from 0 to {X.shape[1] - 1}.")
+    return np.delete(X, int(target), axis=1), X[:, int(target)]
 
 
 @contextmanager
@@ -152,5 +169,11 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         ) from None
 
 
-def _other_width(path: Path, found: int, declared: int) -> str:
-    return f"{path} has {found} features, but {declared} were expected. Use data with the same columns."
+def _other_width(path: Path, found: int, declared: int | None) -> DataError:
+    return DataError(f"{path} has {found} features, but {declared} were expected. Use data with the same columns.")
+
+
+def _too_large(path: Path, largest: int) -> DataError:
+    return DataError(
+        f"{path} unpacks to more than {largest:,} bytes, which is not read. Use a smaller file, or raise the limit."
+    )

@@ -9,8 +9,10 @@ is stored as numbers, and such a file cannot be fitted to classes that are texts
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,43 +20,87 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
+from ..rows.cells import GAPS, ROUNDED_FROM, cell_number, exact
 from ..rows.narrow import TYPES
-from .dictionary.cells import ROUNDED_FROM
-from .tabular import label_number, labels_of, number_of
 
 #: How the table of a block file marks targets that are codes of labels.
 CODED = 254
 #: Texts that can be labels; with more of them, targets are numbers.
 MOST_LABELS = 2**12
+#: A number in digits, as most cells have it.
+PLAIN_NUMBER = r"^-?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?$"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Texts:
-    """Targets that are texts: **private**.
+class Texts(Sequence[str]):
+    """Cells of one column that are texts: **private**. What is made of a cell is made once for each different text.
 
-    Attributes
+    Parameters
     ----------
-    distinct : list of str
-    places : array
-        For each row, its text's place in `distinct`.
+    cells : Arrow array of texts without gaps, or list of str
     """
 
-    distinct: list[str]
-    places: NDArray[Any]
+    def __init__(self, cells: Any) -> None:
+        self._cells = cells
 
-    @classmethod
-    def of(cls, column: Any) -> Texts:
-        """From an Arrow column of texts; a missing one is empty."""
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def __getitem__(self, place: Any) -> Any:
+        found = self.places[place]
+        return [self.distinct[each] for each in found] if isinstance(place, slice) else self.distinct[found]
+
+    @property
+    def distinct(self) -> list[str]:
+        """The different texts."""
+        return self._coded[0]
+
+    @property
+    def places(self) -> NDArray[Any]:
+        """For each cell, its text's place in `distinct`."""
+        return self._coded[1]
+
+    @cached_property
+    def _coded(self) -> tuple[list[str], NDArray[Any]]:
+        if isinstance(self._cells, list):
+            codes: dict[str, int] = {}
+            places = [codes.setdefault(text, len(codes)) for text in self._cells]
+            return list(codes), np.array(places, dtype=np.intp)
+        coded = self._cells.dictionary_encode()
+        return coded.dictionary.to_pylist(), coded.indices.to_numpy()
+
+    def where(self, chosen: NDArray[np.bool_]) -> Texts:
+        """Some of the cells."""
+        return Texts(
+            [self._cells[place] for place in np.flatnonzero(chosen)]
+            if isinstance(self._cells, list)
+            else self._cells.filter(chosen)
+        )
+
+    def plain_numbers(self) -> NDArray[np.float64]:
+        """Numbers below 2^53 in plain digits, which pyarrow and Python read alike; NaN for every other cell."""
+        if isinstance(self._cells, list):
+            return np.full(len(self), np.nan)
         import pyarrow as pa
+        from pyarrow import compute
 
-        coded = column.combine_chunks().cast(pa.string()).fill_null("").dictionary_encode()
-        return cls(coded.dictionary.to_pylist(), coded.indices.to_numpy())
+        nothing = pa.scalar(None, pa.string())
+        try:
+            empty = compute.equal(compute.binary_length(self._cells), 0)
+            found = compute.if_else(empty, nothing, self._cells).cast(pa.float64())
+        except pa.ArrowInvalid:
+            plain = compute.match_substring_regex(self._cells, PLAIN_NUMBER)
+            found = compute.if_else(plain, self._cells, nothing).cast(pa.float64())
+        values = found.to_numpy(zero_copy_only=False)
+        return np.where(np.abs(values) < ROUNDED_FROM, values, np.nan)
 
-    @classmethod
-    def listed(cls, texts: Sequence[str] | NDArray[Any]) -> Texts:
-        """From texts one by one."""
-        distinct, places = np.unique(np.asarray(texts, dtype=str), return_inverse=True)
-        return cls(distinct.tolist(), places)
+    def numbers(self) -> NDArray[np.float64]:
+        """The number of each cell; NaN where it is none."""
+        values = self.plain_numbers()
+        others = np.isnan(values)
+        if others.any():
+            rest = self.where(others)
+            values[others] = np.array([cell_number(text) for text in rest.distinct])[rest.places]
+        return values
 
 
 class LabelCodes:
@@ -83,12 +129,12 @@ class LabelCodes:
         """Codes (32-bit integers) for texts; numbers as they are, and for texts that are too many to be labels."""
         if not isinstance(y, Texts):
             if y.dtype.kind not in "biuf":
-                return self.coded(Texts.listed(y))
+                return self.coded(Texts(y.astype(str).tolist()))
             y = y.astype(np.int64) if y.dtype == np.int32 else y  # 32-bit integers are codes
             return y if y.dtype in TYPES else y.astype(float)
         many = self._classes is None and not self._typed and len({*self._codes, *y.distinct}) > MOST_LABELS
         if many:
-            return np.asarray(np.array([number_of(text) for text in y.distinct], dtype=float)[y.places])
+            return y.numbers()
         kept = [text if self._declared(text) else "" for text in y.distinct]
         codes = [self._codes.setdefault(text, len(self._codes)) for text in kept]
         return np.asarray(np.array(codes, dtype=np.int32)[y.places])
@@ -97,7 +143,7 @@ class LabelCodes:
         """Whether a text is one of the labels that are stored."""
         if self._classes is None:
             return True
-        return (text if self._typed else text.strip() if self._as_text else label_number(text)) in self._classes
+        return (text if self._typed else text.strip() if self._as_text else exact(text)) in self._classes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,11 +164,16 @@ class TargetPart:
     texts: tuple[str, ...] | None
     typed: bool
 
+    @classmethod
+    def of(cls, y: NDArray[Any] | Texts, typed: bool) -> TargetPart:
+        """Targets as a stream gives them."""
+        return cls(y.places, tuple(y.distinct), typed) if isinstance(y, Texts) else cls(y, None, typed)
+
     def numbers(self) -> NDArray[Any]:
         """As numbers; NaN for a text that is none. Python objects where floats would lose digits of a whole number."""
         if self.texts is None:
             return self.values
-        found = [label_number(text) for text in self.texts]
+        found = [exact(text) for text in self.texts]
         kind = object if any(isinstance(number, int) for number in found) else float
         return np.asarray(np.array(found, dtype=kind)[self.values])
 
@@ -156,7 +207,7 @@ def joined_targets(parts: Sequence[TargetPart], meant: str, path: Path) -> NDArr
         rounded = any(part.dtype == object or (part.dtype.kind in "iu" and _beyond_floats(part)) for part in found)
         return np.concatenate([np.zeros(0), *(part.astype(object) if rounded else part for part in found)])
     every = list(dict.fromkeys(text for part in parts for text in part.texts or ()))
-    meanings = np.array(every, dtype=str) if typed else labels_of(every, "the target", meant == "texts", path)
+    meanings = np.array(every, dtype=str) if typed else labels_of(every, meant == "texts", path)
     place = {text: number for number, text in enumerate(every)}
     return np.concatenate([meanings[[place[t] for t in part.texts or ()]][part.values] for part in parts])
 
@@ -164,3 +215,17 @@ def joined_targets(parts: Sequence[TargetPart], meant: str, path: Path) -> NDArr
 def _beyond_floats(whole: NDArray[Any]) -> bool:
     """Whether floats would lose digits of whole numbers."""
     return bool(whole.size) and max(int(whole.max()), -int(whole.min())) > ROUNDED_FROM
+
+
+def labels_of(text: Sequence[str], as_text: bool, path: Path) -> NDArray[np.generic]:
+    """Labels as text; where their type was not declared, as numbers if all of them are, and whole ones if they are that too."""
+    if as_text:
+        return np.array([t.strip() for t in text], dtype=str)
+    numbers = [exact(t) for t in text]
+    if all(map(math.isfinite, numbers)):
+        if all(value == int(value) and abs(value) < 2**63 for value in numbers):
+            return np.array([int(value) for value in numbers], dtype=np.int64)
+        return np.array(numbers, dtype=float)
+    if any(t.strip() in GAPS for t in text):
+        raise DataError(f"{path}: the target has missing labels. Fill or drop them first, or declare the classes.")
+    return np.array(text, dtype=str)

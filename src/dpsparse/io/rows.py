@@ -18,23 +18,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
-from ..core.regular_files import open_regular
+from ..core.regular_files import open_regular, open_whole, same_file
 from ..rows.lattice import BLOCK_ROWS
 from ..rows.scratch import scratch_folder
 from ..rows.unread import UnreadCells
-from .block_file import BlockFile
-from .block_writer import BlockWriter
-from .files import KINDS, reading
+from .block_file import BlockFile, BlockWriter
+from .files import reading
 from .labels import joined_targets
-from .lists import LISTS
-from .streams import STREAMS, ReadOptions, RowStream
-from .table import Matrix
-from .tabular import parquet_header
+from .streams import KINDS, STREAMS, Matrix, ReadOptions, RowStream
+from .tabular import LISTS, parquet_header
 
 #: Files of any size are opened: they are never read as a whole.
 ANY_SIZE = 2**63 - 1
-#: What each ending that can be streamed is called.
-STREAMED = {**KINDS, ".npy": "npy"}
 #: The ending of block files.
 BLOCKS = ".dpsrows"
 
@@ -254,6 +249,40 @@ def write_blocks(files: Sequence[Path], kind: str, wanted: ReadOptions, out: IO[
         writer.finish()
 
 
+def convert(
+    paths: Paths,
+    out: str | os.PathLike[str],
+    target: str | None = None,
+    *,
+    n_features: int | None = None,
+    columns: Sequence[str] | None = None,
+    zero_based: bool = False,
+    classes: Sequence[Any] | None = None,
+    tell: Tell | None = None,
+) -> None:
+    """Write rows as a block file, which fits read quickly and within any memory.
+
+    Rows are raw: bounds are declared when a model is fitted. The file can be read by its owner alone (mode 600), and appears whole or not at all.
+
+    Parameters
+    ----------
+    paths, target, n_features, columns, zero_based, classes, tell
+        As for `open_rows`.
+    out : path
+        Where to write; its ending is ``.dpsrows``. An older file is replaced.
+    """
+    files, out = expand(paths), Path(out)
+    kind = files_kind(files)
+    if kind == "block":
+        raise DataError(f"{files[0]} is a block file already. Use it as it is.")
+    if out.suffix.lower() != BLOCKS:
+        raise DataError(f"{out} was expected to end with {BLOCKS}. Choose another name.")
+    if any(same_file(out, path) for path in files):
+        raise DataError(f"{out} is one of the files that are read. Choose another name.")
+    with open_whole(out, 0o600) as file:
+        write_blocks(files, kind, ReadOptions(target, n_features, columns, zero_based, classes), file, tell)
+
+
 def expand(paths: Paths) -> list[Path]:
     """Paths of a pattern or a list."""
     if not isinstance(paths, str | os.PathLike):
@@ -287,15 +316,15 @@ def holds_sparse(paths: Paths) -> bool:
 
 def names_files(text: str) -> bool:
     """Whether a text ends as names of files do that can be opened."""
-    return Path(text).suffix.lower() in (*STREAMED, BLOCKS)
+    return Path(text).suffix.lower() in (*KINDS, BLOCKS)
 
 
 def files_kind(files: Sequence[Path]) -> str:
     """What kind of files these are; ``block`` for our own."""
     endings = {path.suffix.lower() for path in files}
-    kinds = {"block" if ending == BLOCKS else STREAMED.get(ending, "") for ending in endings}
+    kinds = {"block" if ending == BLOCKS else KINDS.get(ending, "") for ending in endings}
     if "" in kinds:
-        raise DataError(f"{files[0]} has an ending that is not known. Use one of: {', '.join([*STREAMED, BLOCKS])}.")
+        raise DataError(f"{files[0]} has an ending that is not known. Use one of: {', '.join([*KINDS, BLOCKS])}.")
     if len(kinds) > 1:
         raise DataError("files of several kinds were named together. Open files of one kind.")
     return kinds.pop()

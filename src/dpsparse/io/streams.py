@@ -8,14 +8,13 @@ gives. Memory is that of a piece, whatever the file's length.
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,39 +25,51 @@ from ..core.regular_files import open_regular
 from ..rows.records import cut
 from . import svmlight
 from .labels import Texts
-from .lists import is_pair_of_lists, list_rows
-from .table import LARGEST_BYTES, LARGEST_WIDTH, Matrix
 from .tabular import (
     CSV_BLOCK,
-    MISSING,
+    LISTS,
+    csv_columns,
     csv_header,
     features_of,
+    is_pair_of_lists,
+    is_text_type,
+    list_rows,
     matrix_of,
     parquet_header,
-    plain_records,
     refuse_text,
     target_column,
+    values_of,
 )
-from .threaded_file import ThreadedFile
 
 #: Numbers that a piece of rows holds, about.
 PIECE_ENTRIES = 2**20
 #: Least bytes of CSV that are parsed at once: what a cache holds.
 LEAST_CSV_BLOCK = 2**20
 
+#: Files that have, or unpack to, more bytes are not read unless the caller says so.
+LARGEST_BYTES = 2**32
+#: More columns than this are not read from a file that does not say how many it has.
+LARGEST_WIDTH = 2**27
+
+#: Rows of a file.
+Matrix: TypeAlias = NDArray[Any] | sp.csr_matrix
 Target = NDArray[Any] | Texts | None
 Piece = tuple[Matrix, Target]
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What is taken of files; see `dpsparse.readers.open_rows`."""
+    """What is taken of files; see `dpsparse.readers.open_rows`.
+
+    With `whole`, rows are read into memory at once: arrays may be stored by columns, and a width may be learned from svmlight files.
+    """
 
     target: str | None = None
     n_features: int | None = None
     columns: Sequence[str] | None = None
     zero_based: bool = False
     classes: Sequence[Any] | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,56 +94,34 @@ class RowStream:
 
 
 def csv_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStream:
-    """CSV by pyarrow; from the first cell on that is no number, by the standard library, which gives the same numbers."""
+    """CSV; a cell that is no number is NaN, and a line with another number of cells than the header has gaps."""
     names = csv_header(file, path)
     features = features_of(names, wanted.target, wanted.columns, path)
     file.seek(0)
-    return RowStream(
-        len(features), False, tuple(features), False, _csv_pieces(file, path, names, features, wanted.target)
-    )
+    read = [*features, *([] if wanted.target is None else [wanted.target])]
+    size = min(max(LEAST_CSV_BLOCK, 64 * sum(map(len, names))), CSV_BLOCK)
 
+    def pieces() -> Iterator[Piece]:
+        for cells in csv_columns(file, path, names, read, size):
+            columns = (cells[name].numbers() for name in features)
+            X = matrix_of(columns, len(cells[features[0]]), len(features))
+            yield X, None if wanted.target is None else cells[wanted.target]
 
-def _csv_pieces(
-    file: IO[bytes], path: Path, names: list[str], features: list[str], target: str | None
-) -> Iterator[Piece]:
-    done = 0
-    if importlib.util.find_spec("pyarrow") is not None:
-        import pyarrow as pa
-        from pyarrow import csv
-
-        kinds = {**dict.fromkeys(features, pa.float64()), **({} if target is None else {target: pa.string()})}
-        options = csv.ConvertOptions(
-            column_types=kinds, include_columns=list(kinds), null_values=list(MISSING), strings_can_be_null=False
-        )
-        size = min(max(LEAST_CSV_BLOCK, 64 * sum(map(len, names))), CSV_BLOCK)
-        try:
-            apart = ThreadedFile(file)
-            with csv.open_csv(apart, read_options=csv.ReadOptions(block_size=size), convert_options=options) as batches:
-                for batch in batches:
-                    table = pa.Table.from_batches([batch])
-                    yield matrix_of(table, features), None if target is None else Texts.of(table[target])
-                    done += table.num_rows
-                    file.seek(apart.position)  # for whoever asks how far it is
-            return
-        except pa.ArrowInvalid:
-            pass
-    file.seek(0)
-    count = max(1, PIECE_ENTRIES // len(features))
-    for rows, cells in plain_records(file, path, names, features, target, skip=done, count=count):
-        yield rows, None if cells is None else Texts.listed(cells)
+    return RowStream(len(features), False, tuple(features), False, pieces())
 
 
 def parquet_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStream:
     """Parquet by pyarrow: columns of numbers, or one column of lists of column numbers and one of lists of values."""
+    names = parquet_header(file)
     import pyarrow.parquet as pq
 
-    names = parquet_header(file)
     features = features_of(names, wanted.target, wanted.columns, path)
     file.seek(0)
     parts = pq.ParquetFile(file)
     schema = parts.schema_arrow
-    kinds = [schema.field(name).type for name in features]
-    lists = is_pair_of_lists(kinds)
+    if wanted.columns is None and set(LISTS) <= set(features):
+        features = list(LISTS)
+    lists = is_pair_of_lists([schema.field(name).type for name in features])
     if lists and wanted.n_features is None:
         raise DataError(
             f"{path} holds lists of columns, which do not say how many features there are, and the largest that occurs is private. Declare "
@@ -140,64 +129,39 @@ def parquet_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStrea
         )
     if not lists:
         refuse_text(schema, features, path)
-    typed = wanted.target is not None and _is_text(schema.field(wanted.target).type)
+    width = wanted.n_features if lists and wanted.n_features is not None else len(features)
+    if width > LARGEST_WIDTH:
+        raise DataError(f"{path}: at most {LARGEST_WIDTH:,} features are read.")
+    typed = wanted.target is not None and is_text_type(schema.field(wanted.target).type)
 
     def pieces() -> Iterator[Piece]:
         count = max(1, PIECE_ENTRIES // (64 if lists else len(features)))
         columns = [*features, *([] if wanted.target is None else [wanted.target])]
         for batch in parts.iter_batches(count, columns=columns):
-            import pyarrow as pa
-
-            table = pa.Table.from_batches([batch])
-            y = None if wanted.target is None else _target(table[wanted.target], wanted.target, path)
             if lists:
-                assert wanted.n_features is not None
-                yield list_rows(batch, features, wanted.n_features), y
+                X: Matrix = list_rows(batch, features, width)
             else:
-                yield matrix_of(table, features), y
+                X = matrix_of((values_of(batch[name]) for name in features), batch.num_rows, width)
+            yield X, None if wanted.target is None else target_column(batch[wanted.target], wanted.target, path)
 
-    if lists:
-        assert wanted.n_features is not None
-        return RowStream(wanted.n_features, True, None, typed, pieces())
-    return RowStream(len(features), False, tuple(features), typed, pieces())
-
-
-def _target(column: Any, name: str, path: Path) -> Target:
-    """The target of a Parquet file: numbers or texts, by its declared type."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return Texts.of(column) if _is_text(column.type) else target_column(column, name, True, path)
-
-
-def _is_text(kind: Any) -> bool:
-    """Whether an Arrow type is one of texts, or of categories that are texts."""
-    import pyarrow as pa
-
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    return RowStream(width, lists, None if lists else tuple(features), typed, pieces())
 
 
 def svmlight_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStream:
     """svmlight; the number of columns is declared."""
-    if wanted.n_features is None:
+    if wanted.n_features is None and not wanted.whole:
         raise DataError(
             f"{path}: svmlight files do not say how many features there are, and the largest that occurs is private. Declare n_features."
         )
     pieces = svmlight.read_pieces(file, path, wanted.n_features, wanted.zero_based)
-    return RowStream(wanted.n_features, True, None, False, pieces)
+    return RowStream(wanted.n_features or svmlight.WIDEST, True, None, False, pieces)
 
 
 def npy_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStream:
     """One array; its targets, if it has some, are another file."""
-    shape, kind = _array_header(file, path)
-    if len(shape) != 2:
-        raise DataError(f"{path} was expected to hold a table with rows and columns. Store it so.")
-    y = None if wanted.target is None else _vector(Path(wanted.target), shape[0])
-    return RowStream(
-        shape[1], False, None, y is not None and y.dtype.kind == "U", _dense_pieces(file, path, shape, kind, y)
-    )
+    array = _Array(file, path, wanted.whole)
+    y = None if wanted.target is None else _vector(Path(wanted.target), array.shape[0])
+    return array.stream(y)
 
 
 def npz_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStream:
@@ -205,33 +169,48 @@ def npz_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStream:
     archive = zipfile.ZipFile(file)
     held = {name.removesuffix(".npy") for name in archive.namelist()}
     y = _whole(archive, "y", path) if "y" in held else None
-    typed = y is not None and y.dtype.kind == "U"
     if "X" in held:
-        member = archive.open("X.npy")
-        shape, kind = _array_header(member, path)
-        if len(shape) != 2 or (y is not None and y.shape != (shape[0],)):
-            raise DataError(
-                f"{path} was expected to hold a table of numbers with one target for each row. Store it so."
-            )
-        return RowStream(shape[1], False, None, typed, _dense_pieces(member, path, shape, kind, y))
+        return _Array(archive.open("X.npy"), path, wanted.whole).stream(y)
     if not {"data", "indices", "indptr", "shape"} <= held:
         raise DataError(f"{path} was expected to hold X, y or data, indices, indptr, shape, y. Store it so.")
     shape = tuple(int(v) for v in _whole(archive, "shape", path))
     ends = _whole(archive, "indptr", path).astype(np.int64)
     fine = len(shape) == 2 and ends.shape == (shape[0] + 1,) and ends[0] == 0 and np.all(np.diff(ends) >= 0)
     if not fine or not 1 <= shape[1] <= LARGEST_WIDTH or (y is not None and y.shape != (shape[0],)):
-        raise DataError(f"{path} was expected to hold a table of numbers with one target for each row. Store it so.")
+        raise _no_table(path)
+    typed = y is not None and y.dtype.kind == "U"
     return RowStream(shape[1], True, None, typed, _csr_pieces(archive, path, shape[1], ends, y))
 
 
-def _dense_pieces(
-    file: IO[bytes], path: Path, shape: tuple[int, ...], kind: np.dtype[Any], y: NDArray[Any] | None
-) -> Iterator[Piece]:
-    count = max(1, PIECE_ENTRIES // max(shape[1], 1))
-    for first in range(0, shape[0], count):
-        last = min(first + count, shape[0])
-        values = _read(file, path, (last - first) * shape[1], kind)
-        yield values.reshape(last - first, shape[1]), None if y is None else y[first:last]
+class _Array:
+    """A dense table that is stored as one array, read some rows at a time."""
+
+    def __init__(self, file: IO[bytes], path: Path, whole: bool) -> None:
+        self._file, self._path = file, path
+        self.shape, self._kind, self._by_columns = _array_header(file, path)
+        if len(self.shape) != 2 or self.shape[1] == 0 or self._kind.kind == "U":
+            raise _no_table(path)
+        if self._by_columns and not whole:
+            raise DataError(f"{path} stores its array column by column. Store it row by row: numpy.ascontiguousarray.")
+
+    def stream(self, y: NDArray[Any] | None) -> RowStream:
+        """Its rows, with these targets."""
+        if y is not None and y.shape != (self.shape[0],):
+            raise _no_table(self._path)
+        return RowStream(self.shape[1], False, None, y is not None and y.dtype.kind == "U", self._pieces(y))
+
+    def _pieces(self, y: NDArray[Any] | None) -> Iterator[Piece]:
+        rows, width = self.shape
+        count = rows if self._by_columns else max(1, PIECE_ENTRIES // width)
+        for first in range(0, max(rows, 1), max(count, 1)):
+            last = min(first + count, rows)
+            values = _read(self._file, self._path, (last - first) * width, self._kind)
+            X = values.reshape((last - first, width), order="F" if self._by_columns else "C")
+            yield X, None if y is None else y[first:last]
+
+
+def _no_table(path: Path) -> DataError:
+    return DataError(f"{path} was expected to hold a table of numbers with one target for each row. Store it so.")
 
 
 def _csr_pieces(
@@ -239,12 +218,13 @@ def _csr_pieces(
 ) -> Iterator[Piece]:
     with archive.open("data.npy") as data, archive.open("indices.npy") as indices:
         kinds = [_array_header(member, path) for member in (data, indices)]
-        if any(shape != (int(ends[-1]),) for shape, _ in kinds) or kinds[1][1].kind not in "iu":
+        if any(shape != (int(ends[-1]),) for shape, *_ in kinds) or kinds[1][1].kind not in "iu":
             raise DataError(f"{path} was expected to hold a CSR matrix. Store it so.")
-        edges = cut(ends, PIECE_ENTRIES)
-        for first, last in pairwise(edges):
+        for first, last in pairwise(cut(ends, PIECE_ENTRIES) if ends.size > 1 else [0, 0]):
             count = int(ends[last] - ends[first])
-            values, columns = (_read(m, path, count, kind) for m, (_, kind) in zip((data, indices), kinds, strict=True))
+            values, columns = (
+                _read(m, path, count, kind) for m, (_, kind, _) in zip((data, indices), kinds, strict=True)
+            )
             if count and not (columns.min() >= 0 and columns.max() < width):
                 raise DataError(f"{path} was expected to hold a CSR matrix. Store it so.")
             X = sp.csr_matrix(
@@ -253,18 +233,16 @@ def _csr_pieces(
             yield X, None if y is None else y[first:last]
 
 
-def _array_header(file: IO[bytes], path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Shape and type of an array; refuses what is no array of numbers in the order of rows."""
+def _array_header(file: IO[bytes], path: Path) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
+    """Shape and type of an array, and whether it is stored by columns; refuses what is no array of numbers or texts."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, by_columns, kind = read(file)
     if kind.kind not in "biufU" or kind.hasobject:
         raise DataError(f"{path} was expected to hold numbers. Store it so.")
-    if by_columns and len(shape) > 1:
-        raise DataError(f"{path} stores its array column by column. Store it row by row: numpy.ascontiguousarray.")
     if len(shape) == 2 and shape[1] > LARGEST_WIDTH:
         raise DataError(f"{path} has more than {LARGEST_WIDTH:,} columns, which are not read.")
-    return tuple(int(n) for n in shape), kind
+    return tuple(int(n) for n in shape), kind, by_columns and len(shape) > 1
 
 
 def _read(file: IO[bytes], path: Path, count: int, kind: np.dtype[Any]) -> NDArray[Any]:
@@ -276,7 +254,7 @@ def _read(file: IO[bytes], path: Path, count: int, kind: np.dtype[Any]) -> NDArr
 
 def _whole(archive: zipfile.ZipFile, name: str, path: Path) -> NDArray[Any]:
     with archive.open(f"{name}.npy") as member:
-        shape, kind = _array_header(member, path)
+        shape, kind, _ = _array_header(member, path)
         size = archive.getinfo(f"{name}.npy").file_size
         if math.prod(shape) * kind.itemsize > size:
             raise DataError(f"{path} holds an array that is shorter than it says. Write the file again.")
@@ -286,17 +264,24 @@ def _whole(archive: zipfile.ZipFile, name: str, path: Path) -> NDArray[Any]:
 def _vector(path: Path, rows: int) -> NDArray[Any]:
     """Targets of a table in a file of their own."""
     with open_regular(path, LARGEST_BYTES, "an npy file with one target for each row") as file:
-        shape, kind = _array_header(file, path)
+        shape, kind, _ = _array_header(file, path)
         if shape != (rows,):
             raise DataError(f"{path} was expected to hold one target for each row. Store it so.")
         return _read(file, path, rows, kind)
 
 
-#: Who streams which kind of file.
-STREAMS: dict[str, Callable[[IO[bytes], Path, ReadOptions], RowStream]] = {
-    "CSV": csv_stream,
-    "Parquet": parquet_stream,
-    "svmlight": svmlight_stream,
-    "npy": npy_stream,
-    "npz": npz_stream,
+#: What each ending is called in messages, and who reads such files: a new format is one line here.
+FORMATS: dict[str, tuple[str, Callable[[IO[bytes], Path, ReadOptions], RowStream]]] = {
+    ".csv": ("CSV", csv_stream),
+    ".parquet": ("Parquet", parquet_stream),
+    ".pq": ("Parquet", parquet_stream),
+    ".svmlight": ("svmlight", svmlight_stream),
+    ".libsvm": ("svmlight", svmlight_stream),
+    ".svm": ("svmlight", svmlight_stream),
+    ".npz": ("npz", npz_stream),
+    ".npy": ("npy", npy_stream),
 }
+KINDS = {ending: kind for ending, (kind, _) in FORMATS.items()}
+STREAMS = dict(FORMATS.values())
+#: Kinds of files whose columns have names.
+NAMED = ("CSV", "Parquet")

@@ -6,17 +6,22 @@ After the header nothing in a CSV file is refused for one record. A cell that is
 of any length up to `CSV_BLOCK`. A record with another number of cells than the header has names, or on a line of more than `CSV_BLOCK`
 characters, has gaps in their place. No record changes how another is read. The file must be CSV, though: a quote that opens a cell and is never
 closed makes one cell of everything that follows, and is refused if that has more than `CSV_BLOCK` characters.
+
+Sparse rows in Parquet are a list of column numbers and a list of values for each record. One whose lists have different lengths, or that names
+a column which does not exist, comes twice or is missing, has no features; its target stays. A value that is missing is NaN.
 """
 
 from __future__ import annotations
 
 import csv
 import difflib
+import importlib.util
 import io
 import math
+import os
 import re
 import threading
-from array import array
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -24,20 +29,26 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
-from .dictionary.cells import ROUNDED_FROM, exact
-from .table import Table
-from .threaded_file import ThreadedFile
+from ..rows.cells import GAPS, ROUNDED_FROM, cell_number
+from .labels import Texts
 
-#: Cells of a CSV file that count as missing.
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 #: Bytes that pyarrow parses at once, and the longest line, and cell, that is read.
 CSV_BLOCK = 2**25
 #: Records that the standard library parses while its limit on the length of cells, which is one for the process, is raised.
 RECORDS_AT_ONCE = 64
 _RAISING_LIMIT = threading.Lock()
+#: Longer cells are left to the standard library.
+LONG_CELL = 2**17
+#: Records of a block that the standard library reads.
+ROWS_AT_ONCE = 10_000
+#: Names of the two columns of Parquet files that hold sparse rows, where they are not named.
+LISTS = ("indices", "values")
+#: Reads from a place without moving the position that all copies of a handle share; missing on some systems.
+PREAD = getattr(os, "pread", None)
 #: Columns that are put into a table together.
 COLUMNS_AT_ONCE = 64
 
@@ -102,65 +113,6 @@ def _absent(path: Path, absent: Sequence[str], names: Sequence[str]) -> str:
     return f"{path} has {', '.join(named)}. Check the names: case matters."
 
 
-def read_csv(
-    file: IO[bytes],
-    path: Path,
-    names: list[str],
-    features: list[str],
-    target: str | None,
-    labels: bool,
-    text_labels: bool,
-) -> Table:
-    """CSV by pyarrow; where a cell is no number, by the standard library, which gives the same numbers for the others."""
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-
-    kinds = dict.fromkeys(features, pa.float64())
-    if target is not None:
-        kinds[target] = pa.string() if labels or text_labels else pa.float64()
-    options = arrow_csv.ConvertOptions(
-        column_types=kinds, include_columns=list(kinds), null_values=list(MISSING), strings_can_be_null=False
-    )
-    try:
-        table = arrow_csv.read_csv(
-            ThreadedFile(file), read_options=arrow_csv.ReadOptions(block_size=CSV_BLOCK), convert_options=options
-        )
-    except pa.ArrowInvalid:
-        file.seek(0)
-        return plain_csv(file, path, names, features, target, labels, text_labels)
-    y: NDArray[np.generic] | None = None
-    if target is not None:
-        column = table[target]
-        text = labels or text_labels
-        y = labels_of(column.to_pylist(), target, text_labels, path) if text else values_of(column)
-    return Table(matrix_of(table, features), y, tuple(features))
-
-
-def read_parquet(
-    file: IO[bytes], path: Path, features: list[str], target: str | None, labels: bool, largest: int
-) -> Table:
-    """Parquet by pyarrow. Types are those that the file declares; rows are counted before they are unpacked."""
-    import pyarrow.parquet as pq
-
-    wanted = [*features, *([] if target is None else [target])]
-    with pq.ParquetFile(file) as parts:
-        meta = parts.metadata
-        groups = [meta.row_group(i) for i in range(meta.num_row_groups)]
-        size = max(
-            8 * sum(g.num_rows for g in groups) * len(wanted),
-            8 * meta.num_rows * len(wanted),
-            sum(g.column(j).total_uncompressed_size for g in groups for j in range(g.num_columns)),
-        )
-        if size > largest:
-            raise DataError(
-                f"{path} unpacks to more than {largest:,} bytes, which is not read. Use a smaller file, or raise the limit."
-            )
-        refuse_text(parts.schema_arrow, features, path)
-        table = parts.read(columns=wanted)
-    y = None if target is None else target_column(table[target], target, labels, path)
-    return Table(matrix_of(table, features), y, tuple(features))
-
-
 def refuse_text(schema: Any, features: Sequence[str], path: Path) -> None:
     """Refuse columns that are declared as something else than numbers."""
     text = [name for name in features if not is_number_type(schema.field(name).type)]
@@ -168,12 +120,12 @@ def refuse_text(schema: Any, features: Sequence[str], path: Path) -> None:
         raise text_in(path, *text)
 
 
-def matrix_of(table: Any, features: Sequence[str]) -> NDArray[np.float64]:
-    """Columns of an Arrow table as an array of floats."""
-    X = np.empty((table.num_rows, len(features)))
-    for start in range(0, len(features), COLUMNS_AT_ONCE):  # one column at a time would touch every row for each
-        names = features[start : start + COLUMNS_AT_ONCE]
-        X[:, start : start + len(names)] = np.stack([values_of(table[n]) for n in names], axis=1)
+def matrix_of(columns: Iterator[NDArray[np.float64]], rows: int, width: int) -> NDArray[np.float64]:
+    """Columns side by side in one array of floats."""
+    X = np.empty((rows, width))
+    for start in range(0, width, COLUMNS_AT_ONCE):  # one column at a time would touch every row for each
+        some = list(islice(columns, COLUMNS_AT_ONCE))
+        X[:, start : start + len(some)] = np.stack(some, axis=1)
     return X
 
 
@@ -198,88 +150,132 @@ def is_number_type(kind: Any) -> bool:
     return any(test(kind) for test in known)
 
 
+def is_text_type(kind: Any) -> bool:
+    """Whether an Arrow type is one of texts, or of categories that are texts."""
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def values_of(column: Any) -> NDArray[np.float64]:
-    """An Arrow column as floats, NaN where it has none; whole numbers beyond 2^53 are rounded."""
+    """An Arrow array as floats, NaN where it has none; whole numbers beyond 2^53 are rounded."""
     import pyarrow as pa
 
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
-    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=float)
+    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=float)
 
 
-def target_column(column: Any, name: str, labels: bool, path: Path) -> NDArray[np.generic]:
-    """The target of a Parquet file: by its declared type."""
+def target_column(column: Any, name: str, path: Path) -> NDArray[Any] | Texts:
+    """The target of a Parquet file: numbers or texts, by its declared type."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if is_number_type(column.type):
-        if not (labels and pa.types.is_integer(column.type)):
-            return values_of(column)
-        if column.null_count == 0:
-            return np.asarray(column.to_numpy())
-        found = values_of(column)  # a gap must not cost the other labels their digits
-        rounded = np.any(np.abs(found) >= ROUNDED_FROM)
-        return np.array([math.nan if v is None else v for v in column.to_pylist()], dtype=object) if rounded else found
-    if not (labels and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type))):
+    if is_text_type(column.type):
+        return Texts(column.cast(pa.string()).fill_null(""))
+    if not is_number_type(column.type):
         raise text_in(path, name)
-    return np.asarray(["" if v is None else v for v in column.to_pylist()], dtype=str)
+    if not pa.types.is_integer(column.type):
+        return values_of(column)
+    if column.null_count == 0:
+        return np.asarray(column.to_numpy())
+    found = values_of(column)  # a gap must not cost the other labels their digits
+    rounded = np.any(np.abs(found) >= ROUNDED_FROM)
+    return np.array([math.nan if v is None else v for v in column.to_pylist()], dtype=object) if rounded else found
 
 
-def plain_csv(
-    file: IO[bytes],
-    path: Path,
-    names: list[str],
-    features: list[str],
-    target: str | None,
-    labels: bool,
-    text_labels: bool,
-) -> Table:
-    """CSV by the standard library: for an installation without extras, and for cells that are no numbers. Slower, and the same answers."""
-    parts, text = [np.zeros((0, len(features)))], list[str]()
-    for rows, cells in plain_records(file, path, names, features, target, skip=0, count=2**16):
-        parts.append(rows)
-        text.extend(cells or ())
-    X = np.concatenate(parts)
-    y: NDArray[np.generic] | None = None
-    if target is not None:
-        y = (
-            labels_of(text, target, text_labels, path)
-            if labels or text_labels
-            else np.array([number_of(t) for t in text])
-        )
-    return Table(X, y, tuple(features))
+def is_pair_of_lists(kinds: Sequence[Any]) -> bool:
+    """Whether two columns are lists of whole numbers and lists of numbers, in this order."""
+    import pyarrow as pa
+
+    lists = all(pa.types.is_list(kind) or pa.types.is_large_list(kind) for kind in kinds)
+    return (
+        len(kinds) == 2
+        and lists
+        and pa.types.is_integer(kinds[0].value_type)
+        and bool(is_number_type(kinds[1].value_type))
+    )
 
 
-def plain_records(
-    file: IO[bytes],
-    path: Path,
-    names: Sequence[str],
-    features: Sequence[str],
-    target: str | None,
-    *,
-    skip: int,
-    count: int,
-) -> Iterator[tuple[NDArray[np.float64], list[str] | None]]:
-    """Rows of a CSV file by the standard library, `count` at a time, and the cells of the target; the first `skip` rows are left out."""
-    places, own = [names.index(n) for n in features], None if target is None else names.index(target)
-    numbers, text = array("d"), list[str]()
-    absent = [""] * len(names)
+def list_rows(batch: Any, names: Sequence[str], width: int) -> sp.csr_matrix:
+    """Rows of a record batch with a column of lists of column numbers and one of lists of values."""
+    places, values = (batch.column(batch.schema.get_field_index(name)) for name in names)
+    counts = np.asarray(places.value_lengths().fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
+    others = np.asarray(values.value_lengths().fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
+    flat = places.flatten()
+    columns = np.asarray(flat.fill_null(-1).to_numpy(zero_copy_only=False)).astype(np.int64)
+    found = values_of(values.flatten())
+    wrong = counts != others
+    owner = np.repeat(np.arange(counts.size), counts)
+    if wrong.any():
+        found = found[~wrong[np.repeat(np.arange(others.size), others)]]
+        columns, owner = columns[~wrong[owner]], owner[~wrong[owner]]
+    wrong[owner[(columns < 0) | (columns >= width)]] = True
+    order = np.lexsort((columns, owner))
+    twice = (owner[1:] == owner[:-1]) & (columns[order][1:] == columns[order][:-1])
+    wrong[owner[1:][twice]] = True
+    kept = ~wrong[owner]
+    columns, found = columns[order][kept], found[order][kept]
+    ends = np.concatenate([[0], np.cumsum(np.where(wrong, 0, counts))])
+    return sp.csr_matrix((found, columns.astype(np.int32), ends), shape=(counts.size, width))
+
+
+def csv_columns(
+    file: IO[bytes], path: Path, names: Sequence[str], wanted: Sequence[str], block: int, absent: str = ""
+) -> Iterator[dict[str, Texts]]:
+    """The cells of some columns of a CSV file, some rows at a time.
+
+    By pyarrow; without it, and from the first block on that it refuses or that is not plain (a line with another number of cells, bytes that
+    are no UTF-8, a very long cell), by the standard library, which finds the same cells.
+
+    Parameters
+    ----------
+    file : binary file
+    path : Path
+    names, wanted : sequence of str
+        All columns of the file, and those that are read.
+    block : int
+        Bytes that are parsed at once, about.
+    absent : str
+        In place of each cell of a line that has another number of them than the header.
+    """
+    places, done = [names.index(name) for name in wanted], 0
+    if importlib.util.find_spec("pyarrow") is not None:
+        import pyarrow as pa
+        from pyarrow import compute
+        from pyarrow import csv as arrow
+
+        kinds = {f"f{place}": pa.string() for place in places}  # no type is guessed
+        apart = ThreadedFile(file)
+        try:
+            with arrow.open_csv(
+                apart,
+                read_options=arrow.ReadOptions(
+                    autogenerate_column_names=True, skip_rows_after_names=1, block_size=min(block, CSV_BLOCK // 2)
+                ),
+                parse_options=arrow.ParseOptions(newlines_in_values=True),
+                convert_options=arrow.ConvertOptions(
+                    column_types=kinds, include_columns=list(kinds), strings_can_be_null=False
+                ),
+            ) as batches:
+                for batch in batches:
+                    if any((compute.max(compute.binary_length(c)).as_py() or 0) > LONG_CELL for c in batch.columns):
+                        break
+                    yield {name: Texts(batch[f"f{place}"]) for name, place in zip(wanted, places, strict=True)}
+                    done += batch.num_rows
+                    file.seek(apart.position)  # for whoever asks how far it is
+                else:
+                    return
+        except pa.ArrowInvalid:  # its message quotes the line
+            pass
+    file.seek(0)
+    gaps = [absent] * len(names)
     with csv_records(file, path) as records:
-        next(records)
-        for number, row in enumerate(row for row in records if row):
-            if number < skip:
-                continue
-            if len(row) != len(names):
-                row = absent
-            numbers.extend([number_of(row[place]) for place in places])
-            if own is not None:
-                text.append(row[own])
-            if len(numbers) == count * len(places):
-                yield np.array(numbers).reshape(-1, len(places)), None if own is None else text
-                numbers, text = array("d"), []
-    if numbers:
-        yield np.array(numbers).reshape(-1, len(places)), None if own is None else text
+        rows = islice((row for row in records if row), 1 + done, None)
+        while some := [row if len(row) == len(names) else gaps for row in islice(rows, ROWS_AT_ONCE)]:
+            yield {name: Texts([row[place] for row in some]) for name, place in zip(wanted, places, strict=True)}
 
 
 @contextmanager
@@ -329,39 +325,41 @@ def csv_records(file: IO[bytes], path: Path, *, header: bool = False) -> Iterato
         text.detach()
 
 
-def labels_of(text: Sequence[str], name: str, as_text: bool, path: Path) -> NDArray[np.generic]:
-    """Labels as text; where their type was not declared, as numbers if all of them are, and whole ones if they are that too."""
-    if as_text:
-        return np.array([t.strip() for t in text], dtype=str)
-    numbers = [label_number(t) for t in text]
-    if all(map(math.isfinite, numbers)):
-        if all(value == int(value) and abs(value) < 2**63 for value in numbers):
-            return np.array([int(value) for value in numbers], dtype=np.int64)
-        return np.array(numbers, dtype=float)
-    if any(t.strip() in MISSING for t in text):
-        raise DataError(f"{path}: column {name!r} has missing labels. Fill or drop them first, or declare the classes.")
-    return np.array(text, dtype=str)
-
-
-def number_of(cell: str) -> float:
-    """The number of a cell, NaN where it is none."""
-    text = cell.strip()
-    if text in MISSING or "_" in text:  # Python's own digits separator, which no CSV means
-        return math.nan
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
-def label_number(cell: str) -> int | float:
-    """The number of a cell as labels are compared: from 2^53 on a whole number has all its digits."""
-    value = number_of(cell)
-    if not ROUNDED_FROM <= abs(value) < math.inf:
-        return value
-    found = exact(cell)
-    return value if math.isnan(found) else found
-
-
 def _is_number(cell: str) -> bool:
-    return cell.strip() in MISSING or not math.isnan(number_of(cell))
+    return cell.strip() in GAPS or not math.isnan(cell_number(cell))
+
+
+class ThreadedFile(io.RawIOBase):
+    """The bytes of an open file from its beginning, with a position and a handle of its own.
+
+    A parser that gave up may go on reading for a while in the background: here it moves nobody else's position, and its handle is closed with
+    the last reference to it.
+
+    Parameters
+    ----------
+    file : binary file
+        An ordinary one.
+
+    Attributes
+    ----------
+    position : int
+        How many bytes were read.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__()
+        self._handle = os.dup(file.fileno()) if PREAD else os.open(file.name, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        self.position = 0
+        weakref.finalize(self, os.close, self._handle)
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Read as much as there is room for."""
+        size = len(buffer)
+        content = PREAD(self._handle, size, self.position) if PREAD else os.read(self._handle, size)
+        buffer[: len(content)] = content
+        self.position += len(content)
+        return len(content)

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from ..core.errors import DataError
 from ..core.facts import Vector
-from .cluster_records import ClusterRecords
-from .file_records import FileRecords
+from .cells import cell_number
+from .file_records import ClusterRecords, FileRecords
 from .lattice import BLOCK_ROWS
 from .unread import Bits, unread_of
 
@@ -334,14 +334,6 @@ def _each(cells: NDArray[Any]) -> Vector:
     for i in range(flat.size):
         flat[i] = cell_number(source[i])
     return out
-
-
-def cell_number(cell: Any) -> float:
-    """One cell as a float; NaN if it is none. A number beyond all floats is none either."""
-    try:
-        return math.nan if isinstance(cell, complex | np.complexfloating) else float(cell)
-    except Exception:  # any object may stand in a table, and its message is its own
-        return math.nan
 
 
 def code_classes(y: Any, classes: Sequence[Any]) -> Vector:

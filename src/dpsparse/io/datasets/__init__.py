@@ -1,8 +1,7 @@
 """Loaders and simulators. Not trusted: nothing here is private."""
 
-from .files import Dataset, data_folder
+from .files import Dataset, data_folder, folds, halves
 from .public import chest_xray, covertype, e2006, mnist, of_gcd, rcv1, sample
-from .splits import folds, halves
 
 __all__ = [
     "Dataset",

@@ -4,7 +4,7 @@ from .carrier import BoundedArray
 from .column import Column
 from .dictionary import Dictionary
 from .encoder import TableEncoder
-from .errors import DictionaryError
+from .formats import DictionaryError
 from .target import Target
 from .units import UnitEffect
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...rows.cells import CategoryMatcher, parse_date, parse_number
 from ...rows.declared import ColumnBounds
 from ...rows.unread import CheckedColumns
-from .cells import CategoryMatcher, parse_date, parse_number
 from .column import GAP_LEVEL, Column
 from .dictionary import Dictionary
 from .rules import CellReader, Cells, Flags

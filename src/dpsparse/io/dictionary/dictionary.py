@@ -11,8 +11,7 @@ from typing import Self
 from ...core.regular_files import write_whole
 from ...rows.declared import ColumnBounds
 from .column import Column
-from .errors import DictionaryError, suggestion
-from .formats import Plain, dictionary_format, dictionary_text, read_plain
+from .formats import DictionaryError, Plain, dictionary_format, dictionary_text, read_plain, suggestion
 
 FORMAT = "dpsparse-dictionary"
 VERSION = 1

@@ -16,7 +16,7 @@ from ...rows.unread import UnreadCells
 from .carrier import BoundedArray
 from .codes import Codes
 from .dictionary import Dictionary
-from .errors import DictionaryError
+from .formats import DictionaryError
 from .frames import Table
 from .rules import Flags
 from .units import UnitEffect, effects

@@ -7,16 +7,17 @@ YAML is read without its guesses: ``no`` stays the text "no" and ``2020-01-01`` 
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .errors import DictionaryError
+from ...core.errors import DataError
 
 Event = Any  # one of a YAML parser, which has no types
 Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
@@ -232,3 +233,26 @@ def dictionary_text(content: dict[str, Plain], kind: str, fields: tuple[str, ...
         flags = {name: str(value).lower() for name, value in line.items() if isinstance(value, bool)}
         writer.writerow({"version": 1, **line, **flags})
     return text.getvalue()
+
+
+class DictionaryError(DataError):
+    """A dictionary that cannot be used, or a table that does not fit it.
+
+    Attributes
+    ----------
+    problems : tuple of str
+        Everything that is wrong, one line each. They speak of the dictionary and of column names, never of cells.
+    """
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+def suggestion(word: object, known: Sequence[str]) -> str:
+    """``Did you mean ...?`` for a word that is close to a known one; otherwise the empty text."""
+    close = difflib.get_close_matches(str(word), known, n=1)
+    if not close:
+        lowered = {name.lower(): name for name in known}
+        close = [lowered[str(word).lower()]] if str(word).lower() in lowered else []
+    return f" Did you mean {close[0]!r}?" if close else ""

@@ -15,8 +15,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from .cells import ROUNDED_FROM
-from .errors import DictionaryError
+from ...rows.cells import ROUNDED_FROM
+from ..labels import Texts
+from .formats import DictionaryError
 from .rules import Cells
 
 #: Types of columns that become floats at once, with the same result as cell by cell.
@@ -94,7 +95,7 @@ class Table:
         return lengths.pop() if lengths else 0
 
     def cells(self, name: str) -> Cells:
-        """The cells of one column: floats where it is stored as numbers that floats hold, otherwise a list of Python values."""
+        """The cells of one column: floats where it is stored as numbers that floats hold, texts of a file as they are, otherwise a list of Python values."""
         if self._frame is not None:
             series = self._frame.get_column(name)
             if series.dtype in (nw.Int64, nw.UInt64):  # a library may refuse to make floats of large ones
@@ -106,6 +107,8 @@ class Table:
                 return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
             return series.to_list()
         column = self._columns[name]
+        if isinstance(column, Texts):
+            return column
         if isinstance(column, np.ndarray) and column.dtype.kind in "iuf" and column.dtype.itemsize <= 8:
             return column.tolist() if column.dtype.kind in "iu" and _rounded(column) else column.astype(np.float64)
         if isinstance(column, np.ndarray) and column.dtype.kind == "M":

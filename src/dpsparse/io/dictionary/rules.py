@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .cells import GAPS, CategoryMatcher, exact, parse_bool, parse_date, parse_label, parse_number, text_of
+from ...rows.cells import GAPS, CategoryMatcher, exact, parse_bool, parse_date, parse_label, parse_number, text_of
+from ..labels import Texts
 
 if TYPE_CHECKING:
     from .column import Column
@@ -184,6 +185,8 @@ class CellReader:
 
     def values(self, cells: Cells) -> tuple[NDArray[np.float64], Flags]:
         """What numbers, dates or truth values say, NaN where they say nothing; and which were not understood."""
+        if isinstance(cells, Texts):
+            return self._texts(cells)
         if isinstance(cells, np.ndarray) and self._column.kind == "number":
             values = np.where(np.isfinite(cells), cells, np.nan)
             if self._code_numbers:
@@ -202,8 +205,25 @@ class CellReader:
                 unread[place] = math.isnan(values[place])
         return values, unread
 
+    def _texts(self, cells: Texts) -> tuple[NDArray[np.float64], Flags]:
+        """The same for texts: plain numbers all at once, and every other text once."""
+        if not self._simple:
+            values, unread = self.values(cells.distinct)
+            return values[cells.places], unread[cells.places]
+        plain = cells.plain_numbers()
+        others = np.isnan(plain)
+        values, unread = self.values(plain)
+        if others.any():
+            rest = cells.where(others)
+            read, foreign = self.values(rest.distinct)
+            values[others], unread[others] = read[rest.places], foreign[rest.places]
+        return values, unread
+
     def places(self, cells: Cells) -> tuple[NDArray[np.intp], Flags]:
         """Places among the categories, `CategoryMatcher.FOREIGN` or `CategoryMatcher.GAP`; and which cells were not understood."""
+        if isinstance(cells, Texts):
+            found, foreign = self.places(cells.distinct)
+            return found[cells.places], foreign[cells.places]
         listed = cells.tolist() if isinstance(cells, np.ndarray) else cells
         labels = CategoryMatcher(self._column.labels, self._exact)
         places = np.fromiter(map(labels.find, listed), dtype=np.intp, count=len(listed))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .cells import parse_number
+from ...rows.cells import parse_number
 from .column import Column
 from .dictionary import Dictionary
-from .errors import DictionaryError
+from .formats import DictionaryError
 from .frames import Table
 from .rules import CellReader, Flags
 
@@ -77,4 +77,4 @@ class Target:
                 return np.where(np.isnan(values), filled, np.clip(values, lower, upper)), unread
             places, classes = np.where(np.isnan(values), -1, np.nan_to_num(values)).astype(np.intp), TRUTHS
         width = f"<U{len(NO_LABEL)}"  # the same type, whatever the labels are
-        return np.array([classes[place] if place >= 0 else NO_LABEL for place in places], dtype=width), unread
+        return np.array([*classes, NO_LABEL], dtype=width)[np.where(places < 0, len(classes), places)], unread

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from .codes import Codes
 from .column import GAP_LEVEL
-from .errors import DictionaryError
+from .formats import DictionaryError
 
 INTERCEPT = "(intercept)"
 

@@ -17,8 +17,7 @@ import numpy as np
 from ... import recipes
 from ...core import DataError
 from ...estimators import SparseClassifier, SparseRegressor
-from ...io.files import read_table
-from ...io.table import Table
+from ...io.files import Table, read_table
 from ...recipes import registry
 from .study import Cell, StudyClaim
 

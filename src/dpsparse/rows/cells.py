@@ -27,6 +27,8 @@ EPOCH = date(1970, 1, 1).toordinal()
 SECONDS_OF_A_DAY = 86_400
 #: From here on floats do not hold every whole number.
 ROUNDED_FROM = 2.0**53
+#: Values of which a float would be made, but which are no numbers of a table.
+_NO_NUMBERS = (complex, np.complexfloating, np.datetime64, np.timedelta64)
 
 
 def text_of(cell: object) -> str | None:
@@ -42,28 +44,35 @@ def _text(cell: object) -> str | None:
     return None if stripped in GAPS else stripped
 
 
+def cell_number(cell: object) -> float:
+    """A number as any container or file holds it; NaN for whatever is none. Infinity is a number here.
+
+    Examples
+    --------
+    >>> cell_number(" 12.5 "), cell_number(True), cell_number(b"inf"), cell_number("1_000"), cell_number(1j)
+    (12.5, 1.0, inf, nan, nan)
+    """
+    try:
+        if isinstance(cell, bytes):
+            cell = cell.decode("utf-8", "replace")
+        if isinstance(cell, str):  # float() strips blanks, and refuses whatever means a gap
+            return math.nan if "_" in cell else float(cell)  # Python's own separator of digits, which no table means
+        return math.nan if isinstance(cell, _NO_NUMBERS) else float(cell)  # type: ignore[arg-type]
+    except Exception:  # any object may stand in a table, and its message is its own
+        return math.nan
+
+
 def parse_number(cell: object) -> float:
-    """A number; NaN for a gap. What is infinite, or too large for a float, is a gap.
+    """A number; NaN for a gap. What is infinite, too large for a float, or too long a text is a gap.
 
     Examples
     --------
     >>> parse_number("12.5"), parse_number(True), parse_number("alice@example.org")
     (12.5, 1.0, nan)
     """
-    try:
-        if type(cell) is float:
-            value = cell
-        elif type(cell) is str:  # float() strips blanks, and refuses whatever means a gap
-            value = math.nan if "_" in cell or len(cell) > LONGEST_CELL else float(cell)
-        elif isinstance(cell, bool | np.bool_ | int | float | np.integer | np.floating | Decimal):
-            value = float(cell)
-        else:
-            text = _text(cell)
-            if text is None or "_" in text:  # Python's own separator of digits, which no table means
-                return math.nan
-            value = float(text)
-    except Exception:  # any object may stand in a table
+    if isinstance(cell, str | bytes) and len(cell) > LONGEST_CELL:
         return math.nan
+    value = cell if type(cell) is float else cell_number(cell)
     return value if math.isfinite(value) else math.nan
 
 
@@ -75,9 +84,11 @@ def exact(cell: object) -> int | float:
     >>> exact("9007199254740993"), exact(9007199254740993.0), exact(" 3 ")
     (9007199254740993, 9007199254740992, 3.0)
     """
-    value = parse_number(cell)
+    value = cell_number(cell)
     if not abs(value) >= ROUNDED_FROM:
         return value
+    if math.isinf(value):
+        return math.nan
     if isinstance(cell, int | np.integer):
         return int(cell)
     try:
