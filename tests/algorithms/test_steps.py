@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from dpsparse.algorithms.steps import WIDENED, Gradients, PacedSteps, Turn, coordinate_steps, intercept_gain
+from dpsparse.algorithms.constants import STEPS
+from dpsparse.algorithms.steps import Gradients, PacedSteps, Turn, coordinate_steps, intercept_gain
 from dpsparse.core.budget import Budget
 from dpsparse.core.facts import Clip, Facts, Target
 from dpsparse.core.plan import EveryRow
-from dpsparse.recipes.defaults.schedules import QUIET, default_turns, quiet_noise
+from dpsparse.recipes.defaults.schedules import default_turns, quiet_noise
 from truth.scripted import ScriptedOracle
 
 BENDS = np.array([1.0, 0.01])
@@ -53,7 +54,7 @@ def test_the_clip_doubles_up_to_its_widest_where_noise_is_far_from_a_concern():
 
 def test_the_clip_stops_where_its_noise_would_near_a_concern():
     deviation = 1e-3
-    quiet = WIDENED * (2.5 * deviation) ** 2  # twice as wide is calm, four times is not
+    quiet = STEPS.widened * (2.5 * deviation) ** 2  # twice as wide is calm, four times is not
     _, clips = descend(PacedSteps(1.0, low_noise=quiet, widest=8.0), 30, deviation=deviation)
     assert max(clips) == 2.0
 
@@ -100,4 +101,4 @@ def test_turns_grow_only_where_noise_is_no_concern():
 def test_quiet_noise_is_a_twentieth_of_a_typical_margin():
     known = facts()
     sigma_squared_eta = quiet_noise(known, 4)
-    assert math.sqrt(4 * sigma_squared_eta / (2 * known.curvature)) == pytest.approx(QUIET * known.target.margin)
+    assert math.sqrt(4 * sigma_squared_eta / (2 * known.curvature)) == pytest.approx(STEPS.quiet * known.target.margin)

@@ -329,7 +329,11 @@ def test_any_byte_name_or_file_of_the_source_changes_the_digest(package):
     found.append(digest())
     (package / "data" / "more.py").write_text("")
     found.append(digest())
-    assert len({*found, release.UNREADABLE}) == 5
+    (package / "data" / "constants.toml").write_text("clip = 2.0\n")
+    found.append(digest())
+    (package / "data" / "constants.toml").write_text("clip = 3.0\n")
+    found.append(digest())
+    assert len({*found, release.UNREADABLE}) == 7
     (package / "__pycache__").mkdir()
     (package / "__pycache__" / "x.py").write_text("")
     (package / "notes.txt").write_text("")
@@ -346,6 +350,7 @@ def test_a_package_in_a_zip_has_the_digest_of_its_files(package, tmp_path, monke
 
 
 def test_a_source_that_cannot_be_read_is_said_and_never_equal(package, monkeypatch):
+    (package / "data" / "constants.toml").write_text("")
     for path in package.rglob("*.py"):
         path.unlink()
     assert digest() == release.UNREADABLE, "compiled files alone"

@@ -22,10 +22,8 @@ from ..core.facts import Facts, Vector
 from ..core.plan import Ask, Noise, Plan
 from ..ops import hard_threshold
 from ..queries.kinds import Indices, Oracle, Path
+from .constants import PAPERS
 from .coordinates import ColumnSquares, CoordinateSteps
-
-#: Iterates kept of a path at most.
-KEPT = 500
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,7 +66,7 @@ class RandomCD:
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate, thresholded to the allowed number of nonzeros; everything here is post-processing."""
         facts, steps = oracle.facts, CoordinateSteps(oracle, self.squares, self.residual, self.step_size)
-        w, every = steps.first(), -(-self.steps // KEPT)
+        w, every = steps.first(), -(-self.steps // PAPERS.whole.path_kept)
         for turn, j in enumerate(oracle.plan.public["order"], start=1):
             w = steps.next(w, int(j))
             if path is not None and (turn % every == 0 or turn == self.steps):

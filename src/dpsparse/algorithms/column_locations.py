@@ -19,13 +19,12 @@ import numpy as np
 from ..core.facts import Facts, Projection, Vector
 from ..core.plan import Ask, Noise
 from ..queries.kinds import ColumnMeans, Oracle
+from .constants import ENGINE
 
 #: Turns: rows are shorter from the first means, if these were far.
 TURNS = 2
-#: Fewer columns say nothing about the law of their means: these are drawn to where they came from instead (James and Stein).
-SEVERAL = 60
-#: Places, in half-widths, about which means are thought to lie, by what standard deviation, and steps towards their most likely law.
-PLACES, WIDTH, STEPS = np.linspace(-1.0, 1.0, 81), 0.0125, 60
+#: Places, in half-widths, about which means are thought to lie.
+PLACES = np.linspace(-1.0, 1.0, ENGINE.whole.places)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,7 +55,7 @@ class ColumnLocations:
             question = ColumnMeans(everything, length(frame, reach, length_name(turn)), centre)
             noisy = np.asarray(oracle.answer(question, name(turn)))
             noise = max(oracle.deviation(question, name(turn), 0), 1e-9 * reach)
-            if facts.n_features < SEVERAL:
+            if facts.n_features < ENGINE.whole.law_columns:
                 part = max(0.0, 1 - noisy.size * noise**2 / max(float(noisy @ noisy), 1e-300))
                 centre, doubts = np.clip(centre + part * noisy, -bounds, bounds), np.full(noisy.size, noise)
                 continue
@@ -100,18 +99,18 @@ def shrink_to_noise(noisy: Vector, noise: float, bounds: Vector) -> tuple[Vector
     >>> bool(abs(means[:50]).mean() < 0.1), bool(abs(means[50:] + 0.8).mean() < 0.1), bool(doubts.max() <= 0.2)
     (True, True, True)
     """
-    scale = np.maximum(bounds, 1e-300)[:, None]
+    scale, width = np.maximum(bounds, 1e-300)[:, None], ENGINE.place_width**2
     told, size = noisy[:, None] / scale, (max(noise, 1e-12) / scale) ** 2
-    distance = (told - PLACES) ** 2 / (size + WIDTH**2)
+    distance = (told - PLACES) ** 2 / (size + width)
     likely = np.exp(-0.5 * np.minimum(distance - distance.min(axis=1, keepdims=True), 1e3))
     law = np.full(PLACES.size, 1 / PLACES.size)
-    for _ in range(STEPS):
+    for _ in range(ENGINE.whole.place_steps):
         law = law * (likely.T @ (1 / (likely @ law))) / len(likely)
     odds = likely * law
     odds /= odds.sum(axis=1, keepdims=True)
-    inside = (PLACES * size + told * WIDTH**2) / (size + WIDTH**2)
+    inside = (PLACES * size + told * width) / (size + width)
     means = (odds * inside).sum(axis=1)
-    spread = (odds * inside**2).sum(axis=1) - means**2 + (size * WIDTH**2 / (size + WIDTH**2))[:, 0]
+    spread = (odds * inside**2).sum(axis=1) - means**2 + (size * width / (size + width))[:, 0]
     doubts = np.minimum(np.sqrt(np.maximum(spread, 0.0)) * bounds, noise)
     return np.clip(means * bounds, -bounds, bounds), doubts
 
@@ -140,6 +139,6 @@ def clear(facts: Facts, level: float, share: float) -> bool:
 
     `level` is N, rows times the Gaussian budget.
     """
-    length = 0.6 * float(np.linalg.norm(facts.half_widths))
+    length = ENGINE.clear_length * float(np.linalg.norm(facts.half_widths))
     largest = float(facts.half_widths.mean()) if facts.n_features else 0.0
-    return bool(2 * length / (level * np.sqrt(share / TURNS)) < 0.5 * largest)
+    return bool(2 * length / (level * np.sqrt(share / TURNS)) < ENGINE.clear_noise * largest)

@@ -17,9 +17,10 @@ import numpy as np
 from ..core.facts import Vector
 from ..core.plan import Ask, Noise
 from ..queries.kinds import GroupEnergies, Indices, Oracle
+from .constants import AVERAGING
 
 #: Buckets of frequency: below the floor, and doublings of it.
-BUCKETS = 16
+BUCKETS = AVERAGING.whole.buckets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,12 +65,12 @@ class Weighting:
     fill: float
     power: float = 0.5
     followed: bool = False
-    after: float = 0.1
+    after: float = AVERAGING.after
     every: int = 10
     balance_share: float = 0.0
-    rare: float = 0.15
-    held: float = 3.0
-    longer: float = 1.35
+    rare: float = AVERAGING.rare
+    held: float = AVERAGING.rare_floor
+    longer: float = AVERAGING.rare_length
 
     def asks(self, noise: Noise) -> tuple[Ask, ...]:
         """The questions that weights take, in their order."""

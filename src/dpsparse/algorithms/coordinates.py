@@ -21,7 +21,7 @@ from ..core.facts import Clip, Facts, Vector
 from ..core.plan import Ask, Noise
 from ..ops import hard_threshold, proximal_step, rough
 from ..queries.kinds import Gradient, MeanSquares, Oracle
-from .steps import DOUBT
+from .constants import PAPERS, STEPS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,7 +64,7 @@ class ColumnSquares:
         if not self.share:
             return self.guess
         noise = oracle.deviation(MeanSquares(), "squares", 0)
-        floor = np.minimum(np.maximum(2 * noise, 0.1 * self.guess), self.bounds)
+        floor = np.minimum(np.maximum(2 * noise, PAPERS.squares_floor * self.guess), self.bounds)
         if self.noise is Noise.NONE:
             floor = 1e-12 * self.bounds
         return np.clip(oracle.squares(), floor, self.bounds)
@@ -140,6 +140,6 @@ class CoordinateSteps:
         if self.oracle.facts.target.direct or by == 0:
             return
         query = Gradient(self.oracle.facts.first(), self.clip, np.array([j]))
-        doubt = DOUBT * math.sqrt(2) * self.oracle.deviation(query, "values", self.turn)
+        doubt = STEPS.doubt * math.sqrt(2) * self.oracle.deviation(query, "values", self.turn)
         bend = ((g - before) / by + doubt / abs(by)) / self.curvature[j]
         self.factor = 1.0 if bend >= 1 else min(1 / bend if bend > 0 else math.inf, 2 * self.factor)

@@ -42,8 +42,9 @@ from ..core.plan import Ask, Noise, Plan
 from ..ops import hard_threshold, proximal_step, soft_threshold
 from ..queries.kinds import Indices, JointGradient, Oracle, Path, WeightedGradient
 from .column_weights import Weighting, released_columns, sized_weights
+from .constants import STEPS
 from .signal_test import SignalTest
-from .steps import DOUBT, PacedSteps, StepLimit
+from .steps import PacedSteps, StepLimit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +71,7 @@ class Averaging:
     length: float
     clip: float
     share: float
-    momentum: float = 0.9
+    momentum: float
     threshold: float = 0.0
 
     @property
@@ -286,7 +287,7 @@ class DualSteps:
         if self.limit is None:
             return step
         if self.before is not None:
-            self.limit.see(answer - self.before[1], here - self.before[0], DOUBT * math.sqrt(2) * noise)
+            self.limit.see(answer - self.before[1], here - self.before[0], STEPS.doubt * math.sqrt(2) * noise)
         self.before = (here, answer)
         return self.limit.take(step)
 

@@ -16,18 +16,7 @@ from dataclasses import dataclass
 
 from ..core.facts import Vector
 from ..queries.kinds import CentredModel, Indices
-
-#: Quantile of lengths and of residuals; second moment of rows at that quantile for each column.
-MIDDLE, FILL = 0.8, 1.25
-#: Clip of residuals over their quantile: of a robust target; least and most for the mean, the factor of its rule, and the part of it that many rows allow beyond the most.
-ROBUST, LEAST, MOST, FACTOR, FREE = 1.5, 2.5, 4.5, 0.26, 0.5
-#: Rows beyond Q, at least this part, or this many for each root of rows if that is less; scales of the selection's noise to the end of the rows, so that an empty cell of the grid seldom wins; points of that grid.
-FEWEST, ROOT, READING, FINER = 0.005, 0.5, 6.0, 24
-#: Q is held where the noise of the Gram matrix, of this size for each mu, would have an edge beyond this part of the eigenvalues of uncorrelated columns; for classes, whose curvature is below its
-#: bound, at this part of it.
-EDGE, GRAM_NOISE, BEND = 0.5, 2.2, 0.6
-#: Size of a standard deviation of normal residuals for their .8 quantile; of a residual of classes.
-DEVIATION, OF_CLASSES = 1 / 1.28, 0.4
+from .constants import INTERVALS
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,19 +91,21 @@ class Clips:
     def residual(self, norm: float) -> float:
         """c: the clip of residuals over their quantile, for rows within this norm."""
         if self.robust:
-            return ROBUST
-        wanted = FACTOR * self.mu * math.sqrt(self.n_rows) / norm
-        return max(min(max(wanted, LEAST), MOST), FREE * wanted)
+            return INTERVALS.robust
+        least, most = INTERVALS.pair.residual
+        wanted = INTERVALS.factor * self.mu * math.sqrt(self.n_rows) / norm
+        return max(min(max(wanted, least), most), INTERVALS.free * wanted)
 
     def beyond(self, n_rows: int) -> float:
         """Part of rows that are longer than Q: as few as so many rows of part A can tell apart from none."""
         if self.robust:
-            return 1 - MIDDLE
-        fewest = min(FEWEST, ROOT / math.sqrt(n_rows))
-        return min(max(fewest, READING * self.reading / n_rows), 1 - MIDDLE)
+            return 1 - INTERVALS.middle
+        fewest = min(INTERVALS.fewest, INTERVALS.root / math.sqrt(n_rows))
+        return min(max(fewest, INTERVALS.reading * self.reading / n_rows), 1 - INTERVALS.middle)
 
     def largest_norm(self, size: int) -> float:
         """Q beyond which the noise of the Gram matrix would hide it, for so many columns."""
-        bend = BEND if self.classes else 1.0
-        square = EDGE * bend * self.n_rows * self.mu * math.sqrt(self.gram) / (GRAM_NOISE * math.sqrt(2 * size))
-        return math.sqrt(max(square, FILL * size))
+        bend = INTERVALS.bend if self.classes else 1.0
+        noise = INTERVALS.gram_noise * math.sqrt(2 * size)
+        square = INTERVALS.edge * bend * self.n_rows * self.mu * math.sqrt(self.gram) / noise
+        return math.sqrt(max(square, INTERVALS.fill * size))

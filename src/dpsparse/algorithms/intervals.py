@@ -16,34 +16,17 @@ import numpy as np
 from ..core.facts import Projection, Vector
 from ..core.plan import Ask, Noise, Plan
 from ..queries.kinds import CentredModel, ColumnMeans, CountWithin, Gram, Oracle, ProjectedModel, Quantile, ScoreMoments
-from .interval_clips import DEVIATION, FILL, FINER, MIDDLE, OF_CLASSES, Clips, Pilot
+from .constants import INTERVALS, constants
+from .interval_clips import Clips, Pilot
 from .one_step import Moments, Step, damped_step, newton_step
 
 #: Shares of part A's budget that its last asks take.
-SHARES = {
-    "lengths": 0.006,
-    "centre": 0.010,
-    "norms": 0.006,
-    "columns": 0.020,
-    "reach": 0.040,
-    "clip": 0.012,
-    "kept": 0.012,
-}
-#: Points of the grids, and how far below the largest possible value they reach: lengths, residuals.
-POINTS, SHORTEST, SMALLEST = 49, 0.01, 1 / 300
-#: Rows of A are held at so many times their quantile for means and second moments.
-ROOM = 1.2
-#: A pilot of numbers whose predictions would spread beyond the bound of targets is noise, and is held there; so is one of classes beyond these log-odds.
-LARGEST_MARGIN = 3.0
-#: Weights of the first and second step of classes.
-STEPS = (0.25, 0.75)
-#: Most coefficients: (c n_B mu)^(2/3). Beyond `GOOD_CAP` they are expected to be wide.
-CAP, GOOD_CAP = 0.087, 0.04
+SHARES = constants("intervals", "shares").values
 #: Name of the ask of part B.
 MOMENTS = "score moments"
 
 
-def most_coefficients(n_rows: int, mu: float, factor: float = CAP) -> int:
+def most_coefficients(n_rows: int, mu: float, factor: float = INTERVALS.cap) -> int:
     r"""How many coefficients so many rows of part B carry: :math:`(c\,n_B\mu)^{2/3}`.
 
     The spectrum of the Gram matrix's noise reaches :math:`\sigma_H\sqrt{2p}` with :math:`\sigma_H \propto p/\mu`, and the matrix grows with :math:`n_B`.
@@ -118,7 +101,7 @@ class SplitIntervals:
 
     def plan(self) -> Plan:
         """What part B is asked."""
-        steps = STEPS if self.classes else (1.0,)
+        steps = INTERVALS.several.steps if self.classes else (1.0,)
         return Plan(
             asks=(Ask(name=MOMENTS, question="ScoreMoments", noise=self.noise, times=len(steps), schedule=steps),)
         )
@@ -137,10 +120,10 @@ class SplitIntervals:
         longest = min(facts.row_bound, facts.feature_bound * math.sqrt(m))
         if self.intercept:
             length = self._length(oracle, CentredModel(support, centre, own, 0.0), longest, "lengths")
-            means = oracle.answer(ColumnMeans(support, ROOM * length), _ask("centre"))
+            means = oracle.answer(ColumnMeans(support, INTERVALS.length_factor * length), _ask("centre"))
             centre = np.clip(means, -facts.feature_bound, facts.feature_bound)
             longest += float(np.linalg.norm(centre))
-        limit = LARGEST_MARGIN if self.classes else facts.target_bound
+        limit = INTERVALS.largest_margin if self.classes else facts.target_bound
         offset = float(w[-1]) * facts.intercept + float(centre @ own) if self.intercept else 0.0
         offset = min(max(offset, -limit), limit)
         length = self._length(oracle, CentredModel(support, centre, own, offset), longest, "norms")
@@ -150,17 +133,19 @@ class SplitIntervals:
         theta = np.concatenate([[offset] * self.intercept, own * scale])
         norm, beyond = self._norm(oracle, model, scale)
         if self.classes:
-            return Pilot(support, centre, scale, theta, 1.0, norm, 1.0, beyond, beyond, OF_CLASSES)
+            return Pilot(support, centre, scale, theta, 1.0, norm, 1.0, beyond, beyond, INTERVALS.class_deviation)
         residual, kept, clipped, typical = self._residuals(oracle, model, norm)
         return Pilot(support, centre, scale, theta, residual, norm, kept, beyond, beyond + clipped, typical)
 
     def _length(self, oracle: Oracle, model: CentredModel, longest: float, ask: str) -> float:
-        return _quantile(oracle, "rows", model, np.geomspace(SHORTEST * longest, longest, POINTS), ask)
+        return _quantile(
+            oracle, "rows", model, np.geomspace(INTERVALS.shortest * longest, longest, INTERVALS.whole.points), ask
+        )
 
     def _scale(self, oracle: Oracle, model: CentredModel, length: float) -> Vector:
         """Sizes of columns: of one size together, told apart as far as they differ by more than noise."""
         m = model.support.size
-        question = Gram(model.support, model.centre, ROOM * length)
+        question = Gram(model.support, model.centre, INTERVALS.length_factor * length)
         noise = oracle.deviation(question, _ask("columns"), 0)
         row, column = np.triu_indices(m)
         diagonal = np.asarray(oracle.answer(question, _ask("columns")))[row == column]
@@ -169,18 +154,20 @@ class SplitIntervals:
         if mean > 3 * noise / math.sqrt(m):
             apart = diagonal / mean - 1
             believed = max(0.0, 1 - (noise / mean) ** 2 / max(float(np.mean(apart**2)), 1e-300))
-            shape = np.maximum(1 + believed * apart, max(0.02, 2 * noise / mean))
-        return np.asarray(length / math.sqrt(FILL * m) * np.sqrt(shape))
+            shape = np.maximum(1 + believed * apart, max(INTERVALS.least_shape, 2 * noise / mean))
+        return np.asarray(length / math.sqrt(INTERVALS.fill * m) * np.sqrt(shape))
 
     def _norm(self, oracle: Oracle, model: CentredModel, scale: Vector) -> tuple[float, float]:
         """Q, and the part of rows that are longer."""
         facts, size = oracle.facts, scale.size + self.intercept
-        least = math.sqrt(FILL * size)
+        least = math.sqrt(INTERVALS.fill * size)
         if self.robust:
-            return least, 1 - MIDDLE
+            return least, 1 - INTERVALS.middle
         corner = float(np.linalg.norm((facts.feature_bound + np.abs(model.centre)) / scale))
         longest = min(corner, (facts.row_bound + float(np.linalg.norm(model.centre))) / float(scale.min()))
-        grid = np.geomspace(0.8 * least, max(math.hypot(longest, self.intercept), least), FINER)
+        grid = np.geomspace(
+            INTERVALS.norm_depth * least, max(math.hypot(longest, self.intercept), least), INTERVALS.whole.finer
+        )
         frame = Projection(
             support=model.support, centre=model.centre, matrix=np.diag(1 / scale), constant=float(self.intercept)
         )
@@ -188,16 +175,22 @@ class SplitIntervals:
         question = Quantile("rows", ProjectedModel(frame, np.zeros(frame.size), 0.0), 1 - beyond, grid)
         found = float(grid[int(oracle.answer(question, _ask("reach"))[0])])
         held = self.clips.largest_norm(size)
-        return (held, 1 - MIDDLE) if found > held else (max(found, least), beyond)
+        return (held, 1 - INTERVALS.middle) if found > held else (max(found, least), beyond)
 
     def _residuals(self, oracle: Oracle, model: CentredModel, norm: float) -> tuple[float, float, float, float]:
         """The clip of residuals, the part of them within it, the part that is surely beyond, and about their standard deviation."""
         high = min(oracle.facts.target_bound, oracle.facts.slope_bound)
-        typical = _quantile(oracle, "slopes", model, np.geomspace(SMALLEST * high, high, POINTS), "clip")
+        typical = _quantile(
+            oracle,
+            "slopes",
+            model,
+            np.geomspace(1 / INTERVALS.residual_depth * high, high, INTERVALS.whole.points),
+            "clip",
+        )
         question = CountWithin(model, self.clips.residual(norm) * typical)
         noise = oracle.deviation(question, _ask("kept"), 0)
         kept = min(max(float(oracle.answer(question, _ask("kept"))[0]), 0.5), 1.0)
-        return question.bound, kept, max(0.0, 1 - kept - noise), DEVIATION * typical
+        return question.bound, kept, max(0.0, 1 - kept - noise), 1 / INTERVALS.deviation * typical
 
     # ---------------------------------------------------------------------------------------------- part B
 
@@ -221,7 +214,7 @@ class SplitIntervals:
 
 def _quantile(oracle: Oracle, of: str, model: CentredModel, grid: Vector, ask: str) -> float:
     """A quantile: the middle of the cell that holds it, whose upper end would be too large on average."""
-    cell = int(oracle.answer(Quantile(of, model, MIDDLE, grid), _ask(ask))[0])
+    cell = int(oracle.answer(Quantile(of, model, INTERVALS.middle, grid), _ask(ask))[0])
     return math.sqrt(float(grid[max(cell - 1, 0)] * grid[cell]))
 
 

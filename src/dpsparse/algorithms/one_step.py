@@ -9,7 +9,7 @@ covariance :math:`\tfrac12\sigma_H^2(\|\Delta^*\|^2I + \Delta^*\Delta^{*\top})`,
 The meat is projected on positive matrices, which errs wide, and multiplied by n/(n-p), as usual for few rows (MacKinnon and White's HC1).
 
 Clips move the target where errors are skewed or the mean is not linear, and no covariance knows by how much. What can be known is how many rows they hold back: if each of these lost a
-typical residual, all in one direction, the score would move by their number times that residual. `CLIPPED` standard errors of the score are as much as is called good. On public tables
+typical residual, all in one direction, the score would move by their number times that residual. `clipped` standard errors of the score are as much as is called good. On public tables
 whose mean is not linear the estimates moved by about .4 of this, and by 1.2 in the worst.
 """
 
@@ -23,14 +23,11 @@ import numpy as np
 
 from ..core.facts import Vector
 from ..queries.kinds import ScoreMoments
+from .constants import ENGINE, INTERVALS
 from .polish_steps import symmetric
 
 #: How far the noise of the Gram matrix is from hiding its smallest eigenvalue, and whether clips could move the target.
 Flag = Literal["good", "clipped", "wide", "too many"]
-#: Edge of the noise's spectrum over the smallest eigenvalue, up to which intervals are good, and wide.
-GOOD, WIDE = 0.5, 1.0
-#: Standard errors by which clips could move the score, at most, where intervals are good.
-CLIPPED = 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +84,11 @@ class Step:
     @property
     def flag(self) -> Flag:
         """``good``, ``wide``, or ``too many`` coefficients for the noise: coverage holds in all three; ``clipped``: the target may be another than the mean."""
-        if self.least <= 0 or self.edge > WIDE * self.least:
+        if self.least <= 0 or self.edge > INTERVALS.wide_edge * self.least:
             return "too many"
-        if self.moved > CLIPPED:
+        if self.moved > INTERVALS.clipped:
             return "clipped"
-        return "wide" if self.edge > GOOD * self.least else "good"
+        return "wide" if self.edge > INTERVALS.good_edge * self.least else "good"
 
 
 def newton_step(pilot: Vector, moments: Moments, kept: float, moved: float = 0.0) -> Step:
@@ -117,5 +114,5 @@ def damped_step(pilot: Vector, moments: Moments, kept: float) -> Vector:
     """A shortened step towards a better pilot: eigenvalues within the noise's spectrum, of edge tau, are raised to tau."""
     bent, noise = moments.bent(kept)
     values, vectors = np.linalg.eigh(bent)
-    tau = 1.1 * noise * math.sqrt(2 * pilot.size)
+    tau = ENGINE.edge * noise * math.sqrt(2 * pilot.size)
     return np.asarray(pilot + vectors @ ((vectors.T @ moments.score) / (np.maximum(values, tau / 2) + tau / 2)))

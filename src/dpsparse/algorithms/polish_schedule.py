@@ -15,78 +15,38 @@ import numpy as np
 
 from ..core.facts import Facts, Vector
 from ..core.plan import Ask, Noise, Plan
-
-#: Bins for the size of a typical entry, and how far below the bound they reach.
-BINS, DEPTH = 44, 1000.0
-#: Gram matrices are asked for from this many coordinates on.
-LEAST_GRAM = 3
-#: Steps on spare coordinates before the weakest are dropped. They are selected where gradients are funded up to this load, and where
-#: there are this many rows for each coordinate and unit of log d.
-SPARE_STEPS, FUNDED, ROWS = 2, 0.3, 20.0
-#: Beyond this sparsity only some numbers of coordinates are in use: every one is a branch that has to be priced.
-MANY = 40
+from .constants import POLISH, constants
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    r"""The constants of select + polish.
-
-    Parameters
-    ----------
-    rounds : int
-        Selections of several coordinates, each followed by a step; at most one for each coordinate.
-    reach : float
-        c: how bold the number of coordinates is.
-    selection : float
-        :math:`f_s`.
-    residual_quantile : float
-        Residuals are clipped at this quantile for selections.
-    steps, growth : int, float or None
-        Steps after the last selection, and how many times more budget the last step has than the first. None: 4 and 8
-        where gradients are well funded, else 3 and 5.
-    scalars, gram, intercept, means : float
-        :math:`f_q, f_G, f_i, f_m`.
-    start : float
-        Share of the class share, beyond that of a scalar, where selections contrast values; for numbers 0.
-    entry_part : float
-        Entries are clipped for selections at this part of the median of a row.
-    shrinkage : float
-        a: weight of sampling noise in the last shrinkage.
-    spare : float
-        Coordinates beyond k, as a part of it, that are selected last where rows and budget allow; then the weakest of all are
-        dropped.
-    """
+    """The constants that depend on the target, by the names and meanings of `constants/select_polish.toml`."""
 
     rounds: int
     reach: float
     selection: float
     residual_quantile: float
+    scalars: float
+    gram: float
+    intercept: float
+    means: float
+    start: float
+    entry_part: float
+    shrinkage: float
+    spare: float
     steps: int | None = None
     growth: float | None = None
-    scalars: float = 0.07
-    gram: float = 0.03
-    intercept: float = 0.04
-    means: float = 0.02
-    start: float = 0.0
-    entry_part: float = 0.5
-    shrinkage: float = 0.8
-    spare: float = 0.0
 
     @classmethod
     def of(cls, facts: Facts) -> Rule:
         """The rule for these facts."""
-        if not facts.target.classes:
-            return cls(rounds=6, reach=1.0, selection=0.6, residual_quantile=0.4, spare=0.4)
-        if facts.n_rows >= 2000:
-            return cls(rounds=5, reach=0.7, selection=0.6, residual_quantile=0.5, steps=2, growth=3.0, start=0.03)
-        return cls(
-            rounds=2, reach=0.6, selection=0.65, residual_quantile=0.5, steps=1, growth=3.0, gram=0.02, start=0.03
-        )
+        classes = "classes" if facts.n_rows >= POLISH.whole.few_records else "few_class_records"
+        return cls(**constants("select_polish", classes if facts.target.classes else "numbers").values)
 
 
 def entry_edges(facts: Facts) -> Vector:
     """Edges of the bins for the size of a typical entry."""
-    return np.geomspace(facts.feature_bound / DEPTH, facts.feature_bound, BINS + 1)
+    return np.geomspace(facts.feature_bound / POLISH.entry_depth, facts.feature_bound, POLISH.whole.entry_bins + 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,10 +130,10 @@ class Schedule:
         k = rung(max(1, min(sparsity, wanted)), sparsity)
         classes = facts.target.classes
         rounds = rule.rounds
-        if classes and n < 2000 and wanted < 2 * sparsity:
+        if classes and n < POLISH.whole.few_records and wanted < 2 * sparsity:
             rounds = 1
         load = k / (n * budget * (1 - rule.selection) * (1 - rule.scalars))
-        plenty = load <= FUNDED and n >= ROWS * k * log_features(d)
+        plenty = load <= POLISH.spare_load and n >= POLISH.spare_rows * k * log_features(d)
         spare = min(math.ceil(rule.spare * k), d - k) if plenty else 0
         return cls(shares=shares, coordinates=k, rounds=min(rounds, k), classes=classes, load=load, spare=spare)
 
@@ -196,30 +156,37 @@ class Schedule:
     @property
     def steps(self) -> tuple[int, ...]:
         """Gradient steps of each round; those after the spare coordinates were dropped come last."""
-        last = self.shares.rule.steps or (4 if self.load <= 0.2 else 3)
-        return (1,) * (self.rounds - 1) + ((1, SPARE_STEPS) if self.spare else ()) + (last,)
+        last = self.shares.rule.steps or int(self._funded(POLISH.pair.last_steps))
+        return (1,) * (self.rounds - 1) + ((1, POLISH.whole.spare_steps) if self.spare else ()) + (last,)
+
+    def _funded(self, pair: tuple[float, ...]) -> float:
+        """The first number where gradients are well funded, else the second."""
+        return pair[self.load > POLISH.funded_load]
 
     @property
     def quantile(self) -> float:
         """Gradients are clipped at this quantile of their norms."""
-        return 0.9 if self.classes else 0.6 + 0.3 * max(0.0, 1 - math.sqrt(20 * self.load))
+        least, more = POLISH.pair.clip_quantile
+        funded = max(0.0, 1 - math.sqrt(POLISH.clip_load * self.load))
+        return POLISH.class_clip_quantile if self.classes else least + more * funded
 
     @property
     def each(self) -> float:
         """Share of one scalar."""
         asked = len(self.sizes) - self.classes + 2 * sum(self.steps) + len(self.supports) + 2 * self.shares.intercept
-        return 0.9 * self.shares.rule.scalars * self.shares.rest / asked
+        return (1 - POLISH.entry_share) * self.shares.rule.scalars * self.shares.rest / asked
 
     def plan(self, *, gaussian: Noise, gumbel: Noise) -> Plan:
         """Everything that is asked, in order."""
         rule, rest, count = self.shares.rule, self.shares.rest, sum(self.steps)
         free = self.shares.intercept
-        grams = [m for m in self.supports if m >= LEAST_GRAM]
+        grams = [m for m in self.supports if m >= POLISH.whole.least_gram]
         clips = len(self.sizes) - self.classes
         stages, each = len(self.supports), self.each
         spent = (1 - rule.scalars) * rest
-        growth = rule.growth or (8.0 if self.load <= 0.2 else 5.0)
-        rise = 1.0 if self.classes else min(4.0, max(1.5, 1.2 / self.load))
+        growth = rule.growth or self._funded(POLISH.pair.last_growth)
+        least, most = POLISH.pair.selection_growth
+        rise = 1.0 if self.classes else min(most, max(least, POLISH.selection_load / self.load))
         weights = rise ** (np.arange(len(self.sizes)) / max(1, len(self.sizes) - 1)) * np.array(self.sizes)
         weights *= rule.selection * spent / weights.sum()
         ramp = growth ** (np.arange(count) / max(1, count - 1))
@@ -275,7 +242,7 @@ class Schedule:
                 if r or not self.classes:
                     order += ["residual"] + ["intercept"] * free
                 order += [select(r)] + ["means"] * (self.shares.fm > 0)
-            order += ["norms"] + ["gram"] * (self.supports[r] >= LEAST_GRAM)
+            order += ["norms"] + ["gram"] * (self.supports[r] >= POLISH.whole.least_gram)
             order += ["clip", "curvature", "gradient"] * self.steps[r]
         return order + ["intercept"] * free
 
@@ -292,9 +259,9 @@ def typical_entry(rule: Rule, facts: Facts, entry: float) -> float:
 
 def rung(k: int, sparsity: int) -> int:
     """The number itself; of many coordinates the nearest of s, s/1.3, s/1.69, ..., which keeps the branches few."""
-    if sparsity <= MANY:
+    if sparsity <= POLISH.whole.many_coordinates:
         return k
-    return math.ceil(sparsity / 1.3 ** round(math.log(sparsity / k, 1.3)))
+    return math.ceil(sparsity / POLISH.rung ** round(math.log(sparsity / k, POLISH.rung)))
 
 
 def log_features(d: int) -> float:

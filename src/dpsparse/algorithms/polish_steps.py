@@ -12,14 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.facts import Vector
+from .constants import ENGINE, POLISH
 
 #: Nodes and weights for expectations over a standard normal number.
 NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-#: Stein's scale is not taken beyond this.
-LARGEST_SCALE = 1.5
-#: Standard deviations of noise by which a Gram matrix must exceed a step's length to shorten it.
-DOUBT = 1.5
 
 
 def symmetric(triangle: Vector, size: int) -> Vector:
@@ -68,19 +65,19 @@ class Preconditioner:
     def of(cls, matrix: Vector, noise: float, norm: float) -> Preconditioner:
         """From a noisy mean of outer products of rows within `norm`; `noise` is that of its diagonal."""
         m = matrix.shape[0]
-        mean = max(float(np.trace(matrix)) / m, 0.02 * norm**2 / m)
+        mean = max(float(np.trace(matrix)) / m, ENGINE.gram_floor * norm**2 / m)
         root = np.ones(m)
-        if m >= 5:
+        if m >= POLISH.whole.scaled_columns:
             diagonal = np.diag(matrix) / mean
             spread = max(float(diagonal.var(ddof=1)), 1e-300)
             believed = max(0.0, 1 - 2 * (noise / mean) ** 2 / spread)
-            root = 1 / np.sqrt(np.clip(1 + believed * (diagonal - 1), 0.2, 5.0))
+            root = 1 / np.sqrt(np.clip(1 + believed * (diagonal - 1), *POLISH.pair.scaling))
         values, vectors = np.linalg.eigh(root[:, None] * matrix * root / mean)
-        return cls(root, values, vectors, 1.1 * noise * math.sqrt(2 * m) / mean)
+        return cls(root, values, vectors, ENGINE.edge * noise * math.sqrt(2 * m) / mean)
 
     def inverse(self, curvature: float) -> Vector:
         """P, by which a gradient is multiplied, for the mean curvature h."""
-        base = curvature * max(1.0, min(self.root.size, 1 + self.edge / 2) / 2.5)
+        base = curvature * max(1.0, min(self.root.size, 1 + self.edge / 2) / POLISH.hidden_spike)
         clear = self.values > 1 + self.edge
         lengths = np.where(clear, 1 / np.maximum(curvature * self.values, base), 1 / base)
         return np.asarray((self.root[:, None] * self.vectors * lengths) @ (self.vectors.T * self.root))
@@ -92,8 +89,8 @@ class Preconditioner:
         only. H is taken 1.5 standard deviations below what the matrix says, so that noise seldom shortens a step.
         """
         u = step / self.root
-        noise = self.edge / (1.1 * math.sqrt(2 * self.root.size))
-        bend = curvature * (float((self.vectors.T @ u) ** 2 @ self.values) - DOUBT * noise * float(u @ u))
+        noise = self.edge / (ENGINE.edge * math.sqrt(2 * self.root.size))
+        bend = curvature * (float((self.vectors.T @ u) ** 2 @ self.values) - POLISH.gram_doubt * noise * float(u @ u))
         along = float(gradient @ step)
         return 1.0 if along >= bend else max(along / bend, 0.0)
 
@@ -124,7 +121,7 @@ def stein_scale(variance: float) -> float:
 
     if variance <= 0:
         return 1.0
-    low, high = 1.0, LARGEST_SCALE
+    low, high = 1.0, POLISH.largest_scale
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (middle, high) if short(middle) else (low, middle)

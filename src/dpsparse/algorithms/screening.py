@@ -18,6 +18,7 @@ import numpy as np
 from ..core.facts import Clip, Facts, Vector
 from ..core.plan import Ask, Noise
 from ..queries.kinds import Indices, Magnitude, Oracle
+from .constants import ENGINE, PAPERS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,7 @@ class Screening:
     dense: bool = False
     share: float = 0.5
     centre: Clip | None = None
-    centre_share: float = 0.05
+    centre_share: float = PAPERS.centre_share
     selection_noise: Noise = Noise.GUMBEL
     noise: Noise = Noise.GAUSSIAN
 
@@ -95,8 +96,14 @@ class Screening:
 def intercept_of(facts: Facts, slope: float) -> float:
     """The intercept of a model without features, from the mean slope of the loss at margin 0."""
     if facts.target.classes:
-        odds = min(max(0.5 - slope, 0.02), 0.98)
-        return math.log(odds / (1 - odds))
+        share = class_share(slope)
+        return math.log(share / (1 - share))
     if facts.target.counts:
         return math.log(min(max(1 - slope, 0.05), facts.curvature))
     return -slope
+
+
+def class_share(slope: float) -> float:
+    """The share of a class, from the noisy mean slope of the loss at margin 0, which is 1/2 less the class."""
+    least, most = ENGINE.pair.class_share
+    return min(max(0.5 - slope, least), most)

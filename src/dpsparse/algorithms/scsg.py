@@ -33,7 +33,8 @@ from ..core.facts import Clip, Facts, Vector
 from ..core.plan import Ask, EveryRow, Noise, Participation, Plan, RandomTurns
 from ..ops import hard_threshold
 from ..queries.kinds import GradientChange, Oracle, Path
-from .steps import DOUBT, FixedSteps, Gradients, StepRule, Steps, Turn, without_intercept
+from .constants import STEPS
+from .steps import FixedSteps, Gradients, StepRule, Steps, Turn, without_intercept
 
 #: A change is never bounded below this part of the clip.
 LEAST_CHANGE = 2.0**-20
@@ -162,7 +163,7 @@ class InnerSteps:
         bound = change_bound(w, self.anchor, self.clip, self.oracle.facts, self._largest())
         query = GradientChange(w, self.anchor, self.clip, bound)
         change = np.mean([self.oracle.answer(query, "change") for _ in range(answers)], axis=0)
-        doubt = DOUBT * self.oracle.deviation(query, "change", 0) / math.sqrt(answers)
+        doubt = STEPS.doubt * self.oracle.deviation(query, "change", 0) / math.sqrt(answers)
         self.epochs.see(change, w, self.anchor, doubt)
         return change, self.epochs.gradients.sizes(self.epochs.length, self.gain)
 

@@ -44,21 +44,10 @@ from ..queries.kinds import (
 )
 from . import column_locations as origins
 from .column_locations import ColumnLocations
-from .polish_schedule import LEAST_GRAM, BudgetShares, Rule, Schedule, entry_edges, select, typical_entry
+from .constants import ENGINE, POLISH
+from .polish_schedule import BudgetShares, Rule, Schedule, entry_edges, select, typical_entry
 from .polish_steps import Preconditioner, gains, shrunken, stein_scale, symmetric
-
-#: Points of the grids for quantiles, and for the median of the targets.
-POINTS, MEDIAN_POINTS = 25, 401
-#: Rows are held at a quantile of their lengths, looked for from this part of the longest possible on. So many records, in units of the noise of
-#: the question, should be beyond it, and this part of all at least and at most; what is found is multiplied so that it is about the same
-#: for rows of like lengths.
-SHORTEST, BEYOND, FEWEST, MOST = 0.01, 8.0, 0.07, 0.3
-#: What a round may move the mean slope of classes by.
-DRIFT = 0.02
-#: Before their means are known rows are held at so many times this quantile.
-LENGTH, MIDDLE = 1.2, 0.7
-#: Share of each question for a length of rows before their means.
-MEANS_LENGTH = 0.003
+from .screening import class_share
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,13 +84,13 @@ class SelectAndPolish:
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """The size of a typical entry; then, for each number of coordinates that may follow, everything else."""
         schedules = {s.name: s for s in (self._schedule(facts, edge) for edge in entry_edges(facts)[1:])}
-        share = 0.1 * self.rule.scalars * self._shares(facts).rest
+        share = POLISH.entry_share * self.rule.scalars * self._shares(facts).rest
         branches = tuple((n, s.plan(gaussian=self.noise, gumbel=self.selection_noise)) for n, s in schedules.items())
         scale = Ask(name="scale", question="ModalEntry", noise=self.selection_noise, share=share)
         plan = Plan(asks=(scale,), branches=branches)
         if not self.means:
             return plan
-        first = origins.asks(self.means, MEANS_LENGTH, self.noise, self.selection_noise)
+        first = origins.asks(self.means, POLISH.means_length, self.noise, self.selection_noise)
         plan = plan.with_share(1 - sum(ask.share for ask in first))
         return replace(plan, asks=(*first, *plan.asks), order=tuple(ask.name for ask in (*first, *plan.asks)))
 
@@ -127,9 +116,9 @@ class SelectAndPolish:
 
 def _row_length(oracle: Oracle, frame: Projection, longest: float, ask: str) -> float:
     """A typical length of rows in a frame, at most `longest`."""
-    points = np.geomspace(SHORTEST * longest, longest, POINTS)
-    question = Quantile("rows", ProjectedModel(frame, np.zeros(frame.size), 0.0), MIDDLE, points)
-    return min(longest, LENGTH * float(points[int(oracle.answer(question, ask)[0])]))
+    points = np.geomspace(POLISH.shortest * longest, longest, POLISH.whole.points)
+    question = Quantile("rows", ProjectedModel(frame, np.zeros(frame.size), 0.0), POLISH.length_quantile, points)
+    return min(longest, POLISH.length_factor * float(points[int(oracle.answer(question, ask)[0])]))
 
 
 class _Run:
@@ -149,12 +138,13 @@ class _Run:
         self.means = facts.means if origin is None else origin.means
         self.solver, self.oracle, self.schedule, self.entry, self.path = solver, oracle, schedule, entry, path
         self.facts, self.free = facts, facts.free > 0
-        self.low, self.high = (0.1, 1.0)
+        self.low, self.high = POLISH.pair.class_residual
         if not schedule.classes:
             self.high = min(facts.target_bound, facts.slope_bound)
-            self.low = self.high / 300
+            self.low = self.high / POLISH.residual_depth
         self.size = typical_entry(solver.rule, facts, entry)
-        self.residual_quantile = 0.9 if facts.heavy_tailed(self.size) else solver.rule.residual_quantile
+        heavy = facts.heavy_tailed(self.size)
+        self.residual_quantile = POLISH.heavy_quantile if heavy else solver.rule.residual_quantile
         self.support: Indices = np.zeros(0, dtype=np.intp)
         self.centre, self.w, self.last = np.zeros(0), np.zeros(0), np.zeros(0)
         self.b = self.residual = self.curvature = self.length = 0.0
@@ -199,7 +189,7 @@ class _Run:
         return w
 
     def _quantile(self, of: str, part: float, low: float, high: float, ask: str) -> float:
-        grid = np.geomspace(low, high, POINTS)
+        grid = np.geomspace(low, high, POLISH.whole.points)
         return float(grid[int(self.oracle.answer(Quantile(of, self._model(), part, grid), ask)[0])])
 
     # ---------------------------------------------------------------------------------------------- intercept
@@ -209,11 +199,11 @@ class _Run:
             question = ResidualMean(self._model(), 0.5)
             mean = float(self.oracle.answer(question, "start")[0])
             self.doubt = self.oracle.deviation(question, "start", 0) ** 2
-            p = min(max(0.5 - mean, 0.02), 0.98)
+            p = class_share(mean)
             self.b, self.residual = math.log(p / (1 - p)), max(p, 1 - p)
         else:
             bound = self.facts.target_bound
-            grid = np.linspace(-bound, bound, MEDIAN_POINTS)
+            grid = np.linspace(-bound, bound, ENGINE.whole.median_points)
             self.b = float(grid[int(self.oracle.answer(Quantile("targets", self._model(), 0.5, grid), "start")[0])])
 
     def _intercept(self, bound: float) -> None:
@@ -223,7 +213,7 @@ class _Run:
         mean = float(self.oracle.answer(question, "intercept")[0])
         part = 1.0
         if self.schedule.classes and self.origin is not None:
-            wrong = self.doubt + DRIFT**2
+            wrong = self.doubt + POLISH.drift**2
             part = wrong / (wrong + noise)
             self.doubt = (1 - part) * wrong
         self.b -= part * mean / self.facts.curvature
@@ -277,10 +267,11 @@ class _Run:
 
     def _precondition(self) -> Preconditioner:
         m, longest = self.support.size, self._norm
-        beyond = min(max(BEYOND / self.clear, FEWEST), MOST)
-        found = self._quantile("rows", 1 - beyond, SHORTEST * longest, longest, "norms")
-        self.length = min((0.9 + beyond) * found, longest)
-        if m < LEAST_GRAM:
+        fewest, most = POLISH.pair.beyond_range
+        beyond = min(max(POLISH.beyond / self.clear, fewest), most)
+        found = self._quantile("rows", 1 - beyond, POLISH.shortest * longest, longest, "norms")
+        self.length = min((POLISH.beyond_scale + beyond) * found, longest)
+        if m < POLISH.whole.least_gram:
             return Preconditioner.none(m)
         question = Gram(self.support, self.centre, self.length)
         noise = self.oracle.deviation(question, "gram", self.gram_turn)
@@ -291,8 +282,9 @@ class _Run:
         """One shrunken step on the support, of whose coordinates the last `fresh` are new; the offset stays."""
         model, m, n = self._model(), self.support.size, self.facts.n_rows
         first = self.schedule.classes and not np.any(self.w)
-        part = 0.4 if first else self.schedule.quantile
-        clip = self._quantile("gradients", part, 0.2 * self.low * self.length, self.high * self.length, "clip")
+        part = POLISH.first_clip_quantile if first else self.schedule.quantile
+        low = POLISH.clip_depth * self.low * self.length
+        clip = self._quantile("gradients", part, low, self.high * self.length, "clip")
         h = self._bend(Curvature(model, clip, self.length))
         question = CentredGradient(model, clip)
         noise = self.oracle.deviation(question, "gradient", self.turn)
@@ -316,7 +308,8 @@ class _Run:
     def _bend(self, question: Curvature) -> float:
         """Mean curvature along a coordinate: not below what its noise and the intercept's centring leave certain."""
         top = self.facts.curvature * self.length**2 / self.support.size
-        floor = max((0.02 if self.free else 0.1) * top, 2 * self.oracle.deviation(question, "curvature", self.turn))
+        least = POLISH.pair.curvature_floor[not self.free]
+        floor = max(least * top, 2 * self.oracle.deviation(question, "curvature", self.turn))
         found = float(self.oracle.answer(question, "curvature")[0])
         return min(max(found, floor), top) + self.solver.ridge
 

@@ -20,19 +20,10 @@ import numpy as np
 
 from ..core.facts import Facts, Vector
 from .column_weights import Columns
+from .constants import SIGNAL
 
-#: Where kappa is looked for, and what is believed of it beforehand: mean and standard deviation.
-KAPPAS = np.linspace(-0.5, 2.0, 26)
-PRIOR, DOUBT = 0.3, 0.4
-#: How far buckets scatter around a power law, as a part of it.
-SCATTER = 0.5
-#: The power that kappa gives: a little more than half of 1 - kappa, since the weights of the start held frequent columns back; within bounds.
-SLOPE, LEAST, MOST = 0.55, -0.1, 0.6
-#: Squared weight of the lowest bucket over what the law would give it: its least; 1 is the most, since more of what is mostly noise costs more
-#: than it can bring. Beforehand it is believed to be 1, with standard deviation 1.
-LOWEST = 0.25
-#: Part of the variance of targets that slopes have on average along a path: what a mean over rows leaves of it is no signal.
-LEFT = 0.8
+#: Where kappa is looked for.
+KAPPAS = np.linspace(*SIGNAL.pair.kappas, SIGNAL.whole.kappa_points)
 
 
 @dataclass(frozen=True)
@@ -45,7 +36,8 @@ class PowerLaw:
     @property
     def power(self) -> float:
         """The power of weights for it."""
-        return min(max(SLOPE * (1 - self.kappa), LEAST), MOST)
+        least, most = SIGNAL.pair.powers
+        return min(max(SIGNAL.slope * (1 - self.kappa), least), most)
 
 
 class SignalTest:
@@ -61,7 +53,7 @@ class SignalTest:
         self.columns = columns
         self.classes = facts.target.n_classes if facts.target.joint else 1
         spread = (1 - 1 / self.classes) if facts.target.joint else facts.target.spread**2
-        self._sampling = LEFT * spread / facts.n_rows
+        self._sampling = SIGNAL.left * spread / facts.n_rows
         self._sum = np.zeros((facts.n_features, self.classes))
         self._weight = 0.0
         self._slope = 0.0
@@ -84,7 +76,7 @@ class SignalTest:
         if seen.size < 2 or not self._weight:
             return None
         ratios, errors, held = self._ratios()
-        scatter = SCATTER**2 + 2 / (self.classes * told.counts[seen]) + (2 * told.error / held[seen]) ** 2
+        scatter = SIGNAL.scatter**2 + 2 / (self.classes * told.counts[seen]) + (2 * told.error / held[seen]) ** 2
         law = fitted_law(ratios[seen], errors[seen], told.centres[seen], scatter)
         first = seen[0]
         lowest = 1.0
@@ -93,7 +85,8 @@ class SignalTest:
             expected = (law.scale - self._sampling) * parts[0] / parts[first]
             expected *= (told.centres[first] / told.floor) ** (2 * law.power)
             found = shrunk((ratios[0] - self._sampling) / expected, errors[0] / expected)
-            lowest = math.sqrt(min(max(found, LOWEST), 1.0))
+            # more weight for what is mostly noise costs more than it can bring
+            lowest = math.sqrt(min(max(found, SIGNAL.lowest), 1.0))
         return told.weights(law.power, lowest)
 
     def _ratios(self) -> tuple[Vector, Vector, Vector]:
@@ -143,6 +136,7 @@ def fitted_law(ratios: Vector, errors: Vector, means: Vector, scatter: Vector) -
     >>> round(fitted_law(m, 0.001 * m, m, np.full(5, 0.01)).kappa, 1)
     1.0
     """
+    prior, doubt = SIGNAL.pair.prior
     law = np.exp(np.outer(KAPPAS, np.log(means / means.min())))
     unit = max(float(np.abs(ratios).max()), float(errors.max())) or 1.0
     ratios, floor = ratios / unit, (errors / unit) ** 2 + 1e-12
@@ -152,7 +146,7 @@ def fitted_law(ratios: Vector, errors: Vector, means: Vector, scatter: Vector) -
         scale = np.maximum((law * ratios / spread).sum(axis=1) / (law**2 / spread).sum(axis=1), 0.0)
         spread = floor + (scale[:, None] * law) ** 2 * scatter
     misfit = (ratios - scale[:, None] * law) ** 2 / spread + np.log(spread)
-    log_odds = -0.5 * misfit.sum(axis=1) - 0.5 * ((KAPPAS - PRIOR) / DOUBT) ** 2
+    log_odds = -0.5 * misfit.sum(axis=1) - 0.5 * ((KAPPAS - prior) / doubt) ** 2
     odds = np.exp(log_odds - log_odds.max())
     odds /= odds.sum()
     return PowerLaw(float(odds @ KAPPAS), unit * float(odds @ scale))

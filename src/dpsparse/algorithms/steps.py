@@ -24,18 +24,7 @@ from ..core.facts import Clip, Facts, Vector
 from ..core.plan import Participation, PoissonRows
 from ..ops import hard_threshold
 from ..queries.kinds import Gradient, Indices, Oracle
-
-#: Standard deviations by which an answer is doubted.
-DOUBT = 3.0
-#: A curvature that answers show clearly may fall to this part of the last one at the next step.
-KEPT = 0.9
-#: The clip is widened only while noise stays this many times below the harmless level: nobody knows what a wider clip gains.
-WIDENED = 25.0
-#: A step is proven too long where it is this many times the distance to the minimum along it.
-TOO_LONG = 1.5
-#: A step that was too long is cut to this part of it at most.
-CUT = 0.25
-
+from .constants import STEPS
 
 # ------------------------------------------------------------------------------------------------ what is asked
 
@@ -216,7 +205,7 @@ class _Secant(Steps):
             moved = w - self.before[0]
             squared = float(moved @ moved)
             if squared > 1e-20 * float(w @ w):  # differences of a loop that has converged are rounding
-                self.curvature = max(float((g - self.before[1]) @ moved) / squared, KEPT * self.curvature)
+                self.curvature = max(float((g - self.before[1]) @ moved) / squared, STEPS.kept * self.curvature)
         self.before = (w, g)
         self.length = 1.0 / self.curvature if self.curvature > 0 else self.length
 
@@ -253,7 +242,7 @@ class _SampledSecant(Steps):
 
     def see(self, change: Vector, w: Vector, anchor: Vector, doubt: float) -> None:
         seen = sampled_curvature(change, w, anchor, self.sparsity)
-        self.curvature = max(seen, KEPT * self.curvature) if seen > 0 else self.curvature
+        self.curvature = max(seen, STEPS.kept * self.curvature) if seen > 0 else self.curvature
         self.length = 1.0 / self.curvature if self.curvature > 0 else self.length
 
 
@@ -305,7 +294,7 @@ class PacedSteps:
     longest: float
     reach: float = 1.0
     growth: float = 2.0
-    group: float = 0.3
+    group: float = STEPS.group
     falls: bool = False
     low_noise: float = 0.0
     widest: float = 1.0
@@ -336,8 +325,8 @@ class StepLimit:
         if length == 0:
             return 0.0
         shown, open_by = float(change @ moved) / length**2, doubt / length
-        clear = forget and open_by < 0.1 * self.proven
-        self.proven = max(shown - open_by, self.proven * (KEPT if clear else 1.0))
+        clear = forget and open_by < STEPS.clear * self.proven
+        self.proven = max(shown - open_by, self.proven * (STEPS.kept if clear else 1.0))
         if open_by < shown / 2:
             self.steepest = max(self.steepest, shown)
         self.possible = max(shown + open_by, self.proven)
@@ -350,7 +339,7 @@ class StepLimit:
     def longest(self, left: float = 1.0) -> float:
         """The longest next step, with this part of the turns left."""
         rule = self.rule
-        fallen = max(left, 0.1) if rule.falls else 1.0
+        fallen = max(left, STEPS.least_fall) if rule.falls else 1.0
         longest = max(fallen * rule.longest, rule.reach / self.possible if self.possible > 0 else 0.0)
         return self.hold(min(rule.growth * self.last, longest))
 
@@ -410,7 +399,7 @@ class _Paced(Steps):
         return intercept_gain(self.turn, self.turn - self.since, noise, self.gradients.oracle.facts)
 
     def is_quiet(self, noise: float) -> bool:
-        return self._quietness(noise) >= WIDENED
+        return self._quietness(noise) >= STEPS.widened
 
     def _quietness(self, noise: float) -> float:
         """How many times more noise than this would be harmless."""
@@ -442,7 +431,7 @@ class _Paced(Steps):
         assert self.before is not None
         there, gradient, noise_there = self.before
         moved = self._on_support(w - there)
-        doubt = DOUBT * math.hypot(noise, noise_there) + noise_there * selection_noise(moved)
+        doubt = STEPS.doubt * math.hypot(noise, noise_there) + noise_there * selection_noise(moved)
         return self.limit.see(g - gradient, moved, doubt, forget=not self.momentum.part)
 
     def _nearer(self, w: Vector, g: Vector, noise: float) -> Vector | None:
@@ -455,9 +444,9 @@ class _Paced(Steps):
         there, gradient, _ = self.before
         moved = self._on_support(w - there)
         bend, fall = self._prove(w, g, noise) * float(moved @ moved), -float(gradient @ moved)
-        if fall <= 0 or bend < TOO_LONG * fall:
+        if fall <= 0 or bend < STEPS.too_long * fall:
             return None
-        part = min(fall / bend, CUT)
+        part = min(fall / bend, STEPS.cut)
         self.limit.last *= part
         return np.asarray(there + part * (w - there))
 

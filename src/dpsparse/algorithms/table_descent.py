@@ -21,6 +21,7 @@ import numpy as np
 from ..core.facts import Projection, Vector
 from ..ops import soft_threshold
 from ..queries.kinds import Oracle, Path, ProjectedGradient, ProjectedModel, Quantile
+from .constants import TABLES
 from .table_schedule import DescentStage, Schedule, grid
 from .table_signal_test import IterateAverage, TableSignalTest
 
@@ -35,7 +36,7 @@ class Descent:
         self.variance = 0.0  # of the noise in `dual`
         self.walked = 0.0
         self.columns = frame.size - frame.free
-        self.trail = IterateAverage(self.columns, 0.65 * oracle.facts.curvature / max(self.columns, 1))
+        self.trail = IterateAverage(self.columns, TABLES.bend * oracle.facts.curvature / max(self.columns, 1))
         self.soft = schedule.soft if frame.matrix is None and self.columns == schedule.n_features else 0.0
         ones = np.ones(self.columns) if frame.matrix is None else (frame.matrix**2).sum(axis=0)
         ridge = oracle.facts.penalty.l2 / frame.length**2
@@ -56,23 +57,23 @@ class Descent:
     def ask_clip(self, ask: str) -> float:
         """A multiple of a middle quantile of the sizes of gradients."""
         middle, bound = self.schedule.middle, self.oracle.facts.target_bound
-        points = grid(bound / 2000, 2.2 * bound, 60, self.schedule.thin)
+        below, above = TABLES.pair.clip_grid
+        points = grid(bound / below, above * bound, TABLES.whole.grid_points, self.schedule.thin)
         question = Quantile("gradients", self.model(), middle.clip_quantile, points)
         found = float(points[int(self.oracle.answer(question, ask)[0])])
         return self.schedule.clip_factor(self.columns) * found
 
     def noise(self, clip: float) -> float:
         """Noise on margins in clips: clips that fall are evidence of a signal, which is worth a longer path."""
-        rule = self.schedule.rule
         if self.schedule.classes:
-            return rule.class_noise
+            return TABLES.class_noise
         if self.soft:
-            return rule.soft_noise
+            return TABLES.soft_noise
         fall = 0.0 if self.clip is None else 1 - clip / self.clip
-        low, high = rule.noise_range
-        low = max(low, rule.race_noise) if self.schedule.race else low
-        usual = rule.lean_noise if self.schedule.few_records else rule.noise
-        return min(high, max(low, usual + rule.noise_slope * fall))
+        low, high = TABLES.pair.noise_range
+        low = max(low, TABLES.race_noise) if self.schedule.race else low
+        usual = TABLES.lean_noise if self.schedule.few_records else TABLES.noise
+        return min(high, max(low, usual + TABLES.noise_slope * fall))
 
     def run(self, phase: DescentStage) -> Descent:
         """Spend what a phase has."""
@@ -91,12 +92,13 @@ class Descent:
 
     def _begin(self, phase: DescentStage) -> tuple[float, float]:
         """Set the clip of a phase; the length of its path, and the turns before its average begins."""
-        schedule, rule, facts = self.schedule, self.schedule.rule, self.oracle.facts
-        clip = rule.class_clip if schedule.classes else self.ask_clip(phase.clip)
+        schedule, facts = self.schedule, self.oracle.facts
+        clip = TABLES.class_clip if schedule.classes else self.ask_clip(phase.clip)
         length = min(self.noise(clip) * phase.length, phase.limit)
         self.clip = clip
         self.sampling = (clip / schedule.clip_factor(self.columns)) ** 2 / (max(self.columns, 1) * facts.n_rows)
-        averaged = math.sqrt(max(0.05, 1 - rule.burn * self.columns / (0.65 * facts.curvature * length)))
+        burned = TABLES.burn * self.columns / (TABLES.bend * facts.curvature * length)
+        averaged = math.sqrt(max(TABLES.least_average, 1 - burned))
         return length, phase.steps * (1 - averaged)
 
     def _ask(self, name: str, turn: int, step: float) -> Vector:

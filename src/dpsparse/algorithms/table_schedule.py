@@ -17,7 +17,7 @@ import numpy as np
 from ..core.facts import Facts, Vector
 from ..core.plan import Ask, Noise, Plan
 from . import column_locations
-from .table_rule import Middle, TableRule
+from .constants import LOW, MIDDLE, TABLES, Constants
 
 #: Branches of a plan: go on with all columns, or with few.
 DENSE, SPARSE = "many coefficients", "few coefficients"
@@ -69,7 +69,6 @@ class Schedule:
 
     Parameters
     ----------
-    rule : TableRule
     n_features : int
     level : float
         N.
@@ -83,7 +82,6 @@ class Schedule:
         Whether a sparse model may take over after each phase but the last.
     """
 
-    rule: TableRule
     n_features: int
     level: float
     classes: bool
@@ -95,11 +93,10 @@ class Schedule:
     race: bool = False
 
     @classmethod
-    def of(cls, rule: TableRule, facts: Facts, level: float, race: bool = False) -> Schedule:
+    def of(cls, facts: Facts, level: float, race: bool = False) -> Schedule:
         """The schedule for these facts."""
         given = facts.sparsity is not None and facts.sparsity < facts.n_features
         return cls(
-            rule=rule,
             n_features=facts.n_features,
             level=level,
             classes=facts.target.classes,
@@ -121,62 +118,67 @@ class Schedule:
     @property
     def few_records(self) -> bool:
         """Whether records are so few that only what cannot be spared is asked."""
-        return self.level < self.rule.few_records
+        return self.level < TABLES.few_records
 
     @property
-    def middle(self) -> Middle:
+    def middle(self) -> Constants:
         """Which quantiles are asked."""
-        return self.rule.low if self.few_records else self.rule.middle
+        return LOW if self.few_records else MIDDLE
 
     @property
     def means(self) -> float:
         """Share of the column means."""
-        return 0.0 if self.few_records or self.centred or self.guesses else self.rule.means
+        return 0.0 if self.few_records or self.centred or self.guesses else TABLES.means
 
     @property
     def whitens(self) -> bool:
         """Whether a Gram matrix of all columns is worth its noise."""
-        noise = 2 * self.n_features**1.5 / (self.level * math.sqrt(self.rule.gram))
-        return not self.few_records and not self.race and noise < self.rule.gram_noise
+        noise = 2 * self.n_features**1.5 / (self.level * math.sqrt(TABLES.gram))
+        return not self.few_records and not self.race and noise < TABLES.gram_noise
 
     @property
     def gram(self) -> float:
         """Share of the Gram matrix of all columns."""
-        return self.rule.gram if self.whitens and not self.guesses else 0.0
+        return TABLES.gram if self.whitens and not self.guesses else 0.0
 
     @property
     def last_gram(self) -> float:
         """Share of the Gram matrix of the columns that are kept."""
-        return 0.1 * self.gradients if self.keep is not None and not self.few_records and not self.guesses else 0.0
+        return (
+            TABLES.last_gram * self.gradients
+            if self.keep is not None and not self.few_records and not self.guesses
+            else 0.0
+        )
 
     @property
     def draws_back(self) -> bool:
         """Whether the slope of the target on the score is asked: where noise may dominate."""
-        return not self.classes and self.kappa < 10 and not self.few_records
+        return not self.classes and self.kappa < TABLES.slope_kappa and not self.few_records
 
     @property
     def slope(self) -> float:
         """Share of the slope."""
-        return min(0.1, max(self.rule.slope, (40 / self.level) ** 2)) if self.draws_back else 0.0
+        least, most = TABLES.pair.slope
+        return min(most, max(least, (TABLES.slope_level / self.level) ** 2)) if self.draws_back else 0.0
 
     @property
     def finish(self) -> float:
         """Share of the mean residual at the end: clips near the middle of skewed targets move the constant."""
-        return self.rule.finish if self.finishes else 0.0
+        return TABLES.finish if self.finishes else 0.0
 
     @property
     def finishes(self) -> bool:
         """Whether the mean residual is asked: of squared loss, where its noise is small."""
-        return self.quadratic and self.free and self.level * math.sqrt(self.rule.finish) >= 20
+        return self.quadratic and self.free and self.level * math.sqrt(TABLES.finish) >= TABLES.finish_level
 
     @property
     def parts(self) -> tuple[float, ...]:
         """Parts of the budget for gradients that the phases take."""
         if self.race:
-            return self.rule.race_phases
+            return TABLES.several.race_phases
         if self.classes:
-            return (1.0,) if self.keep is None else (0.4, 0.6)
-        return self.rule.lean_phases if self.few_records else self.rule.phases
+            return (1.0,) if self.keep is None else TABLES.several.class_phases
+        return TABLES.several.lean_phases if self.few_records else TABLES.several.phases
 
     # ---------------------------------------------------------------------------------------------- questions
 
@@ -191,8 +193,9 @@ class Schedule:
     @cached_property
     def _questions(self) -> float:
         """Share of all questions: so much that each is answered well, if that can be afforded."""
-        wanted = self._count * (self.rule.least_level / self.level) ** 2
-        return min(0.3, max(self.rule.questions, wanted))
+        wanted = self._count * (TABLES.least_level / self.level) ** 2
+        least, most = TABLES.pair.questions
+        return min(most, max(least, wanted))
 
     @property
     def _clear(self) -> float:
@@ -203,28 +206,28 @@ class Schedule:
     def constant(self) -> bool:
         """Whether the median, or the share of a class, is all that can be told."""
         if self.classes:
-            return self.free and self.level < self.rule.class_constant
-        return self.free and self._clear < self.rule.hopeless
+            return self.free and self.level < TABLES.class_constant
+        return self.free and self._clear < TABLES.hopeless
 
     @property
     def guesses(self) -> bool:
         """Whether public guesses take the place of questions."""
-        return self.classes and self._clear < self.rule.class_hopeless
+        return self.classes and self._clear < TABLES.class_hopeless
 
     @property
     def question(self) -> float:
         """Share of one question."""
-        return 0.05 if self.guesses else self._questions / self._count
+        return TABLES.guess_share if self.guesses else self._questions / self._count
 
     @property
     def thin(self) -> bool:
         """Whether only every third point of a grid can be told from its neighbours."""
-        return self.level * math.sqrt(self.question) < 25
+        return self.level * math.sqrt(self.question) < TABLES.thin_level
 
     @property
     def gradients(self) -> float:
         """Share of all gradients, and of the Gram matrix of columns that are kept."""
-        spent = 0.05 * self.free if self.guesses else self._questions
+        spent = TABLES.guess_share * self.free if self.guesses else self._questions
         return 1.0 - spent - self.means - self.gram - self.slope - self.finish
 
     # ---------------------------------------------------------------------------------------------- phases
@@ -232,15 +235,15 @@ class Schedule:
     @property
     def soft(self) -> float:
         """Threshold of the path in standard deviations of its noise: columns without a signal stay out."""
-        many = self.n_features >= self.rule.soft_columns and self.kappa >= self.rule.soft_kappa
-        return self.rule.soft if many and not self.gram else 0.0
+        many = self.n_features >= TABLES.whole.soft_columns and self.kappa >= TABLES.soft_kappa
+        return TABLES.soft if many and not self.gram else 0.0
 
     @property
     def longest(self) -> float:
         """Largest noise on margins, in clips, that a phase may have."""
         if self.classes:
-            return self.rule.class_noise
-        return self.rule.soft_noise if self.soft else self.rule.noise_range[1]
+            return TABLES.class_noise
+        return TABLES.soft_noise if self.soft else TABLES.pair.noise_range[1]
 
     @cached_property
     def phases(self) -> tuple[DescentStage, ...]:
@@ -251,24 +254,23 @@ class Schedule:
     @property
     def momentum(self) -> float:
         """Momentum of the path."""
-        return self.rule.class_momentum if self.classes else self.rule.momentum
+        return TABLES.class_momentum if self.classes else TABLES.momentum
 
     def phase(self, number: int, share: float) -> DescentStage:
         """A phase with so many steps that its longest path is stable."""
-        rule = self.rule
-        length = self.level * math.sqrt(share) / (2 * rule.class_clip if self.classes else 2)
-        fewest = rule.class_steps if self.classes else rule.steps
+        length = self.level * math.sqrt(share) / (2 * TABLES.class_clip if self.classes else 2)
+        fewest = TABLES.whole.class_steps if self.classes else TABLES.whole.steps
         fewest = fewest if number == len(self.parts) else fewest // 2
-        stable = rule.class_stable if self.classes else rule.stable
-        steps = max(fewest, min(rule.most_steps, math.ceil(self.longest * length * self.curvature / stable)))
+        stable = TABLES.class_stable if self.classes else TABLES.stable
+        steps = max(fewest, min(TABLES.whole.most_steps, math.ceil(self.longest * length * self.curvature / stable)))
         return DescentStage(
             number=number, share=share, steps=steps, length=length, limit=2 * stable * steps / self.curvature
         )
 
     def clip_factor(self, n_features: int) -> float:
         """What a quantile of gradients is multiplied with to be a clip: more where noise is small."""
-        growth: float = (self.level / (2 * max(n_features, 1)) / self.rule.clip_from) ** self.rule.clip_growth
-        return self.middle.clip_factor * min(2.5, max(1.0, growth))
+        growth: float = (self.level / (2 * max(n_features, 1)) / TABLES.clip_from) ** TABLES.clip_growth
+        return self.middle.clip_factor * min(TABLES.most_clip_growth, max(1.0, growth))
 
     # ---------------------------------------------------------------------------------------------- plan
 
@@ -327,7 +329,7 @@ class Schedule:
                 asks = []
         if self.slope:
             choice("spread")
-            total("slope", "ProjectedGradient", self.slope, self.rule.slope_steps)
+            total("slope", "ProjectedGradient", self.slope, TABLES.whole.slope_steps)
         if self.finish:
             total("finish", "ResidualMean", self.finish)
         return [*stages, asks]

@@ -18,11 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.facts import Vector
+from .constants import RACE
 
 #: Variances that are tried, in variances of the noise.
-VARIANCES = np.geomspace(0.01, 1000.0, 26)
-#: Larger standardised entries count as this one: they speak for few as for many.
-LARGEST = 30.0
+VARIANCES = np.geomspace(*RACE.pair.variances, RACE.whole.variance_points)
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,8 @@ class TableSignalTest:
     def of(cls, gradient: Vector, noise: float, most: int) -> TableSignalTest:
         """From a gradient with noise of a known standard deviation, where at most `most` coefficients would be few."""
         d = gradient.size
-        square = np.clip(gradient / noise, -LARGEST, LARGEST) ** 2
-        counts = np.unique(np.geomspace(1, max(1, min(most, d // 2)), 6).astype(int))
+        square = np.clip(gradient / noise, -RACE.largest_entry, RACE.largest_entry) ** 2
+        counts = np.unique(np.geomspace(1, max(1, min(most, d // 2)), RACE.whole.count_points).astype(int))
         variance = 1 + VARIANCES[:, None]
         odds = np.exp(0.5 * square * (1 - 1 / variance)) / np.sqrt(variance)  # against no coefficient; at most e^450
         few = many = -math.inf

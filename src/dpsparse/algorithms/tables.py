@@ -31,10 +31,11 @@ from ..queries.kinds import (
     ResidualMean,
 )
 from .column_locations import ColumnLocations
+from .constants import ENGINE, RACE, SPREAD, TABLES
 from .polish_steps import symmetric
+from .screening import class_share
 from .select_polish import SelectAndPolish
 from .table_descent import Descent
-from .table_rule import TableRule
 from .table_schedule import DENSE, SPARSE, Schedule, grid
 
 
@@ -46,8 +47,6 @@ class TableDescent:
     ----------
     level : float
         N: rows times the Gaussian budget, in units of replace-one neighbours; public choices are made for it, never a noise scale.
-    rule : TableRule
-        Constants.
     few_coefficients : tuple of SelectAndPolish
         Who takes over, after the first phase and after the second, if few coefficients are enough; empty: nobody.
     selection_noise, noise : Noise
@@ -55,7 +54,6 @@ class TableDescent:
     """
 
     level: float
-    rule: TableRule = TableRule()
     few_coefficients: tuple[SelectAndPolish, ...] = ()
     selection_noise: Noise = Noise.GUMBEL
     noise: Noise = Noise.GAUSSIAN
@@ -66,7 +64,7 @@ class TableDescent:
         return self._schedule(facts).plan(gaussian=self.noise, gumbel=self.selection_noise, others=others)
 
     def _schedule(self, facts: Facts) -> Schedule:
-        return Schedule.of(self.rule, facts, self.level, race=bool(self.few_coefficients))
+        return Schedule.of(facts, self.level, race=bool(self.few_coefficients))
 
     @property
     def _runners(self) -> list[SelectAndPolish]:
@@ -98,12 +96,14 @@ class TableDescent:
         schedule, sparsity = descent.schedule, self.few_coefficients[number].sparsity
         if origin is not None and origin.heavy_tailed(descent.frame.length, sparsity, descent.oracle.facts.half_widths):
             return False
-        evidence, several = descent.evidence(sparsity), schedule.n_features >= self.rule.soft_columns
+        evidence, several = descent.evidence(sparsity), schedule.n_features >= TABLES.whole.soft_columns
         if number < len(self.few_coefficients) - 1:
-            return evidence.many < 1 and (evidence.sparse_signal > 6 or (several and schedule.kappa < 1.5))
-        if evidence.many > max(3.0 if several else 2.0, min(evidence.sparse_signal / 5, 5.0)):
+            hopeless = several and schedule.kappa < RACE.hopeless_kappa
+            return evidence.many < 1 and (evidence.sparse_signal > RACE.clear_few or hopeless)
+        doubtful = min(evidence.sparse_signal / RACE.few_over_many, RACE.most_many)
+        if evidence.many > max(RACE.pair.many[several], doubtful):
             return False
-        return several or evidence.sparse_signal > 5
+        return several or evidence.sparse_signal > RACE.least_few
 
 
 # ------------------------------------------------------------------------------------------------ start
@@ -121,11 +121,12 @@ def _start(oracle: Oracle, schedule: Schedule) -> float:
     empty = CentredModel(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0), 0.0)
     if schedule.classes:  # with no margin a slope is 1/2 less the class
         mean = float(oracle.answer(ResidualMean(empty, 0.5), "start")[0])
-        share = min(0.98, max(0.02, 0.5 - mean))
-        part = 1.0 if schedule.constant else schedule.rule.class_start
+        share = class_share(mean)
+        part = 1.0 if schedule.constant else TABLES.class_start
         return part * math.log(share / (1 - share))
     bound = oracle.facts.target_bound
-    points = np.linspace(-bound, bound, 121 if schedule.thin else 401)
+    count = TABLES.whole.thin_median_points if schedule.thin else ENGINE.whole.median_points
+    points = np.linspace(-bound, bound, count)
     return float(points[int(oracle.answer(Quantile("targets", empty, 0.5, points), "start")[0])])
 
 
@@ -182,17 +183,17 @@ def _descent(
         matrix, largest = whitening(symmetric(noisy, support.size), noise, length)
         longest *= largest
     frame = Projection(support=support, centre=centre, matrix=matrix)
-    length = schedule.rule.guess * longest
+    length = TABLES.guess * longest
     if not schedule.guesses:
         length = _length(oracle, schedule, frame, longest, asks[1])
-    constant = schedule.rule.constant * schedule.free
+    constant = TABLES.constant * schedule.free
     frame = Projection(support=support, centre=centre, matrix=matrix, length=length, constant=constant)
     return Descent(oracle, schedule, frame, start, path)
 
 
 def _length(oracle: Oracle, schedule: Schedule, frame: Projection, longest: float, ask: str) -> float:
     """A typical length of rows: a multiple of a middle quantile, at most `longest`."""
-    points = grid(longest / 1000, longest, 60, schedule.thin)
+    points = grid(longest / TABLES.length_depth, longest, TABLES.whole.grid_points, schedule.thin)
     question = Quantile(
         "rows", ProjectedModel(frame, np.zeros(frame.size), 0.0), schedule.middle.length_quantile, points
     )
@@ -208,11 +209,12 @@ def whitening(gram: Vector, noise: float, norm: float) -> tuple[Vector, float]:
     up to a rotation, where the matrix is noise. Rows in the frame have their former mean square.
     """
     d = gram.shape[0]
-    typical = max(float(np.trace(gram)) / d, 0.02 * norm**2 / d)
+    typical = max(float(np.trace(gram)) / d, ENGINE.gram_floor * norm**2 / d)
     spread = gram - typical * np.eye(d)
     kept = 1 - min(1.0, noise**2 * d * (d + 1) / 2 / max(float((spread**2).sum()), 1e-300))
     values, vectors = np.linalg.eigh(kept * spread)
-    values = np.maximum(values + typical, 0.0) + kept * noise * math.sqrt(2 * d) + 1e-3 * typical
+    edge = kept * noise * math.sqrt(2 * d)
+    values = np.maximum(values + typical, 0.0) + edge + TABLES.gram_ridge * typical
     scale = np.sqrt(typical / values)
     return vectors * scale, float(scale.max())
 
@@ -234,22 +236,23 @@ def _result(descent: Descent) -> Vector:
 
 def slope(descent: Descent) -> float:
     """Slope of the target on the score, in two private dimensions: 1 unless it is clearly below, 0 where the score is noise."""
-    oracle, schedule, rule, clip = descent.oracle, descent.schedule, descent.schedule.rule, descent.clip
+    oracle, schedule, clip = descent.oracle, descent.schedule, descent.clip
     assert clip is not None
     support, centre = descent.frame.support, descent.frame.centre
     score = Projection(support=support, centre=centre, matrix=descent.features()[:, None])
-    points = grid(1e-3 * clip, 1e2 * clip, 50, schedule.thin)
-    question = Quantile("rows", ProjectedModel(score, np.zeros(1), 0.0), 0.7, points)
-    unit = 1.2 * float(points[int(oracle.answer(question, "spread")[0])])
-    plane = replace(score, length=unit, constant=0.7 * schedule.free)
-    theta = np.r_[unit, [(descent.intercept() - descent.start) / 0.7] * plane.free]
-    mean = 0.0
-    for turn in range(rule.slope_steps):
+    least, most = TABLES.pair.spread_grid
+    points = grid(least * clip, most * clip, TABLES.whole.spread_points, schedule.thin)
+    question = Quantile("rows", ProjectedModel(score, np.zeros(1), 0.0), SPREAD.length_quantile, points)
+    unit = SPREAD.length_factor * float(points[int(oracle.answer(question, "spread")[0])])
+    plane = replace(score, length=unit, constant=TABLES.slope_constant * schedule.free)
+    theta = np.r_[unit, [(descent.intercept() - descent.start) / TABLES.slope_constant] * plane.free]
+    mean, skipped = 0.0, TABLES.whole.slope_skipped
+    for turn in range(TABLES.whole.slope_steps):
         answer = oracle.answer(ProjectedGradient(ProjectedModel(plane, theta, descent.start), clip), "slope")
         theta = theta - 0.5 * np.asarray(answer)
-        mean += float(theta[0]) / (rule.slope_steps - rule.slope_skipped) * (turn >= rule.slope_skipped)
+        mean += float(theta[0]) / (TABLES.whole.slope_steps - skipped) * (turn >= skipped)
     level = schedule.level * math.sqrt(schedule.slope)
-    noise = 1.2 * 2 * clip / level / 0.45 / unit
+    noise = TABLES.slope_noise * 2 * clip / level / TABLES.slope_bend / unit
     found = mean / unit
     if found >= 1 - 2 * noise:
         return 1.0
@@ -258,10 +261,10 @@ def slope(descent: Descent) -> float:
 
 def finish(descent: Descent, part: float) -> float:
     """What is added to the constant: minus the mean of residuals within a wide clip, as far as it stands clear of twice its noise."""
-    oracle, rule, clip = descent.oracle, descent.schedule.rule, descent.clip
+    oracle, clip = descent.oracle, descent.clip
     assert clip is not None
     constant = descent.start + part * (descent.intercept() - descent.start)
     model = CentredModel(descent.frame.support, descent.frame.centre, part * descent.features(), constant)
-    question = ResidualMean(model, rule.finish_clip * clip)
+    question = ResidualMean(model, TABLES.finish_clip * clip)
     mean, noise = float(oracle.answer(question, "finish")[0]), oracle.deviation(question, "finish", 0)
     return -mean * max(0.0, 1 - (2 * noise / max(abs(mean), 1e-300)) ** 2)

@@ -4,8 +4,8 @@ Guarantee
 ---------
 Sensitivities are proven for one source. Where several processes compute what records contribute (workers of a cluster, sites
 of a federation, devices), each says its release beside what it computed, and another one is refused by name. `release` is the
-same text for the same Python files of the package (all of them, byte for byte), the same version of Python (major and minor)
-and the same versions of `LIBRARIES`. Where the files or a version cannot be read, the release is never equal to another.
+same text for the same Python files and constants (TOML) of the package (all of them, byte for byte), the same version of
+Python (major and minor) and the same versions of `LIBRARIES`. Where the files or a version cannot be read, the release is never equal to another.
 
 It finds machines that were not updated, not a process that lies. It reads the files that are on the disk when it is first
 asked in a process: files that were replaced after the process had imported them are not noticed.
@@ -89,22 +89,22 @@ UNKNOWN = Origin("a worker", UNNAMED)
 
 @cache
 def source_digest() -> str:
-    """A digest of all Python files of the package, by their names within it; `UNREADABLE` where there are none to read."""
+    """A digest of all Python files and constants of the package, by their names; `UNREADABLE` without Python files."""
     digest, found = hashlib.sha256(), 0
     try:
-        for name, content in sorted(_python_files(files("dpsparse"), "")):
+        for name, content in sorted(_source_files(files("dpsparse"), "")):
             digest.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
-            found += 1
+            found += name.endswith(".py")
     except (OSError, ValueError, TypeError, ModuleNotFoundError):
         return UNREADABLE
     return digest.hexdigest()[:16] if found else UNREADABLE
 
 
-def _python_files(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
+def _source_files(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
     for item in folder.iterdir():
         if item.is_dir() and item.name != "__pycache__":
-            yield from _python_files(item, f"{prefix}{item.name}/")
-        elif item.name.endswith(".py"):
+            yield from _source_files(item, f"{prefix}{item.name}/")
+        elif item.name.endswith((".py", ".toml")):
             yield f"{prefix}{item.name}", item.read_bytes()
 
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..algorithms.constants import PAPERS
 from ..core.budget import Budget
 from ..core.facts import Facts
 from ..queries.kinds import Solver
@@ -13,13 +14,6 @@ from .base import PrivateRecipe
 from .dual_averaging import DualAveraging
 from .select_polish import SelectPolish
 from .tables import Tables
-
-#: Dense rows with more features are not taken for a table.
-MOST_COLUMNS = 1000
-#: From so many features on few of them may be selected.
-WIDE = 60
-#: Below this kappa noise on whole gradients shows nothing.
-LEAST_REACH = 0.4
 
 
 @dataclass(frozen=True)
@@ -66,12 +60,13 @@ class Auto(PrivateRecipe):
         view = select.view(facts)
         s = facts.sparsity or select.solver(view, budget).sparsity
         spread = view.row_bound / (view.feature_bound * math.sqrt(s))
-        enough = spread >= 2 and s < facts.n_features / 4
+        enough = spread >= PAPERS.auto_selects and s < facts.n_features / 4
         reach = facts.n_rows * budget.as_mu() / (budget.kappa * facts.n_features)
         why = f"K2/(Kinf sqrt(s)) = {spread:.3g} with s = {s} of {facts.n_features} features"
-        if not facts.sparse and facts.n_features <= MOST_COLUMNS and not facts.target.joint:
+        if not facts.sparse and facts.n_features <= PAPERS.whole.auto_columns and not facts.target.joint:
             return _dense(facts, enough, reach, why)
-        if enough and facts.sparsity is None and reach >= (0.4 if facts.n_features < 1000 else 2):
+        few = facts.n_features < PAPERS.whole.auto_columns
+        if enough and facts.sparsity is None and reach >= (PAPERS.auto_reach if few else PAPERS.auto_selects):
             why = f"n mu/(2 d) = {reach:.3g} is enough for whole gradients"
             return DualAveraging(), f"auto picked dual_averaging: no sparsity was asked for, and {why}"
         if enough:
@@ -90,10 +85,11 @@ class Auto(PrivateRecipe):
 
 def _dense(facts: Facts, enough: bool, reach: float, why: str) -> tuple[PrivateRecipe, str]:
     """Tables, or select_polish where only selections can tell something."""
-    if facts.n_features >= WIDE and enough and facts.sparsity is not None:
+    wide = facts.n_features >= PAPERS.whole.auto_wide
+    if wide and enough and facts.sparsity is not None:
         return SelectPolish(), f"auto picked select_polish: {why}, at least 2"
-    if facts.n_features >= WIDE and enough and reach < LEAST_REACH:
-        return SelectPolish(), f"auto picked select_polish: n mu/(2 d) = {reach:.3g} is below {LEAST_REACH:g}"
-    if facts.sparsity is None and facts.n_features >= WIDE:
+    if wide and enough and reach < PAPERS.auto_reach:
+        return SelectPolish(), f"auto picked select_polish: n mu/(2 d) = {reach:.3g} is below {PAPERS.auto_reach:g}"
+    if facts.sparsity is None and wide:
         return Tables(), "auto picked tables: dense rows; few coefficients, or many, by paid answers"
     return Tables(), f"auto picked tables: dense rows with {facts.n_features} features"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..algorithms.cd import RandomCD
+from ..algorithms.constants import PAPERS
 from ..core.budget import Budget
 from ..core.errors import BudgetError
 from ..core.facts import Facts
@@ -111,7 +112,12 @@ class DPCD(PrivateRecipe):
         wanted = (
             constant * math.sqrt(n_features) * n_rows * epsilon * radius / (lipschitz * math.sqrt(math.log(1 / delta)))
         )
-        return cls(steps=prescribed(wanted, "T", most=20_000), step_size=1.0, curvature="bounds", order="uniform")
+        return cls(
+            steps=prescribed(wanted, "T", most=PAPERS.whole.cd_steps),
+            step_size=1.0,
+            curvature="bounds",
+            order="uniform",
+        )
 
     def solver(self, facts: Facts, budget: Budget) -> RandomCD:
         """The loop with the rules of the docstring."""
@@ -119,12 +125,12 @@ class DPCD(PrivateRecipe):
             raise BudgetError("dp_cd protects by Gaussian noise, which needs delta > 0; dp_gcd also takes delta = 0.")
         squares = column_squares(facts, budget, self.curvature)
         d, seen = facts.dimension, signal(facts, squares, budget, budget.as_mu())
-        least = 0.25 if facts.target.classes else 0.3
-        residual = residual_bound(facts, seen / (200 * math.sqrt(d)), least)
+        least = PAPERS.pair.cd_residual[not facts.target.classes]
+        residual = residual_bound(facts, seen / (PAPERS.cd_records * math.sqrt(d)), least)
         residual = self.clip / facts.norm_bound if self.clip else residual
-        reach = 0.4 * seen * facts.target.typical / residual
+        reach = PAPERS.cd_reach * seen * facts.target.typical / residual
         return RandomCD(
-            steps=self.steps or max(1, min(round(reach if reach < d else reach**2 / d), 10 * d, 20_000)),
+            steps=self.steps or max(1, min(round(reach if reach < d else reach**2 / d), 10 * d, PAPERS.whole.cd_steps)),
             step_size=self.step_size,
             residual=residual,
             squares=squares,

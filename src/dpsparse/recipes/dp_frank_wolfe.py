@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..algorithms.constants import PAPERS, STEPS
 from ..algorithms.frank_wolfe import FrankWolfe
 from ..core.budget import Budget
 from ..core.facts import Clip, Facts
@@ -109,18 +110,18 @@ class DPFrankWolfe(PrivateRecipe):
         """The loop with the rule of the docstring."""
         n, d, unit = facts.n_rows, facts.n_features, facts.target.typical
         s = min(facts.sparsity or max(10, default_sparsity(facts, budget, peel=True)), d)
-        ratio = facts.norm_bound / min(facts.entry_bound, facts.norm_bound / 5)
+        ratio = facts.norm_bound / min(facts.entry_bound, facts.norm_bound / PAPERS.fw_ratio)
         possible = 4 / 3 * budget.as_rho() * (n * ratio / (budget.kappa * math.sqrt(d * s) * math.log(2 * d))) ** 2
-        possible *= 0.4 if facts.target.classes else 1.0
-        residual = 0.25 if facts.target.classes else unit / 5
-        spare = max(1.0, possible / 60) ** 0.25
+        possible *= PAPERS.fw_class_signal if facts.target.classes else 1.0
+        residual = PAPERS.fw_class_residual if facts.target.classes else unit / STEPS.typical_over_clip
+        spare = max(1.0, possible / PAPERS.whole.fw_steps) ** PAPERS.fw_growth
         clip = self.clip or facts.norm_bound * min(facts.slope_bound, max(facts.target_bound, unit), residual * spare)
-        steps = self.steps or min(60, max(10, round(possible)))
+        steps = self.steps or min(PAPERS.whole.fw_steps, max(10, round(possible)))
         entry = min(facts.row_bound / math.sqrt(d), facts.feature_bound / math.sqrt(3))
-        scale = min(1 / entry, 5 / facts.feature_bound)
+        scale = min(1 / entry, PAPERS.fw_scale / facts.feature_bound)
         return FrankWolfe(
             steps=steps,
-            radius=self.radius or 0.87 * facts.target.margin * math.sqrt(min(s, steps)) * scale,
+            radius=self.radius or PAPERS.fw_radius * facts.target.margin * math.sqrt(min(s, steps)) * scale,
             clip=Clip(self.clip or self.entry_clip * ratio, self.entry_clip)
             if self.entry_clip
             else Clip(clip, clip / ratio),

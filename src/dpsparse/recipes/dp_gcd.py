@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ..accounting.pricing import price
+from ..algorithms.constants import PAPERS
 from ..algorithms.gcd import GreedyCD
 from ..core.budget import Budget
 from ..core.errors import BudgetError
@@ -17,8 +18,6 @@ from .defaults.curvature import CURVATURES, column_squares, relaxation, residual
 from .defaults.fields import check_positive, check_whole
 from .defaults.theory import budget_of, prescribed
 
-#: Steps at most.
-MOST = 1000
 RULES = ("auto", "gs", "gs-s", "gs-r", "gs-q")
 
 
@@ -101,7 +100,7 @@ class DPGCD(PrivateRecipe):
     rule: str = "auto"
     mechanism: str = "auto"
     curvature: str = "auto"
-    selection: float = 0.65
+    selection: float = PAPERS.selection
 
     def __post_init__(self) -> None:
         check_whole(self.steps, "steps")
@@ -161,16 +160,20 @@ class DPGCD(PrivateRecipe):
             else:
                 inside /= 128 * math.log(1 / delta) * math.log(8 * n_features / failure)
                 steps = 4 / strong_convexity * math.log(inside)
-        return cls(steps=prescribed(constant * steps, "T", most=MOST), step_size=1.0, curvature="bounds")
+        return cls(
+            steps=prescribed(constant * steps, "T", most=PAPERS.whole.gcd_steps), step_size=1.0, curvature="bounds"
+        )
 
     def solver(self, facts: Facts, budget: Budget) -> GreedyCD:
         """The loop with the rules of the docstring."""
         squares = column_squares(facts, budget, self.curvature)
         seen = signal(facts, squares, budget, math.sqrt(budget.as_rho())) / math.log(max(facts.dimension, 3))
-        residual = self.clip / facts.norm_bound if self.clip else residual_bound(facts, seen / 200, least=0.5)
+        residual = (
+            self.clip / facts.norm_bound if self.clip else residual_bound(facts, seen / PAPERS.cd_records, least=0.5)
+        )
         gaussian = GreedyCD(
             rule=self.rule,
-            steps=self.steps or max(1, round(min(seen, max(100, min(seen / 10, MOST))))),
+            steps=self.steps or max(1, round(min(seen, max(100, min(seen / 10, PAPERS.whole.gcd_steps))))),
             step_size=self.step_size or relaxation(facts, residual),
             residual=residual,
             squares=squares,

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..algorithms import IHT, PeeledIHT
+from ..algorithms.constants import PAPERS, STEPS
 from ..algorithms.steps import FixedSteps, PacedSteps
 from ..core.budget import Budget
 from ..core.facts import Clip, Facts
@@ -17,9 +18,6 @@ from .defaults.fields import check_positive, check_whole
 from .defaults.schedules import DefaultSchedule, path_per_clip
 from .defaults.sparsity import default_sparsity
 from .defaults.theory import budget_of, prescribed
-
-#: Gradients on the selected coordinates that peeling asks for after each selection.
-VALUES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +83,7 @@ class DPIGHT(PrivateRecipe):
     clip: float | None = None
     mechanism: str = "auto"
     radius: float | None = None
-    selection: float = 0.65
+    selection: float = PAPERS.selection
     decay: bool = True
     sparsity: int | None = None
 
@@ -197,15 +195,15 @@ class DPIGHT(PrivateRecipe):
         # per record's worth of movement: the formulas were fitted for replace-one
         u = math.sqrt(2 * budget.as_rho()) * 2 / budget.kappa
         snr = facts.n_rows * u * ratio / (math.sqrt(facts.n_features) * s * log_d)
-        steps = self.steps or min(40, max(3, round(snr)))
+        steps = self.steps or min(PAPERS.whole.peel_steps, max(3, round(snr)))
         ramp = 1.0 - np.arange(steps) / steps if self.decay else np.ones(steps)
         unit = facts.target.typical
-        residual = 0.5 if facts.target.classes else unit / 5
+        residual = 0.5 if facts.target.classes else unit / STEPS.typical_over_clip
         clip = self.clip or residual * facts.norm_bound
         if self.step_size is not None:
             sizes = self.step_size * ramp
         else:
-            first = (0.5 if facts.target.classes else 2.5) * min(1.0, 20 / steps)
+            first = (0.5 if facts.target.classes else PAPERS.peel_first) * min(1.0, PAPERS.peel_long / steps)
             sizes = first * facts.n_features / (facts.curvature * facts.norm_bound**2) * ramp
         rule = PacedSteps(float(sizes[0])) if self.step_size is None else FixedSteps()
         if self.step_size is None:  # where noise allows a longer path, as long as answers show no harm
@@ -217,7 +215,7 @@ class DPIGHT(PrivateRecipe):
             sparsity=s,
             step_sizes=tuple(float(v) for v in sizes),
             schedule=tuple(float(v) for v in ramp),
-            values=VALUES if self.step_size is None else 1,
+            values=PAPERS.whole.peel_values if self.step_size is None else 1,
             step_rule=rule,
             ridge=facts.penalty.l2,
             radius=self.radius,

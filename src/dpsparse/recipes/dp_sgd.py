@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..algorithms.constants import PAPERS
 from ..algorithms.sgd import SGD
 from ..core.budget import Budget
 from ..core.facts import Facts
@@ -13,9 +14,6 @@ from .base import PrivateRecipe
 from .defaults.fields import check_positive, check_whole
 from .defaults.schedules import DefaultSchedule, batches, check_schedule, default_rate
 from .defaults.theory import budget_of, prescribed
-
-#: Part of the turns after which a sparse result keeps its coefficients.
-SETTLED = 0.6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +115,7 @@ class DPSGD(PrivateRecipe):
             rows=batches(self.batch_size, facts, default_rate(budget, walk.turns)),
             sparsity=facts.cap,
             thresholds=False,
-            settled=1.0 if facts.documents else SETTLED,
+            settled=1.0 if facts.documents else PAPERS.sgd_settled,
             penalty=facts.penalty,
             step_rule=walk.step_rule,
         )

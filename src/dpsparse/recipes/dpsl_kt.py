@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from ..algorithms.constants import PAPERS
 from ..algorithms.transfer import Auxiliary, KnowledgeTransfer
 from ..core.budget import Budget
 from ..core.facts import Clip, Facts
@@ -110,7 +111,7 @@ class DPSLKT(PrivateRecipe):
     auxiliary_rows: int | None = None
     candidates: int | None = None
     seed: int = 0
-    steps: int = 50
+    steps: int = PAPERS.whole.student_steps
     mechanism: str = "auto"
     selection: float = 0.5
     sparsity: int | None = None
@@ -181,7 +182,10 @@ class DPSLKT(PrivateRecipe):
         """Teacher and student with the rules of the docstring."""
         require_convex(facts, self.name)
         s = min(self.sparsity or facts.sparsity or default_sparsity(facts, budget, peel=True), facts.cap)
-        many = min(max(self.candidates or (s if self.release == "theta" else math.ceil(1.5 * s)), s), facts.n_features)
+        many = min(
+            max(self.candidates or (s if self.release == "theta" else math.ceil(PAPERS.candidates * s)), s),
+            facts.n_features,
+        )
         mu = math.sqrt(2 * (1 - self.selection) * budget.as_rho())
         generous = min(max(1.0, mu / 2), 2.0)
         K = self.row_clip or support_norm(facts, many)

@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from ..algorithms.column_weights import Weighting
+from ..algorithms.constants import AVERAGING, constants
 from ..algorithms.dual_averaging import Averaging
 from ..algorithms.dual_averaging import DualAveraging as Loop
 from ..core.adjacency import Adjacency
 from ..core.budget import Budget
 from ..core.facts import Facts
 from .base import PrivateRecipe
-from .defaults.averaging import INTERCEPT, averaging, check_loop, intercept_weight, low_intercept, typical_slope
+from .defaults.averaging import averaging, check_loop, intercept_weight, low_intercept, typical_slope
 from .defaults.views import centre
-
-#: Sparse columns are not weighted where their means count from more than this part of a row's bound on: nearly all would drown in noise.
-DROWNED = 0.04
-#: Part of the budget for one number, a mean length of rows or the balance of classes, or for the energies of a few buckets.
-SIZE = 0.005
-#: Two classes of documents walk the same path in a third of the steps, with momentum that forgets in a third of them. Chosen on news20, reuters,
-#: imdb, basehock and hockey at epsilon 0.5 to 8, with splits and noise of seeds 0 to 5; confirmed once on seeds 100 to 105. Squared loss is
-#: another matter: where rows have one common direction, a third of the steps loses half of the variance that is explained.
-FEWER: dict[str, Any] = {"momentum": 0.7, "least_steps": 34, "most_steps": 134, "spread": 3.0, "every": 4}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +96,7 @@ class DualAveraging(PrivateRecipe):
     margin_noise: float | None = None
     threshold: float | None = None
     weights: str = "private"
-    refit: float = 0.2
+    refit: float = AVERAGING.refit
 
     def __post_init__(self) -> None:
         check_loop(self.steps, self.clip, self.momentum, self.margin_noise)
@@ -129,20 +121,21 @@ class DualAveraging(PrivateRecipe):
 
     def solver(self, facts: Facts, budget: Budget) -> Loop:
         """The loop with the rules of the docstring."""
-        rule = Constants.of(facts)
+        rule = Rule.of(facts)
         d = facts.n_features
         few = facts.sparsity is not None and facts.sparsity < d / 4
         columns = weighting(facts, budget, rule) if self.weights == "private" else None
-        if columns is not None and columns.followed and columns.floor > DROWNED * facts.row_bound:
+        if columns is not None and columns.followed and columns.floor > AVERAGING.drowned * facts.row_bound:
             columns = None
         left = 1.0 - (0.0 if columns is None else columns.share + columns.size_share + columns.balance_share)
-        second = self.refit * left - SIZE if few else 0.0
+        second = self.refit * left - AVERAGING.size_share if few else 0.0
         two = second > 0
         weighted = columns is not None
         clip = self.clip or typical_slope(facts, rule.clip(weighted=weighted, again=two))
-        noise = self.margin_noise or (0.8 if two else rule.margin_noise)
-        threshold = self.threshold if self.threshold is not None else rule.threshold if d >= 300 else 0.0
-        tail = math.sqrt(1 - INTERCEPT * facts.free)
+        noise = self.margin_noise or (AVERAGING.refit_noise if two else rule.margin_noise)
+        soft = rule.threshold if d >= AVERAGING.whole.soft_columns else 0.0
+        threshold = soft if self.threshold is None else self.threshold
+        tail = math.sqrt(1 - AVERAGING.intercept * facts.free)
 
         def loop(share: float, clip: float) -> Averaging:
             return averaging(
@@ -159,60 +152,51 @@ class DualAveraging(PrivateRecipe):
             )
 
         return Loop(
-            loop=replace(loop(left - SIZE - second if two else left, clip), threshold=threshold),
+            loop=replace(loop(left - AVERAGING.size_share - second if two else left, clip), threshold=threshold),
             column_weight=tail if weighted else tail / facts.row_bound,
             intercept_weight=intercept_weight(facts),
             weighting=columns,
             sparsity=facts.sparsity,
             refit=loop(second, self.clip or typical_slope(facts, rule.refit_clip)) if two else None,
-            refit_size_share=SIZE,
-            refit_least=least_size(facts, budget, 0.05),
+            refit_size_share=AVERAGING.size_share,
+            refit_least=least_size(facts, budget, AVERAGING.refit_least),
             refit_fill=rule.fill,
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Constants:
-    """What depends on the kind of target and of rows: one line of the table in the docstring of the recipe."""
+class Rule:
+    """What depends on the kind of target and of rows, by the names and meanings of `constants/dual_averaging.toml`."""
 
-    first_clip: float = 0.42
-    short_clip: float = 0.35
-    plain_clip: float = 0.5
-    refit_clip: float = 0.5
-    margin_noise: float = 1.1
-    threshold: float = 0.7
-    fill: float = 0.8
-    means: float = 0.06
-    power: float = 0.5
-    followed: bool = False
-    momentum: float = 0.9
-    least_steps: int = 100
-    most_steps: int = 400
-    spread: float = 1.0
-    every: int = 10
+    first_clip: float
+    short_clip: float
+    plain_clip: float
+    refit_clip: float
+    margin_noise: float
+    threshold: float
+    fill: float
+    means: float
+    power: float
+    followed: bool
+    momentum: float
+    least_steps: int
+    most_steps: int
+    spread: float
+    every: int
 
     @classmethod
-    def of(cls, facts: Facts) -> Constants:
+    def of(cls, facts: Facts) -> Rule:
         """For these facts."""
-        if facts.target.joint:
-            many = cls(
-                first_clip=0.6, short_clip=0.6, plain_clip=0.6, refit_clip=0.9, means=0.04, least_steps=60, spread=4.0
-            )
-            if facts.documents:
-                return replace(many, margin_noise=1.0, power=0.25, momentum=0.8, least_steps=24, spread=8.0)
-            return replace(many, margin_noise=1.2, threshold=0.0)
-        found = cls() if facts.target.classes else cls(margin_noise=0.9, fill=1.0)
-        if not facts.documents:
-            return found
-        found = replace(found, means=0.05, power=0.45, followed=True)
-        return replace(found, **FEWER) if facts.target.classes else found
+        target = "many_class" if facts.target.joint else "class" if facts.target.classes else "number"
+        ending = "_documents" if facts.documents else "s" if target == "number" else "es"
+        return cls(**constants("dual_averaging", target + ending).values)
 
     def clip(self, *, weighted: bool, again: bool) -> float:
         """Part of the largest slope at which the first loop clips."""
         return (self.short_clip if again else self.first_clip) if weighted else self.plain_clip
 
 
-def weighting(facts: Facts, budget: Budget, rule: Constants) -> Weighting:
+def weighting(facts: Facts, budget: Budget, rule: Rule) -> Weighting:
     """Means count from twice the standard deviation of their noise on; two classes are counted if there is an intercept."""
     pair = math.sqrt(2) if budget.relation is Adjacency.REPLACE_ONE else 1.0
     reach = min(pair * facts.norm_bound, float(np.linalg.norm(facts.half_widths)))
@@ -220,17 +204,17 @@ def weighting(facts: Facts, budget: Budget, rule: Constants) -> Weighting:
     return Weighting(
         floor=2 * noise,
         share=rule.means,
-        size_share=SIZE,
+        size_share=AVERAGING.size_share,
         row_norm=facts.row_bound,
-        least=least_size(facts, budget, 0.02),
+        least=least_size(facts, budget, AVERAGING.least_size),
         fill=rule.fill,
         power=rule.power,
         followed=rule.followed,
         every=rule.every,
-        balance_share=SIZE if facts.target.classes and facts.free and not facts.target.joint else 0.0,
+        balance_share=AVERAGING.size_share if facts.target.classes and facts.free and not facts.target.joint else 0.0,
     )
 
 
 def least_size(facts: Facts, budget: Budget, least: float) -> float:
     """Smallest part of its bound that a mean length counts as: `least`, or twice its noise where that is more."""
-    return min(1.0, max(least, 2 / (facts.n_rows * budget.as_mu() * math.sqrt(SIZE))))
+    return min(1.0, max(least, 2 / (facts.n_rows * budget.as_mu() * math.sqrt(AVERAGING.size_share))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..algorithms.constants import STEPS
 from ..algorithms.federated import FedHT
 from ..algorithms.sgd import SGD
 from ..algorithms.steps import FixedSteps, SampledSecantSteps
@@ -13,7 +14,7 @@ from ..core.plan import Noise
 from .base import Baseline
 from .defaults.federated import LOCAL_STEPS
 from .defaults.fields import check_positive, check_whole
-from .defaults.schedules import FEW, batches, check_batch
+from .defaults.schedules import batches, check_batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +58,7 @@ class FedSGDHT(Baseline):
     def solver(self, facts: Facts) -> FedHT:
         """The loop on exact gradients, with the rules of the docstring."""
         step = self.step_size or 1.0 / (facts.curvature * facts.norm_bound**2 + facts.penalty.l2)
-        size = self.batch_size or max(0.5 * facts.n_rows, FEW)
+        size = self.batch_size or max(0.5 * facts.n_rows, STEPS.whole.fewest_rows)
         local = SGD(
             step_sizes=(step,) * self.local_steps,
             clip=Clip(1.0),

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..algorithms.constants import PAPERS
 from ..algorithms.proximal import AcceleratedProximal
 from ..core.facts import Facts, Penalty
 from .base import Baseline
@@ -56,5 +57,8 @@ class Lasso(Baseline):
             unit = facts.target.spread
             d = facts.n_features
             column = facts.row_bound / math.sqrt(d)
-            penalty = Penalty(kind="l1", alpha=0.15 * unit * column * math.sqrt(2 * math.log(max(d, 2)) / facts.n_rows))
+            penalty = Penalty(
+                kind="l1",
+                alpha=PAPERS.lasso_penalty * unit * column * math.sqrt(2 * math.log(max(d, 2)) / facts.n_rows),
+            )
         return AcceleratedProximal(steps=self.steps, tol=self.tol, penalty=penalty, sparsity=facts.cap)

@@ -6,14 +6,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ..algorithms.constants import AVERAGING, PAPERS
 from ..algorithms.dual_averaging import DualAveraging as Loop
 from ..algorithms.steps import PacedSteps
 from ..core.budget import Budget
 from ..core.facts import Facts
 from .base import PrivateRecipe
 from .defaults.averaging import (
-    INTERCEPT,
-    STABLE,
     averaging,
     check_loop,
     intercept_weight,
@@ -23,9 +22,6 @@ from .defaults.averaging import (
 )
 from .defaults.sparsity import default_sparsity
 from .defaults.views import centre
-
-#: A path of this many steps of d/beta_0, for rows of length 1 that spread over d columns, has converged.
-LONGEST = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,9 +71,9 @@ class LazyIHT(PrivateRecipe):
 
     steps: int | None = None
     clip: float | None = None
-    momentum: float = 0.9
-    margin_noise: float = 1.1
-    settled: float = 0.7
+    momentum: float = PAPERS.lazy_momentum
+    margin_noise: float = PAPERS.lazy_noise
+    settled: float = PAPERS.lazy_settled
 
     def __post_init__(self) -> None:
         check_loop(self.steps, self.clip, self.momentum, self.margin_noise)
@@ -95,11 +91,11 @@ class LazyIHT(PrivateRecipe):
         # a link bends far less than it may: answers, not the worst case, hold its steps
         bend = facts.curvature if facts.target.direct else 1.0
         allowed = noise_length(facts, budget, 1.0, clip, self.margin_noise)
-        length = min(loop.length if facts.target.direct else allowed, LONGEST * facts.n_features / bend)
+        length = min(loop.length if facts.target.direct else allowed, PAPERS.lazy_longest * facts.n_features / bend)
         return Loop(
             loop=replace(loop, length=length),
-            step_rule=PacedSteps(STABLE / facts.curvature, reach=STABLE),
-            column_weight=math.sqrt(1 - INTERCEPT * facts.free) / facts.row_bound,
+            step_rule=PacedSteps(AVERAGING.stable / facts.curvature, reach=AVERAGING.stable),
+            column_weight=math.sqrt(1 - AVERAGING.intercept * facts.free) / facts.row_bound,
             intercept_weight=intercept_weight(facts),
             sparsity=min(facts.sparsity or default_sparsity(facts, budget, peel=False), facts.n_features),
             lazy=True,

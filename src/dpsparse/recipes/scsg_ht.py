@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..algorithms.constants import STEPS
 from ..algorithms.scsg import SCSG
 from ..algorithms.steps import FixedSteps, SampledSecantSteps
 from ..core.facts import Clip, Facts
@@ -14,7 +15,7 @@ from .base import Baseline
 from .defaults.converged import settle
 from .defaults.epochs import check_option, length_seed
 from .defaults.fields import check_positive, check_whole
-from .defaults.schedules import FEW, check_batch, participation
+from .defaults.schedules import check_batch, participation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +38,8 @@ class ExactEpochs(Baseline):
 
     def loop(self, facts: Facts, batch_size: float | None) -> Solver:
         """The loop, exact, with about `batch_size` rows in a snapshot; None: half of all."""
-        batch = min(batch_size or max(facts.n_rows / 2, 2 * FEW), facts.n_rows)
-        inner = min(self.inner_batch_size or max(batch / 10, FEW), batch)
+        batch = min(batch_size or max(facts.n_rows / 2, 2 * STEPS.whole.fewest_rows), facts.n_rows)
+        inner = min(self.inner_batch_size or max(batch / 10, STEPS.whole.fewest_rows), batch)
         loop = SCSG(
             sparsity=facts.cap,
             epochs=self.epochs,

@@ -9,18 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from ..algorithms.column_locations import clear
+from ..algorithms.constants import POLISH
 from ..algorithms.polish_schedule import Rule, log_features
 from ..algorithms.select_polish import SelectAndPolish
 from ..core.budget import Budget
 from ..core.facts import Facts
 from .base import PrivateRecipe
 from .defaults.fields import check_positive, check_whole
-
-#: Share of the means of all columns, where they would be told well.
-MEANS = 0.04
-#: Classes say less about a coefficient than numbers do: without `sparsity` this part of the coordinates is selected for them. All of them where rows are shorter
-#: than their box allows by `SHORT`: the count takes entries to be as small as rows of that length are when it is spread evenly, and real ones are not.
-CLASS_PART, SHORT = 0.6, 6.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +150,7 @@ class SelectPolish(PrivateRecipe):
         # rows from zero, as sparse rows always are, lie about there: storage must not change a model
         asked = bool(np.any(facts.shift)) and facts.free > 0 and facts.means is None and not facts.target.joint
         level = facts.n_rows * math.sqrt(2 * rho)
-        means = MEANS if asked and clear(facts, level, MEANS) else 0.0
+        means = POLISH.all_means if asked and clear(facts, level, POLISH.all_means) else 0.0
         return SelectAndPolish(sparsity=sparsity, rho=rho, rule=rule, ridge=facts.penalty.l2, means=means)
 
 
@@ -163,7 +158,7 @@ def default_sparsity(facts: Facts, rho: float, rule: Rule) -> int:
     """What a selection can tell from noise: at least 1, at most a quarter of the features and their square root."""
     n, d = facts.n_rows, facts.n_features
     short = facts.feature_bound * math.sqrt(d) / facts.row_bound
-    part = min(1.0, max(CLASS_PART, short / SHORT)) if facts.target.classes else 1.0
+    part = min(1.0, max(POLISH.class_part, short / POLISH.short_rows)) if facts.target.classes else 1.0
     signal = part * rule.reach * n * facts.row_bound * math.sqrt(2 * rule.selection * rho)
     found = signal / (2 * log_features(d) * facts.feature_bound * math.sqrt(d))
     return max(1, min(math.ceil(found), math.isqrt(d), d // 4))

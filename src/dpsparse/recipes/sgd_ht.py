@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..algorithms.constants import PAPERS, STEPS
 from ..algorithms.sgd import SGD
 from ..algorithms.steps import FixedSteps, SampledSecantSteps
 from ..core.facts import Clip, Facts, Penalty
@@ -13,7 +14,7 @@ from ..queries.kinds import Solver
 from .base import Baseline
 from .defaults.converged import settle
 from .defaults.fields import check_positive, check_whole
-from .defaults.schedules import FEW, batches, check_schedule
+from .defaults.schedules import batches, check_schedule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +60,8 @@ class SGDHT(Baseline):
         step = self.step_size or 1.0 / (facts.curvature * facts.norm_bound**2 + facts.penalty.l2)
         sizes = self.batch_size
         if sizes is None:
-            tenth = max(0.1 * facts.n_rows, FEW)
-            sizes = tuple(tenth * 2 ** (5 * t // self.steps) for t in range(self.steps))
+            tenth = max(PAPERS.first_batch * facts.n_rows, STEPS.whole.fewest_rows)
+            sizes = tuple(tenth * 2 ** (PAPERS.whole.batch_doublings * t // self.steps) for t in range(self.steps))
         loop = SGD(
             step_sizes=(step,) * self.steps,
             clip=Clip(1.0),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from ..algorithms.table_rule import TableRule
+from ..algorithms.constants import TABLES
 from ..algorithms.table_schedule import Schedule
 from ..algorithms.tables import TableDescent
 from ..core.budget import Budget
@@ -13,9 +13,6 @@ from ..core.facts import Facts
 from ..core.plan import Noise
 from .base import PrivateRecipe
 from .select_polish import SelectPolish
-
-#: Part of the Gaussian budget that choices are made for: selections are a little dearer than Gaussians.
-PART = 0.975
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +87,7 @@ class Tables(PrivateRecipe):
             )
         plain = _schedule(facts, budget)
         if not self.races(facts, budget):
-            return TableDescent(level=plain.level, rule=plain.rule)
+            return TableDescent(level=plain.level)
         # what is left for a sparse model after the first phase, and after the second
         dense = plain.plan(gaussian=Noise.GAUSSIAN, gumbel=Noise.GUMBEL)
         left, sparse = dense.share, []
@@ -100,16 +97,16 @@ class Tables(PrivateRecipe):
             left = dense.share - sum(dense[name].share for name in names)
             runner = SelectPolish().solver(facts, Budget.zcdp(left * budget.as_rho(), budget.relation))
             sparse.append(replace(runner, told=plain.means > 0, means=0.0))
-        return TableDescent(level=plain.level, rule=plain.rule, few_coefficients=tuple(sparse))
+        return TableDescent(level=plain.level, few_coefficients=tuple(sparse))
 
     def races(self, facts: Facts, budget: Budget) -> bool:
         """Whether answers will choose between many coefficients and few; the planner asks here too."""
         plain = _schedule(facts, budget)
-        wide = facts.sparsity is None and facts.n_features >= plain.rule.race_columns
+        wide = facts.sparsity is None and facts.n_features >= TABLES.whole.race_columns
         return wide and not plain.constant and not plain.guesses
 
 
 def _schedule(facts: Facts, budget: Budget) -> Schedule:
     """Of many coefficients, from which few may take over."""
-    level = PART * facts.n_rows * budget.as_mu() * 2 / budget.kappa
-    return Schedule.of(TableRule(), facts, level, race=True)
+    level = TABLES.gaussian_part * facts.n_rows * budget.as_mu() * 2 / budget.kappa
+    return Schedule.of(facts, level, race=True)

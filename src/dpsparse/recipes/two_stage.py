@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..algorithms.constants import PAPERS
 from ..algorithms.two_stage import SelectMinimise
 from ..core.budget import Budget
 from ..core.facts import Clip, Facts
@@ -89,7 +90,7 @@ class TwoStage(PrivateRecipe):
     stage1: str = "scores"
     mechanism: str = "auto"
     parts: int | None = None
-    selection: float = 0.7
+    selection: float = PAPERS.stage_selection
     residual: float | None = None
     clip: float | None = None
     row_clip: float | None = None
@@ -140,7 +141,7 @@ class TwoStage(PrivateRecipe):
         ridge = facts.n_rows * (facts.penalty.l2 + (self.ridge or 0.0))
         if ridge == 0:
             epsilon = budget.epsilon if budget.epsilon is not None else rho
-            balance = 0.6 * RECORDS * L * K / (facts.target.typical * m)
+            balance = PAPERS.balance * RECORDS * L * K / (facts.target.typical * m)
             ridge = max(2 * facts.curvature * K**2 / epsilon, balance)
         refuse_condition(facts.n_rows * facts.curvature * K**2 / ridge)
         parts = None

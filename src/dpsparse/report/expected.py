@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..algorithms.constants import PLANNER
 from ..core import Statement
 from ..estimators.linear import SparseLinear
 from ..fitting import Shape, models_of, plan_fit
 from .pictures import Axis, Line, plot
-from .planner.forecast import HOPELESS, USEFUL, ErrorBand
+from .planner.forecast import ErrorBand
 from .planner.summary import PlanSummary
 
 #: Budgets and multiples of the rows for which the expected error is shown.
@@ -88,9 +89,9 @@ def needed(planned: Planned | None, statement: Statement) -> dict[str, str]:
 
 
 def _worth(error: float, constant: float) -> str:
-    if error <= USEFUL * constant:
+    if error <= PLANNER.useful * constant:
         return "useful"
-    return "hopeless" if error > HOPELESS * constant else "borderline"
+    return "hopeless" if error > PLANNER.hopeless * constant else "borderline"
 
 
 def _band(summary: PlanSummary, rows: int, epsilon: float) -> ErrorBand | None:

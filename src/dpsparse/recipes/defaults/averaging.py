@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import math
 
+from ...algorithms.constants import AVERAGING, CLASSES
 from ...algorithms.dual_averaging import Averaging
 from ...core.budget import Budget
 from ...core.facts import Facts
 from .fields import check_positive, check_whole
-
-#: Part of a row's squared length that the intercept column has.
-INTERCEPT = 0.01
-#: A first step this many times the inverse curvature of rows of length 1 is stable with momentum 0.9.
-STABLE = 19.0
 
 
 def check_loop(steps: int | None, clip: float | None, momentum: float | None, margin_noise: float | None) -> None:
@@ -28,12 +24,12 @@ def low_intercept(facts: Facts) -> Facts:
     """An intercept column no higher than the features' bound or a tenth of a row."""
     if facts.intercept <= 0:
         return facts
-    return facts.with_(intercept=min(facts.feature_bound, math.sqrt(INTERCEPT) * facts.row_bound))
+    return facts.with_(intercept=min(facts.feature_bound, math.sqrt(AVERAGING.intercept) * facts.row_bound))
 
 
 def intercept_weight(facts: Facts) -> float:
     """Weight that makes the intercept column a hundredth of a squared row of length 1."""
-    return math.sqrt(INTERCEPT) / facts.intercept if facts.free else 1.0
+    return math.sqrt(AVERAGING.intercept) / facts.intercept if facts.free else 1.0
 
 
 def typical_slope(facts: Facts, part: float) -> float:
@@ -59,9 +55,9 @@ def averaging(
     *,
     steps: int | None,
     momentum: float,
-    least_steps: int = 100,
-    most_steps: int = 400,
-    spread: float = 1.0,
+    least_steps: int = CLASSES.whole.least_steps,
+    most_steps: int = CLASSES.whole.most_steps,
+    spread: float = CLASSES.spread,
 ) -> Averaging:
     r"""The loop whose noise on the margin of a row of length 1 is `margin_noise`, with enough steps to be stable.
 
@@ -72,7 +68,7 @@ def averaging(
     over very many columns.
     """
     length = noise_length(facts, budget, share, clip, margin_noise)
-    stable = STABLE * spread
+    stable = AVERAGING.stable * spread
     steps = steps or min(most_steps, max(least_steps, math.ceil(length * facts.curvature / stable)))
     length = min(length, 2 * stable * steps / facts.curvature)
     return Averaging(steps=steps, length=length, clip=clip, share=share, momentum=momentum)

@@ -6,17 +6,16 @@ import math
 
 import numpy as np
 
+from ...algorithms.constants import PAPERS
 from ...algorithms.coordinates import ColumnSquares
 from ...core.budget import Budget
 from ...core.facts import Facts
 from ...core.plan import Noise
 
 CURVATURES = ("auto", "average", "bounds", "private")
-#: Mean squares are taken to be at least this part of the largest possible square: beyond, columns differ too much.
-LEAST_PART = 1 / 8
 
 
-def column_squares(facts: Facts, budget: Budget, curvature: str, share: float = 0.02) -> ColumnSquares:
+def column_squares(facts: Facts, budget: Budget, curvature: str, share: float = PAPERS.square_share) -> ColumnSquares:
     r"""Mean squares of the columns, from which curvatures :math:`M_j = \beta_0\overline{x_j^2}` follow.
 
     ``bounds``: the largest possible ones, :math:`B_j^2`. ``average``: what they are on average if rows spread their norm over
@@ -30,10 +29,10 @@ def column_squares(facts: Facts, budget: Budget, curvature: str, share: float = 
         # l2 sensitivity of the sum of squares is at most sqrt(kappa) B K2
         noise = math.sqrt(budget.kappa) * facts.entry_bound * facts.norm_bound
         noise /= facts.n_rows * math.sqrt(2 * share * budget.as_rho())
-        readable = 2 * noise <= LEAST_PART * facts.entry_bound**2 and budget.delta != 0
+        readable = 2 * noise <= PAPERS.least_square * facts.entry_bound**2 and budget.delta != 0
         shifted = facts.sparse and bool(np.any(facts.shift))
-        curvature = "private" if part < LEAST_PART and readable and not shifted else "average"
-    guess = bounds * (1.0 if curvature == "bounds" else min(1.0, max(part, LEAST_PART)))
+        curvature = "private" if part < PAPERS.least_square and readable and not shifted else "average"
+    guess = bounds * (1.0 if curvature == "bounds" else min(1.0, max(part, PAPERS.least_square)))
     if curvature == "private" and facts.sparse and np.any(facts.shift):
         raise ValueError(
             "curvature='private' clips every column by itself, which sparse rows with a feature_center cannot do; use curvature='average'."
@@ -55,7 +54,7 @@ def signal(facts: Facts, squares: ColumnSquares, budget: Budget, strength: float
     for classes and 1 otherwise.
     """
     part = 1.0 if squares.share else float(squares.guess[0] / squares.bounds[0])
-    q = 0.25 if facts.target.classes else 1.0
+    q = PAPERS.class_signal if facts.target.classes else 1.0
     return q * facts.n_rows * strength * math.sqrt(part) / budget.kappa
 
 
@@ -72,4 +71,4 @@ def relaxation(facts: Facts, residual: float) -> float:
     """
     if facts.target.classes:
         return 1.0
-    return min(1.6, 1.0 / math.sqrt(math.erf(residual / facts.target.typical / math.sqrt(2))))
+    return min(PAPERS.most_relaxation, 1.0 / math.sqrt(math.erf(residual / facts.target.typical / math.sqrt(2))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 
+from ...algorithms.constants import PAPERS
 from ...algorithms.scsg import SCSG
 from ...core.budget import Budget
 from ...core.facts import Facts
@@ -28,7 +29,7 @@ class PrivateEpochs(PrivateRecipe):
     option: str = "II"
     length_seed: int | None = None
     change_clip: float | None = None
-    snapshot_share: float = 0.3
+    snapshot_share: float = PAPERS.snapshot_share
     sparsity: int | None = None
 
     def __post_init__(self) -> None:
@@ -64,7 +65,7 @@ class PrivateEpochs(PrivateRecipe):
             clip=walk.clip,
             snapshot_rows=participation(batch, facts, 1.0),
             inner_rows=participation(inner, facts, 1.0),
-            change_clip=self.change_clip or min(2.0, 0.2 * walk.spare),
+            change_clip=self.change_clip or min(2.0, PAPERS.change_part * walk.spare),
             snapshot_share=self.snapshot_share,
             ridge=facts.penalty.l2,
             step_rule=walk.step_rule,

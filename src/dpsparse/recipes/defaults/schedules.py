@@ -4,7 +4,7 @@ One rule serves them all. A loop that walks a path of length :math:`P = \sum_t \
 coefficient noise of standard deviation :math:`P\,\kappa C/(n\mu)`, whatever the number of steps: the noise of one step grows
 with the root of their number, and independent steps add up to a root again. In the margin of a row that is
 :math:`P\,\kappa C K_s/(n\mu)`, with :math:`K_s = \min(K_2, K_\infty\sqrt{2s\ln(ed/s)})` for the s coordinates that noise and
-threshold favour. Paths end where this is `NOISE` typical targets.
+threshold favour. Paths end where this is `noise` typical targets.
 """
 
 from __future__ import annotations
@@ -14,29 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...algorithms.constants import STEPS
 from ...algorithms.steps import FixedSteps, PacedSteps, StepRule
 from ...core.budget import Budget
 from ...core.facts import Clip, Facts
 from ...core.plan import EveryRow, Participation, PoissonRows
-
-#: Noise in the margins, in typical margins, at which paths end.
-NOISE = 0.75
-#: No step is longer than this many times the one for uncorrelated columns, unless answers show that it may be.
-LONGEST = 1.2
-#: The same on texts, for loops that move all coefficients, over :math:`\beta_0K_2^2`: documents share their most frequent words, and along these the loss bends by a tenth of that or so,
-#: which noise on tens of thousands of coefficients hides. Chosen on film reviews with ratings and on news (15 to 40 are alike, 100 swings), confirmed on restaurant reviews with stars and three more texts.
-LONGEST_ON_TEXTS = 20.0
-#: Noise in the margins, in typical margins, that is no concern.
-QUIET = 0.02
-#: Rows of the smallest batches that the twins take by default.
-FEW = 20
-#: Turns of a loop: as many as read about `WORK` entries, within these.
-LEAST_TURNS, MOST_TURNS = 30, 200
-WORK = 1e9
-#: So many times more where noise is no concern.
-MORE = 5
-#: What a sparse row is taken to hold, and what a coordinate of noise costs, in entries read.
-SPARSE_ROW, NOISY_COORDINATE = 100, 20
 
 
 @dataclass(frozen=True)
@@ -90,51 +72,56 @@ class DefaultSchedule:
             widest = largest / clip
         # texts bend where words go together, which no formula of their bounds can say: more, shorter steps
         if steady and facts.documents:
-            longest = min(longest, LONGEST_ON_TEXTS / (min(facts.curvature, 1.0) * facts.norm_bound**2))
+            longest = min(longest, STEPS.longest_on_texts / (min(facts.curvature, 1.0) * facts.norm_bound**2))
         if step_size is not None:
             return cls(Clip(clip), turns, step_size, FixedSteps(), spare)
         rule = PacedSteps(
-            longest, group=0.1 if facts.documents else 0.3, low_noise=quiet_noise(facts, kept), widest=widest
+            longest,
+            group=STEPS.document_group if facts.documents else STEPS.group,
+            low_noise=quiet_noise(facts, kept),
+            widest=widest,
         )
-        path = path_within(facts, NOISE * facts.target.margin * clip / per_clip)
+        path = path_within(facts, STEPS.noise * facts.target.margin * clip / per_clip)
         return cls(Clip(clip), turns, path / turns, rule, spare)
 
 
 def quiet_noise(facts: Facts, kept: int) -> float:
-    r"""Noise :math:`\sigma^2\eta` of steps at which that of the margins is `QUIET` typical ones: :math:`2\beta(qt)^2/s`, see `PacedSteps`.
+    r"""Noise :math:`\sigma^2\eta` of steps at which that of the margins is `quiet` typical ones: :math:`2\beta(qt)^2/s`, see `PacedSteps`.
 
     :math:`\beta` is the curvature of the loss at a typical margin, at most 1: bounds for counts are far above it.
     """
-    return 2 * min(facts.curvature, 1.0) * (QUIET * facts.target.margin) ** 2 / kept
+    return 2 * min(facts.curvature, 1.0) * (STEPS.quiet * facts.target.margin) ** 2 / kept
 
 
 def path_per_clip(facts: Facts, budget: Budget, kept: int) -> float:
-    r"""Length of a path times the clip at which the noise in a margin is `NOISE` typical margins."""
-    return NOISE * facts.target.margin * facts.n_rows * budget.as_mu() / (budget.kappa * kept_norm(facts, kept))
+    r"""Length of a path times the clip at which the noise in a margin is `noise` typical margins."""
+    return STEPS.noise * facts.target.margin * facts.n_rows * budget.as_mu() / (budget.kappa * kept_norm(facts, kept))
 
 
 def path_within(facts: Facts, noise: float, doubt: float = 2.0) -> float:
     r"""Length of a path that puts noise of P times `noise` into a margin.
 
     Uncorrelated columns are learned at the rate :math:`a = \beta_0K_2^2/d`: what is missing falls like :math:`e^{-aP}` and the noise
-    rises like bP, in typical margins. Where b is below a/2 (`doubt` 2), the path ends at `NOISE` typical margins of noise. Where it is above,
+    rises like bP, in typical margins. Where b is below a/2 (`doubt` 2), the path ends at `noise` typical margins of noise. Where it is above,
     noise comes before knowledge, and the path is shorter by a/2b: the least of :math:`e^{-2aP} + (bP)^2` is then near
     :math:`P = a/b^2`, and never above that of no step at all; half of it, since real columns do not fill their bounds. The larger the doubt, the shorter. Texts are never so spread
-    over their columns, and end at `NOISE`.
+    over their columns, and end at `noise`.
     """
     rate = math.inf if facts.documents else facts.curvature * facts.norm_bound**2 / facts.n_features
     b = noise / facts.target.margin
-    return NOISE / b * min(1.0, rate / (doubt * b))
+    return STEPS.noise / b * min(1.0, rate / (doubt * b))
 
 
 def longest_step(facts: Facts) -> float:
     """Of loops on uncorrelated columns that fill their bounds."""
-    return LONGEST * facts.n_features / (facts.curvature * facts.norm_bound**2)
+    return STEPS.longest * facts.n_features / (facts.curvature * facts.norm_bound**2)
 
 
 def tight_clip(facts: Facts) -> float:
     """Of gradients, where noise is a concern."""
-    return facts.norm_bound * (0.3 if facts.target.classes else facts.target.typical / 5)
+    return facts.norm_bound * (
+        STEPS.class_clip if facts.target.classes else facts.target.typical / STEPS.typical_over_clip
+    )
 
 
 def largest_clip(facts: Facts) -> float:
@@ -146,13 +133,14 @@ def usual_turns(facts: Facts, budget: Budget) -> int:
     """Turns of a loop, where noise is a concern; see `default_turns`."""
     work = _work(facts)
     clear = facts.n_rows * budget.as_mu() / budget.kappa
-    return max(1, int(min(max(LEAST_TURNS, min(MOST_TURNS, WORK / work)), (clear / 4) ** 2)))
+    least, most = STEPS.pair.turns
+    return max(1, int(min(max(least, min(most, STEPS.work / work)), (clear / 4) ** 2)))
 
 
 def _work(facts: Facts) -> float:
     """Entries that a turn reads, and what its noise costs."""
-    row = min(facts.n_features, SPARSE_ROW) if facts.documents else facts.n_features
-    return facts.n_rows * row + NOISY_COORDINATE * facts.n_features
+    row = min(facts.n_features, STEPS.whole.sparse_row) if facts.documents else facts.n_features
+    return facts.n_rows * row + STEPS.whole.noisy_coordinate * facts.n_features
 
 
 def default_turns(facts: Facts, budget: Budget, kept: int) -> int:
@@ -164,7 +152,8 @@ def default_turns(facts: Facts, budget: Budget, kept: int) -> int:
     """
     clear = facts.n_rows * budget.as_mu() / budget.kappa
     calm = quiet_noise(facts, kept) / longest_step(facts) * (clear / tight_clip(facts)) ** 2
-    return max(usual_turns(facts, budget), int(min(MORE * MOST_TURNS, MORE * WORK / _work(facts), calm)))
+    more, most = STEPS.whole.more, STEPS.pair.turns[1]
+    return max(usual_turns(facts, budget), int(min(more * most, more * STEPS.work / _work(facts), calm)))
 
 
 def kept_norm(facts: Facts, kept: int) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from ...algorithms.constants import PAPERS, STEPS
 from ...algorithms.screening import Screening
 from ...core.facts import Clip, Facts
 
@@ -33,7 +34,10 @@ def typical_norm(facts: Facts, count: int) -> float:
     Gradients are clipped by it: a row that is longer than typical gets a smaller threshold, and no bias in the model.
     """
     box = math.hypot(math.sqrt(count) * facts.feature_bound, facts.intercept)
-    return min(0.7 * box, facts.norm_bound * min(1.0, max(0.25, math.sqrt(count / facts.n_features))))
+    return min(
+        PAPERS.typical_box * box,
+        facts.norm_bound * min(1.0, max(PAPERS.text_part, math.sqrt(count / facts.n_features))),
+    )
 
 
 def residual_bound(facts: Facts, part: float) -> float:
@@ -47,7 +51,7 @@ def screening(facts: Facts, count: int, mechanism: str, parts: int | None, share
     ``auto`` peels iff :math:`K_2/K_\infty > \sqrt{s\ln d}`, when the noise that decides is then smaller. An intercept is asked
     for first, with slopes up to the target bound (classes: 1/2) and 5 % of the budget.
     """
-    slope = min(0.5 if facts.target.classes else facts.target.typical / 5, facts.slope_bound)
+    slope = min(0.5 if facts.target.classes else facts.target.typical / STEPS.typical_over_clip, facts.slope_bound)
     if mechanism == "auto":
         limit = math.sqrt(count * math.log(max(facts.n_features, 2)))
         mechanism = "peel" if facts.norm_bound / facts.entry_bound > limit else "dense"
@@ -55,7 +59,7 @@ def screening(facts: Facts, count: int, mechanism: str, parts: int | None, share
     return Screening(
         count=count,
         centre=Clip(widest * facts.norm_bound, slope=widest) if facts.free else None,
-        centre_share=min(0.05, share / 2),
+        centre_share=min(PAPERS.centre_share, share / 2),
         clip=Clip(slope * facts.norm_bound, slope * facts.entry_bound if mechanism == "peel" or parts else None),
         parts=parts,
         dense=mechanism == "dense" and parts is None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...algorithms.constants import PAPERS
 from ...core.budget import Budget
 from ...core.facts import Facts
 
@@ -17,7 +18,7 @@ def default_sparsity(facts: Facts, budget: Budget, *, peel: bool) -> int:
     n, d = facts.n_rows, facts.n_features
     per_record = 2 / budget.kappa
     if peel:
-        found = n * facts.row_bound * math.sqrt(1.2 * budget.as_rho()) * per_record
+        found = n * facts.row_bound * math.sqrt(PAPERS.peel_sparsity * budget.as_rho()) * per_record
         found /= 2 * facts.feature_bound * math.sqrt(d) * math.log(max(d, 2))
         return int(min(max(1, math.ceil(found)), max(1, d // 4)))
     return int(min(max(1, round(n * budget.as_mu() * per_record / 10)), d))

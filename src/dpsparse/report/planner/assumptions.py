@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...algorithms.constants import PLANNER
 from ...core import checks
 from ...core.facts import Facts
 
 #: (typical, weak, strong) signal. Regression with a sparsity: the user believes in a sparse model, as in simulations; without:
 #: outcomes as tables and surveys have them. Classes: documents, and dense rows.
 SIGNALS = {
-    "sparse regression": (0.95, 0.83, 0.985),
-    "regression": (0.55, 0.35, 0.75),
-    "documents": (0.75, 0.5, 0.92),
-    "classes": (0.6, 0.35, 0.85),
+    "sparse regression": PLANNER.several.sparse_regression,
+    "regression": PLANNER.several.regression,
+    "documents": PLANNER.several.documents,
+    "classes": PLANNER.several.classes,
 }
 #: True coefficients where no sparsity was declared, and the fewest that the formulas were calibrated for.
 COEFFICIENTS, FEWEST = 10, 3
@@ -60,7 +61,7 @@ class Assumptions:
                     f"{name} must be a number {_range(low, high, name)}, got {value!r}. Leave it out for the planner's convention."
                 )
 
-    def signals(self, facts: Facts) -> tuple[float, float, float]:
+    def signals(self, facts: Facts) -> tuple[float, ...]:
         """Typical, weak and strong signal; three times the same where it is known."""
         if self.signal is not None:
             return (float(self.signal),) * 3

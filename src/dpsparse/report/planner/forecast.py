@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from scipy.special import gammaincinv
 
+from ...algorithms.constants import PLANNER
 from ...core.budget import Budget
 from ...core.facts import Facts
 from ...fitting import FitPlan, Shape, per_model, resolve
@@ -17,12 +18,8 @@ from .assumptions import Assumptions, coefficients, counts
 from .formulas import Case, beyond_hope, both_odds, constants, intercept_noise, part
 
 #: Where answers are looked for.
-MOST_ROWS, LEAST_EPSILON, MOST_EPSILON = 10**9, 0.01, 50.0
-#: Half a 90 % band for what chance does to an error that is measured on 2000 held-out rows.
-MEASURED = 0.05
-#: A fit is useful if it is this part of the constant predictor's error or less in four of five runs, and hopeless if in four of
-#: five it is not visibly below it.
-USEFUL, HOPELESS = 0.9, 0.97
+MOST_ROWS = 10**9
+LEAST_EPSILON, MOST_EPSILON = PLANNER.pair.epsilons
 
 
 @dataclass(frozen=True)
@@ -165,7 +162,7 @@ class Forecast:
         assert ends is not None
         constant = self._constant
         low, middle, high = (constant * (1 - g * (1 - e)) for g, e in zip((strong, typical, weak), ends, strict=True))
-        test = ErrorBand((1 - MEASURED) * low, middle, (1 + MEASURED) * high)
+        test = ErrorBand((1 - PLANNER.measured) * low, middle, (1 + PLANNER.measured) * high)
         return ExpectedError(
             test=test,
             excess=ErrorBand(*excess),
@@ -182,7 +179,7 @@ class Forecast:
         return self.assumed.constant(self.facts)
 
     @property
-    def _signals(self) -> tuple[float, float, float]:
+    def _signals(self) -> tuple[float, ...]:
         return self.assumed.signals(self.facts)
 
     def _parts(self, case: Case, what: str, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> list[float] | None:
@@ -229,12 +226,12 @@ class Forecast:
             )
         good, bad = self._ratios(case)
         rows = f"{case.n_rows} rows at {_budget(self.budget, epsilon)}"
-        if bad <= USEFUL:
+        if bad <= PLANNER.useful:
             return (
                 "useful",
                 f"In four of five runs the test error should be at most {bad:.0%} of the constant predictor's: {rows} carry the signal.",
             )
-        if good >= HOPELESS:
+        if good >= PLANNER.hopeless:
             return (
                 "hopeless",
                 f"Noise hides the signal: with {rows} and {case.n_features} features, four of five fits should be no better than a constant.",
@@ -255,17 +252,17 @@ class Forecast:
         if case is None:
             return False
         if error is None:
-            return self._ratios(case)[1] <= USEFUL
+            return self._ratios(case)[1] <= PLANNER.useful
         return self._error(case).test.typical <= error
 
     def rows_needed(self, epsilon: float | None = 1.0, error: float | None = None) -> int | None:
         """Fewest rows for a useful fit, or for a typical test error of at most `error`; None beyond a billion."""
-        found = _first(lambda v: self._reached(round(v), epsilon, error), 10.0, float(MOST_ROWS), 0.01)
+        found = _first(lambda v: self._reached(round(v), epsilon, error), 10.0, float(MOST_ROWS), PLANNER.accuracy)
         return None if found is None else math.ceil(found)
 
     def epsilon_needed(self, n_rows: int | None = None, error: float | None = None) -> float | None:
         """Least epsilon for a useful fit, or for a typical test error of at most `error`; None beyond 50."""
-        return _first(lambda v: self._reached(n_rows, v, error), LEAST_EPSILON, MOST_EPSILON, 0.01)
+        return _first(lambda v: self._reached(n_rows, v, error), LEAST_EPSILON, MOST_EPSILON, PLANNER.accuracy)
 
 
 @lru_cache(maxsize=256)  # every fit asks; it is a search of its own

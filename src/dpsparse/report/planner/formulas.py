@@ -26,11 +26,11 @@ from typing import Any
 
 import numpy as np
 
+from ...algorithms.constants import PLANNER
 from ...core.facts import Vector
 
 #: Which parts of the calibration population `spread` stands for, and at which log-odds it is stored.
-LEVELS = (0.05, 0.2, 0.5, 0.8, 0.95)
-KNOTS = (-5.0, -2.5, 0.0, 2.5)
+LEVELS, KNOTS = PLANNER.several.levels, PLANNER.several.knots
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ def main_odds(case: Case, signal: float, k: dict[str, float]) -> float:
     nu = (1 - signal) / signal
     rare = (0.5 / case.base_rate) ** k["r"] if case.classes else 1.0
     if case.algorithm == "select_polish":
-        reach = s**0.8 * math.log(max(d, 2)) / (n * math.sqrt(case.rho))
+        reach = s**PLANNER.sparsity_power * math.log(max(d, 2)) / (n * math.sqrt(case.rho))
         if case.classes:
             variance, bend = margin(signal)
             reach, nu = reach / (bend * math.sqrt(variance)), 1 / (bend * variance)
@@ -113,7 +113,7 @@ def intercept_noise(case: Case) -> float:
     """
     if case.algorithm != "select_polish" or case.classes or not case.free:
         return 0.0
-    return 450 / (case.n_rows**2 * case.rho)
+    return PLANNER.intercept_noise / (case.n_rows**2 * case.rho)
 
 
 def beyond_hope(case: Case) -> float:
@@ -124,10 +124,11 @@ def beyond_hope(case: Case) -> float:
     classes from 10 to 20: below, the constant is all that is released.
     """
     if case.algorithm == "tables":
-        return min(1.0, max(0.0, 2 - case.n_rows * case.mu / (10 if case.classes else 45)))
+        least = PLANNER.hope_classes if case.classes else PLANNER.hope_tables
+        return min(1.0, max(0.0, 2 - case.n_rows * case.mu / least))
     if case.algorithm == "select_polish":
-        return min(1.0, max(0.0, 2 - case.n_rows * math.sqrt(case.rho) / 15))
-    return min(1.0, max(0.0, 2 - case.n_rows * case.mu / 20)) if case.documents else 0.0
+        return min(1.0, max(0.0, 2 - case.n_rows * math.sqrt(case.rho) / PLANNER.hope_select))
+    return min(1.0, max(0.0, 2 - case.n_rows * case.mu / PLANNER.hope_documents)) if case.documents else 0.0
 
 
 def part(odds: float, spread: Mapping[str, Sequence[Any]], level: float) -> float:

@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 
 from scipy.stats import chi2, norm
 
-from ...algorithms.interval_clips import FILL, MIDDLE
-from ...algorithms.intervals import GOOD_CAP, STEPS, SplitIntervals, most_coefficients
-from ...algorithms.one_step import GOOD, WIDE
+from ...algorithms.constants import INTERVALS, PLANNER
+from ...algorithms.intervals import SplitIntervals, most_coefficients
 from ...core.facts import Facts
 from ...core.plain import Json
 from ...fitting import FitPlan
@@ -68,7 +67,7 @@ class IntervalForecast:
             1 + made.gram + made.meat if self.add_remove else pair_square(made.gram, made.meat, classes=made.classes)
         )
         mu = made.mu / 2 if self.add_remove else made.mu
-        return math.sqrt(square) / (mu * math.sqrt(STEPS[-1] if made.classes else 1.0))
+        return math.sqrt(square) / (mu * math.sqrt(INTERVALS.several.steps[-1] if made.classes else 1.0))
 
     @property
     def edge(self) -> float:
@@ -86,19 +85,20 @@ class IntervalForecast:
         """Q: for normal columns that are hardly correlated."""
         made, size = self.intervals, self._columns
         if made.robust:
-            return math.sqrt(FILL * size)
+            return math.sqrt(INTERVALS.fill * size)
         high = float(
-            chi2.ppf(1 - made.clips.beyond(made.n_rows), self.coefficients) / chi2.ppf(MIDDLE, self.coefficients)
+            chi2.ppf(1 - made.clips.beyond(made.n_rows), self.coefficients)
+            / chi2.ppf(INTERVALS.middle, self.coefficients)
         )
-        square = FILL * (made.intercept + self.coefficients * max(high, 1.0))
+        square = INTERVALS.fill * (made.intercept + self.coefficients * max(high, 1.0))
         return min(math.sqrt(square), made.clips.largest_norm(size))
 
     @property
     def flag(self) -> str:
         """``good``, ``wide`` or ``too many`` coefficients, for columns that are hardly correlated."""
-        if self.edge > WIDE:
+        if self.edge > INTERVALS.wide_edge:
             return "too many"
-        return "good" if self.edge <= GOOD and self.coefficients <= self.good_coefficients else "wide"
+        return "good" if self.edge <= INTERVALS.good_edge and self.coefficients <= self.good_coefficients else "wide"
 
     @property
     def relative(self) -> float:
@@ -107,12 +107,12 @@ class IntervalForecast:
         if made.classes:
             sampled, kept, clipped, clip = self.residual, self.residual, self.residual, 1.0
         else:
-            c = made.clips.residual(self._norm) * float(norm.ppf((1 + MIDDLE) / 2))
+            c = made.clips.residual(self._norm) * float(norm.ppf((1 + INTERVALS.middle) / 2))
             inside = float(2 * norm.cdf(c) - 1)
             sampled, kept, clip = 1.0, inside, c
             clipped = inside - 2 * c * float(norm.pdf(c)) + c**2 * (1 - inside)
         noise = (self._distance * clip * self._norm) ** 2
-        grown = 1 + 1.5 * (self._columns + 1) * self._gram_noise**2
+        grown = 1 + PLANNER.gram_growth * (self._columns + 1) * self._gram_noise**2
         without = sampled / (n * (self.residual if made.classes else 1.0) ** 2)
         return math.sqrt((n * clipped + noise) / (n * kept) ** 2 * grown / without)
 
@@ -126,7 +126,7 @@ class IntervalForecast:
     @property
     def good_coefficients(self) -> int:
         """Up to how many coefficients intervals should be good."""
-        return most_coefficients(self.intervals.n_rows, self.intervals.mu, GOOD_CAP)
+        return most_coefficients(self.intervals.n_rows, self.intervals.mu, INTERVALS.good_cap)
 
     def rows_needed(self, half_width: float) -> int | None:
         """Rows, of both parts together, for intervals of this half-width; None beyond a billion."""

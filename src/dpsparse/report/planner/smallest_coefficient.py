@@ -22,6 +22,7 @@ import math
 from scipy.special import ndtri
 
 from ...accounting.pricing import PricedPlan
+from ...algorithms.constants import PLANNER, TABLES
 from ...algorithms.dual_averaging import DualAveraging as Averaging
 from ...algorithms.polish_schedule import BudgetShares, Schedule, entry_edges, select
 from ...algorithms.select_polish import SelectAndPolish
@@ -30,11 +31,6 @@ from ...algorithms.tables import TableDescent
 from ...core.facts import Facts
 from ...fitting import FitPlan
 from .formulas import margin
-
-#: Of a uniform feature with standard deviation 1: half its median size, and the means of clip(x)x and clip(x)^2 at that clip.
-ENTRY, PRODUCT, SQUARE = 0.433, 0.367, 0.156
-#: Of a normal residual with standard deviation 1: its 40 % quantile in size, and the mean of its square clipped there, over the clip's.
-RESIDUAL, INSIDE, CLIPPED = 0.524, 0.4, 0.73
 
 
 def smallest_coefficient(prepared: FitPlan, *, scale: float, signal: float, left: float) -> float | None:
@@ -68,20 +64,20 @@ def _selected(
 ) -> float:
     n, d = facts.n_rows, facts.n_features
     edges = entry_edges(facts)[1:]
-    entry = float(min(edges, key=lambda e: abs(math.log(e / (ENTRY * scale)))))
+    entry = float(min(edges, key=lambda e: abs(math.log(e / (PLANNER.entry * scale)))))
     shares = BudgetShares(rule=solver.rule, intercept=facts.free > 0, means_known=facts.means is not None)
     schedule = Schedule.of(shares, facts, solver.rho, solver.sparsity, entry)
     strength = priced.branch(schedule.name).cost(select(schedule.rounds - 1)).strength
     if facts.target.classes:
         clip, slope, squares = 0.5, margin(signal)[1], 1.0
     else:
-        clip, slope, squares = RESIDUAL * residual, INSIDE, CLIPPED
+        clip, slope, squares = PLANNER.residual * residual, PLANNER.inside, PLANNER.clipped
     noise = 2 * priced.kappa * entry * clip / (n * strength)
-    sampling = math.sqrt(SQUARE * squares / n) * scale * clip
+    sampling = math.sqrt(PLANNER.square * squares / n) * scale * clip
     wanted = math.hypot(
-        noise * (math.log(d) + math.log(9)), sampling * (math.sqrt(2 * math.log(max(d, 2))) + ndtri(0.9))
+        noise * (math.log(d) + math.log(9)), sampling * (math.sqrt(2 * math.log(max(d, 2))) + ndtri(PLANNER.found))
     )
-    return float(wanted / (PRODUCT * scale**2 * slope))
+    return float(wanted / (PLANNER.product * scale**2 * slope))
 
 
 def _averaged(
@@ -97,8 +93,8 @@ def _averaged(
     learned = -math.expm1(-path)
     kept = math.sqrt(-math.expm1(-2 * path) / (2 * path))
     noise = kept * weight * loop.length * priced.kappa * loop.clip / (n * root)
-    rank = 0.05 if facts.sparsity is None else min(0.05, facts.sparsity / d)
-    wanted = ndtri(1 - rank / 2) + ndtri(0.9)
+    rank = PLANNER.rank if facts.sparsity is None else min(PLANNER.rank, facts.sparsity / d)
+    wanted = ndtri(1 - rank / 2) + ndtri(PLANNER.found)
     return float(wanted * math.hypot(noise / learned, spread / (scale * math.sqrt(n))))
 
 
@@ -107,15 +103,15 @@ def _descended(facts: Facts, solver: TableDescent, scale: float, residual: float
 
     Rows of length 1.2 have columns of spread :math:`1/(1.2\sqrt d)`, and clips are 1.3 times the 65 % quantile of normal residuals.
     """
-    schedule = TableSchedule.of(solver.rule, facts, solver.level, race=bool(solver.few_coefficients))
+    schedule = TableSchedule.of(facts, solver.level, race=bool(solver.few_coefficients))
     if schedule.constant:
         return None
     n, d = facts.n_rows, facts.n_features
     bend = margin(signal)[1] if facts.target.classes else facts.curvature
-    clip = solver.rule.class_clip if facts.target.classes else schedule.clip_factor(d) * ndtri(0.825) * residual
+    clip = TABLES.class_clip if facts.target.classes else schedule.clip_factor(d) * ndtri(PLANNER.table_clip) * residual
     spread = 1 / math.sqrt(bend) if facts.target.classes else residual
-    column = 1 / (1.2 * math.sqrt(d))
+    column = 1 / (PLANNER.table_length * math.sqrt(d))
     noise = 2 * clip / (solver.level * math.sqrt(schedule.phases[-1].share)) / (bend * column) / scale
-    rank = 0.05 if facts.sparsity is None else min(0.05, facts.sparsity / d)
-    wanted = ndtri(1 - rank / 2) + ndtri(0.9)
+    rank = PLANNER.rank if facts.sparsity is None else min(PLANNER.rank, facts.sparsity / d)
+    wanted = ndtri(1 - rank / 2) + ndtri(PLANNER.found)
     return float(wanted * math.hypot(noise, spread / (scale * math.sqrt(n))))
