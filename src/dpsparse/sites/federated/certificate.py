@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...accounting import Cost, PlanCost, PricedPlan, SumCost
-from ...accounting.costs.base import restored_cost, stored_cost
+from ...accounting.costs.base import read_cost, write_cost
 from ...core import Receipt, Statement
 from ...core.regular_files import parse_json
 from ...core.release import difference
@@ -109,7 +109,7 @@ class Certificate:
             "run": self.run,
             "site": self.site,
             "statement": self.statement.to_dict(),
-            "bill": None if self.bill is None else stored_cost(self.bill),
+            "bill": None if self.bill is None else write_cost(self.bill),
             "release": self.release,
         }
         return json.dumps(content, sort_keys=True, allow_nan=False)
@@ -123,7 +123,7 @@ class Certificate:
             content = parse_json(text)
             if content["format"] != FORMAT or content["version"] != VERSION:
                 raise ValueError
-            bill = None if content["bill"] is None else restored_cost(content["bill"])
+            bill = None if content["bill"] is None else read_cost(content["bill"])
             said = Statement.from_dict(content["statement"])
             return cls(str(content["run"]), str(content["site"]), said, bill, str(content["release"]))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
