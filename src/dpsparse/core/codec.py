@@ -14,18 +14,20 @@ their digits, an integer in a field of floats too, so that what was read is writ
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, Union, cast, get_args, get_origin
 
 import numpy as np
 
+from .errors import PrivacyError
 from .plain import Json
 from .regular_files import parse_json
 
@@ -257,6 +259,8 @@ def _read_record(kind: type, content: Any, where: str, depth: int) -> Any:
         raise
     except ValueError as error:  # a record's own checks, which speak of public numbers
         raise FormError(f"{where}: {error}") from None
+    except (TypeError, KeyError, AttributeError, ArithmeticError, RecursionError):
+        raise FormError(f"{where} does not hold together.") from None
 
 
 def _read_union(kinds: tuple[Any, ...], content: Any, where: str, depth: int) -> Any:
@@ -326,11 +330,16 @@ class Document:
 
     format: ClassVar[str]
     version: ClassVar[int]
-    #: For messages: "the protocol of ...", and what to do about a text that is none.
+    #: For messages: "a protocol of networks", and what to do about a text that is none.
     what: ClassVar[str]
-    advice: ClassVar[str]
-    refusal: ClassVar[type[ValueError]] = FormError
+    advice: ClassVar[str] = "Ask the server for it again, and use the server's release."
+    refusal: ClassVar[type[ValueError]] = PrivacyError
     largest: ClassVar[int] = 2**28
+
+    @cached_property
+    def identity(self) -> bytes:
+        """16 bytes that no other content has."""
+        return hashlib.sha256(self.to_json().encode()).digest()[:16]
 
     def to_json(self) -> str:
         """As text, the same for the same content."""
