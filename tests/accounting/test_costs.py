@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from dpsparse.accounting import PlanCost, SumCost, price
-from dpsparse.accounting.costs.base import Cost, canonical_json, restored_cost, stored_cost
+from dpsparse.accounting.costs.base import Cost, read_cost, write_cost
 from dpsparse.accounting.domination import dominating_mu
 from dpsparse.accounting.sampled_renyi import sampled_renyi
 from dpsparse.core import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError, RandomTurns
+from dpsparse.core.codec import canonical_json
 from dpsparse.core.curves import ORDERS, gaussian_delta, renyi_epsilon
 
 
@@ -44,7 +45,7 @@ BILLS = {
 @pytest.mark.parametrize("name", BILLS)
 def test_every_bill_comes_back_from_its_stored_form_with_the_same_prices(name):
     given = BILLS[name]
-    back = restored_cost(json.loads(canonical_json(stored_cost(given))))
+    back = read_cost(json.loads(canonical_json(write_cost(given))))
     assert isinstance(back, Cost)
     assert back.adjacency is given.adjacency
     assert np.array_equal(back.renyi(), given.renyi())
@@ -130,13 +131,13 @@ def test_parts_of_a_sum_must_share_their_adjacency():
 
 
 def test_a_bill_of_an_unknown_kind_is_refused():
-    with pytest.raises(PrivacyError, match="not known to this release"):
-        restored_cost({"kind": "later"})
+    with pytest.raises(PrivacyError, match="that this release knows"):
+        read_cost({"kind": "later"})
 
 
 def test_a_damaged_bill_is_refused():
     with pytest.raises(PrivacyError, match="damaged"):
-        restored_cost({"kind": "plan", "rate": 1.0})
+        read_cost({"kind": "plan", "rate": 1.0})
 
 
 # ------------------------------------------------------------------------------------------------ sampled Renyi

@@ -13,6 +13,7 @@ from dpsparse.accounting.filters import (
     PARTS,
     UNIT,
     Charge,
+    Filter,
     GaussianFilter,
     PureFilter,
     RenyiFilter,
@@ -20,10 +21,9 @@ from dpsparse.accounting.filters import (
     filters_of,
     portion,
     recharge,
-    restored_filters,
-    stored_filters,
 )
 from dpsparse.core import Ask, Budget, BudgetError, Noise, Plan
+from dpsparse.core.codec import read, write
 from dpsparse.core.curves import gaussian_delta, gaussian_epsilon, gaussian_mu
 from dpsparse.ledger.state import State
 
@@ -220,7 +220,7 @@ def test_a_charge_is_computed_again_from_its_slack():
 @pytest.mark.parametrize("kind", ["gaussian", "renyi"])
 def test_states_and_filters_come_back_from_their_stored_form(kind):
     state = State.opened(1.0, DELTA, "add-remove", kind)
-    assert restored_filters(stored_filters(state.filters)) == state.filters
+    assert read(tuple[Filter, ...], write(state.filters), "filters") == state.filters
     assert State.from_dict(state.to_dict()) == state
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from dp_accounting import rdp
 
-from dpsparse.accounting.costs.base import canonical_json, epsilon_from_renyi, restored_cost, stored_cost
+from dpsparse.accounting.costs.base import epsilon_from_renyi, read_cost, write_cost
 from dpsparse.accounting.costs.fixed import FixedCost, calibrate
 from dpsparse.accounting.random_stopping import (
     Geometric,
@@ -19,6 +19,7 @@ from dpsparse.accounting.random_stopping import (
     law_of,
 )
 from dpsparse.core import Adjacency, BudgetError, PrivacyError
+from dpsparse.core.codec import canonical_json
 from dpsparse.core.curves import ORDERS, gaussian_delta, gaussian_epsilon, gaussian_mu, renyi_epsilon
 
 DELTA = 1e-6
@@ -223,7 +224,7 @@ def test_a_promise_of_zcdp_uses_no_gaussian_curve():
 @pytest.mark.parametrize("law", [Logarithmic(0.1), Geometric(0.25), PoissonRuns(3.0)])
 def test_bills_survive_storage(law):
     bill = SearchCost(FixedCost(0.1, True, Adjacency.ADD_REMOVE), law)
-    again = restored_cost(json.loads(canonical_json(stored_cost(bill))))
+    again = read_cost(json.loads(canonical_json(write_cost(bill))))
     assert again == bill
     assert again.adjacency is Adjacency.ADD_REMOVE
 

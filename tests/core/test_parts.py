@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 from dpsparse.accounting import PlanCost, price
+from dpsparse.accounting.costs.base import read_cost, write_cost
 from dpsparse.core import Adjacency, Ask, Budget, BudgetError, DataError, Noise, Plan, PrivacyError, SplitRule
 from dpsparse.core.facts import Facts
-from dpsparse.core.plan_json import plan_from_dict, plan_to_dict
+from dpsparse.core.plan import read_plan, write_plan
 from dpsparse.losses import Squared
 from dpsparse.queries.kinds import CentredModel, ColumnMeans, Correlation, Gram, ModalEntry, Quantile, ResidualMean
 from dpsparse.rows.data_split import DataSplit, read_units
@@ -50,7 +51,7 @@ def test_the_bill_of_parts_is_their_largest_curve_and_survives_a_file():
     np.testing.assert_array_equal(bill.renyi(), np.maximum(*(one.renyi() for one in each)))
     assert bill.mu() == max(one.mu() for one in each)
     assert bill.epsilon(1e-6) <= 1.0 + 1e-9
-    assert PlanCost.from_dict(bill.to_dict()) == bill
+    assert read_cost(write_cost(bill)) == bill
     assert math.isinf(bill.pure())
 
 
@@ -100,10 +101,10 @@ def test_an_unproven_part_makes_the_plan_unproven():
 
 
 def test_plans_in_parts_are_stored_and_read_and_others_keep_their_version():
-    assert plan_from_dict(plan_to_dict(parted("secret"))) == parted("secret")
-    assert plan_to_dict(parted())["version"] == 3
-    assert plan_to_dict(SUMS)["version"] == 2
-    assert "parts" not in plan_to_dict(SUMS)
+    assert read_plan(write_plan(parted("secret"))) == parted("secret")
+    assert write_plan(parted())["version"] == 3
+    assert write_plan(SUMS)["version"] == 2
+    assert "parts" not in write_plan(SUMS)
 
 
 def test_asks_after_everything_else_follow_every_branch_and_its_order():
@@ -182,7 +183,7 @@ def test_coins_by_units_are_allowed_under_both_adjacencies():
         assert SplitRule.under(relation, 0.5, units=True) == SplitRule("units", 0.5)
         price(parted("units"), Budget.approx(1.0, 1e-6).under(str(relation)))
     assert "all rows of a unit are in one part" in str(SplitRule("units", 0.5))
-    assert plan_from_dict(plan_to_dict(parted("units"))) == parted("units")
+    assert read_plan(write_plan(parted("units"))) == parted("units")
 
 
 def test_ids_are_read_as_text_and_there_is_one_for_each_row():

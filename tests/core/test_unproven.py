@@ -12,7 +12,7 @@ from dpsparse import Budget, Ledger, SparseClassifier, SparseRegressor, recipes
 from dpsparse.accounting import price
 from dpsparse.accounting.costs.plan import PlanCost
 from dpsparse.core import Ask, AssumptionError, LedgerError, Noise, Plan, PrivacyError
-from dpsparse.core.plan_json import plan_from_dict, plan_to_dict
+from dpsparse.core.plan import read_plan, write_plan
 from truth.recipes import WHY, Doubtful
 
 X = np.random.default_rng(0).uniform(-1, 1, (300, 5))
@@ -76,10 +76,10 @@ def test_the_word_travels_through_repetition_branches_noise_and_json():
     for plan in (doubted, doubted.repeated(3), whole, whole.repeated(2)):
         assert plan.unproven == WHY
         assert plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN).unproven == WHY
-        again = plan_from_dict(json.loads(json.dumps(plan_to_dict(plan))))
+        again = read_plan(json.loads(json.dumps(write_plan(plan))))
         assert again == plan
         assert price(plan, Budget.zcdp(1.0)).plan.unproven == WHY
-    assert "unproven" not in plan_to_dict(PLAN)
+    assert "unproven" not in write_plan(PLAN)
     assert PLAN.repeated(3).unproven == ""
     with pytest.raises(PrivacyError, match="says why"):
         replace(PLAN, unproven=True)

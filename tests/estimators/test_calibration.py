@@ -9,7 +9,7 @@ import pytest
 
 from dpsparse import PrivateSearch, SparseClassifier, recipes
 from dpsparse.accounting import price
-from dpsparse.accounting.costs.base import delta_from_renyi
+from dpsparse.accounting.costs.base import delta_from_renyi, read_cost, write_cost
 from dpsparse.accounting.costs.fixed import FixedCost
 from dpsparse.accounting.costs.plan import PlanCost
 from dpsparse.accounting.domination import excess
@@ -93,8 +93,10 @@ def test_a_near_promise_is_the_smaller_of_its_two_curves_and_is_stored_whole():
     assert near.delta(3.0) == FixedCost(0.01).delta(3.0) < 1e-8
     assert near.delta(near.epsilon(1e-6)) <= 1e-6 * (1 + 1e-9)
     assert near.epsilon(1e-9) == FixedCost(0.01).epsilon(1e-9)
-    assert FixedCost.from_dict(near.to_dict()) == near
-    assert FixedCost.from_dict({"rho": 0.01, "gaussian": True, "adjacency": "replace-one"}) == FixedCost(0.01, True)
+    assert read_cost(write_cost(near)) == near
+    assert read_cost({"kind": "promise", "rho": 0.01, "gaussian": True, "adjacency": "replace-one"}) == FixedCost(
+        0.01, True
+    )
     assert near.scaled(10).slack == pytest.approx(1e-7)
     assert near.scaled(0.5).slack == 1e-8
     with pytest.raises(PrivacyError, match="excess"):

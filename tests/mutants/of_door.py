@@ -138,7 +138,7 @@ MUTANTS = (
         REHEARSAL,
         (
             "a plan prices itself",
-            "        plain = plan_from_dict(json.loads(plan_text(plan)))",
+            "        plain = read_plan(json.loads(plan_text(plan)))",
             "        plain = plan if plan_text(plan) else plan",
         ),
         ("a law may be declared", "        if ask.law is not None:", "        if False:"),

@@ -123,7 +123,7 @@ MUTANTS = (
             "            if self.keeps:\n                self.answered",
             "            if True:\n                self.answered",
         ),
-        ("a server with other settings goes on", "if saved.protocol != self.protocol.to_json():", "if False:"),
+        ("a server with other settings goes on", "if saved.protocol != write(self.protocol):", "if False:"),
     ),
     *changed(
         "sites/federated/closed.py",

@@ -163,7 +163,7 @@ MUTANTS = (
     *changed(
         "sites/local/saved.py",
         "local/test_saved.py",
-        ("counts that do not add up", "and listed == len(self.seen) == sum(counts)", ""),
+        ("counts that do not add up", "and len(self.seen) == sum(counts)", ""),
     ),
     *changed(
         "core/sealed_files.py",
@@ -192,16 +192,20 @@ MUTANTS = (
         ("columns that do not exist", "(columns < 0) | (columns >= width)", "columns >= 2**62"),
     ),
     *changed(
-        "estimators/model_file.py",
+        "estimators/files.py",
         "estimators/test_model_file.py",
         ("an edited model loads", "if not (sealed or edited):", "if False:"),
         ("an edited model says nothing", "    if not sealed:\n", "    if False:\n"),
+    ),
+    *changed(
+        "estimators/model_file.py",
+        "estimators/test_model_file.py",
         ("a model replaces any file", "if head and not STARTS.match(head):", "if False:"),
     ),
     *changed(
         "estimators/model_schema.py",
         "estimators/test_model_file.py",
         ("coefficients of any size", "math.prod(shape) <= LARGEST_COEFFICIENTS", "True"),
-        ("columns twice", "all(a < b for a, b in itertools.pairwise(places))", "bool(places or True)"),
+        ("columns twice", "np.all(np.diff(self.row * d + self.column) > 0)", "True"),
     ),
 )

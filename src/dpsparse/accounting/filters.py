@@ -31,11 +31,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
 import numpy as np
 
+from ..core.codec import family, form
 from ..core.curves import ORDERS, gaussian_epsilon, gaussian_mu
 from .costs.base import Cost
 from .domination import dominating_mu
@@ -82,6 +83,7 @@ class Filter(Protocol):
         ...
 
 
+@form("name", "gaussian")
 @dataclass(frozen=True)
 class GaussianFilter:
     """Sum of mu squared. `slack` is the delta that all slacks together may take, beside `delta`."""
@@ -108,6 +110,7 @@ class GaussianFilter:
         return gaussian_epsilon(math.sqrt(max(left, 0) * UNIT), delta)
 
 
+@form("name", "renyi")
 @dataclass(frozen=True)
 class RenyiFilter:
     """Sum of Renyi divergences at one order."""
@@ -140,6 +143,7 @@ class RenyiFilter:
         return gaussian_epsilon(math.sqrt(2 * max(left, 0) * UNIT / self.order), delta)
 
 
+@form("name", "pure")
 @dataclass(frozen=True)
 class PureFilter:
     """Sum of pure epsilons."""
@@ -163,6 +167,8 @@ class PureFilter:
         return max(left, 0) * UNIT
 
 
+family(Filter, lambda: (GaussianFilter, RenyiFilter, PureFilter))
+
 #: Ways in which a dataset's ledger may count; None until its first entry decides.
 KINDS = ("gaussian", "renyi", "pure")
 
@@ -178,17 +184,6 @@ def filters_of(kind: str, epsilon: float, delta: float) -> tuple[Filter, ...]:
         GaussianFilter.of(epsilon, delta - 2 * aside, aside),
         RenyiFilter.of(epsilon, aside),
     )
-
-
-def stored_filters(filters: tuple[Filter, ...]) -> list[dict[str, Any]]:
-    """As plain JSON types."""
-    return [{"name": f.name, **asdict(f)} for f in filters]  # type: ignore[call-overload]
-
-
-def restored_filters(content: list[dict[str, Any]]) -> tuple[Filter, ...]:
-    """The inverse of `stored_filters`."""
-    known: dict[str, Any] = {cls.name: cls for cls in (GaussianFilter, RenyiFilter, PureFilter)}
-    return tuple(known[f["name"]](**{k: v for k, v in f.items() if k != "name"}) for f in content)
 
 
 def portion(slack: int) -> int:

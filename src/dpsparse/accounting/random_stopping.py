@@ -31,17 +31,17 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..core.adjacency import Adjacency
+from ..core.codec import form
 from ..core.curves import ORDERS, Curve, largest
 from ..core.errors import BudgetError
-from .costs.base import Cost, delta_from_renyi, epsilon_from_renyi, restored_cost, stored_cost
+from .costs.base import Cost, delta_from_renyi, epsilon_from_renyi
 from .costs.fixed import FixedCost, calibrate
 from .search_profile import SearchProfile
 
@@ -63,6 +63,7 @@ def _negative_binomial(base: Cost, orders: Curve, eta: float, gamma: float, mean
     return base.renyi(orders) + (1 + eta) * float(hat.min()) + math.log(mean) / (orders - 1)
 
 
+@form("law", "logarithmic")
 @dataclass(frozen=True)
 class Logarithmic:
     r""":math:`P(K=k) = (1-\gamma)^k / (k\log(1/\gamma))`, k >= 1. Heavy-tailed: many searches are one run, some are long."""
@@ -95,6 +96,7 @@ class Logarithmic:
         return math.log(self.mean * self.gamma) - np.log(self.gamma + (1 - self.gamma) * p)
 
 
+@form("law", "geometric")
 @dataclass(frozen=True)
 class Geometric:
     r""":math:`P(K=k) = \gamma(1-\gamma)^{k-1}`, k >= 1."""
@@ -126,6 +128,7 @@ class Geometric:
         return math.log(self.gamma) - 2 * np.log(self.gamma + (1 - self.gamma) * p)
 
 
+@form("law", "poisson")
 @dataclass(frozen=True)
 class PoissonRuns:
     r""":math:`P(K=k) = e^{-m}m^k/k!`, k >= 0. No run at all has probability :math:`e^{-m}`: the answer is then a public default."""
@@ -187,6 +190,16 @@ def law_of(name: str, mean_runs: float) -> Logarithmic | Geometric | PoissonRuns
 # ------------------------------------------------------------------------------------------------ bill
 
 
+def _law_apart(content: dict[str, Any]) -> dict[str, Any]:
+    law = content.get("law")
+    return content | {
+        "law": {"law": law, "mean" if law == PoissonRuns.name else "gamma": content.pop("parameter", None)}
+    }
+
+
+@form(
+    "kind", "search", out=lambda c: c | dict(zip(("law", "parameter"), c["law"].values(), strict=True)), back=_law_apart
+)
 @dataclass(frozen=True)
 class SearchCost:
     """The best of a random number of runs that cost `base` each, whichever candidate they draw.
@@ -201,7 +214,6 @@ class SearchCost:
     1.39
     """
 
-    kind: ClassVar[str] = "search"
     base: Cost
     law: Logarithmic | Geometric | PoissonRuns
 
@@ -240,16 +252,6 @@ class SearchCost:
     def scaled(self, factor: float) -> SearchCost:
         """The same law over runs with every rho times `factor`."""
         return SearchCost(self.base.scaled(factor), self.law)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain JSON types."""
-        parameter = self.law.mean if isinstance(self.law, PoissonRuns) else self.law.gamma
-        return {"base": stored_cost(self.base), "law": self.law.name, "parameter": parameter}
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`."""
-        return cls(restored_cost(fields["base"]), LAWS[fields["law"]](float(fields["parameter"])))
 
 
 # ------------------------------------------------------------------------------------------------ calibration

@@ -102,11 +102,16 @@ def _given(given: Dictionary, kept: Dictionary | None, n_features: int) -> Dicti
 
 def load_model(path: Path) -> SparseLinear:
     """A saved model; refuses a path where there is none."""
-    from ..estimators import load
+    from ..core import DataError
+    from ..estimators.files import load
+    from ..estimators.linear import SparseLinear
 
     if not path.exists():
         raise Refusal(f"{path} was expected to be a saved model, but it does not exist. Make one with dpsparse fit.")
-    return load(path)
+    found = load(path)
+    if not isinstance(found, SparseLinear):
+        raise DataError(f"{path} is not a dpsparse model. Save models with model.save(path).")
+    return found
 
 
 def _as_csv(header: list[str], values: NDArray[np.generic]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .codec import form
 from .errors import PrivacyError
 
 #: What is said first wherever labels alone are protected.
@@ -15,6 +16,7 @@ PUBLIC_FEATURES = "features are treated as public: only labels are protected"
 RANDOMISERS = ("best", "duchi", "two-point", "piecewise")
 
 
+@form("kind")
 @dataclass(frozen=True)
 class OncePerPerson:
     r"""People are dealt into as many groups as an ask has turns, without a look at their records; each answers one turn.

@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .codec import FormError, Via, form, read, write
 from .errors import PrivacyError
 from .participation import OncePerPerson
 from .parts import SplitRule
@@ -46,6 +47,7 @@ class Noise(StrEnum):
         return self in (Noise.LOCAL, Noise.LOCAL_GAUSSIAN)
 
 
+@form("kind")
 @dataclass(frozen=True)
 class EveryRow:
     """Every row answers every turn."""
@@ -54,6 +56,7 @@ class EveryRow:
         return "every row"
 
 
+@form("kind")
 @dataclass(frozen=True)
 class PoissonRows:
     """Each row answers a turn independently with probability `rate`; sums are divided by rate * n afterwards."""
@@ -144,6 +147,7 @@ class RandomTurns:
         return f"drawn from the sum of {self.epochs} geometric numbers of mean {self.mean_each:.6g}"
 
 
+@form(later=(("question",),))
 @dataclass(frozen=True, kw_only=True)
 class Ask:
     """One kind of noisy answer.
@@ -292,6 +296,42 @@ def _check_laws(plan: Plan) -> None:
             )
 
 
+def _write_public(public: Mapping[str, object]) -> Any:
+    return {name: _choice(value, name) for name, value in public.items()}
+
+
+def _choice(value: object, name: str) -> Any:
+    """A public choice: a number, a text, a tuple or an array of them; tags tell tuples and arrays apart."""
+    if isinstance(value, np.ndarray | np.generic):
+        return {"array": write(value), "dtype": str(value.dtype)}
+    if isinstance(value, tuple):
+        return {"tuple": [_choice(entry, name) for entry in value]}
+    if value is None or isinstance(value, str | int | float):
+        return write(value)
+    raise PrivacyError(f"a plan holds public {name!r} of type {type(value).__name__}, which has no stored form.")
+
+
+def _read_public(content: Any, where: str) -> dict[str, Any]:
+    if not isinstance(content, dict):
+        raise FormError(f"{where} must be an object.")
+    return {name: _public_value(value, where) for name, value in content.items()}
+
+
+def _public_value(value: Any, where: str) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"tuple"} and isinstance(value["tuple"], list):
+        return tuple(_public_value(entry, where) for entry in value["tuple"])
+    try:
+        if value.keys() != {"array", "dtype"} or np.dtype(value["dtype"]).kind not in "biuf":
+            raise TypeError
+        array = np.array(value["array"], dtype=value["dtype"])
+    except (TypeError, ValueError, OverflowError):
+        raise FormError(f"{where} must hold numbers, texts, tuples and arrays of numbers.") from None
+    return array if array.ndim else array[()]
+
+
+@form(later=(("unproven",), ("parts", "coins")))
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """Everything a solver will ask.
@@ -323,7 +363,7 @@ class Plan:
     """
 
     asks: tuple[Ask, ...]
-    public: Mapping[str, Any] = field(default_factory=dict)
+    public: Annotated[Mapping[str, Any], Via(_write_public, _read_public)] = field(default_factory=dict)
     order: tuple[str, ...] = ()
     branches: tuple[tuple[str, Plan], ...] = ()
     interleaved: bool = False
@@ -452,3 +492,34 @@ class Plan:
         asks = tuple(replace(a, noise=new) if a.noise is old else a for a in self.asks)
         branches = tuple((n, p.with_noise(old, new)) for n, p in self.branches)
         return replace(self, asks=asks, branches=branches, parts=tuple(p.with_noise(old, new) for p in self.parts))
+
+
+#: Version of stored plans; a release reads every version up to its own. Version 1 had no names of laws and no numbers of
+#: models; version 2 had no parts, and is still written for plans without them.
+VERSION = 3
+
+
+def write_plan(plan: Plan) -> dict[str, Any]:
+    """A plan as JSON types, with its version; `read_plan` gives it back.
+
+    Examples
+    --------
+    >>> plan = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=10),))
+    >>> read_plan(write_plan(plan)) == plan
+    True
+    """
+    return {"version": VERSION if plan.parts else VERSION - 1, **write(plan)}
+
+
+def read_plan(content: Any, where: str = "plan") -> Plan:
+    """The inverse of `write_plan`.
+
+    Raises
+    ------
+    FormError
+        If the content is not a plan, or one of a later release.
+    """
+    version = content.get("version") if isinstance(content, dict) else None
+    if type(version) is not int or version not in range(1, VERSION + 1):
+        raise FormError(f"{where} must have a version; this release reads versions up to {VERSION}. Update dpsparse.")
+    return read(Plan, {name: value for name, value in content.items() if name != "version"}, where)

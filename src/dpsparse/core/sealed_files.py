@@ -7,10 +7,13 @@ import json
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from .codec import canonical_json, read, write_record
 from .errors import DataError
 from .regular_files import open_regular, parse_json, read_bytes, write_whole
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -35,14 +38,14 @@ class SealedKind:
     what: str
     rights: int = 0o666
 
-    def write(self, path: str | PathLike[str], content: dict[str, Any]) -> None:
-        """Write a file that appears whole or not at all."""
-        whole = {"format": self.format, "version": self.version, **content}
+    def write(self, path: str | PathLike[str], record: object) -> None:
+        """Write a record to a file that appears whole or not at all."""
+        whole = {"format": self.format, "version": self.version, **write_record(record)}
         text = json.dumps({"content": whole, "digest": content_digest(whole)}, allow_nan=False)
         write_whole(path, text, self._check_replaceable, self.rights)
 
-    def read(self, path: str | PathLike[str]) -> dict[str, Any]:
-        """The content of a file of this kind and version that is as it was written; others are refused with `DataError`."""
+    def read(self, path: str | PathLike[str], kind: type[T]) -> T:
+        """The record in a file of this kind and version that is as it was written; refuses others with `DataError`."""
         text = read_bytes(path, self.largest, self.what)
         try:
             outer = parse_json(text.decode("utf-8"))
@@ -56,7 +59,11 @@ class SealedKind:
             raise DataError(
                 f"{path} is {self.what} of format {version}, and this release reads format {self.version}. Go on with the release that saved it."
             )
-        return {name: value for name, value in content.items() if name not in ("format", "version")}
+        held = {name: value for name, value in content.items() if name not in ("format", "version")}
+        try:
+            return read(kind, held, "it")
+        except ValueError:
+            raise self.damaged(path) from None
 
     def damaged(self, path: str | PathLike[str]) -> DataError:
         """What to raise for a file whose content makes no sense."""
@@ -77,5 +84,4 @@ class SealedKind:
 
 def content_digest(content: dict[str, Any]) -> str:
     """What the file of a content ends with."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(canonical_json(content).encode()).hexdigest()

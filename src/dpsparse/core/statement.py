@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from . import words
 from .attacker import attacker_success
-from .plain import Json, to_json
+from .codec import Count, Infinite, Limits, Record, form
 from .plan import Noise
 
 if TYPE_CHECKING:
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
 
 #: What the caveat of everything ends with whose noise came from a seed, and which is therefore not private.
 SEEDED = "with a fixed seed: not private"
+
+NonNegative = Annotated[float, Limits(0, infinite=True)]
 
 #: What the ratio sensitivity / scale of one draw is called, by noise.
 COST_NAMES = {
@@ -76,13 +77,13 @@ class AskSummary:
     """Equal answers of one ask of one part, counted. `cost` is sensitivity / scale of one draw, in the unit `cost_name`."""
 
     name: str
-    times: int
-    draws: int
+    times: Count
+    draws: Count
     noise: str
     rate: float
     sensitivity: float
     scale: float
-    cost: float
+    cost: Infinite
     cost_name: str
     offset: float = 0.0
     part: str = ""
@@ -111,8 +112,17 @@ def ask_summaries(answers: Iterable[Receipt]) -> tuple[AskSummary, ...]:
     )
 
 
+def _earlier(content: dict[str, Any]) -> dict[str, Any]:
+    """Statements from before `priced`, which called seeded fits private."""
+    caveats = content.get("caveats")
+    seeded = isinstance(caveats, list) and any(isinstance(c, str) and c.endswith(SEEDED) for c in caveats)
+    private = {"private": False} if seeded and content.get("private") is True else {}
+    return {"priced": content.get("private"), **content, **private}
+
+
+@form(back=_earlier)
 @dataclass(frozen=True, kw_only=True)
-class Statement:
+class Statement(Record):
     """What a fit promised.
 
     Attributes
@@ -149,15 +159,15 @@ class Statement:
     """
 
     private: bool
-    epsilon: float
-    delta: float
-    rho: float
-    mu: float
+    epsilon: NonNegative
+    delta: Annotated[float, Limits(0, 1)]
+    rho: NonNegative
+    mu: NonNegative
     adjacency: str
     unit: str
     recipe: str
     loss: str
-    n_rows: int
+    n_rows: Count
     asks: tuple[AskSummary, ...]
     accountant: str
     assumptions: tuple[str, ...] = ()
@@ -166,30 +176,6 @@ class Statement:
     versions: Mapping[str, str]
     ledger: Mapping[str, Any] | None = None
     priced: bool = True
-
-    def to_dict(self) -> dict[str, Json]:
-        """As plain JSON types; infinite numbers become None."""
-        return {k: to_json(v) for k, v in asdict(self).items()}
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """As JSON text."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Statement:
-        """The inverse of `to_dict`; also of records from before `priced`, which called seeded fits private."""
-        values = dict(fields)
-        values.setdefault("priced", values["private"])
-        if any(caveat.endswith(SEEDED) for caveat in values["caveats"]):
-            values["private"] = False
-        for name in ("epsilon", "delta", "rho", "mu"):
-            values[name] = math.inf if values[name] is None else float(values[name])
-        values["asks"] = tuple(
-            AskSummary(**{**a, "cost": math.inf if a["cost"] is None else a["cost"]}) for a in values["asks"]
-        )
-        for name in ("assumptions", "caveats", "notes"):
-            values[name] = tuple(values[name])
-        return cls(**values)
 
     @property
     def attacker_success(self) -> float:

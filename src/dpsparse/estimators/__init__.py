@@ -1,7 +1,6 @@
 """The scikit-learn face."""
 
 from .classifier import SparseClassifier
-from .model_file import load
 from .regressor import SparseRegressor
 
-__all__ = ["SparseClassifier", "SparseRegressor", "load"]
+__all__ = ["SparseClassifier", "SparseRegressor"]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from ..core import DataError
+from ..core.codec import FormError, read
 from ..core.errors import ModelEditedError
 from ..core.regular_files import parse_json, read_bytes
+from . import model_schema
 from .linear import SparseLinear
-from .model_file import DAMAGED, EDITED, LARGEST_BYTES
-from .model_file import load as load_model
-from .model_schema import model_digest
+from .model_file import DAMAGED, EDITED, LARGEST_BYTES, model_of
+from .model_schema import ModelContent, model_digest
 from .search import PrivateSearch
 from .search import search_file as searches
 from .steps import PrivatePipeline
@@ -21,20 +22,11 @@ from .steps import pipeline_file as pipelines
 
 Fitted = SparseLinear | PrivatePipeline | PrivateSearch
 
-#: Formats beside models: their version, their parts, and what is made of them.
-FORMATS: dict[str, tuple[int, frozenset[str], Callable[[Mapping[str, Any]], PrivatePipeline | PrivateSearch]]] = {
-    pipelines.FORMAT: (
-        pipelines.VERSION,
-        frozenset(("format", "version", "params", "steps", "name", "model", "statement", "digest")),
-        pipelines.pipeline_of,
-    ),
-    searches.FORMAT: (
-        searches.VERSION,
-        frozenset(
-            ("format", "version", "params", "space", "best_params", "best_score", "model", "statement", "digest")
-        ),
-        searches.search_of,
-    ),
+#: Formats: the versions that are read, what a file holds, and what is made of it.
+FORMATS: dict[object, tuple[tuple[int, ...], type, Callable[[Any], Fitted]]] = {
+    model_schema.FORMAT: (model_schema.VERSIONS, ModelContent, model_of),
+    pipelines.FORMAT: ((pipelines.VERSION,), pipelines.PipelineContent, pipelines.pipeline_of),
+    searches.FORMAT: ((searches.VERSION,), searches.SearchContent, searches.search_of),
 }
 
 
@@ -63,25 +55,34 @@ def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = L
         If the file is not one of a version that this release reads.
     """
     content = _content(path, largest)
-    if content.get("format") not in FORMATS:
-        return load_model(path, edited=edited, largest=largest)
-    version, parts, make = FORMATS[content["format"]]
-    if content.get("version") != version:
-        raise DataError(f"{path} has another format version; this release reads version {version}. Update dpsparse.")
-    sealed = content.get("digest") == model_digest(content)
-    if not (sealed or edited):
-        raise ModelEditedError(
-            f"{path} was edited after it was saved, or is damaged: its digest does not fit. Nothing in it can be relied on. "
-            "Get the original; dpsparse.load(path, edited=True) reads it all the same."
+    if not isinstance(content, dict) or content.get("format") not in FORMATS:
+        why = ": it is not valid JSON" if content is None else ""
+        raise DataError(f"{path} is not a dpsparse model{why}. Save models with model.save(path).")
+    versions, kind, make = FORMATS[content["format"]]
+    version = content.get("version")
+    if type(version) is not int or version not in versions:
+        known = " and ".join(map(str, versions))
+        raise DataError(
+            f"{path} has another format version; this release reads version{'s' * (len(versions) > 1)} {known}. Update dpsparse."
         )
     try:
-        if set(content) != parts:
-            raise ValueError
-        found = make(content)
+        held: Any = read(kind, content, "the file")
+        sealed = content.get("digest") == model_digest(content)
+        if not (sealed or edited):
+            raise ModelEditedError(
+                f"{path} was edited after it was saved, or is damaged: its digest does not fit. Nothing in it can be relied on. "
+                "Get the original; dpsparse.load(path, edited=True) reads it all the same."
+            )
+        found = make(held)
+    except ModelEditedError:
+        raise
     except DAMAGED as error:
-        raise DataError(
-            f"{path} is a damaged file of dpsparse ({type(error).__name__}). Save it again from the original."
-        ) from None
+        why = (
+            str(error)
+            if isinstance(error, FormError)
+            else f"its parts do not belong together ({type(error).__name__})."
+        )
+        raise DataError(f"{path} is a damaged dpsparse model: {why} Save it again from the original.") from None
     if not sealed:
         found.statement_ = replace(found.statement_, private=False, caveats=(EDITED, *found.statement_.caveats))
     return found
@@ -89,14 +90,16 @@ def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = L
 
 def digest_in(path: str | os.PathLike[str], largest: int = LARGEST_BYTES) -> str | None:
     """The digest that a file names, whether it fits or not; None for models of version 1, which have none."""
-    named = _content(path, largest).get("digest")
+    content = _content(path, largest)
+    named = content.get("digest") if isinstance(content, dict) else None
     return named if isinstance(named, str) else None
 
 
-def _content(path: str | os.PathLike[str], largest: int) -> dict[str, Any]:
-    """What a file holds; nothing where it is no JSON object."""
+def _content(path: str | os.PathLike[str], largest: int) -> Any:
+    """What a file holds; None where it is no JSON."""
     try:
-        content = parse_json(read_bytes(path, largest, "a dpsparse model").decode("utf-8"))
-    except ValueError:
-        return {}
-    return content if isinstance(content, dict) else {}
+        return parse_json(read_bytes(path, largest, "a dpsparse model").decode("utf-8"))
+    except DataError:
+        raise
+    except ValueError:  # also bytes that are no text
+        return None

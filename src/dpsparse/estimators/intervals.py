@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
 from ..core import Statement, checks
+from ..core.codec import Count, Limits, Record, form
 from ..core.facts import Vector
-from ..core.plain import Json, to_json
+from ..core.plain import Json
 from . import interval_words
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ..fitting import InferenceResult
 
+TARGETS = ("mean", "robust")
 #: What the constant is called.
 INTERCEPT = "(intercept)"
 #: Rate of false discoveries among rejected coefficients.
@@ -43,8 +44,18 @@ class Interval:
     flag: str
 
 
+def _check(found: Intervals) -> Intervals:
+    """Refuse what does not belong together."""
+    size = len(found.features)
+    fits = found.flag in interval_words.FLAGS and found.target in TARGETS and found.estimate.shape == (size,)
+    if not fits or (size and found.covariance.shape != (size, size)) or size - len(found.columns) not in (0, 1):
+        raise ValueError("intervals must be of features and at most one intercept.")
+    return replace(found, covariance=found.covariance.reshape(size, size))
+
+
+@form(made=_check)
 @dataclass(frozen=True, eq=False, repr=False)
-class Intervals(Sequence[Interval]):
+class Intervals(Record, Sequence[Interval]):
     """Intervals of the selected coefficients and of the intercept, which comes last. All of it may be published.
 
     Attributes
@@ -78,15 +89,15 @@ class Intervals(Sequence[Interval]):
     covariance: Vector
     flag: str
     target: str
-    clip: float
-    kept: float
-    n_rows: int
+    clip: Annotated[float, Limits(0)]
+    kept: Annotated[float, Limits(0, 1)]
+    n_rows: Count
     classes: bool
-    columns: tuple[int, ...]
-    beyond: float = 0.2
-    asked: int | None = None
-    level: float = 0.95
-    critical: float | None = None
+    columns: tuple[Count, ...]
+    beyond: Annotated[float, Limits(0, 1)] = 0.2
+    asked: Count | None = None
+    level: Annotated[float, Limits(0, 1, ends=False)] = 0.95
+    critical: Annotated[float, Limits(0, ends=False)] | None = None
 
     @classmethod
     def of(cls, found: InferenceResult, names: Sequence[str] | None, *, center: float, classes: bool) -> Self:
@@ -207,22 +218,6 @@ class Intervals(Sequence[Interval]):
     def _repr_html_(self) -> str:
         return interval_words.interval_page(self)
 
-    def to_dict(self) -> dict[str, Json]:
-        """Plain JSON types; `from_dict` gives it back."""
-        return {f.name: to_json(getattr(self, f.name)) for f in fields(self)}
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`; refuses what does not belong together."""
-        given = dict(content)
-        size = len(given["features"])
-        given["features"], given["columns"] = tuple(given["features"]), tuple(given["columns"])
-        given["estimate"] = np.asarray(given["estimate"], dtype=float).reshape(size)
-        given["covariance"] = np.asarray(given["covariance"], dtype=float).reshape(size, size)
-        if size - len(given["columns"]) not in (0, 1):
-            raise ValueError("intervals must be of features and at most one intercept.")
-        return cls(**given)
-
 
 def step_up(p: Vector, rate: float) -> NDArray[np.bool_]:
     """Which of some p-values Benjamini and Hochberg's procedure rejects at a rate of false discoveries.
@@ -243,8 +238,3 @@ def _root(matrix: Vector) -> Vector:
     """A root of a covariance, whose smallest eigenvalues may be rounded below zero."""
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
-
-
-def all_finite_intervals(intervals: Intervals) -> bool:
-    """Whether a file can hold them."""
-    return bool(np.all(np.isfinite(intervals.estimate)) and np.all(np.isfinite(intervals.covariance))) and math.isfinite(intervals.clip)  # fmt: skip

@@ -5,30 +5,26 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, cast
 
 import numpy as np
 
 from .. import recipes
-from ..core import Budget, DataError, Statement
-from ..core.errors import ModelEditedError, PrivacyError
-from ..core.facts import Facts, Vector
+from ..core import Budget, DataError
+from ..core.codec import FormError, write
+from ..core.errors import PrivacyError
+from ..core.facts import Facts
 from ..core.plain import Json, to_json
-from ..core.regular_files import open_regular, parse_json, read_bytes, write_whole
+from ..core.regular_files import open_regular, write_whole
 from ..io.dictionary import Dictionary
 from ..queries import losses
 from ..queries.kinds import Solver
 from ..recipes.base import PrivateRecipe, Recipe
-from ..rows.row_bounds import RowBounds
-from .intervals import Intervals, all_finite_intervals
 from .linear import SparseLinear
-from .model_schema import SchemaError, check_model, model_digest
+from .model_schema import Coefficients, ModelContent
 
-FORMAT = "dpsparse-model"
-VERSION = 2
 #: Files beyond are not read unless the caller says so: about eight million coefficients.
 LARGEST_BYTES = 2**28
 #: A file that is to be replaced may have any size; only its first bytes are looked at.
@@ -52,47 +48,38 @@ def save(model: SparseLinear, path: str | os.PathLike[str]) -> None:
     DataError
         If there is another file that is no model, or a coefficient is not finite, which JSON has no word for.
     """
-    write_whole(path, json.dumps(model_content(model), indent=1, allow_nan=False), check_replaceable)
+    write_sealed(path, model_content(model))
 
 
-def model_content(model: SparseLinear) -> dict[str, Json]:
-    """All that a file of a fitted model holds, with its digest."""
-    coef = np.atleast_2d(model.coef_)
-    if not (np.all(np.isfinite(coef)) and np.all(np.isfinite(model.intercept_))):
+def model_content(model: SparseLinear) -> ModelContent:
+    """All that a file of a fitted model holds."""
+    held = vars(model)
+    if not (np.all(np.isfinite(model.coef_)) and np.all(np.isfinite(model.intercept_))):
         raise DataError("the model has coefficients that are not finite, and a model file holds finite numbers only.")
-    row, column = np.nonzero(coef)
-    content: dict[str, Json] = {
-        "format": FORMAT,
-        "version": VERSION,
-        "class": type(model).__name__,
-        "params": _params(model),
-        "n_features_in": int(model.n_features_in_),
-        "feature_names_in": [str(n) for n in model.feature_names_in_] if hasattr(model, "feature_names_in_") else None,
-        "classes": to_json(model.classes_) if hasattr(model, "classes_") else None,
-        "coef": {
-            "shape": list(model.coef_.shape),
-            "row": to_json(row),
-            "column": to_json(column),
-            "value": coef[row, column].tolist(),
-        },
-        "intercept": np.asarray(model.intercept_).tolist(),
-        "statement": model.statement_.to_dict(),
-        "dictionary": to_json(model.dictionary_.to_dict()) if "dictionary_" in vars(model) else None,
-        "multinomial": vars(model).get("multinomial_"),
-        "intervals": _intervals(model),
-        "sparse_rows": model.fitted_sparse,
-        "bounds": to_json(model.fitted_bounds),
-    }
-    content["digest"] = model_digest(content)
-    return content
+    return ModelContent(
+        class_=cast(Any, type(model).__name__),
+        params=_params(model),
+        n_features_in=int(model.n_features_in_),
+        feature_names_in=tuple(map(str, model.feature_names_in_)) if "feature_names_in_" in held else None,
+        classes=tuple(np.asarray(model.classes_).tolist()) if "classes_" in held else None,
+        coef=Coefficients.of(model.coef_),
+        intercept=np.asarray(model.intercept_).tolist(),
+        statement=model.statement_,
+        dictionary=cast(Any, to_json(model.dictionary_.to_dict())) if "dictionary_" in held else None,
+        multinomial=held.get("multinomial_"),
+        intervals=held.get("intervals_"),
+        sparse_rows=model.fitted_sparse,
+        bounds=model.fitted_bounds,
+    )
 
 
-def _intervals(model: SparseLinear) -> Json:
-    if "intervals_" not in vars(model):
-        return None
-    if not all_finite_intervals(model.intervals_):
-        raise DataError("the model has intervals that are not finite, and a model file holds finite numbers only.")
-    return model.intervals_.to_dict()
+def write_sealed(path: str | os.PathLike[str], content: object) -> None:
+    """Write a file that appears whole or not at all, if there is none or one that may be replaced."""
+    try:
+        held = write(content)
+    except FormError as error:
+        raise DataError(f"the model cannot be saved: {error} A model file holds finite numbers only.") from None
+    write_whole(path, json.dumps(held, indent=1, allow_nan=False), check_replaceable)
 
 
 def check_replaceable(path: FilePath) -> None:
@@ -107,80 +94,13 @@ def check_replaceable(path: FilePath) -> None:
         )
 
 
-def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = LARGEST_BYTES) -> SparseLinear:
-    """Read a model that `save` wrote.
-
-    The file ends with a digest over all that it holds. A file whose digest does not fit was changed after it was saved, or
-    damaged: it is refused. The digest finds changes; whoever can write the file can also make a new digest, so it proves nothing about
-    who made the model. A ledger does: see the statement's `ledger`.
-
-    Parameters
-    ----------
-    path : str or Path
-    edited : bool
-        Load a file whose digest does not fit, or which has none (version 1), all the same; its statement then says so first.
-    largest : int
-        Files of more bytes are not read.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ModelEditedError
-        If the digest does not fit.
-    DataError
-        If the file is not a model of a version this release reads.
-    """
-    content = _parts(path, largest)
-    sealed = content.get("digest") == model_digest(content)
-    if not (sealed or edited):
-        raise ModelEditedError(
-            f"{path} was edited after it was saved, or is damaged: its digest does not fit. Nothing in it can be relied on. "
-            "Get the original; dpsparse.load(path, edited=True) reads it all the same."
-        )
-    try:
-        model = model_of(content)
-    except DAMAGED as error:
-        raise DataError(
-            f"{path} is a damaged dpsparse model ({type(error).__name__}). Save it again from the original."
-        ) from None
-    if not sealed:
-        model.statement_ = replace(model.statement_, private=False, caveats=(EDITED, *model.statement_.caveats))
-    return model
-
-
-def _parts(path: str | os.PathLike[str], largest: int) -> dict[str, Any]:
-    """The content of a file whose form is right."""
-    text = read_bytes(path, largest, "a dpsparse model")
-    try:
-        content = parse_json(text.decode("utf-8"))
-    except ValueError:  # also bytes that are no text
-        raise DataError(
-            f"{path} is not a dpsparse model: it is not valid JSON. Save models with model.save(path)."
-        ) from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise DataError(f"{path} is not a dpsparse model. Save models with model.save(path).")
-    version = content.get("version")
-    if isinstance(version, bool) or version not in (1, VERSION):
-        raise DataError(
-            f"{path} has another format version; this release reads versions 1 and {VERSION}. Update dpsparse."
-        )
-    try:
-        check_model(content)
-    except SchemaError as error:
-        raise DataError(
-            f"{path} is a damaged dpsparse model: {error} is not as it was saved. Save it again from the original."
-        ) from None
-    return content
-
-
-def model_of(content: Mapping[str, Any]) -> SparseLinear:
-    """The model of a checked content."""
+def model_of(content: ModelContent) -> SparseLinear:
+    """The model of a content."""
     from .classifier import SparseClassifier
     from .regressor import SparseRegressor
 
     known = {"SparseClassifier": SparseClassifier, "SparseRegressor": SparseRegressor}
-    params = {name: value for name, value in content["params"].items() if name not in PAYING}
+    params = {name: value for name, value in content.params.items() if name not in PAYING}
     if isinstance(params.get("recipe"), dict):
         params["recipe"] = _recipe(params["recipe"])
     if isinstance(params.get("loss"), dict):
@@ -190,48 +110,36 @@ def model_of(content: Mapping[str, Any]) -> SparseLinear:
     for name in ("feature_bound", "accept"):
         if isinstance(params.get(name), list):
             params[name] = tuple(params[name])
-    model: SparseLinear = known[content["class"]](**params)
-    stored = content["coef"]
-    shape = tuple(stored["shape"])
-    coef = np.zeros(shape if len(shape) == 2 else (1, *shape))
-    coef[stored["row"], stored["column"]] = stored["value"]
-    model.coef_ = coef.reshape(shape)
-    intercept = np.asarray(content["intercept"], dtype=float)
+    model: SparseLinear = known[content.class_](**params)
+    model.coef_ = content.coef.dense()
+    intercept = np.asarray(content.intercept, dtype=float)
     model.intercept_ = intercept if intercept.ndim else float(intercept)
     model.support_ = np.flatnonzero(np.any(np.atleast_2d(model.coef_) != 0, axis=0))
-    model.n_features_in_ = int(content["n_features_in"])
-    if content["feature_names_in"] is not None:
-        model.feature_names_in_ = np.asarray(content["feature_names_in"], dtype=object)
-    if content["classes"] is not None:
-        model.classes_ = np.asarray(content["classes"])
-        model.multinomial_ = bool(content.get("multinomial"))
-    model.statement_ = Statement.from_dict(content["statement"])
-    model._sparse_rows = bool(content.get("sparse_rows"))
-    if content.get("bounds") is not None:
-        stored_bounds = content["bounds"]
-        lower, upper, scale = (_column_numbers(stored_bounds[k]) for k in ("lower", "upper", "scale"))
-        model._fitted_bounds = RowBounds(lower, upper, stored_bounds["row_norm"], scale)
-    if content.get("intervals") is not None:
-        model.intervals_ = Intervals.from_dict(content["intervals"])
-        model.covariance_ = model.intervals_.covariance
-        if not all(0 <= j < model.n_features_in_ for j in model.intervals_.columns):
+    model.n_features_in_ = content.n_features_in
+    if content.feature_names_in is not None:
+        model.feature_names_in_ = np.asarray(content.feature_names_in, dtype=object)
+    if content.classes is not None:
+        model.classes_ = np.asarray(content.classes)
+        model.multinomial_ = bool(content.multinomial)
+    model.statement_ = content.statement
+    model._sparse_rows = bool(content.sparse_rows)
+    if content.bounds is not None:
+        model._fitted_bounds = content.bounds
+    if content.intervals is not None:
+        model.intervals_ = content.intervals
+        model.covariance_ = content.intervals.covariance
+        if not all(0 <= j < content.n_features_in for j in content.intervals.columns):
             raise ValueError
-    if content.get("dictionary") is not None:
-        model.dictionary_ = Dictionary.from_dict(content["dictionary"]).as_fitted(
-            exact_labels=of_earlier_release(content)
-        )
-        if model.dictionary_.output_bounds().lower.size != model.n_features_in_:
+    if content.dictionary is not None:
+        model.dictionary_ = Dictionary.from_dict(content.dictionary).as_fitted(exact_labels=of_earlier_release(content))
+        if model.dictionary_.output_bounds().lower.size != content.n_features_in:
             raise ValueError
     return model
 
 
-def of_earlier_release(content: Mapping[str, Json]) -> bool:
+def of_earlier_release(content: ModelContent) -> bool:
     """Whether a model was saved by a release whose models did not keep their bounds."""
-    return "bounds" not in content
-
-
-def _column_numbers(stored: float | list[float]) -> float | Vector:
-    return np.asarray(stored, dtype=float) if isinstance(stored, list) else float(stored)
+    return content.bounds is None
 
 
 def _recipe(stored: dict[str, Json]) -> recipes.Recipe:

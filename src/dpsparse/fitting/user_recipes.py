@@ -22,8 +22,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..core import Plan, PrivacyError, PrivacyLeakError
+from ..core.codec import canonical_json
 from ..core.facts import Facts
-from ..core.plan_json import plan_from_dict, plan_to_dict
+from ..core.plan import read_plan, write_plan
 from ..recipes import Recipe, built_in
 
 #: What a view may change.
@@ -59,7 +60,7 @@ def normalised_plan(recipe: Recipe, plan: Plan) -> Plan:
     if not isinstance(plan, Plan):
         raise TypeError(f"plan of recipe {recipe.name!r} must be a Plan, got {type(plan).__name__}.")
     try:
-        plain = plan_from_dict(json.loads(plan_text(plan)))
+        plain = read_plan(json.loads(plan_text(plan)))
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise PrivacyError(f"the plan of recipe {recipe.name!r} cannot be written down: {error}") from None
     if not plain.unproven:
@@ -69,7 +70,7 @@ def normalised_plan(recipe: Recipe, plan: Plan) -> Plan:
 
 def plan_text(plan: Plan) -> str:
     """A plan as text."""
-    return json.dumps(plan_to_dict(plan), default=_number, sort_keys=True)
+    return canonical_json(write_plan(plan))
 
 
 def refuse_rows_brought(what: str, brought: object, rows: object, targets: object) -> None:
@@ -196,12 +197,6 @@ def _refuse_laws(recipe: Recipe, plan: Plan) -> None:
             )
     for _, branch in plan.branches:
         _refuse_laws(recipe, branch)
-
-
-def _number(value: object) -> object:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"it holds something of type {type(value).__name__}.")
 
 
 def _same(one: object, two: object) -> bool:

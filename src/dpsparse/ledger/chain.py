@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..accounting.costs.base import canonical_json
+from ..core.codec import canonical_json
 from ..core.errors import LedgerError, LedgerTamperedError
 
 #: Version of the tables and of what events hold.

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from ..accounting.costs.base import Cost, canonical_json, stored_cost
+from ..accounting.costs.base import Cost, write_cost
 from ..accounting.filters import Charge
+from ..core.codec import canonical_json
 from ..core.errors import BudgetError, BudgetExceededError, LedgerError, LedgerNotWrittenError, RunRepeatedError
 from .chain import Chain, Event
 from .entries import STATUS
@@ -70,7 +71,7 @@ def charge(store: Store, request: Request) -> Reservation:
 
 
 def _charge(store: Store, request: Request) -> Reservation:
-    content = stored_cost(request.bill)
+    content = write_cost(request.bill)
     for _ in range(ATTEMPTS):
         known = store.read(lambda chain: _known(chain, request, content))
         if known is not None:

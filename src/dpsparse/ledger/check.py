@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..accounting.costs.base import canonical_json, restored_cost
-from ..accounting.filters import Charge, recharge, restored_filters
+from ..accounting.costs.base import read_cost
+from ..accounting.filters import Charge, Filter, recharge
+from ..core.codec import canonical_json, read, write
 from ..core.errors import LedgerTamperedError, PrivacyError
 from .chain import NOTHING, Event, Head
 from .state import Replay, State, differs
@@ -96,17 +97,17 @@ def _price_problem(state: State, cost: Charge, text: str) -> str:
 
     A stored cost above the one that is computed now counts more than was spent, and is no danger: an earlier release may have had looser prices.
     """
-    fresh = _recharged(text, cost.slack, canonical_json(state.to_dict()["filters"]))
+    fresh = _recharged(text, cost.slack, canonical_json(write(state.filters)))
     for name, value in cost.costs.items():
         if fresh[name] - value > TOLERANCE * value + 10:
             return f"states a {name} cost of {value} units where its bill costs {fresh[name]}"
-    if not 0 <= cost.slack <= state.slack or (
-        not state.fits(cost) and not state.whole(restored_cost(json.loads(text)))
-    ):
+    if not 0 <= cost.slack <= state.slack or (not state.fits(cost) and not state.whole(read_cost(json.loads(text)))):
         return "exceeds the budget"
     return ""
 
 
 @lru_cache(maxsize=1024)
 def _recharged(bill: str, slack: int, filters: str) -> dict[str, int]:
-    return dict(recharge(restored_filters(json.loads(filters)), restored_cost(json.loads(bill)), slack).costs)
+    return dict(
+        recharge(read(tuple[Filter, ...], json.loads(filters), "filters"), read_cost(json.loads(bill)), slack).costs
+    )

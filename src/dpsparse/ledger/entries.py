@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..accounting.costs.base import Cost, canonical_json, restored_cost
+from ..accounting.costs.base import Cost, read_cost
 from ..accounting.filters import PARTS, UNBOUNDED, UNIT, GaussianFilter, cost_units
 from ..accounting.odometer import Spent, odometer
+from ..core.codec import canonical_json
 from ..core.curves import ORDERS, Curve, gaussian_epsilon, renyi_epsilon
 from ..core.errors import LedgerTamperedError
 from .chain import Event
@@ -169,7 +170,7 @@ def _curves(live: Iterable[Entry]) -> Curve:
 def _bill(text: str) -> Cost:
     import json
 
-    return restored_cost(json.loads(text))
+    return read_cost(json.loads(text))
 
 
 @lru_cache(maxsize=1024)

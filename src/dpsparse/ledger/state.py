@@ -18,19 +18,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..accounting.costs.base import Cost
-from ..accounting.filters import (
-    KINDS,
-    PARTS,
-    Charge,
-    Filter,
-    filter_costs,
-    filters_of,
-    portion,
-    restored_filters,
-    stored_filters,
-)
+from ..accounting.filters import KINDS, PARTS, Charge, Filter, filter_costs, filters_of, portion
 from ..core.adjacency import Adjacency
 from ..core.budget import Budget
+from ..core.codec import Record, write
 from ..core.errors import BudgetError, LedgerError, LedgerTamperedError
 from .chain import NOTHING, SEE, Chain, Event
 
@@ -39,7 +30,7 @@ CLEARLY = 0.8
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class State(Record):
     """What a dataset allows and what was taken of it.
 
     Attributes
@@ -155,36 +146,15 @@ class State:
                 break
         return 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain JSON types."""
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "adjacency": str(self.adjacency),
-            "kind": self.kind,
-            "filters": stored_filters(self.filters),
-            "totals": dict(self.totals),
-            "slack": self.slack,
-            "live": self.live,
-        }
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> State:
-        """The inverse of `to_dict`."""
-        given = dict(content)
-        given["adjacency"] = Adjacency.named(given["adjacency"])
-        given["filters"] = restored_filters(given["filters"])
-        return cls(**given)
-
 
 _filters_of = lru_cache(maxsize=256)(filters_of)
 
 
 def differs(expected: State, stored: State) -> bool:
     """Whether two states disagree; capacities may differ in their last digits."""
-    one, two = expected.to_dict(), stored.to_dict()
-    mine, theirs = one.pop("filters"), two.pop("filters")
-    return one != two or len(mine) != len(theirs) or any(not _close(a, b) for a, b in zip(mine, theirs, strict=True))
+    if replace(expected, filters=()) != replace(stored, filters=()) or len(expected.filters) != len(stored.filters):
+        return True
+    return not all(map(_close, map(write, expected.filters), map(write, stored.filters)))
 
 
 def _close(one: dict[str, Any], two: dict[str, Any]) -> bool:

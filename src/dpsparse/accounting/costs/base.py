@@ -3,8 +3,8 @@ r"""Bills: what one entry of a ledger costs, as public data that can be stored a
 A bill speaks every language in which a ledger may count: Renyi divergences, a dominating Gaussian, delta curves and pure
 epsilon. It holds no number that could disagree with what it describes: prices are computed from it each time.
 
-A new kind of bill is a frozen dataclass with these methods, a line in `HOMES`, and nothing else: ledgers, their files and
-``verify`` work from the protocol.
+A new kind of bill is a frozen dataclass with these methods and a form (`core.codec`), listed in `_members`, and nothing
+else: ledgers, their files and ``verify`` work from the protocol.
 
 References
 ----------
@@ -13,27 +13,17 @@ References
 
 from __future__ import annotations
 
-import importlib
-import json
-from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from ...core.adjacency import Adjacency
+from ...core.codec import FormError, family, read, write_record
 from ...core.curves import ORDERS, Curve, renyi_delta, renyi_epsilon
 from ...core.errors import PrivacyError
 
 
 @runtime_checkable
 class Cost(Protocol):
-    """What an entry costs. All bounds are from above, for every pair of neighbours and in both directions.
-
-    Attributes
-    ----------
-    kind : str
-        Under which it is stored; a key of `HOMES`.
-    """
-
-    kind: ClassVar[str]
+    """What an entry costs. All bounds are from above, for every pair of neighbours and in both directions."""
 
     @property
     def adjacency(self) -> Adjacency:
@@ -64,53 +54,35 @@ class Cost(Protocol):
         """The same with every rho times `factor`: more noise below 1. Says what would fit into a nearly empty ledger."""
         ...
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain JSON types, complete: `from_dict` gives an equal bill."""
-        ...
 
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`."""
-        ...
+def _members() -> tuple[type, ...]:
+    """Every kind of bill."""
+    from ..random_stopping import SearchCost
+    from .fixed import FixedCost
+    from .plan import PlanCost
+    from .sum import SumCost
 
-
-#: Kinds of bills, and where in this room each lives: (module, class). Imported when met in a file.
-HOMES: dict[str, tuple[str, str]] = {
-    "plan": ("costs.plan", "PlanCost"),
-    "sum": ("costs.sum", "SumCost"),
-    "search": ("random_stopping", "SearchCost"),
-    "promise": ("costs.fixed", "FixedCost"),
-}
+    return PlanCost, SumCost, SearchCost, FixedCost
 
 
-def stored_cost(bill: Cost) -> dict[str, Any]:
-    """A bill as plain JSON types, with its kind."""
-    if bill.kind not in HOMES:
+family(Cost, _members)
+
+
+def write_cost(bill: Cost) -> dict[str, Any]:
+    """A bill as JSON types, with its kind."""
+    if type(bill) not in _members():
         raise PrivacyError(
-            f"bills of kind {bill.kind!r} are not registered. List them in dpsparse.accounting.costs.base.HOMES."
+            f"bills of type {type(bill).__name__} have no stored form. List them in dpsparse.accounting.costs.base."
         )
-    return {"kind": bill.kind, **bill.to_dict()}
+    return write_record(bill)
 
 
-def restored_cost(fields: Mapping[str, Any]) -> Cost:
-    """The inverse of `stored_cost`."""
-    kind = fields.get("kind")
-    if kind not in HOMES:
-        raise PrivacyError(
-            f"a bill of kind {kind!r} is not known to this release, which knows {', '.join(HOMES)}. Update dpsparse."
-        )
-    module, name = HOMES[kind]
-    home = importlib.import_module(f"..{module}", __package__)
+def read_cost(content: Any) -> Cost:
+    """The inverse of `write_cost`."""
     try:
-        found: Cost = getattr(home, name).from_dict({k: v for k, v in fields.items() if k != "kind"})
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise PrivacyError(f"a stored bill of kind {kind!r} is damaged ({type(error).__name__}).") from None
-    return found
-
-
-def canonical_json(content: Any) -> str:
-    """One text for equal content: sorted keys, no spaces, floats by their shortest exact digits."""
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+        return cast(Cost, read(cast(Any, Cost), content, "bill"))
+    except FormError as error:
+        raise PrivacyError(f"a stored bill is damaged, or of a later release: {error}") from None
 
 
 def delta_from_renyi(bill: Cost, epsilon: float) -> float:

@@ -3,13 +3,14 @@ r"""A budget that is promised before it is known what will be asked with it."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from ...core.adjacency import Adjacency
+from ...core.codec import form
 from ...core.curves import ORDERS, Curve, gaussian_deltas, gaussian_epsilon, largest
 from ...core.errors import BudgetError, PrivacyError
 from .base import Cost, epsilon_from_renyi
@@ -20,6 +21,7 @@ SAFETY = 1.0 - 1e-9
 AnyBill = TypeVar("AnyBill", bound=Cost)
 
 
+@form("kind", "promise", later=(("excess", "slack"),))
 @dataclass(frozen=True)
 class FixedCost:
     r"""Whatever will be asked, it is :math:`\rho`-zCDP; and nearly Gaussian, if `gaussian`.
@@ -38,7 +40,6 @@ class FixedCost:
         x, and what is added. Plans of selections and noise need a few per cent of rho (see `domination`).
     """
 
-    kind: ClassVar[str] = "promise"
     rho: float
     gaussian: bool = False
     adjacency: Adjacency = Adjacency.REPLACE_ONE
@@ -95,17 +96,6 @@ class FixedCost:
     def scaled(self, factor: float) -> FixedCost:
         """With rho times `factor`: that of so many of them, where it is above 1."""
         return replace(self, rho=self.rho * factor, slack=min(self.slack * max(1.0, factor), 1 - 1e-9))
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain JSON types."""
-        near = {"excess": self.excess, "slack": self.slack} if self.excess or self.slack else {}
-        return {"rho": self.rho, "gaussian": self.gaussian, "adjacency": str(self.adjacency), **near}
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`."""
-        near = float(fields.get("excess", 0.0)), float(fields.get("slack", 0.0))
-        return cls(float(fields["rho"]), bool(fields["gaussian"]), Adjacency.named(fields["adjacency"]), *near)
 
 
 def calibrate(epsilon: float, delta: float, cost: Callable[[float], AnyBill]) -> AnyBill:

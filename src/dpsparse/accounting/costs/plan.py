@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Annotated, Self
 
 import numpy as np
 
 from ...core.adjacency import Adjacency
+from ...core.codec import Via, form
 from ...core.curves import ORDERS, Curve
 from ...core.errors import PrivacyError
-from ...core.plan import Plan
-from ...core.plan_json import plan_from_dict, plan_to_dict
+from ...core.plan import Plan, read_plan, write_plan
 from ..composition import Account
 from ..draws import TurnCosts
 from ..pricing import PricedPlan
 
 
+@form("kind", "plan")
 @dataclass(frozen=True)
 class PlanCost:
     """A plan at a scale: see `PricedPlan.rho_scale`.
@@ -27,16 +27,15 @@ class PlanCost:
     Examples
     --------
     >>> from dpsparse.accounting import price
+    >>> from dpsparse.accounting.costs.base import read_cost, write_cost
     >>> from dpsparse.core import Ask, Budget, Noise
     >>> plan = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=10),))
     >>> bill = PlanCost.of(price(plan, Budget.approx(1.0, 1e-6)))
-    >>> round(bill.epsilon(1e-6), 6), PlanCost.from_dict(bill.to_dict()) == bill
+    >>> round(bill.epsilon(1e-6), 6), read_cost(write_cost(bill)) == bill
     (1.0, True)
     """
 
-    kind: ClassVar[str] = "plan"
-
-    plan: Plan
+    plan: Annotated[Plan, Via(write_plan, read_plan)]
     rho_scale: float
     adjacency: Adjacency
 
@@ -88,12 +87,3 @@ class PlanCost:
     def scaled(self, factor: float) -> Self:
         """The same plan with every rho times `factor`."""
         return replace(self, rho_scale=self.rho_scale * factor)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
-        return {"plan": plan_to_dict(self.plan), "rho_scale": self.rho_scale, "adjacency": str(self.adjacency)}
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`."""
-        return cls(plan_from_dict(fields["plan"]), float(fields["rho_scale"]), Adjacency.named(fields["adjacency"]))

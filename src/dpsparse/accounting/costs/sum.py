@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any, ClassVar, Self
+from typing import Self
 
 import numpy as np
 
 from ...core.adjacency import Adjacency
+from ...core.codec import form
 from ...core.curves import ORDERS, Curve, gaussian_delta, gaussian_epsilon
 from ...core.errors import PrivacyError
 from ..composition import Account
 from ..draws import TurnCosts
-from .base import Cost, delta_from_renyi, epsilon_from_renyi, restored_cost, stored_cost
+from .base import Cost, delta_from_renyi, epsilon_from_renyi
 from .plan import PlanCost
 
 
+@form("kind", "sum")
 @dataclass(frozen=True)
 class SumCost:
     r"""Bills of one plan whose parts run one after the other.
@@ -33,8 +34,6 @@ class SumCost:
     parts : tuple of Bill
         In the order in which they run, under one adjacency.
     """
-
-    kind: ClassVar[str] = "sum"
 
     parts: tuple[Cost, ...]
 
@@ -89,12 +88,3 @@ class SumCost:
     def scaled(self, factor: float) -> Self:
         """Every part scaled."""
         return type(self)(tuple(p.scaled(factor) for p in self.parts))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
-        return {"parts": [stored_cost(p) for p in self.parts]}
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`."""
-        return cls(tuple(restored_cost(p) for p in fields["parts"]))

@@ -19,11 +19,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...accounting import PricedPlan
-from ...accounting.costs.base import canonical_json
+from ...accounting.costs.base import write_cost
 from ...accounting.costs.plan import PlanCost
 from ...accounting.domination import excess
 from ...accounting.random_stopping import Geometric, Logarithmic, PoissonRuns, SearchCost, calibrate_search
 from ...core import Adjacency
+from ...core.codec import canonical_json
 from .plan import SearchPlan
 
 #: Most candidates whose curves are compared; one takes about a second, equal plans are compared once.
@@ -82,5 +83,5 @@ def dearest_plan(
 def _needed(seen: list[PricedPlan], plan: SearchPlan, slack: float) -> float:
     """The largest excess of a candidate."""
     bills = [PlanCost.of(priced) for priced in seen]
-    different = {canonical_json(bill.to_dict()): bill for bill in bills}
+    different = {canonical_json(write_cost(bill)): bill for bill in bills}
     return max((excess(bill, plan.training_rho, slack) for bill in different.values()), default=float("inf"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, cast
 
 from scipy import stats
@@ -14,11 +14,10 @@ from sklearn.base import clone
 
 from ... import recipes
 from ...core import DataError, Statement
+from ...core.codec import form
 from ...core.plain import Json, to_json
-from ...core.regular_files import write_whole
-from ..linear import SparseLinear
-from ..model_file import check_replaceable, model_content, model_of
-from ..model_schema import check_model, model_digest
+from ..model_file import model_content, model_of, write_sealed
+from ..model_schema import ModelContent, seal, unseal
 from ..steps.values import arguments, restored_value, stored_value
 from .search import PrivateSearch
 from .space import listed
@@ -29,35 +28,44 @@ LEFT = ("estimator", "param_distributions")
 WHAT = "param_distributions"
 
 
+@form(out=partial(seal, FORMAT, VERSION), back=partial(unseal, FORMAT, (VERSION,)))
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SearchContent:
+    """All that the file of a fitted search holds."""
+
+    params: dict[str, Any]
+    space: Any
+    best_params: dict[str, Any]
+    best_score: float | None
+    model: ModelContent
+    statement: Statement
+
+
 def save_search(search: PrivateSearch, path: str | os.PathLike[str]) -> None:
     """Write a fitted search; the file appears whole or not at all. A space with values that have no plain form is left out."""
     best = {
-        name: recipes.settings(recipes.make(value)) if name == "recipe" and not isinstance(value, str) else value
+        name: recipes.settings(recipes.make(value)) if name == "recipe" and not isinstance(value, str | dict) else value
         for name, value in search.best_params_.items()
     }
-    content: dict[str, Json] = {
-        "format": FORMAT,
-        "version": VERSION,
-        "params": arguments(search, LEFT),
-        "space": stored_space(search.param_distributions),
-        "best_params": to_json(best),
-        "best_score": to_json(search.best_score_),
-        "model": model_content(search.best_estimator_),
-        "statement": search.statement_.to_dict(),
-    }
-    content["digest"] = model_digest(content)
-    write_whole(path, json.dumps(content, indent=1, allow_nan=False), check_replaceable)
+    content = SearchContent(
+        params=arguments(search, LEFT),
+        space=stored_space(search.param_distributions),
+        best_params=cast(Any, to_json(best)),
+        best_score=cast(Any, to_json(search.best_score_)),
+        model=model_content(search.best_estimator_),
+        statement=search.statement_,
+    )
+    write_sealed(path, content)
 
 
-def search_of(content: Mapping[str, Any]) -> PrivateSearch:
-    """The search of a content whose digest was checked: it predicts as before, and can search again."""
-    check_model(content["model"])
-    model: SparseLinear = model_of(content["model"])
-    search = PrivateSearch(clone(model), restored_space(content["space"]), **restored_value(content["params"]))
+def search_of(content: SearchContent) -> PrivateSearch:
+    """The search of a content: it predicts as before, and can search again."""
+    model = model_of(content.model)
+    search = PrivateSearch(clone(model), restored_space(content.space), **restored_value(content.params))
     search.best_estimator_ = model
-    search.best_params_ = dict(content["best_params"])
-    search.best_score_ = math.nan if content["best_score"] is None else float(content["best_score"])
-    search.statement_ = model.statement_ = Statement.from_dict(content["statement"])
+    search.best_params_ = content.best_params
+    search.best_score_ = math.nan if content.best_score is None else float(content.best_score)
+    search.statement_ = model.statement_ = content.statement
     search.n_features_in_ = model.n_features_in_
     if "feature_names_in_" in vars(model):
         search.feature_names_in_ = model.feature_names_in_

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,10 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_extraction import text
 
 from ...core import DataError, Statement
-from ...core.plain import Json
-from ...core.regular_files import write_whole
+from ...core.codec import form
 from ...io.dictionary import Dictionary, TableEncoder
-from ..linear import SparseLinear
-from ..model_file import check_replaceable, model_content, model_of, of_earlier_release
-from ..model_schema import check_model, model_digest
+from ..model_file import model_content, model_of, of_earlier_release, write_sealed
+from ..model_schema import ModelContent, seal, unseal
 from .count import NoisyCount
 from .pipeline import PrivatePipeline
 from .private_bounds import PrivateBounds
@@ -51,6 +49,28 @@ SEEN = ("n_features_in_", "feature_names_in_")
 LEFT = ("steps", "memory", "verbose", "transform_input", "budget")
 
 
+@dataclass(frozen=True)
+class StoredStep:
+    """A step before the model: its arguments that are not the defaults, and what it learned."""
+
+    name: str
+    class_: str | None
+    params: dict[str, Any]
+    learned: dict[str, Any]
+
+
+@form(out=partial(seal, FORMAT, VERSION), back=partial(unseal, FORMAT, (VERSION,)))
+@dataclass(frozen=True, eq=False)
+class PipelineContent:
+    """All that the file of a fitted pipeline holds."""
+
+    params: dict[str, Any]
+    steps: tuple[StoredStep, ...]
+    name: str
+    model: ModelContent
+    statement: Statement
+
+
 def save_pipeline(pipeline: PrivatePipeline, path: str | os.PathLike[str]) -> None:
     """Write a fitted pipeline; the file appears whole or not at all.
 
@@ -60,33 +80,24 @@ def save_pipeline(pipeline: PrivatePipeline, path: str | os.PathLike[str]) -> No
         If a step has no plain form: it is named.
     """
     *before, (name, model) = pipeline.steps
-    content: dict[str, Json] = {
-        "format": FORMAT,
-        "version": VERSION,
-        "params": arguments(pipeline, LEFT),
-        "steps": [_step(step_name, step) for step_name, step in before],
-        "name": name,
-        "model": model_content(model),
-        "statement": pipeline.statement_.to_dict(),
-    }
-    content["digest"] = model_digest(content)
-    write_whole(path, json.dumps(content, indent=1, allow_nan=False), check_replaceable)
+    steps = tuple(_step(step_name, step) for step_name, step in before)
+    content = PipelineContent(arguments(pipeline, LEFT), steps, name, model_content(model), pipeline.statement_)
+    write_sealed(path, content)
 
 
-def pipeline_of(content: Mapping[str, Any]) -> PrivatePipeline:
-    """The pipeline of a content whose digest was checked."""
-    check_model(content["model"])
-    model: SparseLinear = model_of(content["model"])
-    exact_labels = of_earlier_release(content["model"])
-    steps = [(str(stored["name"]), _made(stored, exact_labels)) for stored in content["steps"]]
-    pipeline = PrivatePipeline([*steps, (str(content["name"]), model)], **restored_value(content["params"]))
-    pipeline.statement_ = model.statement_ = Statement.from_dict(content["statement"])
+def pipeline_of(content: PipelineContent) -> PrivatePipeline:
+    """The pipeline of a content."""
+    model = model_of(content.model)
+    exact_labels = of_earlier_release(content.model)
+    steps = [(step.name, _made(step, exact_labels)) for step in content.steps]
+    pipeline = PrivatePipeline([*steps, (content.name, model)], **restored_value(content.params))
+    pipeline.statement_ = model.statement_ = content.statement
     return pipeline
 
 
-def _step(name: str, step: BaseEstimator) -> Json:
+def _step(name: str, step: BaseEstimator) -> StoredStep:
     if step is None or isinstance(step, str):
-        return {"name": name, "class": None, "params": {}, "learned": {}}
+        return StoredStep(name, None, {}, {})
     kind = type(step)
     if kind.__name__ not in KNOWN or KNOWN[kind.__name__] is not kind:
         raise DataError(
@@ -95,15 +106,14 @@ def _step(name: str, step: BaseEstimator) -> Json:
         )
     held = (*LEARNED.get(kind, ()), *SEEN) if kind in LEARNED else ()
     learned = {key: stored_value(vars(step)[key], f"{kind.__name__}.{key}") for key in held if key in vars(step)}
-    params = arguments(step, ("dictionary",))
-    return {"name": name, "class": kind.__name__, "params": params, "learned": learned}
+    return StoredStep(name, kind.__name__, arguments(step, ("dictionary",)), learned)
 
 
-def _made(content: Mapping[str, Any], exact_labels: bool) -> BaseEstimator | None:
-    if content["class"] is None:
+def _made(stored: StoredStep, exact_labels: bool) -> BaseEstimator | None:
+    if stored.class_ is None:
         return None
-    kind, params = KNOWN[content["class"]], restored_value(content["params"])
-    learned = restored_value(content["learned"])
+    kind, params = KNOWN[stored.class_], restored_value(stored.params)
+    learned = restored_value(stored.learned)
     if not set(learned) <= {*LEARNED.get(kind, ()), *SEEN}:
         raise ValueError
     if kind is TableEncoder:

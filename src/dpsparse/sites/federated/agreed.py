@@ -68,7 +68,3 @@ class Agreed(Interface):
     def private(self) -> bool:
         """Whether sites add noise themselves."""
         ...
-
-    def to_json(self) -> str:
-        """As text, the same for the same protocol."""
-        ...

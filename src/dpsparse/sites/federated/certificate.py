@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from ...accounting import Cost, PlanCost, PricedPlan, SumCost
-from ...accounting.costs.base import restored_cost, stored_cost
 from ...core import Receipt, Statement
-from ...core.regular_files import parse_json
+from ...core.codec import Document
 from ...core.release import difference
 from ...fitting.statement import complete, draft_step
 from ...fitting.statement import no_promise as statement_of_nothing
 from .agreed import Agreed
 from .covered import covered, epsilon_of
 from .messages import MessageError
-
-FORMAT = "dpsparse-site"
-VERSION = 2
-#: Certificates beyond are not read.
-LARGEST_BYTES = 2**20
 
 #: What one unit of privacy is.
 ROWS, SITES, NOTHING = "one row of one site", "one whole site", "nothing"
@@ -74,7 +68,7 @@ def statement_without_noise(about: SiteSummary, n_rows: int) -> Statement:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Document):
     """What one site tells the server before it takes part.
 
     Guarantee
@@ -95,41 +89,18 @@ class Certificate:
         The release that the site runs.
     """
 
+    format: ClassVar[str] = "dpsparse-site"
+    version: ClassVar[int] = 2
+    what: ClassVar[str] = "the certificate of a site"
+    advice: ClassVar[str] = "Sites run the release of the server."
+    refusal: ClassVar[type[ValueError]] = MessageError
+    largest: ClassVar[int] = 2**20
+
     run: str
     site: str
     statement: Statement
     bill: Cost | None
     release: str
-
-    def to_json(self) -> str:
-        """As text."""
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "run": self.run,
-            "site": self.site,
-            "statement": self.statement.to_dict(),
-            "bill": None if self.bill is None else stored_cost(self.bill),
-            "release": self.release,
-        }
-        return json.dumps(content, sort_keys=True, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: object) -> Certificate:
-        """The inverse; refuses anything else with `MessageError`."""
-        try:
-            if not isinstance(text, str) or len(text) > LARGEST_BYTES:
-                raise ValueError
-            content = parse_json(text)
-            if content["format"] != FORMAT or content["version"] != VERSION:
-                raise ValueError
-            bill = None if content["bill"] is None else restored_cost(content["bill"])
-            said = Statement.from_dict(content["statement"])
-            return cls(str(content["run"]), str(content["site"]), said, bill, str(content["release"]))
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
-            raise MessageError(
-                f"this is not the certificate of a site, version {VERSION}. Sites run the release of the server."
-            ) from None
 
     def check(self, protocol: Agreed) -> None:
         """Refuse a certificate of another run, site or release, whose bill does not cover the protocol, or whose statement promises more than its bill."""

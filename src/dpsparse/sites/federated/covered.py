@@ -9,9 +9,10 @@ from functools import lru_cache
 import numpy as np
 
 from ...accounting import Cost, PlanCost
-from ...accounting.costs.base import canonical_json, restored_cost, stored_cost
+from ...accounting.costs.base import read_cost, write_cost
 from ...accounting.draws import TurnCost
 from ...core import PoissonRows, PrivacyError, Statement
+from ...core.codec import canonical_json
 from ...core.statement import COST_NAMES
 
 #: By what part of itself a stated epsilon may be below that of its bill: searches may end elsewhere in other releases of NumPy and SciPy, and
@@ -57,10 +58,10 @@ def covered(said: Statement, bill: Cost) -> bool:
 
 def epsilon_of(bill: Cost, delta: float) -> float:
     """What a bill costs at `delta`, priced again; once for equal bills, which sites of one protocol often have."""
-    return _priced(canonical_json(stored_cost(bill)), delta)
+    return _priced(canonical_json(write_cost(bill)), delta)
 
 
 @lru_cache(maxsize=1024)
 def _priced(bill: str, delta: float) -> float:
     with np.errstate(all="ignore"):  # a bill may hold any number
-        return restored_cost(json.loads(bill)).epsilon(delta)
+        return read_cost(json.loads(bill)).epsilon(delta)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,17 +15,15 @@ from ...algorithms.federated import FedHT
 from ...algorithms.sgd import SGD
 from ...algorithms.steps import FixedSteps, PacedSteps, SampledSecantSteps, StepRule
 from ...core import Adjacency, Budget, EveryRow, Noise, Plan, PoissonRows, PrivacyError
+from ...core.codec import Document, form
 from ...core.facts import Clip, Facts, Penalty
 from ...core.plain import to_json
-from ...core.regular_files import parse_json
 from ...core.release import release
 from ...fitting import FitPlan
 from ...queries import losses
 from ...queries.losses import Loss
 from .certificate import NOTHING, ROWS, SITES, SiteSummary
 
-FORMAT = "dpsparse-federated"
-VERSION = 2
 NONCE = re.compile(r"[0-9a-f]{32}")
 #: Bounds beyond would leave the range of floats at a site.
 LARGEST_BOUND = 1e100
@@ -41,8 +36,9 @@ SHOWN = ("n_features", "lower", "upper", "row_norm", "shift", "intercept", "targ
 Label = bool | int | float | str
 
 
+@form(made=lambda protocol: protocol.check() or protocol)
 @dataclass(frozen=True, kw_only=True)
-class Protocol:
+class Protocol(Document):
     """What sites do in every round, within which bounds, and how their models are put together.
 
     Attributes
@@ -83,6 +79,10 @@ class Protocol:
     release : str
         The server's release (`dpsparse.core.release`); sites of another one do not take part.
     """
+
+    format: ClassVar[str] = "dpsparse-federated"
+    version: ClassVar[int] = 2
+    what: ClassVar[str] = "a federated protocol of dpsparse"
 
     nonce: str
     sites: tuple[str, ...]
@@ -149,34 +149,6 @@ class Protocol:
             classes=None if request.classes is None else tuple(request.classes.tolist()),
             target_center=request.target_center,
         )
-
-    def to_json(self) -> str:
-        """As text, the same for the same protocol."""
-        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, sort_keys=True, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> Protocol:
-        """The inverse; refuses what is not a protocol of this version."""
-        try:
-            content = parse_json(text)
-            form, version = content.pop("format"), content.pop("version")
-            if form != FORMAT or version != VERSION:
-                raise ValueError
-            for name in ("sites", "weights", "pieces", "classes"):
-                content[name] = None if content[name] is None else tuple(content[name])
-            protocol = cls(**content)
-            protocol.check()
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
-            raise PrivacyError(
-                f"this is not a federated protocol of dpsparse, version {VERSION} ({type(error).__name__}). Ask the server for it again, and use "
-                "the server's release."
-            ) from None
-        return protocol
-
-    @cached_property
-    def identity(self) -> bytes:
-        """16 bytes that no other protocol, and no other run of this one, has."""
-        return hashlib.sha256(self.to_json().encode()).digest()[:16]
 
     @property
     def private(self) -> bool:

@@ -13,8 +13,9 @@ from typing import NoReturn
 import numpy as np
 
 from ...accounting import Cost, PlanCost, PricedPlan, price
-from ...accounting.costs.base import canonical_json, stored_cost
+from ...accounting.costs.base import write_cost
 from ...core import Budget, Plan, Statement, checks
+from ...core.codec import canonical_json
 from ...core.errors import LedgerError, PrivacyError, RunRepeatedError
 from ...core.facts import Vector
 from ...core.release import difference, release
@@ -32,7 +33,7 @@ NOBODY, SERVER = "nobody", "server"
 
 def bill_digest(bill: Cost, *, seeded: bool) -> str:
     """Noise of a price: equal for equal bills whose noise comes, or does not come, from a seed, and for no others."""
-    return hashlib.sha256(canonical_json(stored_cost(bill)).encode()).hexdigest() + (" from a seed" if seeded else "")
+    return hashlib.sha256(canonical_json(write_cost(bill)).encode()).hexdigest() + (" from a seed" if seeded else "")
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class PaymentSource:
     @property
     def _stored(self) -> str:
         assert self.bill is not None
-        return canonical_json(stored_cost(self.bill))
+        return canonical_json(write_cost(self.bill))
 
     def pay(self, rounds: Rounds) -> None:
         """Reserve and start, once for a run; refuses to go on at another price."""

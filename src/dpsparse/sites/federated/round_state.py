@@ -9,6 +9,7 @@ from os import PathLike
 import numpy as np
 
 from ...core import DataError, PrivacyError
+from ...core.codec import write
 from ...core.facts import Vector
 from ...core.regular_files import same_file
 from ...core.release import difference
@@ -184,7 +185,7 @@ class RoundState:
     def _write(self, path: str | PathLike[str]) -> None:
         with self.lock:
             Saved(
-                self.protocol.to_json(),
+                write(self.protocol),
                 self.round,
                 self.w,
                 dict(self.reports) if self.keeps else {},
@@ -198,7 +199,7 @@ class RoundState:
         other = difference("the server that saved it", saved.release, "this one", self.protocol.release)
         if other:
             raise DataError(f"{path}: {other} A run is finished by the release that began it.")
-        if saved.protocol != self.protocol.to_json():
+        if saved.protocol != write(self.protocol):
             raise DataError(f"{path} was saved by a server with other settings. Give the same ones.")
         saved.check(self.protocol, path, keeps=self.keeps)
         self.round, self.w = saved.round, saved.w

@@ -7,7 +7,6 @@ from os import PathLike
 
 import numpy as np
 
-from ...core import PrivacyError
 from ...core.facts import Vector
 from ...core.regular_files import parse_json
 from ...core.sealed_files import SealedKind
@@ -50,16 +49,7 @@ class Saved:
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write a file that appears whole or not at all."""
-        content = {
-            "protocol": self.protocol,
-            "round": self.round,
-            "w": self.w.tolist(),
-            "changes": {str(k): v.tolist() for k, v in self.changes.items()},
-            "invited": list(self.invited),
-            "answered": list(self.answered),
-            "certificates": [c.to_json() for c in self.certificates],
-        }
-        KIND.write(path, content)
+        KIND.write(path, self)
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Saved:
@@ -70,22 +60,7 @@ class Saved:
         DataError
             If the file is none, was edited, or contradicts itself.
         """
-        content = KIND.read(path)
-        try:
-            found = cls(
-                protocol=content["protocol"],
-                round=content["round"],
-                w=np.array(content["w"], dtype=float),
-                changes={int(k): np.array(v, dtype=float) for k, v in content["changes"].items()},
-                invited=tuple(content["invited"]),
-                answered=tuple(content["answered"]),
-                certificates=tuple(Certificate.from_json(c) for c in content["certificates"]),
-            )
-            if type(found.protocol) is not str or type(found.round) is not int:
-                raise ValueError
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, PrivacyError):
-            raise KIND.damaged(path) from None
-        return found
+        return KIND.read(path, cls)
 
     @property
     def nonce(self) -> str:
@@ -110,11 +85,11 @@ class Saved:
             0 <= self.round <= protocol.rounds
             and len(self.answered) == (self.round if keeps else 0)
             and (keeps or not (self.changes or self.invited))
-            and all(type(k) is int and 0 <= k <= sites for k in self.answered)
+            and all(0 <= k <= sites for k in self.answered)
             and self.w.shape == (size,)
             and bool(np.all(np.abs(self.w) <= LARGEST_NUMBER))
             and all(v.shape == (size,) and np.linalg.norm(v) <= protocol.radius for v in self.changes.values())
-            and all(type(k) is int and 0 <= k < sites for k in self.invited)
+            and all(0 <= k < sites for k in self.invited)
             and set(self.changes) <= set(self.invited)
             and not (self.changes and self.round == protocol.rounds)
         )

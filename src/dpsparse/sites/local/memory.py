@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol as Interface
 
 from ...core import PrivacyError
+from ...core.codec import read, write
 from ...core.regular_files import parse_json, sync_folder
 
 #: A file of answers beyond this is not read: room for some thousand answers.
@@ -169,7 +170,7 @@ def check_claim(claim: AnswerClaim, earlier: list[AnswerClaim], epsilon: float, 
 
 
 def _line(claim: AnswerClaim) -> bytes:
-    content = json.dumps({"protocol": claim.protocol, "epsilon": claim.epsilon, "delta": claim.delta}, sort_keys=True)
+    content = json.dumps(write(claim), sort_keys=True)
     return f"{_digest(content)} {content}\n".encode()
 
 
@@ -186,9 +187,9 @@ def _read(content: bytes) -> list[AnswerClaim]:
             check, _, text = line.partition(" ")
             if check != _digest(text):
                 raise ValueError
-            found.append(AnswerClaim(**parse_json(text)))
+            found.append(read(AnswerClaim, parse_json(text), "claim"))
         return found
-    except (ValueError, TypeError):
+    except ValueError:
         raise PrivacyError(
             "the file in which this device remembers its answers is damaged. What it has answered is not known, so it answers nothing."
         ) from None

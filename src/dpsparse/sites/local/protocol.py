@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import re
 import secrets
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...accounting import price
 from ...accounting.pricing import PricedPlan
 from ...core import Ask, Budget, Noise, OncePerPerson, Plan, PrivacyError
+from ...core.codec import Document, form
 from ...core.curves import gaussian_epsilon
 from ...core.facts import Clip, Facts
 from ...core.plain import to_json
-from ...core.regular_files import parse_json
 from ...core.release import release
 from ...oracles.local import LocalNoise
 from ...queries import losses
 from ...queries.kinds import Gradient, RandomizedLabels
 from ...queries.losses import Loss
 
-FORMAT = "dpsparse-local"
-VERSION = 4
 NONCE = re.compile(r"[0-9a-f]{32}")
 #: Bounds beyond would leave the range of floats on a device.
 LARGEST_BOUND = 1e100
@@ -35,8 +31,9 @@ LARGEST_BOUND = 1e100
 SHOWN = ("n_rows", "n_features", "lower", "upper", "row_norm", "shift", "intercept", "target_bound", "scale")
 
 
+@form(made=lambda protocol: protocol.terms and protocol)  # refuses what no randomiser takes
 @dataclass(frozen=True, kw_only=True)
-class Protocol:
+class Protocol(Document):
     """What is asked, how it is randomised, and within which bounds.
 
     Attributes
@@ -67,6 +64,10 @@ class Protocol:
     release : str
         The server's release (`dpsparse.core.release`); devices of another one do not answer.
     """
+
+    format: ClassVar[str] = "dpsparse-local"
+    version: ClassVar[int] = 4
+    what: ClassVar[str] = "a dpsparse protocol of local reports"
 
     nonce: str
     rounds: int
@@ -117,35 +118,6 @@ class Protocol:
             classes=classes,
             target_center=target_center,
         )
-
-    def to_json(self) -> str:
-        """As text, the same for the same protocol."""
-        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, sort_keys=True, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> Protocol:
-        """The inverse; refuses what is not a protocol of this version."""
-        try:
-            content = parse_json(text)
-            form, version = content.pop("format"), content.pop("version")
-            if form != FORMAT or version != VERSION:
-                raise ValueError
-            content["classes"] = None if content["classes"] is None else tuple(content["classes"])
-            protocol = cls(**content)
-            if type(protocol.release) is not str:
-                raise ValueError
-            _ = protocol.terms  # refuses what no randomiser takes
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise PrivacyError(
-                f"this is not a dpsparse protocol of version {VERSION} ({type(error).__name__}). Ask the server for it again, and use the "
-                "server's release."
-            ) from None
-        return protocol
-
-    @cached_property
-    def identity(self) -> bytes:
-        """16 bytes that no other protocol, and no other run of this one, has."""
-        return hashlib.sha256(self.to_json().encode()).digest()[:16]
 
     def epsilon(self) -> float:
         """What one report costs, at `delta`."""

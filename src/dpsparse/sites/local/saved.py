@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core import PrivacyError
+from ...core.codec import Count, FormError, Via, form, read
 from ...core.sealed_files import SealedKind
 from .protocol import Protocol
 
@@ -19,6 +19,13 @@ KIND = SealedKind("dpsparse-local-server", 2, 2**28, "a saved server")
 IDENTIFIER = re.compile(r"[0-9a-f]{32}")
 
 
+def _check_total(total: RoundTotal) -> RoundTotal:
+    if not all(abs(v) <= total.count * 2**31 for v in (*total.total.tolist(), *total.labels.values())):
+        raise ValueError("sums and labels must be those of so many reports.")
+    return total
+
+
+@form(made=_check_total)
 @dataclass
 class RoundTotal:
     """Reports of one round, added up.
@@ -33,25 +40,18 @@ class RoundTotal:
     """
 
     total: NDArray[np.int64]
-    count: int = 0
+    count: Count = 0
     labels: dict[int, int] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        labels = {str(k): v for k, v in self.labels.items()}
-        return {"total": self.total.tolist(), "count": self.count, "labels": labels}
 
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> RoundTotal:
-        """The inverse; refuses, with ValueError, TypeError or KeyError, what is none."""
-        total, count, labels = content["total"], content["count"], content["labels"]
-        if not (type(count) is int and count >= 0 and set(content) == {"total", "count", "labels"}):
-            raise ValueError
-        if not all(type(v) is int and abs(v) <= count * 2**31 for v in (*total, *labels.values())):
-            raise ValueError
-        return cls(np.array(total, dtype=np.int64), count, {int(k): v for k, v in labels.items()})
+def _identifiers(content: Any, where: str) -> frozenset[bytes]:
+    listed = read(tuple[str, ...], content, where)
+    if not all(map(IDENTIFIER.fullmatch, listed)) or len(set(listed)) != len(listed):
+        raise FormError(f"{where} must hold different identifiers.")
+    return frozenset(map(bytes.fromhex, listed))
 
 
+@form(made=lambda saved: saved.check() or saved)
 @dataclass(frozen=True)
 class Saved:
     """A server between two messages.
@@ -59,28 +59,22 @@ class Saved:
     Attributes
     ----------
     protocol : Protocol
-    tallies : list of Tally
-        The closed rounds, and the open one if there is one.
     open : bool
         Whether the last tally is of a round that is open.
+    tallies : list of RoundTotal
+        The closed rounds, and the open one if there is one.
     seen : frozenset of bytes
         Identifiers of all reports that were taken.
     """
 
     protocol: Protocol
-    tallies: list[RoundTotal]
     open: bool
-    seen: frozenset[bytes]
+    tallies: list[RoundTotal]
+    seen: Annotated[frozenset[bytes], Via(lambda seen: sorted(s.hex() for s in seen), _identifiers)]
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write a file that appears whole or not at all."""
-        content = {
-            "protocol": self.protocol.to_json(),
-            "open": self.open,
-            "tallies": [t.to_dict() for t in self.tallies],
-            "seen": sorted(s.hex() for s in self.seen),
-        }
-        KIND.write(path, content)
+        KIND.write(path, self)
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Saved:
@@ -91,19 +85,9 @@ class Saved:
         DataError
             If the file is none, was edited, or contradicts itself.
         """
-        content = KIND.read(path)
-        try:
-            tallies = [RoundTotal.from_dict(t) for t in content["tallies"]]
-            if not all(IDENTIFIER.fullmatch(s) for s in content["seen"]) or type(content["open"]) is not bool:
-                raise ValueError
-            seen = frozenset(bytes.fromhex(s) for s in content["seen"])
-            found = cls(Protocol.from_json(content["protocol"]), tallies, content["open"], seen)
-            found.check(len(content["seen"]))
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, PrivacyError):
-            raise KIND.damaged(path) from None
-        return found
+        return KIND.read(path, cls)
 
-    def check(self, listed: int) -> None:
+    def check(self) -> None:
         """Refuse counts that do not agree with each other or with the protocol."""
         facts = self.protocol.facts
         width = 1 if self.protocol.labels else self.protocol.restored_facts().dimension
@@ -115,7 +99,7 @@ class Saved:
             and all(t.total.shape == (width,) for t in self.tallies)
             and all(count > 0 for count in counts[:closed])
             and max(counts) <= facts["n_rows"]
-            and listed == len(self.seen) == sum(counts)
+            and len(self.seen) == sum(counts)
         )
         if self.protocol.labels:
             numbers = {int.from_bytes(s, "little") for s in self.seen}

@@ -239,7 +239,7 @@ class Server:
         """
         with self._lock:
             tallies = [*self._closed, *([] if self._question is None else [self._tally])]
-            Saved(self.protocol, tallies, self._question is not None, frozenset(self._seen)).write(path)
+            Saved(self.protocol, self._question is not None, tallies, frozenset(self._seen)).write(path)
 
     @classmethod
     def resume(cls, path: str | PathLike[str], estimator: SparseLinear, *, features: ArrayLike | None = None) -> Server:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import re
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import dataclass
+from typing import ClassVar
 
-from ...core import Adjacency, Plan, PrivacyError
-from ...core.regular_files import parse_json
+from ...core import Adjacency, Plan
+from ...core.codec import Document, form
 from ..federated.certificate import NOTHING, ROWS, SiteSummary
 from .gradients import LARGEST_CLIP, SMALLEST_CLIP
 from .oracle import gradients_plan
 from .targets import LOSSES
 
-FORMAT, VERSION = "dpsparse-federated-network", 2
 NONCE = re.compile(r"[0-9a-f]{32}")
 #: Whose versions belong to the release of sites that train networks.
 LIBRARIES = ("torch",)
@@ -24,8 +21,9 @@ LIBRARIES = ("torch",)
 UNBOUNDED = 1e100
 
 
+@form(made=lambda protocol: protocol.check() or protocol)
 @dataclass(frozen=True, kw_only=True)
-class NetworkProtocol:
+class NetworkProtocol(Document):
     """What sites do in every round with a network of agreed shape.
 
     Attributes
@@ -43,6 +41,10 @@ class NetworkProtocol:
         The server's release, with its version of PyTorch; sites of another one do not take part.
     """
 
+    format: ClassVar[str] = "dpsparse-federated-network"
+    version: ClassVar[int] = 2
+    what: ClassVar[str] = "a protocol of networks"
+
     nonce: str
     sites: tuple[str, ...]
     weights: tuple[float, ...]
@@ -59,28 +61,6 @@ class NetworkProtocol:
     shapes: tuple[tuple[str, tuple[int, ...]], ...]
     private: bool
     release: str
-
-    def to_json(self) -> str:
-        """As text, the same for the same protocol."""
-        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, sort_keys=True, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> NetworkProtocol:
-        """The inverse; refuses what is not a protocol of this version."""
-        try:
-            content = parse_json(text)
-            if content.pop("format") != FORMAT or content.pop("version") != VERSION:
-                raise ValueError
-            content["sites"], content["weights"] = tuple(content["sites"]), tuple(content["weights"])
-            content["shapes"] = tuple((str(n), tuple(map(int, s))) for n, s in content["shapes"])
-            made = cls(**content)
-            made.check()
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
-            raise PrivacyError(
-                f"this is not a protocol of networks, version {VERSION} ({type(error).__name__}). Ask the server for it again, and use "
-                "the server's release."
-            ) from None
-        return made
 
     def check(self) -> None:
         """Refuse, with ValueError or TypeError, what no server of ours publishes."""
@@ -106,11 +86,6 @@ class NetworkProtocol:
         if not holds:
             raise ValueError("a number of the protocol is none that a server publishes.")
         Adjacency.named(self.adjacency)
-
-    @cached_property
-    def identity(self) -> bytes:
-        """16 bytes that no other run has."""
-        return hashlib.sha256(self.to_json().encode()).digest()[:16]
 
     @property
     def size(self) -> int:

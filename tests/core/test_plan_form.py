@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, recipes
-from dpsparse.accounting.costs.base import canonical_json
 from dpsparse.core import Ask, Noise, Plan, PoissonRows, PrivacyError, RandomTurns
-from dpsparse.core.plan_json import plan_from_dict, plan_to_dict
+from dpsparse.core.codec import FormError, canonical_json
+from dpsparse.core.plan import read_plan, write_plan
 
 PRIVATE = sorted(name for name, cls in recipes.REGISTRY.items() if cls.private)
 
@@ -30,7 +30,7 @@ def same(one: Plan, two: Plan) -> bool:
 
 
 def through_text(plan: Plan) -> Plan:
-    return plan_from_dict(json.loads(canonical_json(plan_to_dict(plan))))
+    return read_plan(json.loads(canonical_json(write_plan(plan))))
 
 
 def prepared(name: str, models: int = 1):
@@ -101,20 +101,20 @@ def test_any_plan_comes_back_unchanged(plan):
 
 
 def test_a_plan_of_another_version_is_refused():
-    content = plan_to_dict(Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN),)))
+    content = write_plan(Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN),)))
     for other in (4, 0, None, "2"):
-        with pytest.raises(PrivacyError, match="this release reads versions up to 3"):
-            plan_from_dict({**content, "version": other})
+        with pytest.raises(FormError, match="this release reads versions up to 3"):
+            read_plan({**content, "version": other})
 
 
 def test_a_plan_of_the_first_version_is_read():
     plan = Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN, times=3),), interleaved=True)
-    content = plan_to_dict(plan)
+    content = write_plan(plan)
     del content["models"]
-    assert plan_from_dict({**content, "version": 1}) == plan
+    assert read_plan({**content, "version": 1}) == plan
 
 
 def test_public_things_without_a_stored_form_are_refused():
     plan = Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN),), public={"model": object()})
     with pytest.raises(PrivacyError, match="public 'model' of type object"):
-        plan_to_dict(plan)
+        write_plan(plan)
