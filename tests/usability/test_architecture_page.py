@@ -1,4 +1,4 @@
-"""The walk of docs/architecture.md is the walk of the code."""
+"""docs/architecture.md describes the code: the steps of a fit, the order within one answer, the packages."""
 
 import re
 import sys
@@ -11,6 +11,7 @@ from dpsparse import Ledger, SparseRegressor, recipes
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
 STEP = re.compile(r"^\d+\. `([\w.]+)`:", re.MULTILINE)
+PACKAGE = re.compile(r"^\| `(\w+)` \| .+ \| .+ \|$", re.MULTILINE)
 
 
 def first_calls(run):
@@ -49,14 +50,33 @@ def out_of_order(steps, calls):
     return [step for step, here, before in zip(steps, places, [-1, *places], strict=False) if here <= before]
 
 
-def test_the_page_tells_the_walk_in_under_20_steps(calls):
-    steps = STEP.findall(PAGE.read_text())
-    assert 10 < len(steps) < 20
+def section(title):
+    """The text below one heading of the page."""
+    return PAGE.read_text().split(f"## {title}\n")[1].split("\n## ")[0]
+
+
+def test_the_page_shows_one_fit_in_twelve_steps(calls):
+    steps = STEP.findall(section("One fit in twelve steps"))
+    assert len(steps) == 12
     assert out_of_order(steps, calls) == []
 
 
+def test_the_page_shows_one_answer_charged_before_it_is_computed(calls):
+    steps = STEP.findall(section("One answer"))
+    assert len(steps) == 5
+    assert out_of_order(steps, calls) == []
+    assert steps[0] in STEP.findall(section("One fit in twelve steps"))
+
+
+def test_the_table_lists_every_package_once():
+    source = PAGE.parents[1] / "src" / "dpsparse"
+    packages = sorted(path.parent.name for path in source.glob("*/__init__.py"))
+    assert sorted(PACKAGE.findall(section("The 15 packages"))) == packages
+    assert len(packages) == 15
+
+
 def test_control_two_steps_that_change_places_are_noticed(calls):
-    steps = STEP.findall(PAGE.read_text())
+    steps = STEP.findall(section("One fit in twelve steps"))
     rows, ledger = "rows.hosts.memory.MemoryHost.__init__", "ledger.ledger.Ledger.reserve"
     swapped = [{rows: ledger, ledger: rows}.get(step, step) for step in steps]
     assert out_of_order(swapped, calls) != []
