@@ -2,7 +2,7 @@
 
     cd tests && python -m mutants.run --sample 500 --seed 1 [--tier kernel] [--only rows/] [--minutes 60] [--page]
 
-Files come from tools/tiers.json. Before the first mutant the tests of `FOLDERS` run once, unchanged:
+Files come from tools/tiers.json. Before the first mutant the tests of `TESTS` run once, unchanged:
 they must pass, and it is noted which functions each test enters (kept in out/, until a file changes).
 A mutant then meets the tests that enter its function, the quick ones of every test file first, up to
 `--budget` seconds of them; a test that kills must pass alone without the mutant. Mutants are taken in
@@ -33,8 +33,12 @@ from .page import page_of, read_reasons
 ROOT = Path(__file__).resolve().parents[2]
 SRC, DOCS = ROOT / "src" / "dpsparse", ROOT / "docs"
 TIERS: dict[str, list[str]] = json.loads((ROOT / "tools" / "tiers.json").read_text())
-#: Folders of tests that mutants meet.
-FOLDERS = ("core", "accounting", "queries", "oracles", "rows", "ledger", "laws")
+#: Tests that mutants meet: folders, and files.
+TESTS = (
+    *("core", "accounting", "queries", "oracles", "rows", "ledger", "laws/test_mechanism_laws.py"),
+    *("laws/test_neighbours.py", "laws/test_one_gate.py", "laws/test_one_record.py", "laws/test_pricing_laws.py"),
+    *("laws/test_row_laws.py", "laws/test_loss_laws.py", "laws/test_statement_laws.py"),
+)
 #: What a copy of the tree holds.
 PARTS = ("src", "tests", "benchmarks", "docs", "tools", "examples", "pyproject.toml", "conftest.py", "README.md")
 #: Seconds beyond three times the recorded ones after which tests are stopped: the start, and loops without an end.
@@ -74,15 +78,16 @@ def copied(folder: Path) -> Path:
 
 
 def recorded(folder: Path, names: list[str]) -> dict[str, dict[str, Any]]:
-    """Seconds and entered functions of all tests of some folders.
+    """Seconds and entered functions of all tests of some folders or files.
 
-    A folder is recorded again when a file of it or of the package has changed.
+    They are recorded again when a file of theirs or of the package has changed.
     """
     content: dict[str, dict[str, Any]] = {}
     for name in names:
-        files = sorted([*SRC.rglob("*.py"), *(ROOT / "tests" / name).rglob("*.py")])
+        own = ROOT / "tests" / name
+        files = sorted([*SRC.rglob("*.py"), *([own] if own.is_file() else own.rglob("*.py"))])
         state = digest("".join(file.read_text() for file in files))
-        kept = ROOT / "out" / "mutants" / f"{name}-{state}.json"
+        kept = ROOT / "out" / "mutants" / f"{name.replace('/', '-')}-{state}.json"
         if not kept.exists():
             print(f"recording tests/{name}", flush=True)
             kept.parent.mkdir(parents=True, exist_ok=True)
@@ -237,7 +242,9 @@ def main() -> int:
     parser.add_argument("--tier", choices=TIERS, help="only files of this tier")
     parser.add_argument("--only", default="", metavar="TEXT", help="only mutants whose name contains it")
     parser.add_argument("--again", action="store_true", help="also mutants that have a verdict")
-    parser.add_argument("--tests", nargs="+", default=list(FOLDERS), metavar="FOLDER", help="folders of tests to run")
+    parser.add_argument(
+        "--tests", nargs="+", default=list(TESTS), metavar="PATH", help="folders or files of tests to run"
+    )
     parser.add_argument("--budget", type=float, default=60.0, help="seconds of tests for a mutant")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no mutant after this time")
     parser.add_argument("--workers", type=int, default=1)
