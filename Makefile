@@ -46,7 +46,7 @@ laws: $(READY)
 	$(BIN)/python -m pytest -n auto tests/laws -m "not slow and not cluster"
 
 mutants: $(READY)
-	cd tests && ../$(BIN)/python -m mutants.run
+	cd tests && ../$(BIN)/python -m mutants.run --sample 500 --seed 1
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -145,6 +145,11 @@ def test_the_bound_of_the_target_is_one_number_under_two_names():
         replace(wider, target=Target(bound=5.0))
 
 
+def test_typical_sizes_are_a_third_of_a_bound_or_one():
+    plain, classes = Target(bound=6.0), Target(kind="classes", bound=6.0)
+    assert (plain.typical, classes.typical) == (2.0, 1.0)
+
+
 @pytest.mark.parametrize(
     ("sparse", "row_norm", "documents"), [(True, 1.0, True), (True, 20.0, False), (False, 1.0, False)]
 )

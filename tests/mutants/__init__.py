@@ -1,1 +1,1 @@
-"""Mutants: small wrong changes to the trusted rooms, each of which some test must notice. `make mutants` runs them."""
+"""Mutants: small wrong changes of trusted code, made from its syntax, each of which some test should notice."""

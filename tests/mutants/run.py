@@ -1,307 +1,275 @@
-"""``make mutants``: apply every mutant that has no result yet to a copy of the tree, and see which test notices.
+"""``make mutants``: apply a sample of the mutants of trusted files, each alone to a copy, and see which test fails.
 
-    cd tests && python -m mutants.run [--only WORD ...] [--again] [--minutes M] [--page] [--workers 2] [--timeout 600] [--out ../docs]
+    cd tests && python -m mutants.run --sample 500 --seed 1 [--tier kernel] [--only rows/] [--minutes 60] [--page]
 
-Each mutant is applied alone, and the tests that watch over its file run until one fails: first the test that noticed last time, by
-docs/mutation.json, then all of them. A test that fails without the mutant as well notices nothing. Results are written one by one, so a run
-can be stopped and taken up again; trusted packages come first. A result belongs to the text of its mutant, by checksum: where
-that changed, it lapses. ``--again`` runs also those that have a result, ``--page`` only writes the page for the catalogue as it is now.
-The working tree is never touched but for the two files of results.
+Files come from tools/tiers.json. Before the first mutant the tests of `TESTS` run once, unchanged:
+they must pass, and it is noted which functions each test enters (kept in out/, until a file changes).
+A mutant then meets the tests that enter its function, the quick ones of every test file first, up to
+`--budget` seconds of them; a test that kills must pass alone without the mutant. Mutants are taken in
+an order that the seed gives, which does not change where the code does not: a run can be stopped and
+continued, and a larger sample contains a smaller one. Verdicts go to docs/mutation.json one by one,
+and docs/mutation.md is made from them. Survivors are explained in reasons.toml, beside this file.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
-import queue
-import re
 import shutil
-import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections import defaultdict
+from fnmatch import fnmatch
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from .catalogue import EXPLAINED, MUTANTS
-from .mutant import Mutant
+from .judging import Judge, Recorder, ended, fork
+from .operators import Mutant, digest, mutants
+from .page import page_of, read_reasons
 
 ROOT = Path(__file__).resolve().parents[2]
-#: What a copy holds.
-PARTS = ("src", "tests", "benchmarks", "pyproject.toml")
-#: Packages whose mutants are run first, in this order: what noise, prices and sums rest on.
-FIRST = ("core", "accounting", "queries", "oracles", "rows", "ledger")
+SRC, DOCS = ROOT / "src" / "dpsparse", ROOT / "docs"
+TIERS: dict[str, list[str]] = json.loads((ROOT / "tools" / "tiers.json").read_text())
+#: Tests that mutants meet: folders, and files.
+TESTS = (
+    *("core", "accounting", "queries", "oracles", "rows", "ledger", "laws/test_mechanism_laws.py"),
+    *("laws/test_neighbours.py", "laws/test_one_gate.py", "laws/test_one_record.py", "laws/test_pricing_laws.py"),
+    *("laws/test_row_laws.py", "laws/test_loss_laws.py", "laws/test_statement_laws.py"),
+)
+#: What a copy of the tree holds.
+PARTS = ("src", "tests", "benchmarks", "docs", "tools", "examples", "pyproject.toml", "conftest.py", "README.md")
+#: Seconds beyond three times the recorded ones after which tests are stopped: the start, and loops without an end.
+PATIENCE = 60.0
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a mutant; `killed_by` is a test, or empty if it survived. Where tests ran too long, nothing is known."""
-
-    mutant: Mutant
-    killed_by: str
-    seconds: float
-    too_long: bool = False
-
-    @property
-    def survived(self) -> bool:
-        """Whether all tests ran, and none noticed."""
-        return not self.killed_by and not self.too_long
+def tier_of(file: str) -> str | None:
+    """The first tier whose patterns name a file; those that begin with ! take it out."""
+    for tier, patterns in TIERS.items():
+        left_out = any(fnmatch(file, pattern[1:]) for pattern in patterns if pattern.startswith("!"))
+        if any(fnmatch(file, pattern) for pattern in patterns) and not left_out:
+            return tier
+    return None
 
 
-class Copy:
-    """A copy of the tree in which files may be changed."""
+def population() -> list[Mutant]:
+    """All mutants of all trusted files."""
+    names = sorted(path.relative_to(SRC).as_posix() for path in SRC.rglob("*.py"))
+    return [m for name in names if tier_of(name) for m in mutants(name, (SRC / name).read_text())]
+
+
+def drawn(found: list[Mutant], sample: int, seed: int) -> list[Mutant]:
+    """The first of them in the order of a seed, which no change of other mutants affects."""
+    return sorted(found, key=lambda m: digest(f"{seed} {m.name}"))[:sample]
+
+
+# ------------------------------------------------------------------------------------------------ tests
+
+
+def copied(folder: Path) -> Path:
+    """A copy of the tree."""
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.part", "_build")
+    for part in PARTS:
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy2
+        copy(ROOT / part, folder / part, **({"ignore": ignored} if (ROOT / part).is_dir() else {}))
+    return folder
+
+
+def recorded(folder: Path, names: list[str]) -> dict[str, dict[str, Any]]:
+    """Seconds and entered functions of all tests of some folders or files.
+
+    They are recorded again when a file of theirs or of the package has changed.
+    """
+    content: dict[str, dict[str, Any]] = {}
+    for name in names:
+        own = ROOT / "tests" / name
+        files = sorted([*SRC.rglob("*.py"), *([own] if own.is_file() else own.rglob("*.py"))])
+        state = digest("".join(file.read_text() for file in files))
+        kept = ROOT / "out" / "mutants" / f"{name.replace('/', '-')}-{state}.json"
+        if not kept.exists():
+            print(f"recording tests/{name}", flush=True)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            start, code = time.monotonic(), None
+            child = fork(folder, [f"tests/{name}"], Recorder(folder / "src" / "dpsparse"), kept)
+            while code is None:
+                time.sleep(0.1)
+                code = ended(child, start, 3600.0)
+            if code != 0:
+                kept.unlink(missing_ok=True)
+                raise SystemExit(
+                    f"tests/{name} does not pass without a mutant:\n{(folder / 'log.txt').read_text()[-3000:]}"
+                )
+            print(f"tests/{name}: {time.monotonic() - start:.0f} s", flush=True)
+        content |= json.loads(kept.read_text())
+    return content
+
+
+def chosen(mutant: Mutant, tests: dict[str, dict[str, Any]], budget: float) -> tuple[list[str], int, float]:
+    """Tests that enter the function of a mutant, how many enter it in all, and seconds of those that are chosen.
+
+    Where none enters it (a class, a constant of a module), these are the tests that enter its file. They
+    alternate between test files, the quickest of each first, until their time is used up.
+    """
+    here = f"{mutant.file}:{mutant.function}"
+    found = [test for test, of in tests.items() if here in of["enters"]]
+    if not found:
+        found = [test for test, of in tests.items() if any(e.startswith(f"{mutant.file}:") for e in of["enters"])]
+    by_file: dict[str, list[str]] = defaultdict(list)
+    for test in sorted(found, key=lambda t: (tests[t]["seconds"], t)):
+        by_file[test.split("::")[0]].append(test)
+    order = [test for row in zip_longest(*by_file.values()) for test in row if test is not None]
+    kept, total = [], 0.0
+    for test in order:
+        if total + tests[test]["seconds"] <= budget:
+            kept.append(test)
+            total += tests[test]["seconds"]
+    return kept, len(order), total
+
+
+class Worker:
+    """A copy of the tree in which one mutant at a time is applied."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.passing: set[str] = set()  # tests that were seen to pass unchanged
-        for part in PARTS:
-            source = ROOT / part
-            if source.is_dir():
-                shutil.copytree(
-                    source, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "*.part")
+        self.folder, self.child, self.passing = copied(folder), 0, set[str]()
+
+    def start(self, mutant: Mutant, text: str, tests: list[str], limit: float) -> None:
+        """Apply a mutant and start its tests."""
+        compile(mutant.applied(text), mutant.file, "exec")
+        self.mutant, self.text, self.limit, self.since = mutant, text, limit, time.monotonic()
+        self.path = self.folder / "src" / "dpsparse" / mutant.file
+        self.stat = self.path.stat()
+        self.path.write_text(mutant.applied(text))
+        self._begin(tests)
+
+    def _begin(self, tests: list[str]) -> None:
+        self.verdict = self.folder / "verdict.txt"
+        self.verdict.unlink(missing_ok=True)
+        files = list(dict.fromkeys(test.split("::")[0] for test in tests))
+        self.begun = time.monotonic()
+        self.child = fork(self.folder, ["-x", *files], Judge(tests, self.verdict)) if tests else 0
+
+    def verdict_now(self) -> tuple[str, str] | None:
+        """Verdict and the test that fails; None while tests run. A kill is checked without the mutant."""
+        code = 0 if not self.child else ended(self.child, self.begun, self.limit)
+        if code is None:
+            return None
+        self.path.write_text(self.text)
+        os.utime(self.path, ns=(self.stat.st_atime_ns, self.stat.st_mtime_ns))  # compiled files stay valid
+        if code <= 0:
+            return ("survived" if code == 0 else "too long"), ""
+        test = self.verdict.read_text() if self.verdict.exists() else ""
+        if test and test not in self.passing:
+            self._begin([test])
+            while (alone := ended(self.child, self.begun, self.limit)) is None:
+                time.sleep(0.05)
+            if alone != 0:
+                raise SystemExit(
+                    f"{test} does not pass without a mutant:\n{(self.folder / 'log.txt').read_text()[-3000:]}"
                 )
-            else:
-                shutil.copy(source, folder / part)
-
-    def tests(self, files: Sequence[str], timeout: float) -> tuple[int, str]:
-        """Run test files until one fails: exit code, or -1 after too long, and output."""
-        path = os.pathsep.join(str(self.folder / part) for part in ("src", "."))
-        quiet = {
-            "PYTHONPATH": path,
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-        }
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-x",
-            "-q",
-            "-n",
-            "0",
-            "--tb=line",
-            "-p",
-            "no:cacheprovider",
-            "-m",
-            "not slow",
-        ]
-        try:
-            run = subprocess.run(
-                [*command, *(f"tests/{f}" for f in files)],
-                cwd=self.folder,
-                env=os.environ | quiet,
-                capture_output=True,
-                text=True,
-                timeout=timeout,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return -1, ""
-        return run.returncode, run.stdout + run.stderr
-
-    def judged(self, mutant: Mutant, timeout: float, known: str = "") -> Outcome:
-        """Apply a mutant, run its tests, undo it; the test `known` first."""
-        file = self.folder / "src" / "dpsparse" / mutant.file
-        text = file.read_text()
-        if text.count(mutant.old) != 1:
-            raise RuntimeError(f"{mutant.name}: its text does not occur exactly once in {mutant.file}.")
-        start = time.perf_counter()
-        file.write_text(text.replace(mutant.old, mutant.new))
-        code = 0
-        try:
-            found = killer(*self.tests([known], timeout)) if known else ""
-            if not found:
-                code, output = self.tests(mutant.tests, timeout)
-                found = killer(code, output)
-        finally:
-            file.write_text(text)
-        if found and found not in self.passing:
-            if self.tests([found], timeout)[0] != 0:
-                raise RuntimeError(f"{found} does not pass without any mutant: mend it first.")
-            self.passing.add(found)
-        return Outcome(mutant, found, time.perf_counter() - start, too_long=code == -1)
-
-
-def killer(code: int, output: str) -> str:
-    """The first test that failed. Nothing if none did: tests that ran too long or could not be collected notice nothing."""
-    found = re.search(r"^FAILED tests/(\S+?::\S.*?)(?: - .*)?$", output, flags=re.MULTILINE)
-    if code == 1 and found is None:  # 4: a test that was known is gone
-        print(f"no test failed, yet pytest ended with {code}:\n{output[-2000:]}", flush=True)
-    return found.group(1) if code > 0 and found else ""
-
-
-def imports_the_copy(copy: Copy) -> None:
-    """The copy must be what is tested, not an installed package."""
-    code = "import dpsparse; print(dpsparse.__file__)"
-    environment = os.environ | {"PYTHONPATH": str(copy.folder / "src")}
-    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    if not run.stdout.startswith(str(copy.folder)):
-        raise RuntimeError(f"dpsparse is imported from {run.stdout.strip()} and not from the copy.")
-
-
-def run(
-    mutants: Sequence[Mutant],
-    workers: int,
-    timeout: float,
-    seconds: float,
-    known: Mapping[str, str],
-    note: Callable[[Outcome], None],
-) -> list[Outcome]:
-    """Outcomes of as many mutants as are begun within `seconds`; `known` are tests that noticed last time, `note` is told each outcome."""
-    end = time.perf_counter() + seconds
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(workers) as pool:
-        copies: queue.Queue[Copy] = queue.Queue()
-        told = threading.Lock()
-        for number in range(workers):
-            copies.put(Copy(Path(folder) / str(number)))
-        imports_the_copy(copies.queue[0])
-
-        def one(mutant: Mutant) -> Outcome | None:
-            copy = copies.get()
-            try:
-                if time.perf_counter() > end:
-                    return None
-                found = copy.judged(mutant, timeout, known.get(mutant.name, ""))
-            finally:
-                copies.put(copy)
-            with told:
-                note(found)
-            return found
-
-        return [found for found in pool.map(one, mutants) if found is not None]
+            self.passing.add(test)
+        return "killed", test or "import"
 
 
 # ------------------------------------------------------------------------------------------------ results
 
 
-def read(out: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Of docs/mutation.json: the test that killed each mutant whose text is still the same (empty: it survived), and the tests
-    that noticed the others before they changed, which are worth a try.
-    """
-    file = out / "mutation.json"
-    if not file.exists():
-        return {}, {}
-    content = json.loads(file.read_text())
-    now = {m.name: m.checksum for m in MUTANTS}
-    kept = [row for row in content["results"] if now.get(row["mutant"]) == row["checksum"]]
-    lapsed = {row["mutant"]: row["killed by"] for row in content["results"] if row not in kept and row["killed by"]}
-    hints = {name: test for name, test in (content["noticed before"] | lapsed).items() if name in now}
-    return {row["mutant"]: row["killed by"] or "" for row in kept}, hints
-
-
-def content_of(killers: Mapping[str, str], hints: Mapping[str, str]) -> dict[str, object]:
-    """What docs/mutation.json holds: results of mutants of the catalogue, and the names of those without one."""
-    rows: list[dict[str, str | None]] = []
-    for m in MUTANTS:
-        if m.name in killers:
-            survives = {} if killers[m.name] else {"why it survives": EXPLAINED.get(m.name, "not explained")}
-            row = {"mutant": m.name, "file": m.file, "checksum": m.checksum, "killed by": killers[m.name] or None}
-            rows.append(row | survives)
-    return {
-        "mutants": len(MUTANTS),
-        "with a result": len(rows),
-        "killed": sum(row["killed by"] is not None for row in rows),
-        "results": rows,
-        "without a result": [m.name for m in MUTANTS if m.name not in killers],
-        "noticed before": {name: test for name, test in hints.items() if name not in killers},
+def content_of(rows: dict[str, dict[str, Any]], found: list[Mutant], seed: int) -> dict[str, Any]:
+    """What docs/mutation.json holds: files with their mutants, and verdicts of mutants that are still there."""
+    counts: dict[str, int] = defaultdict(int)
+    for mutant in found:
+        counts[mutant.file] += 1
+    files = {
+        name: {"tier": tier, "digest": digest((SRC / name).read_text()), "mutants": count}
+        for tier in TIERS
+        for name, count in counts.items()
+        if tier_of(name) == tier
     }
+    reasons, now = read_reasons(), {m.name for m in found}
+    kept = [row | {"why": reasons.get(name, "")} for name, row in sorted(rows.items()) if name in now]
+    return {"seed": seed, "files": files, "results": kept}
 
 
-def page_of(content: Mapping[str, Any]) -> str:
-    """docs/mutation.md."""
-    missing = Counter(m.file for m in MUTANTS if m.name in content["without a result"])
-    lines = [
-        "# Mutants",
-        "",
-        "Wrong changes to the trusted packages and their neighbours (a constant halved, a clip skipped, a count forgotten, a charge after the look),",
-        "each applied alone to a copy of the tree. A mutant is killed when a test or a law fails; the table names one that does. `tests/mutants/` holds",
-        "the changes. A result belongs to the text of its mutant and lapses when that changes. `make mutants` runs those without a result.",
-        "",
-        f"**{content['with a result']} of {content['mutants']} mutants have a result, {content['killed']} of them were killed.**",
-        "",
-        "| mutant | file | killed by |",
-        "|---|---|---|",
-    ]
-    for row in content["results"]:
-        test = f"`{_short(row['killed by'])}`" if row["killed by"] else f"survives: {row['why it survives']}"
-        lines.append(f"| {row['mutant']} | `{row['file']}` | {test} |")
-    if missing:
-        lines += [
-            "",
-            "## Without a result",
-            "",
-            "Not run since they were written or changed: nothing is known of them.",
-            "",
-        ]
-        lines += ["| file | mutants |", "|---|---|", *(f"| `{file}` | {count} |" for file, count in missing.items())]
-    return "\n".join(lines) + "\n"
-
-
-def write(killers: Mapping[str, str], hints: Mapping[str, str], out: Path) -> None:
+def write(content: dict[str, Any], out: Path) -> None:
     """docs/mutation.json and docs/mutation.md."""
-    content = content_of(killers, hints)
     (out / "mutation.json").write_text(json.dumps(content, indent=1) + "\n")
     (out / "mutation.md").write_text(page_of(content))
 
 
-def _short(test: str) -> str:
-    """Without the values of parameters, which tables cannot hold."""
-    return test.split("[", 1)[0]
+def read(out: Path) -> dict[str, dict[str, Any]]:
+    """Verdicts of earlier runs by name."""
+    file = out / "mutation.json"
+    return {row["mutant"]: row for row in json.loads(file.read_text())["results"]} if file.exists() else {}
 
 
-def _rank(mutant: Mutant) -> int:
-    room = mutant.file.split("/")[0]
-    return FIRST.index(room) if room in FIRST else len(FIRST)
+def judge(todo: list[Mutant], options: argparse.Namespace) -> Any:
+    """Yield a row of results for every mutant that is begun in time."""
+    for name in ("numpy", "scipy.stats", "scipy.sparse.linalg", "sklearn.linear_model"):
+        __import__(name)  # once, for all forks; no plugin of pytest
+    end = time.monotonic() + 60 * options.minutes
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        idle = [Worker(Path(folder) / str(number)) for number in range(options.workers)]
+        tests, busy, queue = recorded(idle[0].folder, options.tests), dict[Worker, tuple[int, int]](), todo[::-1]
+        while busy or (queue and time.monotonic() < end):
+            if idle and queue and time.monotonic() < end:
+                mutant, worker = queue.pop(), idle.pop()
+                run, all_of_them, seconds = chosen(mutant, tests, options.budget)
+                worker.start(mutant, (SRC / mutant.file).read_text(), run, 3 * seconds + PATIENCE)
+                busy[worker] = (len(run), all_of_them)
+                continue
+            time.sleep(0.05)
+            for worker in list(busy):
+                if (verdict := worker.verdict_now()) is not None:
+                    yield row_of(worker, *verdict, *busy.pop(worker))
+                    idle.append(worker)
+
+
+def row_of(worker: Worker, verdict: str, test: str, run: int, of: int) -> dict[str, Any]:
+    """One verdict, as it is kept."""
+    mutant = worker.mutant
+    row = {"mutant": mutant.name, "file": mutant.file, "file_digest": digest(worker.text), "verdict": verdict}
+    if verdict == "killed":
+        return row | {"by": test}
+    lines = {"line": mutant.line, "before": mutant.before, "after": mutant.after}
+    return row | {"by": "", "tests": run, "tests_of_function": of} | lines
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", type=int, default=500, help="mutants that should have a verdict")
+    parser.add_argument("--seed", type=int, default=1, help="gives the order in which mutants are taken")
+    parser.add_argument("--tier", choices=TIERS, help="only files of this tier")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only mutants whose name contains it")
+    parser.add_argument("--again", action="store_true", help="also mutants that have a verdict")
     parser.add_argument(
-        "--only", nargs="*", default=[], metavar="WORD", help="mutants whose name or file holds one of these"
+        "--tests", nargs="+", default=list(TESTS), metavar="PATH", help="folders or files of tests to run"
     )
-    parser.add_argument("--again", action="store_true", help="also mutants that have a result")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no mutant after so long")
-    parser.add_argument("--page", action="store_true", help="run nothing; write the page for the catalogue as it is")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for the tests of one mutant")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs")
+    parser.add_argument("--budget", type=float, default=60.0, help="seconds of tests for a mutant")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no mutant after this time")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--page", action="store_true", help="run nothing; drop verdicts of lines that changed")
     options = parser.parse_args()
-    killers, hints = read(options.out)
-    write(killers, hints, options.out)
-    if options.page:
-        return 0
-    named = [m for m in MUTANTS if not options.only or any(w in m.name or w in m.file for w in options.only)]
-    if not named:
-        parser.error(f"no mutant is named like {options.only}.")
-    mutants = sorted((m for m in named if options.again or m.name not in killers), key=_rank)
-    start, known = time.perf_counter(), hints | killers
-
-    def note(outcome: Outcome) -> None:
-        verdict = "TOO LONG" if outcome.too_long else "SURVIVED" if outcome.survived else "killed  "
-        print(f"{verdict} {outcome.seconds:5.0f} s  {outcome.mutant.name}  {outcome.killed_by}", flush=True)
-        if not outcome.too_long:
-            killers[outcome.mutant.name] = outcome.killed_by
-            write(killers, hints, options.out)
-
-    outcomes = run(mutants, options.workers, options.timeout, 60 * options.minutes, known, note)
-    survivors = [o for o in outcomes if o.survived]
-    killed = sum(bool(o.killed_by) for o in outcomes)
-    print(
-        f"{killed} of {len(outcomes)} killed in {(time.perf_counter() - start) / 60:.1f} minutes; "
-        f"{len(mutants) - len(outcomes)} were not begun."
-    )
-    unexplained = [o.mutant.name for o in survivors if o.mutant.name not in EXPLAINED]
-    print(*(f"survived: {name}" for name in unexplained), sep="\n")
-    return 1 if unexplained else 0
+    found, rows = population(), read(DOCS)
+    write(content_of(rows, found, options.seed), DOCS)
+    here = [m for m in found if options.only in m.name and options.tier in (None, tier_of(m.file))]
+    if not here:
+        parser.error("no mutant has such a name.")
+    current = {name for name, row in rows.items() if row["file_digest"] == digest((SRC / row["file"]).read_text())}
+    todo = [m for m in drawn(here, options.sample, options.seed) if options.again or m.name not in current]
+    survivors = []
+    for number, row in enumerate([] if options.page else judge(todo, options), start=1):
+        rows[row["mutant"]] = row
+        content = content_of(rows, found, options.seed)
+        write(content, DOCS)
+        survivors += [
+            r["mutant"] for r in content["results"] if r["mutant"] == row["mutant"] and not (r["by"] or r["why"])
+        ]
+        print(f"{number}/{len(todo)} {row['verdict']:9} {row['mutant']}  {row['by']}", flush=True)
+    print(*(f"open: {name}" for name in survivors), sep="\n")
+    return 1 if survivors else 0
 
 
 if __name__ == "__main__":
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     sys.exit(main())

@@ -113,6 +113,17 @@ def test_the_price_does_not_grow_with_the_classes():
         assert few.l2(relation) == many.l2(relation) == relation.kappa * 0.5
 
 
+@pytest.mark.parametrize("row_norm", [0.5, 3.0])
+def test_the_longest_row_has_the_energy_that_is_stated(row_norm):
+    facts = Facts(n_rows=1, n_features=D, lower=-row_norm, upper=row_norm, row_norm=row_norm)
+    row = np.zeros((1, D))
+    row[0, 1] = row_norm
+    rows = Rows(row, np.zeros(1), facts)
+    stated = measure(BUCKETS, rows.lattice).reach.entry
+    assert measured(BUCKETS, rows, Squared()).values[1] == pytest.approx(stated[1], rel=1e-3)
+    assert stated[1] == pytest.approx(row_norm**2, rel=1e-3)
+
+
 # ------------------------------------------------------------------------------------------------ exact integers
 
 

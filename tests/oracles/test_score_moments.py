@@ -71,6 +71,19 @@ def test_a_record_that_comes_or_goes_reaches_its_norm():
     assert norm <= stated(question, Adjacency.ADD_REMOVE)
 
 
+def test_no_entry_moves_further_than_is_stated_and_equal_columns_reach_it():
+    question = moments(gram=0.2, meat=0.05, constant=False)
+    lattice = MemoryHost(np.zeros((1, 2)), np.zeros(1), facts()).lattice
+    reach, mixed = measure(question, lattice).reach, [3, 6]  # products of the two columns
+    one, two = (added(question, math.sqrt(2) * np.array([1.0, sign]), sign * 1e6) for sign in (1.0, -1.0))
+    for found, stated_ in (
+        (one, reach.linf(Adjacency.ADD_REMOVE)),
+        (one - two, reach.linf(Adjacency.REPLACE_ONE)),
+    ):
+        assert np.all(np.abs(found) <= stated_)
+        np.testing.assert_allclose(np.abs(found)[mixed], stated_[mixed], rtol=3e-4)
+
+
 @pytest.mark.parametrize("classes", [False, True])
 @pytest.mark.parametrize(("gram", "meat"), [(0.4, 0.1), (0.8, 0.2), (0.1, 0.4)])
 def test_no_pair_of_records_is_further_apart(classes, gram, meat):

@@ -30,6 +30,7 @@ from dpsparse.rows.block import clip_and_quantise
 from dpsparse.rows.hosts import DiskHost, MemoryHost, memory_budget
 from dpsparse.rows.hosts.memory_budget import LEAST_BLOCKS, PER_COORDINATE, PER_ROW, MemoryBudget
 from dpsparse.rows.lattice import Lattice
+from dpsparse.rows.records import Records
 from dpsparse.rows.scratch import Scratch
 from dpsparse.rows.scratch_rows import ScratchBlock, compact
 
@@ -40,6 +41,14 @@ def data(n=3000, d=40, seed=0):
     rng = np.random.default_rng(seed)
     X = np.round(rng.uniform(-1, 1, (n, d)), 2) * (rng.random((n, d)) < 0.3)
     return X, X[:, 0] - X[:, 3] + 0.1 * rng.standard_normal(n)
+
+
+def test_beyond_one_block_memory_grows_by_what_is_kept_of_a_row():
+    n = 2 * memory_budget.STORED_ENTRIES // FACTS.n_features
+    small, large = (
+        memory_budget.memory_needed(Records(np.broadcast_to(np.zeros(40), (rows, 40))), FACTS) for rows in (n, 2 * n)
+    )
+    assert large - small == n * (40 * memory_budget.KEPT_DENSE + PER_ROW + memory_budget.KEPT_PER_ROW)
 
 
 def open_files():
