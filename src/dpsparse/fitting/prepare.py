@@ -128,14 +128,10 @@ def draft_plan(request: FitRequest, shape: Shape) -> tuple[FitPlan, Budget | Non
         return FitPlan(request, facts, recipe, solver, plan, None, math.nan, models, reason, loss), None
     assert has_budget(recipe)
     budget, delta = request.budget_for(shape.n_rows)
-    solver, plan = _planned(recipe, facts, budget, models)
-    plan = normalised_plan(recipe, plan)
-    plan = _with_counts(plan, request)
+    solver, plan = _planned(recipe, facts, request, budget, models)
     refuse_unaccepted(plan, recipe.name, request.accept)
-    if request.noise == "exact":
-        if any(ask.noise is Noise.LOCAL_GAUSSIAN for ask in plan.asks):
-            raise ValueError("noise='exact' is not made on devices; use noise='lattice', or a pure local mechanism.")
-        plan = plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN)
+    if request.noise == "exact" and any(ask.noise is Noise.LOCAL_GAUSSIAN for ask in plan.asks):
+        raise ValueError("noise='exact' is not made on devices; use noise='lattice', or a pure local mechanism.")
     return FitPlan(request, facts, recipe, solver, plan, None, delta, models, reason, loss), budget
 
 
@@ -179,15 +175,7 @@ def plan_again(prepared: FitPlan) -> tuple[Solver, Plan]:
     """Another solver of the same recipe, and its plan: equal to those of `prepared`, unless they depend on something else."""
     recipe, facts, request = prepared.recipe, prepared.facts, prepared.request
     assert has_budget(recipe)
-    solver, plan = _planned(recipe, facts, request.budget_for(facts.n_rows)[0], prepared.models)
-    plan = _with_counts(normalised_plan(recipe, plan), request)
-    return solver, plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN) if request.noise == "exact" else plan
-
-
-def _with_counts(plan: Plan, request: FitRequest) -> Plan:
-    """The plan with the counts that were asked for, each at its share of the whole."""
-    plan = with_count(plan, request.check_bounds, CLIPPED_ASK, "ClippedShare", "check_bounds")
-    return with_count(plan, request.check_cells, UNREAD, "Unread", "check_cells")
+    return _planned(recipe, facts, request, request.budget_for(facts.n_rows)[0], prepared.models)
 
 
 def per_model(budget: Budget, models: int) -> Budget:
@@ -226,8 +214,18 @@ def refuse_doubtful(accept: tuple[str, ...]) -> None:
         )
 
 
-def _planned(recipe: PrivateRecipe, facts: Facts, budget: Budget, models: int) -> tuple[Solver, Plan]:
-    """The loop and its plan, at the budget of one model."""
+def _planned(
+    recipe: PrivateRecipe, facts: Facts, request: FitRequest, budget: Budget, models: int
+) -> tuple[Solver, Plan]:
+    """The loop and its plan at the budget of one model, with the counts that were asked for, each at its share."""
+    solver, plan = _solver_and_plan(recipe, facts, budget, models)
+    plan = normalised_plan(recipe, plan)
+    plan = with_count(plan, request.check_bounds, CLIPPED_ASK, "ClippedShare", "check_bounds")
+    plan = with_count(plan, request.check_cells, UNREAD, "Unread", "check_cells")
+    return solver, plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN) if request.noise == "exact" else plan
+
+
+def _solver_and_plan(recipe: PrivateRecipe, facts: Facts, budget: Budget, models: int) -> tuple[Solver, Plan]:
     one = per_model(budget, models)
     solver = recipe.solver(facts, one)
     plan = solver.plan(facts, one)

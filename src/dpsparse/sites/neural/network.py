@@ -15,7 +15,7 @@ from ...core.facts import Vector
 from ...core.mechanisms import Randomness
 from ...fitting import Seed, default_delta, public_rows, warn_if_seeded
 from ...fitting.session import session
-from ...fitting.statement import charged_to, complete, draft_step
+from ...fitting.statement import complete, draft_step
 from ...ledger import Ledger
 from ..federated.certificate import NOTHING, SiteSummary, statement_without_noise
 from .files import read_network, write_network
@@ -135,12 +135,12 @@ class SparseNetwork:
             warn_if_seeded(randomness, "fit")
         plan = gradients_plan(self.steps, self._rate(n), private=False) if priced is None else priced
         bill = None if priced is None else PlanCost.of(priced)
+        draft = state_network(self.about, n, priced, delta, [], secure=randomness.secure)
         with session(self, bill=bill, label=self.recipe, delta=delta, randomness=randomness) as opened:
             rows = private_rows(X, y, self.loss, self.classes, n)
             oracle = NetworkOracle(self._gradients, rows, plan, self.clip, randomness, opened.payment)
             self.w_ = descend(self._gradients.start(), oracle, self.steps, self.step_size, self.sparsity)
-        said = state_network(self.about, n, priced, delta, oracle.receipts, secure=randomness.secure)
-        self.statement_ = charged_to(said, opened.payment)
+        self.statement_ = complete(draft, oracle.receipts, opened.payment)
         return self
 
     @property
