@@ -11,8 +11,8 @@ import pytest
 
 from builders import Rows, prepared_for
 from dpsparse import SparseClassifier, SparseRegressor
+from dpsparse.algorithms.table_descent import TableSignalTest
 from dpsparse.algorithms.table_schedule import DENSE, SPARSE, Schedule, grid
-from dpsparse.algorithms.table_signal_test import TableSignalTest
 from dpsparse.algorithms.tables import whitening
 from dpsparse.core import Noise
 from dpsparse.core.facts import Facts

@@ -230,6 +230,10 @@ class Schedule:
         spent = TABLES.guess_share * self.free if self.guesses else self._questions
         return 1.0 - spent - self.means - self.gram - self.slope - self.finish
 
+    def lengths(self, longest: float) -> Vector:
+        """The grid for lengths of rows."""
+        return grid(longest / TABLES.length_depth, longest, TABLES.whole.grid_points, self.thin)
+
     # ---------------------------------------------------------------------------------------------- phases
 
     @property
