@@ -92,7 +92,7 @@ class BudgetShares:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Schedule:
+class PolishSchedule:
     """What is asked once the size of a typical entry is known.
 
     Parameters
@@ -117,7 +117,7 @@ class Schedule:
     spare: int = 0
 
     @classmethod
-    def of(cls, shares: BudgetShares, facts: Facts, rho: float, sparsity: int, entry: float) -> Schedule:
+    def of(cls, shares: BudgetShares, facts: Facts, rho: float, sparsity: int, entry: float) -> PolishSchedule:
         r"""The schedule when selections clip entries at `entry`.
 
         .. math:: k = \Bigl\lceil\Bigl(\frac{c\,n K_2}{\sqrt{ds}\,K_e}\,\frac{\sqrt{2 f_s\rho'}}{2\ln d}\Bigr)^2\Bigr\rceil

@@ -43,7 +43,7 @@ from . import column_locations as origins
 from .column_locations import ColumnLocations
 from .constants import ENGINE, POLISH, ROWS
 from .engine import Queries, believed
-from .polish_schedule import BudgetShares, Rule, Schedule, entry_edges, select, typical_entry
+from .polish_schedule import BudgetShares, PolishSchedule, Rule, entry_edges, select, typical_entry
 from .polish_steps import Preconditioner, gains, shrunken, stein_scale
 
 
@@ -96,8 +96,8 @@ class SelectAndPolish:
             rule=self.rule, intercept=facts.free > 0, means_known=self.told or self.means > 0 or facts.means is not None
         )
 
-    def _schedule(self, facts: Facts, entry: float) -> Schedule:
-        return Schedule.of(self._shares(facts), facts, self.rho, self.sparsity, entry)
+    def _schedule(self, facts: Facts, entry: float) -> PolishSchedule:
+        return PolishSchedule.of(self._shares(facts), facts, self.rho, self.sparsity, entry)
 
     def run(self, oracle: Oracle, path: Path | None = None, origin: ColumnLocations | None = None) -> Vector:
         """Return the polished coefficients; everything here is post-processing."""
@@ -123,7 +123,7 @@ class _Run:
         self,
         solver: SelectAndPolish,
         queries: Queries,
-        schedule: Schedule,
+        schedule: PolishSchedule,
         entry: float,
         path: Path | None,
         origin: ColumnLocations | None,

@@ -24,14 +24,14 @@ from ..ops import soft_threshold
 from ..queries.kinds import Path, ProjectedGradient, ProjectedModel
 from .constants import RACE, TABLES
 from .engine import Queries
-from .table_schedule import DescentStage, Schedule, grid
+from .table_schedule import DescentStage, TableSchedule, grid
 
 
 class Descent:
     """The state of a path, which lives on between phases; everything in it was released."""
 
     def __init__(
-        self, queries: Queries, schedule: Schedule, frame: Projection, start: float, path: Path | None
+        self, queries: Queries, schedule: TableSchedule, frame: Projection, start: float, path: Path | None
     ) -> None:
         self.queries, self.schedule, self.frame, self.start, self.path = queries, schedule, frame, start, path
         self.facts = queries.facts

@@ -64,7 +64,7 @@ class DescentStage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Schedule:
+class TableSchedule:
     """How the budget of a fit is spent.
 
     Parameters
@@ -93,7 +93,7 @@ class Schedule:
     race: bool = False
 
     @classmethod
-    def of(cls, facts: Facts, level: float, race: bool = False) -> Schedule:
+    def of(cls, facts: Facts, level: float, race: bool = False) -> TableSchedule:
         """The schedule for these facts."""
         given = facts.sparsity is not None and facts.sparsity < facts.n_features
         return cls(

@@ -33,7 +33,7 @@ from .constants import ENGINE, RACE, SPREAD, TABLES
 from .engine import Queries
 from .select_polish import SelectAndPolish
 from .table_descent import Descent
-from .table_schedule import DENSE, SPARSE, Schedule, grid
+from .table_schedule import DENSE, SPARSE, TableSchedule, grid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +60,8 @@ class TableDescent:
         others = [runner.plan(facts, budget) for runner in self._runners]
         return self._schedule(facts).plan(gaussian=self.noise, gumbel=self.selection_noise, others=others)
 
-    def _schedule(self, facts: Facts) -> Schedule:
-        return Schedule.of(facts, self.level, race=bool(self.few_coefficients))
+    def _schedule(self, facts: Facts) -> TableSchedule:
+        return TableSchedule.of(facts, self.level, race=bool(self.few_coefficients))
 
     @property
     def _runners(self) -> list[SelectAndPolish]:
@@ -110,7 +110,7 @@ class TableDescent:
 NO_FEATURE = Projection(support=np.zeros(0, dtype=np.intp), centre=np.zeros(0))
 
 
-def _start(queries: Queries, schedule: Schedule) -> float:
+def _start(queries: Queries, schedule: TableSchedule) -> float:
     """The median, or part of the log-odds of the noisy class share; 0 without an intercept."""
     if not schedule.free:
         return 0.0
@@ -125,7 +125,7 @@ def _start(queries: Queries, schedule: Schedule) -> float:
 
 
 def _all_columns(
-    queries: Queries, schedule: Schedule, start: float, path: Path | None
+    queries: Queries, schedule: TableSchedule, start: float, path: Path | None
 ) -> tuple[Descent, ColumnLocations | None]:
     """A path on all columns, from their means; and what was told about those."""
     facts = queries.facts
@@ -156,7 +156,7 @@ def _last_columns(descent: Descent) -> Descent:
 
 def _descent(
     queries: Queries,
-    schedule: Schedule,
+    schedule: TableSchedule,
     columns: tuple[Indices, Vector],
     longest: float,
     start: float,
