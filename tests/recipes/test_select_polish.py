@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from builders import Rows, prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, recipes
 from dpsparse.accounting import price
-from dpsparse.algorithms.polish_schedule import BudgetShares, Rule, Schedule, entry_edges, rung
+from dpsparse.algorithms.polish_schedule import BudgetShares, PolishSchedule, Rule, entry_edges, rung
 from dpsparse.algorithms.polish_steps import Preconditioner, gains, shrunken, stein_scale, symmetric
 from dpsparse.core import Budget, Noise
 from dpsparse.core.facts import Facts, Target
@@ -241,7 +241,7 @@ def test_more_budget_selects_more_coordinates_and_never_more_than_allowed():
     facts = facts_of(n_rows=300, sparsity=10)
     rule = Rule.of(facts)
     shares = BudgetShares(rule=rule, intercept=False, means_known=False)
-    counts = [Schedule.of(shares, facts, rho, 10, 0.3).coordinates for rho in (1e-4, 1e-3, 1e-2, 0.1, 10.0)]
+    counts = [PolishSchedule.of(shares, facts, rho, 10, 0.3).coordinates for rho in (1e-4, 1e-3, 1e-2, 0.1, 10.0)]
     assert counts == sorted(counts)
     assert counts[0] == 1
     assert counts[-1] == 10
@@ -251,7 +251,7 @@ def test_spare_coordinates_are_selected_where_rows_and_budget_allow():
     def spare(n_rows: int, rho: float, **options) -> int:
         facts = facts_of(n_rows=n_rows, sparsity=10, **options)
         shares = BudgetShares(rule=Rule.of(facts), intercept=False, means_known=False)
-        found = Schedule.of(shares, facts, rho, 10, 0.3)
+        found = PolishSchedule.of(shares, facts, rho, 10, 0.3)
         assert len(found.steps) == len(found.supports)
         assert found.supports[-1] == found.coordinates
         return found.spare

@@ -11,8 +11,8 @@ import pytest
 
 from builders import Rows, prepared_for
 from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.algorithms.table_schedule import DENSE, SPARSE, Schedule, grid
-from dpsparse.algorithms.table_signal_test import TableSignalTest
+from dpsparse.algorithms.table_descent import TableSignalTest
+from dpsparse.algorithms.table_schedule import DENSE, SPARSE, TableSchedule, grid
 from dpsparse.algorithms.tables import whitening
 from dpsparse.core import Noise
 from dpsparse.core.facts import Facts
@@ -218,7 +218,7 @@ def test_more_budget_asks_for_no_less(classes):
     """Law on the schedule: what can be afforded at a level can be afforded at any higher one, and paths grow."""
     facts = Facts(n_rows=1000, n_features=30, intercept=1.0)
     facts = facts.with_(target=replace(facts.target, kind="classes")) if classes else facts
-    found = [Schedule.of(facts, level) for level in np.geomspace(5, 1e6, 60)]
+    found = [TableSchedule.of(facts, level) for level in np.geomspace(5, 1e6, 60)]
     for one, two in itertools.pairwise(found):
         assert one.constant >= two.constant
         assert one.guesses >= two.guesses

@@ -18,8 +18,9 @@ import numpy as np
 
 from ..core.facts import Facts, Projection, Vector
 from ..core.plan import Ask, Noise
-from ..queries.kinds import ColumnMeans, Oracle
-from .constants import ENGINE
+from ..queries.kinds import ColumnMeans
+from .constants import ENGINE, Constants
+from .engine import Queries, believed
 
 #: Turns: rows are shorter from the first means, if these were far.
 TURNS = 2
@@ -43,21 +44,21 @@ class ColumnLocations:
     doubts: Vector
 
     @classmethod
-    def learn(cls, oracle: Oracle, length: Callable[[Projection, float, str], float]) -> ColumnLocations:
-        """Ask for the means; `length` asks for a typical length of rows in a frame, at most a number, by a name."""
-        facts = oracle.facts
+    def learn(cls, queries: Queries, lengths: Callable[[float], Vector], choice: Constants) -> ColumnLocations:
+        """Ask for the means; `lengths` is the grid up to a length, and `choice` the quantile that is typical."""
+        facts = queries.facts
         everything, bounds = np.arange(facts.n_features), facts.half_widths
         centre = doubts = total = np.zeros(facts.n_features)
         precision = 0.0
         for turn in range(1, TURNS + 1):
             frame = Projection(support=everything, centre=centre)
             reach = facts.row_bound + float(np.linalg.norm(centre))
-            question = ColumnMeans(everything, length(frame, reach, length_name(turn)), centre)
-            noisy = np.asarray(oracle.answer(question, name(turn)))
-            noise = max(oracle.deviation(question, name(turn), 0), 1e-9 * reach)
+            length = queries.row_length(frame, lengths(reach), choice, length_name(turn))
+            noisy, noise = queries.noisy(ColumnMeans(everything, length, centre), name(turn))
+            noise = max(noise, 1e-9 * reach)
             if facts.n_features < ENGINE.whole.law_columns:
-                part = max(0.0, 1 - noisy.size * noise**2 / max(float(noisy @ noisy), 1e-300))
-                centre, doubts = np.clip(centre + part * noisy, -bounds, bounds), np.full(noisy.size, noise)
+                centre = np.clip(centre + believed(noisy, noise) * noisy, -bounds, bounds)
+                doubts = np.full(noisy.size, noise)
                 continue
             total, precision = total + (centre + noisy) / noise**2, precision + noise**-2
             centre, doubts = shrink_to_noise(total / precision, precision**-0.5, bounds)

@@ -15,8 +15,9 @@ import numpy as np
 
 from ..core.facts import Projection, Vector
 from ..core.plan import Ask, Noise, Plan
-from ..queries.kinds import CentredModel, ColumnMeans, CountWithin, Gram, Oracle, ProjectedModel, Quantile, ScoreMoments
+from ..queries.kinds import CentredModel, ColumnMeans, CountWithin, Oracle, ProjectedModel, Quantile, ScoreMoments
 from .constants import INTERVALS, constants
+from .engine import Queries
 from .interval_clips import Clips, Pilot
 from .one_step import Moments, Step, damped_step, newton_step
 
@@ -110,7 +111,7 @@ class SplitIntervals:
 
     def pilot(self, oracle: Oracle, w: Vector) -> Pilot | None:
         """Ask part A what B must know; None where no feature was selected."""
-        facts, d = oracle.facts, oracle.facts.n_features
+        queries, facts, d = Queries(oracle), oracle.facts, oracle.facts.n_features
         order = np.argsort(-np.abs(w[:d]), kind="stable")[: self.most]
         support = np.sort(order[w[order] != 0])
         m = support.size
@@ -119,36 +120,30 @@ class SplitIntervals:
         centre, own = np.zeros(m), w[support]
         longest = min(facts.row_bound, facts.feature_bound * math.sqrt(m))
         if self.intercept:
-            length = self._length(oracle, CentredModel(support, centre, own, 0.0), longest, "lengths")
+            length = _length(queries, CentredModel(support, centre, own, 0.0), longest, "lengths")
             means = oracle.answer(ColumnMeans(support, INTERVALS.length_factor * length), _ask("centre"))
             centre = np.clip(means, -facts.feature_bound, facts.feature_bound)
             longest += float(np.linalg.norm(centre))
         limit = INTERVALS.largest_margin if self.classes else facts.target_bound
         offset = float(w[-1]) * facts.intercept + float(centre @ own) if self.intercept else 0.0
         offset = min(max(offset, -limit), limit)
-        length = self._length(oracle, CentredModel(support, centre, own, offset), longest, "norms")
-        scale = self._scale(oracle, CentredModel(support, centre, own, offset), length)
+        length = _length(queries, CentredModel(support, centre, own, offset), longest, "norms")
+        scale = self._scale(queries, CentredModel(support, centre, own, offset), length)
         own = own * min(1.0, limit / max(float(np.linalg.norm(own * scale)), 1e-300))
         model = CentredModel(support, centre, own, offset)
         theta = np.concatenate([[offset] * self.intercept, own * scale])
-        norm, beyond = self._norm(oracle, model, scale)
+        norm, beyond = self._norm(queries, model, scale)
         if self.classes:
             return Pilot(support, centre, scale, theta, 1.0, norm, 1.0, beyond, beyond, INTERVALS.class_deviation)
-        residual, kept, clipped, typical = self._residuals(oracle, model, norm)
+        residual, kept, clipped, typical = self._residuals(queries, model, norm)
         return Pilot(support, centre, scale, theta, residual, norm, kept, beyond, beyond + clipped, typical)
 
-    def _length(self, oracle: Oracle, model: CentredModel, longest: float, ask: str) -> float:
-        return _quantile(
-            oracle, "rows", model, np.geomspace(INTERVALS.shortest * longest, longest, INTERVALS.whole.points), ask
-        )
-
-    def _scale(self, oracle: Oracle, model: CentredModel, length: float) -> Vector:
+    def _scale(self, queries: Queries, model: CentredModel, length: float) -> Vector:
         """Sizes of columns: of one size together, told apart as far as they differ by more than noise."""
         m = model.support.size
-        question = Gram(model.support, model.centre, INTERVALS.length_factor * length)
-        noise = oracle.deviation(question, _ask("columns"), 0)
-        row, column = np.triu_indices(m)
-        diagonal = np.asarray(oracle.answer(question, _ask("columns")))[row == column]
+        held = INTERVALS.length_factor * length
+        matrix, noise = queries.gram(model.support, model.centre, held, _ask("columns"))
+        diagonal = np.diag(matrix)
         mean = float(diagonal.mean())
         shape = np.ones(m)
         if mean > 3 * noise / math.sqrt(m):
@@ -157,9 +152,9 @@ class SplitIntervals:
             shape = np.maximum(1 + believed * apart, max(INTERVALS.least_shape, 2 * noise / mean))
         return np.asarray(length / math.sqrt(INTERVALS.fill * m) * np.sqrt(shape))
 
-    def _norm(self, oracle: Oracle, model: CentredModel, scale: Vector) -> tuple[float, float]:
+    def _norm(self, queries: Queries, model: CentredModel, scale: Vector) -> tuple[float, float]:
         """Q, and the part of rows that are longer."""
-        facts, size = oracle.facts, scale.size + self.intercept
+        facts, size = queries.facts, scale.size + self.intercept
         least = math.sqrt(INTERVALS.fill * size)
         if self.robust:
             return least, 1 - INTERVALS.middle
@@ -172,51 +167,50 @@ class SplitIntervals:
             support=model.support, centre=model.centre, matrix=np.diag(1 / scale), constant=float(self.intercept)
         )
         beyond = self.clips.beyond(facts.n_rows)
-        question = Quantile("rows", ProjectedModel(frame, np.zeros(frame.size), 0.0), 1 - beyond, grid)
-        found = float(grid[int(oracle.answer(question, _ask("reach"))[0])])
+        found = queries.quantile(
+            "rows", ProjectedModel(frame, np.zeros(frame.size), 0.0), 1 - beyond, grid, _ask("reach")
+        )
         held = self.clips.largest_norm(size)
         return (held, 1 - INTERVALS.middle) if found > held else (max(found, least), beyond)
 
-    def _residuals(self, oracle: Oracle, model: CentredModel, norm: float) -> tuple[float, float, float, float]:
+    def _residuals(self, queries: Queries, model: CentredModel, norm: float) -> tuple[float, float, float, float]:
         """The clip of residuals, the part of them within it, the part that is surely beyond, and about their standard deviation."""
-        high = min(oracle.facts.target_bound, oracle.facts.slope_bound)
-        typical = _quantile(
-            oracle,
-            "slopes",
-            model,
-            np.geomspace(1 / INTERVALS.residual_depth * high, high, INTERVALS.whole.points),
-            "clip",
-        )
+        high = min(queries.facts.target_bound, queries.facts.slope_bound)
+        grid = np.geomspace(1 / INTERVALS.residual_depth * high, high, INTERVALS.whole.points)
+        typical = _quantile(queries, "slopes", model, grid, "clip")
         question = CountWithin(model, self.clips.residual(norm) * typical)
-        noise = oracle.deviation(question, _ask("kept"), 0)
-        kept = min(max(float(oracle.answer(question, _ask("kept"))[0]), 0.5), 1.0)
+        answer, noise = queries.noisy(question, _ask("kept"))
+        kept = min(max(float(answer[0]), 0.5), 1.0)
         return question.bound, kept, max(0.0, 1 - kept - noise), 1 / INTERVALS.deviation * typical
 
     # ---------------------------------------------------------------------------------------------- part B
 
     def run(self, oracle: Oracle, pilot: Pilot) -> Step:
         """Ask part B, and take the step; for classes a damped one before it."""
-        theta, times = pilot.theta, oracle.plan[MOMENTS].times
-        for turn in range(times - 1):
-            theta = damped_step(theta, self._moments(oracle, pilot, theta, turn), pilot.kept)
-        moments = self._moments(oracle, pilot, theta, times - 1)
+        theta, queries = pilot.theta, Queries(oracle)
+        for _ in range(oracle.plan[MOMENTS].times - 1):
+            theta = damped_step(theta, self._moments(queries, pilot, theta), pilot.kept)
+        moments = self._moments(queries, pilot, theta)
         moved = 0.0 if self.robust else pilot.limited * pilot.typical * moments.n_rows
         return newton_step(theta, moments, pilot.kept, moved)
 
-    def _moments(self, oracle: Oracle, pilot: Pilot, theta: Vector, turn: int) -> Moments:
+    def _moments(self, queries: Queries, pilot: Pilot, theta: Vector) -> Moments:
         question = ScoreMoments(
             pilot.model(theta), pilot.scale, pilot.constant, pilot.residual, pilot.norm, self.gram, self.meat
         )
-        noise = oracle.deviation(question, MOMENTS, turn)
-        told = np.asarray(oracle.answer(question, MOMENTS))
-        return Moments.of(told, noise, question, oracle.facts.n_rows, classes=self.classes)
-
-
-def _quantile(oracle: Oracle, of: str, model: CentredModel, grid: Vector, ask: str) -> float:
-    """A quantile: the middle of the cell that holds it, whose upper end would be too large on average."""
-    cell = int(oracle.answer(Quantile(of, model, INTERVALS.middle, grid), _ask(ask))[0])
-    return math.sqrt(float(grid[max(cell - 1, 0)] * grid[cell]))
+        return Moments.of(*queries.noisy(question, MOMENTS), question, queries.facts.n_rows, classes=self.classes)
 
 
 def _ask(name: str) -> str:
     return f"interval {name}"
+
+
+def _length(queries: Queries, model: CentredModel, longest: float, ask: str) -> float:
+    points = np.geomspace(INTERVALS.shortest * longest, longest, INTERVALS.whole.points)
+    return _quantile(queries, "rows", model, points, ask)
+
+
+def _quantile(queries: Queries, of: str, model: CentredModel, grid: Vector, ask: str) -> float:
+    """A quantile: the middle of the cell that holds it, whose upper end would be too large on average."""
+    cell = int(queries.oracle.answer(Quantile(of, model, INTERVALS.middle, grid), _ask(ask))[0])
+    return math.sqrt(float(grid[max(cell - 1, 0)] * grid[cell]))

@@ -8,6 +8,7 @@ the rest a part :math:`f_s` buys selections and the other gradients.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -91,7 +92,7 @@ class BudgetShares:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Schedule:
+class PolishSchedule:
     """What is asked once the size of a typical entry is known.
 
     Parameters
@@ -116,7 +117,7 @@ class Schedule:
     spare: int = 0
 
     @classmethod
-    def of(cls, shares: BudgetShares, facts: Facts, rho: float, sparsity: int, entry: float) -> Schedule:
+    def of(cls, shares: BudgetShares, facts: Facts, rho: float, sparsity: int, entry: float) -> PolishSchedule:
         r"""The schedule when selections clip entries at `entry`.
 
         .. math:: k = \Bigl\lceil\Bigl(\frac{c\,n K_2}{\sqrt{ds}\,K_e}\,\frac{\sqrt{2 f_s\rho'}}{2\ln d}\Bigr)^2\Bigr\rceil
@@ -178,11 +179,9 @@ class Schedule:
 
     def plan(self, *, gaussian: Noise, gumbel: Noise) -> Plan:
         """Everything that is asked, in order."""
-        rule, rest, count = self.shares.rule, self.shares.rest, sum(self.steps)
-        free = self.shares.intercept
+        rule, rest, each, free = self.shares.rule, self.shares.rest, self.each, self.shares.intercept
         grams = [m for m in self.supports if m >= POLISH.whole.least_gram]
-        clips = len(self.sizes) - self.classes
-        stages, each = len(self.supports), self.each
+        count, clips, stages = sum(self.steps), len(self.sizes) - self.classes, len(self.supports)
         spent = (1 - rule.scalars) * rest
         growth = rule.growth or self._funded(POLISH.pair.last_growth)
         least, most = POLISH.pair.selection_growth
@@ -191,47 +190,27 @@ class Schedule:
         weights *= rule.selection * spent / weights.sum()
         ramp = growth ** (np.arange(count) / max(1, count - 1))
         gradients = (1 - rule.selection) * spent + (0.0 if grams else rule.gram)
-        asks = [
-            Ask(name="clip", question="Quantile", noise=gumbel, times=count, share=each * count),
-            Ask(name="curvature", question="Curvature", noise=gaussian, times=count, share=each * count),
-            Ask(
-                name="gradient",
-                question="CentredGradient",
-                noise=gaussian,
-                times=count,
-                share=gradients,
-                schedule=_tuple(ramp),
-            ),
+        start = ("ResidualMean", gaussian) if self.classes else ("Quantile", gumbel)
+        sums = [
+            ("clip", "Quantile", gumbel, count, each * count, None),
+            ("curvature", "Curvature", gaussian, count, each * count, None),
+            ("gradient", "CentredGradient", gaussian, count, gradients, ramp),
+            ("residual", "Quantile", gumbel, clips, each * clips, None),
+            ("norms", "Quantile", gumbel, stages, each * stages, None),
+            ("gram", "Gram", gaussian, len(grams), rule.gram, np.array(grams, dtype=float) ** 3),
+            ("start", *start, free, 2 * each + self.shares.fs, None),
+            ("intercept", "ResidualMean", gaussian, free * (clips + 1), self.shares.fi, None),
+            ("means", "ColumnMeans", gaussian, len(self.sizes) * (self.shares.fm > 0), self.shares.fm, self.sizes),
         ]
-        for r, size in enumerate(self.sizes):
-            asks.append(Ask(name=select(r), question="Select", noise=gumbel, draws=size, share=float(weights[r])))
-        if clips:
-            asks.append(Ask(name="residual", question="Quantile", noise=gumbel, times=clips, share=each * clips))
-        asks.append(Ask(name="norms", question="Quantile", noise=gumbel, times=stages, share=each * stages))
-        if grams:
-            cubes = _tuple(np.array(grams, dtype=float) ** 3)
-            asks.append(
-                Ask(name="gram", question="Gram", noise=gaussian, times=len(grams), share=rule.gram, schedule=cubes)
-            )
-        if free:
-            kind = "ResidualMean" if self.classes else "Quantile"
-            noise, share = gaussian if self.classes else gumbel, 2 * each + self.shares.fs
-            asks.append(Ask(name="start", question=kind, noise=noise, share=share))
-            asks.append(
-                Ask(name="intercept", question="ResidualMean", noise=gaussian, times=clips + 1, share=self.shares.fi)
-            )
-        if self.shares.fm:
-            by_size = _tuple(np.array(self.sizes, dtype=float))
-            asks.append(
-                Ask(
-                    name="means",
-                    question="ColumnMeans",
-                    noise=gaussian,
-                    times=len(self.sizes),
-                    share=self.shares.fm,
-                    schedule=by_size,
-                )
-            )
+        asks = [
+            Ask(name=n, question=q, noise=noise, times=int(times), share=s, schedule=None if v is None else _tuple(v))
+            for n, q, noise, times, s, v in sums
+            if times
+        ]
+        asks[3:3] = [
+            Ask(name=select(r), question="Select", noise=gumbel, draws=size, share=float(weights[r]))
+            for r, size in enumerate(self.sizes)
+        ]
         return Plan(asks=tuple(asks), order=tuple(self._order()))
 
     def _order(self) -> list[str]:
@@ -269,5 +248,5 @@ def log_features(d: int) -> float:
     return math.log(max(d, 2))
 
 
-def _tuple(values: Vector) -> tuple[float, ...]:
+def _tuple(values: Iterable[float]) -> tuple[float, ...]:
     return tuple(float(v) for v in values)

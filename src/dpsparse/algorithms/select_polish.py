@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..core.budget import Budget
-from ..core.facts import Facts, Projection, Vector
+from ..core.facts import Facts, Vector
 from ..core.plan import Ask, Noise, Plan
 from ..queries.kinds import (
     CentredGradient,
@@ -30,24 +30,21 @@ from ..queries.kinds import (
     ColumnMeans,
     Correlation,
     Curvature,
-    Gram,
     Indices,
     IntervalContrast,
     Magnitude,
     ModalEntry,
     Oracle,
     Path,
-    ProjectedModel,
-    Quantile,
     ResidualMean,
     Select,
 )
 from . import column_locations as origins
 from .column_locations import ColumnLocations
-from .constants import ENGINE, POLISH
-from .polish_schedule import BudgetShares, Rule, Schedule, entry_edges, select, typical_entry
-from .polish_steps import Preconditioner, gains, shrunken, stein_scale, symmetric
-from .screening import class_share
+from .constants import ENGINE, POLISH, ROWS
+from .engine import Queries, believed
+from .polish_schedule import BudgetShares, PolishSchedule, Rule, entry_edges, select, typical_entry
+from .polish_steps import Preconditioner, gains, shrunken, stein_scale
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,26 +96,24 @@ class SelectAndPolish:
             rule=self.rule, intercept=facts.free > 0, means_known=self.told or self.means > 0 or facts.means is not None
         )
 
-    def _schedule(self, facts: Facts, entry: float) -> Schedule:
-        return Schedule.of(self._shares(facts), facts, self.rho, self.sparsity, entry)
+    def _schedule(self, facts: Facts, entry: float) -> PolishSchedule:
+        return PolishSchedule.of(self._shares(facts), facts, self.rho, self.sparsity, entry)
 
     def run(self, oracle: Oracle, path: Path | None = None, origin: ColumnLocations | None = None) -> Vector:
         """Return the polished coefficients; everything here is post-processing."""
-        edges = entry_edges(oracle.facts)
+        edges, queries = entry_edges(oracle.facts), Queries(oracle)
         if self.means:
-            origin = ColumnLocations.learn(oracle, lambda frame, reach, ask: _row_length(oracle, frame, reach, ask))
+            origin = ColumnLocations.learn(queries, _lengths, ROWS)
         question = ModalEntry(self.rule.entry_part, edges, None if origin is None else origin.means)
         entry = float(edges[1 + int(oracle.answer(question, "scale")[0])])
         schedule = self._schedule(oracle.facts, entry)
         oracle.take_branch(schedule.name)
-        return _Run(self, oracle, schedule, entry, path, origin).result()
+        return _Run(self, queries, schedule, entry, path, origin).result()
 
 
-def _row_length(oracle: Oracle, frame: Projection, longest: float, ask: str) -> float:
-    """A typical length of rows in a frame, at most `longest`."""
-    points = np.geomspace(POLISH.shortest * longest, longest, POLISH.whole.points)
-    question = Quantile("rows", ProjectedModel(frame, np.zeros(frame.size), 0.0), POLISH.length_quantile, points)
-    return min(longest, POLISH.length_factor * float(points[int(oracle.answer(question, ask)[0])]))
+def _lengths(longest: float) -> Vector:
+    """The grid for lengths of rows."""
+    return np.geomspace(POLISH.shortest * longest, longest, POLISH.whole.points)
 
 
 class _Run:
@@ -127,16 +122,16 @@ class _Run:
     def __init__(
         self,
         solver: SelectAndPolish,
-        oracle: Oracle,
-        schedule: Schedule,
+        queries: Queries,
+        schedule: PolishSchedule,
         entry: float,
         path: Path | None,
         origin: ColumnLocations | None,
     ) -> None:
-        facts = oracle.facts
+        facts = queries.facts
         self.origin = origin
         self.means = facts.means if origin is None else origin.means
-        self.solver, self.oracle, self.schedule, self.entry, self.path = solver, oracle, schedule, entry, path
+        self.solver, self.queries, self.schedule, self.entry, self.path = solver, queries, schedule, entry, path
         self.facts, self.free = facts, facts.free > 0
         self.low, self.high = POLISH.pair.class_residual
         if not schedule.classes:
@@ -148,8 +143,7 @@ class _Run:
         self.support: Indices = np.zeros(0, dtype=np.intp)
         self.centre, self.w, self.last = np.zeros(0), np.zeros(0), np.zeros(0)
         self.b = self.residual = self.curvature = self.length = 0.0
-        self.stein, self.turn, self.gram_turn, self.moved = 1.0, 0, 0, 0
-        self.doubt = 0.0  # variance of the mean slope
+        self.stein, self.doubt = 1.0, 0.0  # `doubt` is the variance of the mean slope
         self.clear = facts.n_rows * math.sqrt(2 * solver.rho * schedule.each)
 
     def result(self) -> Vector:
@@ -166,14 +160,14 @@ class _Run:
             for t in range(self.schedule.steps[r]):
                 self._step(precondition, fresh=sizes[r] if t == 0 and r < len(sizes) else 0)
                 if self.path is not None:
-                    self.path.add(self._full(), self.oracle)
+                    self.path.add(self._full(), self.queries.oracle)
         offset = self._model().offset
         self.w = self._shrink()
         if self.free:
             self.b = offset - float(self.centre @ self.w)
             self._intercept(min(3 * self.residual, self.high))
         if self.path is not None:
-            self.path.add(self._full(), self.oracle, thresholds=1)
+            self.path.add(self._full(), self.queries.oracle, thresholds=1)
         return self._full()
 
     # ---------------------------------------------------------------------------------------------- models
@@ -189,35 +183,26 @@ class _Run:
         return w
 
     def _quantile(self, of: str, part: float, low: float, high: float, ask: str) -> float:
-        grid = np.geomspace(low, high, POLISH.whole.points)
-        return float(grid[int(self.oracle.answer(Quantile(of, self._model(), part, grid), ask)[0])])
+        return self.queries.quantile(of, self._model(), part, np.geomspace(low, high, POLISH.whole.points), ask)
 
     # ---------------------------------------------------------------------------------------------- intercept
 
     def _start(self) -> None:
         if self.schedule.classes:
-            question = ResidualMean(self._model(), 0.5)
-            mean = float(self.oracle.answer(question, "start")[0])
-            self.doubt = self.oracle.deviation(question, "start", 0) ** 2
-            p = class_share(mean)
-            self.b, self.residual = math.log(p / (1 - p)), max(p, 1 - p)
+            p, noise = self.queries.class_share()
+            self.b, self.residual, self.doubt = math.log(p / (1 - p)), max(p, 1 - p), noise**2
         else:
-            bound = self.facts.target_bound
-            grid = np.linspace(-bound, bound, ENGINE.whole.median_points)
-            self.b = float(grid[int(self.oracle.answer(Quantile("targets", self._model(), 0.5, grid), "start")[0])])
+            self.b = self.queries.median(ENGINE.whole.median_points)
 
     def _intercept(self, bound: float) -> None:
         """Move the intercept by what the mean slope says; for classes by that part of it that is no noise, for it was told once before."""
-        question = ResidualMean(self._model(), bound)
-        noise = self.oracle.deviation(question, "intercept", self.moved) ** 2
-        mean = float(self.oracle.answer(question, "intercept")[0])
+        mean, noise = self.queries.noisy(ResidualMean(self._model(), bound), "intercept")
         part = 1.0
         if self.schedule.classes and self.origin is not None:
             wrong = self.doubt + POLISH.drift**2
-            part = wrong / (wrong + noise)
+            part = wrong / (wrong + noise**2)
             self.doubt = (1 - part) * wrong
-        self.b -= part * mean / self.facts.curvature
-        self.moved += 1
+        self.b -= part * float(mean[0]) / self.facts.curvature
 
     # ---------------------------------------------------------------------------------------------- rounds
 
@@ -234,23 +219,22 @@ class _Run:
             ends = self.origin.interval(self.entry, self.facts.half_widths)
             of = IntervalContrast(self._model(), self.residual, *ends)
         question = Select(of, Magnitude(), self.schedule.sizes[r], self.support)
-        new = np.asarray(self.oracle.answer(question, select(r)), dtype=np.intp)
+        new = np.asarray(self.queries.oracle.answer(question, select(r)), dtype=np.intp)
         centre = np.zeros(new.size)
         if self.free and self.means is not None:
             centre = self.means[new]
         elif self.free:
-            centre = self._means(new, r)
+            centre = self._means(new)
         self.support = np.concatenate([self.support, new])
         self.centre, self.w, self.last = (
             np.concatenate(pair) for pair in ((self.centre, centre), (self.w, 0 * centre), (self.last, 0 * centre))
         )
 
-    def _means(self, new: Indices, r: int) -> Vector:
+    def _means(self, new: Indices) -> Vector:
         """Means of new columns, of rows held at a typical length, shrunk towards the origin by their noise (James and Stein)."""
-        question = ColumnMeans(new, self.size * math.sqrt(new.size))
-        noise, bound = self.oracle.deviation(question, "means", r), self.facts.feature_bound
-        means = np.clip(self.oracle.answer(question, "means"), -bound, bound)
-        return np.asarray(means * max(0.0, 1 - new.size * noise**2 / max(float(means @ means), 1e-300)))
+        means, noise = self.queries.noisy(ColumnMeans(new, self.size * math.sqrt(new.size)), "means")
+        means = np.clip(means, -self.facts.feature_bound, self.facts.feature_bound)
+        return means * believed(means, noise)
 
     def _cut(self) -> None:
         """Drop the coordinates of the smallest coefficients until no spare ones are left."""
@@ -273,10 +257,7 @@ class _Run:
         self.length = min((POLISH.beyond_scale + beyond) * found, longest)
         if m < POLISH.whole.least_gram:
             return Preconditioner.none(m)
-        question = Gram(self.support, self.centre, self.length)
-        noise = self.oracle.deviation(question, "gram", self.gram_turn)
-        self.gram_turn += 1
-        return Preconditioner.of(symmetric(self.oracle.answer(question, "gram"), m), noise, self.length)
+        return Preconditioner.of(*self.queries.gram(self.support, self.centre, self.length, "gram"), self.length)
 
     def _step(self, precondition: Preconditioner, fresh: int) -> None:
         """One shrunken step on the support, of whose coordinates the last `fresh` are new; the offset stays."""
@@ -286,10 +267,8 @@ class _Run:
         low = POLISH.clip_depth * self.low * self.length
         clip = self._quantile("gradients", part, low, self.high * self.length, "clip")
         h = self._bend(Curvature(model, clip, self.length))
-        question = CentredGradient(model, clip)
-        noise = self.oracle.deviation(question, "gradient", self.turn)
-        inverse = precondition.inverse(h)
-        gradient = self.oracle.answer(question, "gradient") + self.solver.ridge * self.w
+        answer, noise = self.queries.noisy(CentredGradient(model, clip), "gradient")
+        inverse, gradient = precondition.inverse(h), answer + self.solver.ridge * self.w
         step = inverse @ gradient
         length = precondition.length(step, gradient, h)
         step, spread = length * step, length * noise * np.sqrt(np.sum(inverse**2, axis=1))
@@ -303,15 +282,13 @@ class _Run:
             self.w, self.last = self.w * self.stein, self.last * self.stein
         self.b = model.offset - float(self.centre @ self.w)
         self.curvature = h
-        self.turn += 1
 
     def _bend(self, question: Curvature) -> float:
         """Mean curvature along a coordinate: not below what its noise and the intercept's centring leave certain."""
         top = self.facts.curvature * self.length**2 / self.support.size
         least = POLISH.pair.curvature_floor[not self.free]
-        floor = max(least * top, 2 * self.oracle.deviation(question, "curvature", self.turn))
-        found = float(self.oracle.answer(question, "curvature")[0])
-        return min(max(found, floor), top) + self.solver.ridge
+        found, noise = self.queries.noisy(question, "curvature")
+        return min(max(float(found[0]), least * top, 2 * noise), top) + self.solver.ridge
 
     def _shrink(self) -> Vector:
         """Shrink away what the noise of the last step, and sampling among d candidates, explain."""

@@ -15,31 +15,35 @@ average of the path behind the burn-in has one, without knowing h.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..core.facts import Projection, Vector
 from ..ops import soft_threshold
-from ..queries.kinds import Oracle, Path, ProjectedGradient, ProjectedModel, Quantile
-from .constants import TABLES
-from .table_schedule import DescentStage, Schedule, grid
-from .table_signal_test import IterateAverage, TableSignalTest
+from ..queries.kinds import Path, ProjectedGradient, ProjectedModel
+from .constants import RACE, TABLES
+from .engine import Queries
+from .table_schedule import DescentStage, TableSchedule, grid
 
 
 class Descent:
     """The state of a path, which lives on between phases; everything in it was released."""
 
-    def __init__(self, oracle: Oracle, schedule: Schedule, frame: Projection, start: float, path: Path | None) -> None:
-        self.oracle, self.schedule, self.frame, self.start, self.path = oracle, schedule, frame, start, path
+    def __init__(
+        self, queries: Queries, schedule: TableSchedule, frame: Projection, start: float, path: Path | None
+    ) -> None:
+        self.queries, self.schedule, self.frame, self.start, self.path = queries, schedule, frame, start, path
+        self.facts = queries.facts
         self.w, self.dual = np.zeros(frame.size), np.zeros(frame.size)
         self.clip: float | None = None
         self.variance = 0.0  # of the noise in `dual`
         self.walked = 0.0
         self.columns = frame.size - frame.free
-        self.trail = IterateAverage(self.columns, TABLES.bend * oracle.facts.curvature / max(self.columns, 1))
+        self.trail = IterateAverage(self.columns, TABLES.bend * self.facts.curvature / max(self.columns, 1))
         self.soft = schedule.soft if frame.matrix is None and self.columns == schedule.n_features else 0.0
         ones = np.ones(self.columns) if frame.matrix is None else (frame.matrix**2).sum(axis=0)
-        ridge = oracle.facts.penalty.l2 / frame.length**2
+        ridge = self.facts.penalty.l2 / frame.length**2
         self.ridge = np.r_[ridge * ones, np.zeros(frame.free)]
 
     def model(self) -> ProjectedModel:
@@ -56,11 +60,10 @@ class Descent:
 
     def ask_clip(self, ask: str) -> float:
         """A multiple of a middle quantile of the sizes of gradients."""
-        middle, bound = self.schedule.middle, self.oracle.facts.target_bound
+        middle, bound = self.schedule.middle, self.facts.target_bound
         below, above = TABLES.pair.clip_grid
         points = grid(bound / below, above * bound, TABLES.whole.grid_points, self.schedule.thin)
-        question = Quantile("gradients", self.model(), middle.clip_quantile, points)
-        found = float(points[int(self.oracle.answer(question, ask)[0])])
+        found = self.queries.quantile("gradients", self.model(), middle.clip_quantile, points, ask)
         return self.schedule.clip_factor(self.columns) * found
 
     def noise(self, clip: float) -> float:
@@ -80,19 +83,19 @@ class Descent:
         length, burned = self._begin(phase)
         v, mean, mass = np.zeros_like(self.w), np.zeros_like(self.w), 0.0
         for turn, weight in enumerate(phase.weights):
-            g = self._ask(phase.gradient, turn, length * weight)
+            g = self._ask(phase.gradient, length * weight)
             v = self.schedule.momentum * v + (1 - self.schedule.momentum) * g
             self._move(v, length * weight)
             if turn >= burned:
                 mean, mass = mean + weight * self.w, mass + weight
             if self.path is not None:
-                self.path.add(self.full(), self.oracle)
+                self.path.add(self.full(), self.queries.oracle)
         self.w = mean / mass
         return self
 
     def _begin(self, phase: DescentStage) -> tuple[float, float]:
         """Set the clip of a phase; the length of its path, and the turns before its average begins."""
-        schedule, facts = self.schedule, self.oracle.facts
+        schedule, facts = self.schedule, self.facts
         clip = TABLES.class_clip if schedule.classes else self.ask_clip(phase.clip)
         length = min(self.noise(clip) * phase.length, phase.limit)
         self.clip = clip
@@ -101,12 +104,10 @@ class Descent:
         averaged = math.sqrt(max(TABLES.least_average, 1 - burned))
         return length, phase.steps * (1 - averaged)
 
-    def _ask(self, name: str, turn: int, step: float) -> Vector:
+    def _ask(self, name: str, step: float) -> Vector:
         """The gradient before a step of this length."""
         assert self.clip is not None
-        query = ProjectedGradient(self.model(), self.clip)
-        answer = np.asarray(self.oracle.answer(query, name))
-        noise = self.oracle.deviation(query, name, turn)
+        answer, noise = self.queries.noisy(ProjectedGradient(self.model(), self.clip), name)
         self.trail.add(self.w[: self.columns], answer[: self.columns], noise, step)
         self.walked += step
         self.variance += (step * noise) ** 2
@@ -129,10 +130,82 @@ class Descent:
 
     def full(self, part: float = 1.0) -> Vector:
         """Coefficients of all coordinates of the facts, the score drawn back to a part of itself."""
-        facts = self.oracle.facts
+        facts = self.facts
         out = np.zeros(facts.dimension)
         out[self.frame.support] = part * self.features()
         if facts.free:
             constant = self.start + part * (self.intercept() - self.start)
             out[-1] = (constant - float(self.frame.centre @ out[self.frame.support])) / facts.intercept
         return out
+
+
+# ------------------------------------------------------------------------------------------------ few or many
+
+#: Variances that are tried, in variances of the noise.
+VARIANCES = np.geomspace(*RACE.pair.variances, RACE.whole.variance_points)
+
+
+@dataclass(frozen=True)
+class TableSignalTest:
+    r"""Few coefficients or many? Logarithms of likelihood ratios: many against few, and few against none.
+
+    A noisy mean gradient :math:`\tilde g_j = g_j + N(0, \sigma^2)` at the constant model is the truth in its coordinates, up to a factor, plus
+    noise that is known. Two laws of g are compared by their likelihoods:
+
+    * *few*: at most k of d entries come from N(0, :math:`\tau_1^2`), all others are 0;
+    * *many*: the others come from N(0, :math:`\tau_0^2`) with :math:`0 < \tau_0 < \tau_1`; with no outlier this is a dense truth.
+
+    The first is the limit of the second, so the logarithm of their ratio, each at its best parameters, is at least about 0; where the truth is
+    sparse it exceeds 3 in less than one of a hundred cases (half a chi-squared with one or two degrees of freedom).
+    """
+
+    many: float
+    sparse_signal: float
+
+    @classmethod
+    def of(cls, gradient: Vector, noise: float, most: int) -> TableSignalTest:
+        """From a gradient with noise of a known standard deviation, where at most `most` coefficients would be few."""
+        d = gradient.size
+        square = np.clip(gradient / noise, -RACE.largest_entry, RACE.largest_entry) ** 2
+        counts = np.unique(np.geomspace(1, max(1, min(most, d // 2)), RACE.whole.count_points).astype(int))
+        variance = 1 + VARIANCES[:, None]
+        odds = np.exp(0.5 * square * (1 - 1 / variance)) / np.sqrt(variance)  # against no coefficient; at most e^450
+        few = many = -math.inf
+        for part in counts / d:
+            rare = part * odds
+            few = max(few, float(np.log(1 - part + rare).sum(axis=1).max()))
+            for i, base in enumerate((1 - part) * odds[:-1]):
+                many = max(many, float(np.log(base + rare[i + 1 :]).sum(axis=1).max()))
+        many = max(many, float(np.log(odds).sum(axis=1).max()))
+        return cls(many - few, few)
+
+
+class IterateAverage:
+    r"""Released gradients along a path, and what they would have been at its start.
+
+    Where the loss is nearly quadratic, :math:`\tilde g_t = g_0 + h w_t + \text{noise}_t` with h about the same in all coordinates. A typical h
+    is good enough as long as the path is short: an error of 30 % in h adds 3 % to the variance of the noise after one relaxation length
+    1/h, and answers beyond that do not count. A budget for which a path gets so far has evidence enough before.
+
+    Parameters
+    ----------
+    size : int
+        Coordinates.
+    bend : float
+        Typical h.
+    """
+
+    def __init__(self, size: int, bend: float) -> None:
+        self.bend, self.walked, self.precision = bend, 0.0, 0.0
+        self.total = np.zeros(size)
+
+    def add(self, w: Vector, gradient: Vector, noise: float, step: float) -> None:
+        """One answer at `w`, with the standard deviation of its noise, before a step of some length."""
+        if self.walked * self.bend <= 1 and noise > 0:
+            self.precision += noise**-2
+            self.total += (gradient - self.bend * w) / noise**2
+        self.walked += step
+
+    def start(self) -> tuple[Vector, float]:
+        """The gradient at the start, and the variance of its noise."""
+        return self.total / self.precision, 1 / self.precision

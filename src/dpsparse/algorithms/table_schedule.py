@@ -64,7 +64,7 @@ class DescentStage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Schedule:
+class TableSchedule:
     """How the budget of a fit is spent.
 
     Parameters
@@ -93,7 +93,7 @@ class Schedule:
     race: bool = False
 
     @classmethod
-    def of(cls, facts: Facts, level: float, race: bool = False) -> Schedule:
+    def of(cls, facts: Facts, level: float, race: bool = False) -> TableSchedule:
         """The schedule for these facts."""
         given = facts.sparsity is not None and facts.sparsity < facts.n_features
         return cls(
@@ -229,6 +229,10 @@ class Schedule:
         """Share of all gradients, and of the Gram matrix of columns that are kept."""
         spent = TABLES.guess_share * self.free if self.guesses else self._questions
         return 1.0 - spent - self.means - self.gram - self.slope - self.finish
+
+    def lengths(self, longest: float) -> Vector:
+        """The grid for lengths of rows."""
+        return grid(longest / TABLES.length_depth, longest, TABLES.whole.grid_points, self.thin)
 
     # ---------------------------------------------------------------------------------------------- phases
 

@@ -21,22 +21,19 @@ from ..core.facts import Facts, Projection, Vector
 from ..core.plan import Noise, Plan
 from ..queries.kinds import (
     CentredModel,
-    Gram,
     Indices,
     Oracle,
     Path,
     ProjectedGradient,
     ProjectedModel,
-    Quantile,
     ResidualMean,
 )
 from .column_locations import ColumnLocations
 from .constants import ENGINE, RACE, SPREAD, TABLES
-from .polish_steps import symmetric
-from .screening import class_share
+from .engine import Queries
 from .select_polish import SelectAndPolish
 from .table_descent import Descent
-from .table_schedule import DENSE, SPARSE, Schedule, grid
+from .table_schedule import DENSE, SPARSE, TableSchedule, grid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +60,8 @@ class TableDescent:
         others = [runner.plan(facts, budget) for runner in self._runners]
         return self._schedule(facts).plan(gaussian=self.noise, gumbel=self.selection_noise, others=others)
 
-    def _schedule(self, facts: Facts) -> Schedule:
-        return Schedule.of(facts, self.level, race=bool(self.few_coefficients))
+    def _schedule(self, facts: Facts) -> TableSchedule:
+        return TableSchedule.of(facts, self.level, race=bool(self.few_coefficients))
 
     @property
     def _runners(self) -> list[SelectAndPolish]:
@@ -75,10 +72,11 @@ class TableDescent:
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the coefficients; everything here is post-processing."""
         schedule = self._schedule(oracle.facts)
-        start = _start(oracle, schedule)
+        queries = Queries(oracle)
+        start = _start(queries, schedule)
         if schedule.constant:
-            return Descent(oracle, schedule, _nothing(oracle.facts), start, path).full()
-        descent, origin = _all_columns(oracle, schedule, start, path)
+            return Descent(queries, schedule, NO_FEATURE, start, path).full()
+        descent, origin = _all_columns(queries, schedule, start, path)
         for number, phase in enumerate(schedule.phases[:-1]):
             descent.run(phase)
             if self.few_coefficients and self._few(descent, origin, number):
@@ -94,7 +92,7 @@ class TableDescent:
         Where nothing is clear after the second, many columns of which a few may matter are taken to be so, and others not.
         """
         schedule, sparsity = descent.schedule, self.few_coefficients[number].sparsity
-        if origin is not None and origin.heavy_tailed(descent.frame.length, sparsity, descent.oracle.facts.half_widths):
+        if origin is not None and origin.heavy_tailed(descent.frame.length, sparsity, descent.facts.half_widths):
             return False
         evidence, several = descent.evidence(sparsity), schedule.n_features >= TABLES.whole.soft_columns
         if number < len(self.few_coefficients) - 1:
@@ -109,50 +107,43 @@ class TableDescent:
 # ------------------------------------------------------------------------------------------------ start
 
 
-def _nothing(facts: Facts) -> Projection:
-    """A frame on no feature."""
-    return Projection(support=np.zeros(0, dtype=np.intp), centre=np.zeros(0))
+NO_FEATURE = Projection(support=np.zeros(0, dtype=np.intp), centre=np.zeros(0))
 
 
-def _start(oracle: Oracle, schedule: Schedule) -> float:
+def _start(queries: Queries, schedule: TableSchedule) -> float:
     """The median, or part of the log-odds of the noisy class share; 0 without an intercept."""
     if not schedule.free:
         return 0.0
-    empty = CentredModel(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0), 0.0)
-    if schedule.classes:  # with no margin a slope is 1/2 less the class
-        mean = float(oracle.answer(ResidualMean(empty, 0.5), "start")[0])
-        share = class_share(mean)
+    if schedule.classes:
+        share, _ = queries.class_share()
         part = 1.0 if schedule.constant else TABLES.class_start
         return part * math.log(share / (1 - share))
-    bound = oracle.facts.target_bound
-    count = TABLES.whole.thin_median_points if schedule.thin else ENGINE.whole.median_points
-    points = np.linspace(-bound, bound, count)
-    return float(points[int(oracle.answer(Quantile("targets", empty, 0.5, points), "start")[0])])
+    return queries.median(TABLES.whole.thin_median_points if schedule.thin else ENGINE.whole.median_points)
 
 
 # ------------------------------------------------------------------------------------------------ frames
 
 
 def _all_columns(
-    oracle: Oracle, schedule: Schedule, start: float, path: Path | None
+    queries: Queries, schedule: TableSchedule, start: float, path: Path | None
 ) -> tuple[Descent, ColumnLocations | None]:
     """A path on all columns, from their means; and what was told about those."""
-    facts = oracle.facts
+    facts = queries.facts
     everything = np.arange(facts.n_features)
     centre, origin = np.zeros(facts.n_features), None
     if facts.means is not None and schedule.free:
         centre = facts.means
     elif schedule.means:
-        origin = ColumnLocations.learn(oracle, lambda frame, reach, ask: _length(oracle, schedule, frame, reach, ask))
+        origin = ColumnLocations.learn(queries, schedule.lengths, schedule.middle)
         centre = origin.means
     longest = facts.row_bound + float(np.linalg.norm(centre))
     columns, asks = (everything, centre), ("gram", "length")
-    return _descent(oracle, schedule, columns, longest, start, path, asks, schedule.gram), origin
+    return _descent(queries, schedule, columns, longest, start, path, asks, schedule.gram), origin
 
 
 def _last_columns(descent: Descent) -> Descent:
     """A new path on the columns with the largest coefficients in units of their half-widths; where all are kept, the same."""
-    oracle, schedule, facts = descent.oracle, descent.schedule, descent.oracle.facts
+    queries, schedule, facts = descent.queries, descent.schedule, descent.facts
     if schedule.keep is None:
         return descent
     sizes = np.abs(descent.features()) * facts.half_widths
@@ -160,12 +151,12 @@ def _last_columns(descent: Descent) -> Descent:
     centre = descent.frame.centre[best]
     longest = min(facts.row_bound, float(np.linalg.norm(facts.half_widths[best]))) + float(np.linalg.norm(centre))
     asks = ("last gram", "last length")
-    return _descent(oracle, schedule, (best, centre), longest, descent.start, descent.path, asks, schedule.last_gram)
+    return _descent(queries, schedule, (best, centre), longest, descent.start, descent.path, asks, schedule.last_gram)
 
 
 def _descent(
-    oracle: Oracle,
-    schedule: Schedule,
+    queries: Queries,
+    schedule: TableSchedule,
     columns: tuple[Indices, Vector],
     longest: float,
     start: float,
@@ -177,28 +168,17 @@ def _descent(
     support, centre = columns
     matrix = None
     if gram:
-        length = _length(oracle, schedule, Projection(support=support, centre=centre), longest, f"length for {asks[0]}")
-        question = Gram(support, centre, length)
-        noisy, noise = oracle.answer(question, asks[0]), oracle.deviation(question, asks[0], 0)
-        matrix, largest = whitening(symmetric(noisy, support.size), noise, length)
+        frame = Projection(support=support, centre=centre)
+        length = queries.row_length(frame, schedule.lengths(longest), schedule.middle, f"length for {asks[0]}")
+        matrix, largest = whitening(*queries.gram(support, centre, length, asks[0]), length)
         longest *= largest
     frame = Projection(support=support, centre=centre, matrix=matrix)
     length = TABLES.guess * longest
     if not schedule.guesses:
-        length = _length(oracle, schedule, frame, longest, asks[1])
+        length = queries.row_length(frame, schedule.lengths(longest), schedule.middle, asks[1])
     constant = TABLES.constant * schedule.free
     frame = Projection(support=support, centre=centre, matrix=matrix, length=length, constant=constant)
-    return Descent(oracle, schedule, frame, start, path)
-
-
-def _length(oracle: Oracle, schedule: Schedule, frame: Projection, longest: float, ask: str) -> float:
-    """A typical length of rows: a multiple of a middle quantile, at most `longest`."""
-    points = grid(longest / TABLES.length_depth, longest, TABLES.whole.grid_points, schedule.thin)
-    question = Quantile(
-        "rows", ProjectedModel(frame, np.zeros(frame.size), 0.0), schedule.middle.length_quantile, points
-    )
-    found = float(points[int(oracle.answer(question, ask)[0])])
-    return min(longest, schedule.middle.length_factor * found)
+    return Descent(queries, schedule, frame, start, path)
 
 
 def whitening(gram: Vector, noise: float, norm: float) -> tuple[Vector, float]:
@@ -224,32 +204,32 @@ def whitening(gram: Vector, noise: float, norm: float) -> tuple[Vector, float]:
 
 def _result(descent: Descent) -> Vector:
     """The coefficients, drawn back by the slope and with a last step of the constant where these are asked for."""
-    schedule, facts = descent.schedule, descent.oracle.facts
+    schedule, facts = descent.schedule, descent.facts
     part = slope(descent) if schedule.slope else 1.0
     found = descent.full(part)
     if schedule.finish:
         found[-1] += finish(descent, part) / facts.intercept
     if descent.path is not None:
-        descent.path.add(found, descent.oracle)
+        descent.path.add(found, descent.queries.oracle)
     return found
 
 
 def slope(descent: Descent) -> float:
     """Slope of the target on the score, in two private dimensions: 1 unless it is clearly below, 0 where the score is noise."""
-    oracle, schedule, clip = descent.oracle, descent.schedule, descent.clip
+    queries, schedule, clip = descent.queries, descent.schedule, descent.clip
     assert clip is not None
     support, centre = descent.frame.support, descent.frame.centre
     score = Projection(support=support, centre=centre, matrix=descent.features()[:, None])
     least, most = TABLES.pair.spread_grid
     points = grid(least * clip, most * clip, TABLES.whole.spread_points, schedule.thin)
-    question = Quantile("rows", ProjectedModel(score, np.zeros(1), 0.0), SPREAD.length_quantile, points)
-    unit = SPREAD.length_factor * float(points[int(oracle.answer(question, "spread")[0])])
+    model = ProjectedModel(score, np.zeros(1), 0.0)
+    unit = SPREAD.length_factor * queries.quantile("rows", model, SPREAD.length_quantile, points, "spread")
     plane = replace(score, length=unit, constant=TABLES.slope_constant * schedule.free)
     theta = np.r_[unit, [(descent.intercept() - descent.start) / TABLES.slope_constant] * plane.free]
     mean, skipped = 0.0, TABLES.whole.slope_skipped
     for turn in range(TABLES.whole.slope_steps):
-        answer = oracle.answer(ProjectedGradient(ProjectedModel(plane, theta, descent.start), clip), "slope")
-        theta = theta - 0.5 * np.asarray(answer)
+        answer, _ = queries.noisy(ProjectedGradient(ProjectedModel(plane, theta, descent.start), clip), "slope")
+        theta = theta - 0.5 * answer
         mean += float(theta[0]) / (TABLES.whole.slope_steps - skipped) * (turn >= skipped)
     level = schedule.level * math.sqrt(schedule.slope)
     noise = TABLES.slope_noise * 2 * clip / level / TABLES.slope_bend / unit
@@ -261,10 +241,10 @@ def slope(descent: Descent) -> float:
 
 def finish(descent: Descent, part: float) -> float:
     """What is added to the constant: minus the mean of residuals within a wide clip, as far as it stands clear of twice its noise."""
-    oracle, clip = descent.oracle, descent.clip
+    clip = descent.clip
     assert clip is not None
     constant = descent.start + part * (descent.intercept() - descent.start)
     model = CentredModel(descent.frame.support, descent.frame.centre, part * descent.features(), constant)
-    question = ResidualMean(model, TABLES.finish_clip * clip)
-    mean, noise = float(oracle.answer(question, "finish")[0]), oracle.deviation(question, "finish", 0)
+    answer, noise = descent.queries.noisy(ResidualMean(model, TABLES.finish_clip * clip), "finish")
+    mean = float(answer[0])
     return -mean * max(0.0, 1 - (2 * noise / max(abs(mean), 1e-300)) ** 2)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ..algorithms.constants import TABLES
-from ..algorithms.table_schedule import Schedule
+from ..algorithms.table_schedule import TableSchedule
 from ..algorithms.tables import TableDescent
 from ..core.budget import Budget
 from ..core.facts import Facts
@@ -106,7 +106,7 @@ class Tables(PrivateRecipe):
         return wide and not plain.constant and not plain.guesses
 
 
-def _schedule(facts: Facts, budget: Budget) -> Schedule:
+def _schedule(facts: Facts, budget: Budget) -> TableSchedule:
     """Of many coefficients, from which few may take over."""
     level = TABLES.gaussian_part * facts.n_rows * budget.as_mu() * 2 / budget.kappa
-    return Schedule.of(facts, level, race=True)
+    return TableSchedule.of(facts, level, race=True)

@@ -82,6 +82,7 @@ PLANNER: Final = constants("planner")
 MIDDLE: Final = constants("tables", "middle")
 LOW: Final = constants("tables", "low")
 SPREAD: Final = constants("tables", "spread")
+ROWS: Final = constants("select_polish", "rows")
 #: Where `tables` decides between few coefficients and many, and the signal test of `dual_averaging`.
 RACE: Final = constants("tables", "race")
 SIGNAL: Final = constants("dual_averaging", "signal")

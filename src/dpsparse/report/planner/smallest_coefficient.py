@@ -24,9 +24,9 @@ from scipy.special import ndtri
 from ...accounting.pricing import PricedPlan
 from ...algorithms.constants import PLANNER, TABLES
 from ...algorithms.dual_averaging import DualAveraging as Averaging
-from ...algorithms.polish_schedule import BudgetShares, Schedule, entry_edges, select
+from ...algorithms.polish_schedule import BudgetShares, PolishSchedule, entry_edges, select
 from ...algorithms.select_polish import SelectAndPolish
-from ...algorithms.table_schedule import Schedule as TableSchedule
+from ...algorithms.table_schedule import TableSchedule
 from ...algorithms.tables import TableDescent
 from ...core.facts import Facts
 from ...fitting import FitPlan
@@ -66,7 +66,7 @@ def _selected(
     edges = entry_edges(facts)[1:]
     entry = float(min(edges, key=lambda e: abs(math.log(e / (PLANNER.entry * scale)))))
     shares = BudgetShares(rule=solver.rule, intercept=facts.free > 0, means_known=facts.means is not None)
-    schedule = Schedule.of(shares, facts, solver.rho, solver.sparsity, entry)
+    schedule = PolishSchedule.of(shares, facts, solver.rho, solver.sparsity, entry)
     strength = priced.branch(schedule.name).cost(select(schedule.rounds - 1)).strength
     if facts.target.classes:
         clip, slope, squares = 0.5, margin(signal)[1], 1.0
