@@ -27,7 +27,7 @@ import struct
 import weakref
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, NoReturn
@@ -89,7 +89,9 @@ class BlockFile:
         Texts that coded targets stand for.
     table : array of `ENTRY`
     places : array
-        Where each block begins.
+        Where each block begins, and the last one ends.
+    whole : BlockFile or None
+        The file that these blocks are part of, if they are not all of it: it stays open.
     """
 
     file: IO[bytes]
@@ -101,9 +103,15 @@ class BlockFile:
     labels: tuple[str, ...]
     table: NDArray[Any]
     places: NDArray[np.int64]
+    whole: BlockFile | None = None
 
     def __post_init__(self) -> None:
-        weakref.finalize(self, self.file.close)
+        if self.whole is None:
+            weakref.finalize(self, self.file.close)
+
+    def some(self, first: int, last: int) -> BlockFile:
+        """Some of the blocks, as a file of their own."""
+        return replace(self, table=self.table[first:last], places=self.places[first : last + 1], whole=self)
 
     @classmethod
     def open(cls, file: IO[bytes], path: Path) -> BlockFile:

@@ -169,64 +169,10 @@ class FilePart:
             zero_based=wanted.zero_based,
             classes=wanted.classes,
         )
+        if self.blocks is not None:
+            opened = FileRows((opened.parts[0].some(*self.blocks),))
         [file] = opened.parts
-        first, last = (0, file.table.size) if self.blocks is None else self.blocks
-        targets = file.read_targets()[first:last] if file.has_targets else None
-        return Opened(opened if self.blocks is None else SomeBlocks(opened, first, last), targets, stamp)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SomeBlocks:
-    """Some blocks of one block file, as rows."""
-
-    file: FileRows
-    first: int
-    last: int
-
-    @property
-    def _edges(self) -> NDArray[np.int64]:
-        return np.cumsum([0, *self.file.parts[0].table["rows"].tolist()])[self.first : self.last + 1]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return int(self._edges[-1] - self._edges[0]), self.file.shape[1]
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Names of the columns."""
-        return self.file.names
-
-    @property
-    def sparse(self) -> bool:
-        """Whether rows come sparse."""
-        return self.file.sparse
-
-    @property
-    def entries(self) -> int:
-        """How many numbers are stored."""
-        return int(self.file.parts[0].table["entries"][self.first : self.last].sum(dtype=np.int64))
-
-    @property
-    def finite(self) -> bool:
-        """Whether the file says that all numbers are finite."""
-        return bool(self.file.parts[0].table["finite"][self.first : self.last].all())
-
-    def cut(self, entries: int) -> list[int]:
-        """Row numbers between which at most about so many numbers stand."""
-        start, stop = int(self._edges[0]), int(self._edges[-1])
-        inner = [edge - start for edge in self.file.cut(entries) if start < edge < stop]
-        return [0, *inner, stop - start]
-
-    def rows(self, start: int, stop: int) -> Matrix:
-        """Some rows as floats."""
-        first = int(self._edges[0])
-        return self.file.rows(first + start, first + stop)
-
-    def targets(self, meant: str) -> NDArray[np.generic] | None:
-        """The target of each row."""
-        found = self.file.targets(meant)
-        return None if found is None else np.asarray(found[self._edges[0] : self._edges[-1]])
+        return Opened(opened, file.read_targets() if file.has_targets else None, stamp)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

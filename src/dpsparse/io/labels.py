@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
-from ..rows.cells import GAPS, ROUNDED_FROM, cell_number, exact
+from ..rows.cells import GAPS, LONGEST_CELL, ROUNDED_FROM, cell_number, exact
 from ..rows.narrow import TYPES
 
 #: How the table of a block file marks targets that are codes of labels.
@@ -70,11 +70,9 @@ class Texts(Sequence[str]):
 
     def where(self, chosen: NDArray[np.bool_]) -> Texts:
         """Some of the cells."""
-        return Texts(
-            [self._cells[place] for place in np.flatnonzero(chosen)]
-            if isinstance(self._cells, list)
-            else self._cells.filter(chosen)
-        )
+        if isinstance(self._cells, list):
+            return Texts([self._cells[place] for place in np.flatnonzero(chosen)])
+        return Texts(self._cells.filter(chosen))
 
     def plain_numbers(self) -> NDArray[np.float64]:
         """Numbers below 2^53 in plain digits, which pyarrow and Python read alike; NaN for every other cell."""
@@ -84,11 +82,12 @@ class Texts(Sequence[str]):
         from pyarrow import compute
 
         nothing = pa.scalar(None, pa.string())
+        lengths = compute.binary_length(self._cells)
+        usual = compute.and_(compute.greater(lengths, 0), compute.less_equal(lengths, LONGEST_CELL))
         try:
-            empty = compute.equal(compute.binary_length(self._cells), 0)
-            found = compute.if_else(empty, nothing, self._cells).cast(pa.float64())
+            found = compute.if_else(usual, self._cells, nothing).cast(pa.float64())
         except pa.ArrowInvalid:
-            plain = compute.match_substring_regex(self._cells, PLAIN_NUMBER)
+            plain = compute.and_(usual, compute.match_substring_regex(self._cells, PLAIN_NUMBER))
             found = compute.if_else(plain, self._cells, nothing).cast(pa.float64())
         values = found.to_numpy(zero_copy_only=False)
         return np.where(np.abs(values) < ROUNDED_FROM, values, np.nan)

@@ -80,7 +80,7 @@ class Records:
         elif hasattr(X, "columns") and hasattr(X, "shape"):
             columns = X.column_names if hasattr(X, "column_names") else X.columns
             self.names = tuple(str(name) for name in columns)
-            self._kept, self._read = X, _frame_rows
+            self._kept, self._read = X, _plain_frame_rows if _plain_frame(X) else _frame_rows
         else:
             self._kept, self._read = _array(X), _array_rows
         self.shape: tuple[int, int] = (int(self._kept.shape[0]), int(self._kept.shape[1]))
@@ -292,6 +292,17 @@ def _frame_rows(frame: Any, start: int, stop: int) -> Vector:
     for j in range(part.shape[1]):
         out[:, j] = cell_numbers(_column(part, j))
     return out
+
+
+def _plain_frame(frame: Any) -> bool:
+    """Whether every column of a pandas frame is stored as numbers of numpy, so that all can be read together."""
+    if not hasattr(frame, "iloc"):
+        return False
+    return all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in set(frame.dtypes))
+
+
+def _plain_frame_rows(frame: Any, start: int, stop: int) -> Vector:
+    return np.asarray(frame.iloc[start:stop].to_numpy(dtype=float))
 
 
 def _column(frame: Any, j: int) -> Any:
