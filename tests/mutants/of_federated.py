@@ -236,7 +236,6 @@ MUTANTS = (
     *changed(
         "oracles/client_updates.py",
         WHOLE,
-        ("half of the noise for whole sites", "self.priced.kappa * UNITS / cost.strength", "UNITS / cost.strength"),
         ("changes beyond their clip", "if norm > self.clip * (1 - 1e-9):", "if False:"),
         (
             "sites without coins",

@@ -75,11 +75,6 @@ MUTANTS = (
         "oracles/local.py",
         "oracles/test_local.py",
         (
-            "the whole crowd answers every turn",
-            ".deal(self.facts.n_rows, groups) == turn % groups)",
-            ".deal(self.facts.n_rows, groups) >= 0)",
-        ),
-        (
             "half of the radius of labels",
             "return 0.5 if self.classes else self.facts.target_bound",
             "return 0.25 if self.classes else self.facts.target_bound / 2",

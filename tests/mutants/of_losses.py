@@ -62,11 +62,6 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "oracles/central.py",
-        ROWWISE,
-        ("foreign losses see all rows at once", "self._loss = guard(loss)", "self._loss = loss"),
-    ),
-    *changed(
         "oracles/local.py",
         ROWWISE,
         ("foreign losses on devices see all rows at once", "self._loss = guard(loss)", "self._loss = loss"),

@@ -12,27 +12,7 @@ MUTANTS = (
     *changed(
         "oracles/central.py",
         CENTRAL,
-        (
-            "rows are looked at before the charge",
-            "        self.till.charge(ask)\n",
-            "        self._host.total(question, self._loss, None) if ask == 'gradient' else None\n        self.till.charge(ask)\n",
-        ),
-        (
-            "half of the noise of a sum",
-            "scale = sensitivity / cost.strength\n        noisy",
-            "scale = sensitivity / cost.strength / 2\n        noisy",
-        ),
-        (
-            "half of the noise of a selection",
-            "scale = sensitivity / cost.strength\n        if ask.noise",
-            "scale = sensitivity / cost.strength / 2\n        if ask.noise",
-        ),
         ("excluded candidates are selected", "keep[question.excluded] = False", "keep[question.excluded] = True"),
-        (
-            "a branch goes on at the price of its parent",
-            "self.priced = self.priced.branch(branch)",
-            "self.priced = self.priced",
-        ),
         (
             "vectors are released without noise",
             "        return lattice_gaussian(total, scale, self._randomness)",
@@ -42,11 +22,6 @@ MUTANTS = (
     *changed(
         "oracles/central.py",
         "oracles/test_release.py",
-        (
-            "noise that is drawn aside is thrown away",
-            "        noisy += measured.rounded(total)\n",
-            "        noisy = measured.rounded(total).astype(float)\n",
-        ),
         (
             "noise that is drawn aside is other noise",
             "        noise = run_in_thread(",
@@ -67,7 +42,6 @@ MUTANTS = (
             "tuple(np.copy(v) if isinstance(v, np.ndarray) else v for v in parts)",
             "parts",
         ),
-        ("a sum over every row takes a draw", "    if draw is not None:\n", "    if False:\n"),
         ("a measure is kept whatever is asked", "all(map(_same, self._last[1], parts))", "True"),
     ),
     *changed(
@@ -104,29 +78,6 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "oracles/central.py",
-        "attacks/test_sampling_audit.py oracles/test_central.py",
-        (
-            "sums are divided by the rows that are there",
-            "noisy *= measured.step / self.terms.divisor(ask.name, turn)",
-            "noisy *= measured.step / (cost.sampling_rate * sum(shard.rows for shard in self._shards))",
-        ),
-        (
-            "half of a sampled step's rate is taken for its price",
-            "PoissonSample(rate, self._randomness.key())",
-            "PoissonSample(2 * rate, self._randomness.key())",
-        ),
-    ),
-    *changed(
-        "oracles/central.py",
-        "oracles/test_scores.py",
-        (
-            "the rounding of scores is not counted",
-            "sensitivity = moved + rounding(question.score, largest)",
-            "sensitivity = moved",
-        ),
-    ),
-    *changed(
         "queries/contrast.py",
         GATE,
         (
@@ -145,80 +96,6 @@ MUTANTS = (
         GATE,
         ("clips that floats cannot square", "            if not in_range(value):", "            if False:"),
         ("clips of columns that floats cannot square", "if not in_range(self.columns):", "if False:"),
-    ),
-    *changed(
-        "oracles/shares.py",
-        GATE,
-        (
-            "a site answers any query",
-            "self._till.next(ask)\n        check_query(question, paid, together=False)\n",
-            "self._till.next(ask)\n",
-        ),
-        (
-            "sites are asked any query",
-            "self.till.next(ask)\n        check_query(question, paid, together=False)\n",
-            "self.till.next(ask)\n",
-        ),
-    ),
-    *changed(
-        "oracles/exact.py",
-        GATE,
-        ("an exact oracle answers any query", "        check_query(question, paid, together=True, noisy=False)\n", ""),
-    ),
-    *changed(
-        "oracles/client_updates.py",
-        GATE,
-        ("changes of sites at any price", "        check_clipped_mean(self.priced.plan[NAME], self.clip)\n", ""),
-    ),
-    *changed(
-        "oracles/base.py",
-        f"{CENTRAL} {GATE}",
-        (
-            "an ask answers any question",
-            "if ask.question is not None and type(question).__name__ != ask.question:",
-            "if False:",
-        ),
-        ("everything is asked of a sample", "if sample_rate(ask) is not None and not sampled:", "if False:"),
-        ("statistics of rows that are apart", "if kind in STATISTICS and not together:", "if False:"),
-        (
-            "more is selected than was priced",
-            "if count != ask.draws and NOISES[type(question)] == SELECTING:",
-            "if False:",
-        ),
-        (
-            "reports of the local model are sums of a curator",
-            "if not isinstance(ask.rows, EveryRow | PoissonRows):",
-            "if False:",
-        ),
-        ("noise of another kind of answer", "if ask.noise not in NOISES[kind] and (", "if False and ("),
-    ),
-    *changed(
-        "oracles/central.py",
-        "attacks/test_objective_audit.py recipes/test_two_stage.py",
-        (
-            "a perturbed objective counts one record",
-            "sensitivity = RECORDS * question.clip.norm",
-            "sensitivity = question.clip.norm",
-        ),
-        (
-            "an offset that was not priced",
-            "if offset > cost.offset * (1 + 1e-12):",
-            "if False:",
-        ),
-    ),
-    *changed(
-        "oracles/central.py",
-        "attacks/test_teacher_audit.py",
-        ("half of the noise of an estimate", "scale = sensitivity / strength", "scale = sensitivity / strength / 2"),
-    ),
-    *changed(
-        "oracles/till.py",
-        CENTRAL,
-        ("one turn too many", "if turn >= ask.times:", "if turn > ask.times:"),
-        ("turns are not counted", "self._used[name] = turn + 1", "self._used[name] = turn"),
-        ("the order of a plan is not enforced", "if self.plan.order and self.plan.order[step] != name:", "if False:"),
-        ("answers begin before they are paid for", "            self._payment.start()\n", "            pass\n"),
-        ("a branch is taken early", "if any(self._used[a.name] < a.times for a in self.plan.asks):", "if False:"),
     ),
     *changed(
         "queries/sensitivity.py",
@@ -590,5 +467,241 @@ MUTANTS = (
         ),
         ("buckets beyond their number are counted", "buckets.max() < count", "buckets.max() < 2 * count"),
         ("absent records have energy", "lattice.unit**2).T * block.present", "lattice.unit**2).T"),
+    ),
+    *changed(
+        "oracles/gate.py",
+        "accounting/test_repeated_stages.py",
+        ("the plan of several models is run as one", "if terms.plan.models > 1:", "if terms.plan.models < 1:"),
+    ),
+    *changed(
+        "oracles/central.py",
+        "oracles/test_central.py",
+        (
+            "rows are looked at before the charge",
+            "        charge = self.charge(question, ask)\n",
+            '        _ = self._host.shards if ask == "gradient" else None\n        charge = self.charge(question, ask)\n',
+        ),
+        (
+            "half of the noise of a sum",
+            "self._noisy(charge, spec, charge.scale / spec.step)",
+            "self._noisy(charge, spec, charge.scale / spec.step / 2)",
+        ),
+        (
+            "half of the noise of a selection",
+            "receipt.draws, charge.scale, self._randomness)",
+            "receipt.draws, charge.scale / 2, self._randomness)",
+        ),
+    ),
+    *changed(
+        "oracles/noise_info.py",
+        "oracles/test_central.py",
+        (
+            "a branch goes on at the price of its parent",
+            "return replace(self, priced=self.priced.branch(name))",
+            "return replace(self, priced=replace(self.priced.branch(name), rho_scale=2 * self.priced.rho_scale))",
+        ),
+    ),
+    *changed(
+        "oracles/central.py",
+        "oracles/test_release.py",
+        (
+            "noise that is drawn aside is thrown away",
+            "        noisy += spec.rounded(total)\n",
+            "        noisy = spec.rounded(total).astype(float)\n",
+        ),
+    ),
+    *changed(
+        "queries/table.py",
+        "laws/test_one_gate.py",
+        ("a sum over every row takes a draw", "    if charge.sample is not None:\n", "    if False:\n"),
+        (
+            "a sample that was not drawn is all rows",
+            "    if isinstance(charge.ask.rows, PoissonRows) is not (charge.sample is not None):\n",
+            "    if False:\n",
+        ),
+        (
+            "rows are asked with anything",
+            "    if not isinstance(charge, Charge):\n        raise PrivacyError(NO_CHARGE)\n",
+            "",
+        ),
+    ),
+    *changed(
+        "oracles/central.py",
+        "attacks/test_sampling_audit.py oracles/test_central.py",
+        (
+            "sums are divided by the rows that are there",
+            "noisy *= spec.step / charge.divisor",
+            "noisy *= spec.step / (charge.rate * sum(shard.rows for shard in self._shards))",
+        ),
+    ),
+    *changed(
+        "oracles/gate.py",
+        "attacks/test_sampling_audit.py oracles/test_central.py",
+        (
+            "half of a sampled step's rate is taken for its price",
+            "PoissonSample(rate, self._key())",
+            "PoissonSample(2 * rate, self._key())",
+        ),
+    ),
+    *changed(
+        "oracles/noise_info.py",
+        "oracles/test_scores.py",
+        (
+            "the rounding of scores is not counted",
+            "            moved += rounding(query.score, largest)\n",
+            "            _ = largest\n",
+        ),
+    ),
+    *changed(
+        "oracles/noise_info.py",
+        "laws/test_one_gate.py",
+        ("a priced plan answers any query", "        check_query(query, ask, together=self.together)\n", ""),
+        (
+            "an exact oracle answers any query",
+            "            check_query(query, ask, together=self.together, noisy=False)\n",
+            "            pass\n",
+        ),
+    ),
+    *changed(
+        "oracles/client_updates.py",
+        "laws/test_one_gate.py",
+        (
+            "changes of sites at any price",
+            "            check_answerable(Gradient, ask, together=False, noisy=noisy)\n",
+            "            _ = noisy\n",
+        ),
+    ),
+    *changed(
+        "oracles/gate.py",
+        "oracles/test_central.py laws/test_one_gate.py",
+        (
+            "an ask answers any question",
+            "if ask.question is not None and type(question).__name__ != ask.question:",
+            "if False:",
+        ),
+        ("everything is asked of a sample", "if sample_rate(ask) is not None and not sampled:", "if False:"),
+        ("statistics of rows that are apart", "if kind in STATISTICS and not together:", "if False:"),
+        (
+            "more is selected than was priced",
+            "if count != ask.draws and NOISES[type(question)] == SELECTING:",
+            "if False:",
+        ),
+        (
+            "reports of the local model are sums of a curator",
+            "if not isinstance(ask.rows, EveryRow | PoissonRows):",
+            "if False:",
+        ),
+        ("noise of another kind of answer", "if ask.noise not in NOISES[kind] and (", "if False and ("),
+    ),
+    *changed(
+        "queries/minimisers/objective_perturbation.py",
+        "attacks/test_objective_audit.py recipes/test_two_stage.py",
+        (
+            "a perturbed objective counts one record",
+            "sensitivity = RECORDS * question.clip.norm",
+            "sensitivity = question.clip.norm",
+        ),
+    ),
+    *changed(
+        "oracles/noise_info.py",
+        "attacks/test_objective_audit.py recipes/test_two_stage.py",
+        ("an offset that was not priced", "if offset > cost.offset * (1 + 1e-12):", "if False:"),
+    ),
+    *changed(
+        "queries/minimisers/estimate.py",
+        "attacks/test_teacher_audit.py",
+        (
+            "half of the noise of an estimate",
+            "return self.rounded_sensitivity / self.strength",
+            "return self.rounded_sensitivity / self.strength / 2",
+        ),
+    ),
+    *changed(
+        "oracles/gate.py",
+        "oracles/test_central.py",
+        ("one turn too many", "if turn >= ask.times:", "if turn > ask.times:"),
+        ("turns are not counted", "self._used[ask] = turn + 1", "self._used[ask] = turn"),
+        ("the order of a plan is not enforced", "if plan.order and plan.order[step] != name:", "if False:"),
+        ("a branch is taken early", "if any(self._used[a.name] < a.times for a in self.terms.plan.asks):", "if False:"),
+    ),
+    *changed(
+        "oracles/gate.py",
+        "laws/test_one_gate.py oracles/test_central.py",
+        ("answers begin before they are paid for", "            self._payment.start()\n", "            pass\n"),
+    ),
+    *changed(
+        "queries/minimisers/teacher.py",
+        "queries/test_minimise.py queries/test_teacher.py",
+        ("a bent teacher is charged", "    public.check()\n", ""),
+    ),
+    *changed(
+        "queries/minimisers/objective_perturbation.py",
+        "queries/test_minimise.py queries/test_teacher.py",
+        ("a bent objective is charged", "    public.check()\n", ""),
+    ),
+    *changed(
+        "queries/minimisers/teacher.py",
+        "queries/test_teacher.py queries/test_objective_perturbation.py attacks/test_teacher_audit.py",
+        ("half of the stretch of labels", "sensitivity *= math.sqrt(", "sensitivity *= 0.5 * math.sqrt("),
+    ),
+    *changed(
+        "queries/minimisers/estimate.py",
+        "queries/test_teacher.py queries/test_objective_perturbation.py attacks/test_teacher_audit.py",
+        (
+            "the rounding of an estimate is not counted",
+            "return self.sensitivity + self.unit * math.sqrt(self.size)",
+            "return self.sensitivity",
+        ),
+    ),
+    *changed(
+        "queries/minimisers/objective_perturbation.py",
+        "queries/test_objective_perturbation.py attacks/test_objective_audit.py recipes/test_two_stage.py",
+        (
+            "half of the error of a minimum",
+            "MinimiserSpec(tau, 2 * tau / public.ridge",
+            "MinimiserSpec(tau, tau / public.ridge",
+        ),
+    ),
+    *changed(
+        "oracles/central.py",
+        "queries/test_rowwise.py",
+        ("foreign losses see all rows at once", "host, guard(loss), randomness", "host, loss, randomness"),
+    ),
+    *changed(
+        "oracles/client_updates.py",
+        "federated/test_site_privacy.py",
+        ("half of the noise for whole sites", "self.priced.kappa * UNITS / charge.strength", "UNITS / charge.strength"),
+    ),
+    *changed(
+        "oracles/local.py",
+        "oracles/test_local.py",
+        (
+            "the whole crowd answers every turn",
+            ".deal(self.facts.n_rows, groups) == charge.turn % groups",
+            ".deal(self.facts.n_rows, groups) >= 0",
+        ),
+    ),
+    *changed(
+        "queries/tallies.py",
+        "oracles/test_tallies.py",
+        (
+            "losses are not bounded",
+            "np.trunc(np.minimum(added / spec.unit, spec.record))",
+            "np.trunc(2 * added / spec.unit)",
+        ),
+    ),
+    *changed(
+        "oracles/gate.py",
+        "fitting/test_run.py estimators/test_ledger_fits.py",
+        (
+            "the ledger hears of an answer after it was computed",
+            "        if self._payment is not None:\n            self._payment.start()\n",
+            "",
+        ),
+    ),
+    *changed(
+        "queries/charge.py",
+        "laws/test_one_gate.py",
+        ("anybody makes charges", "if made_by is not MADE_BY_THE_GATE:", "if False:"),
     ),
 )

@@ -319,11 +319,6 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "oracles/till.py",
-        "accounting/test_repeated_stages.py",
-        ("the plan of several models is run as one", "if plan.models > 1:", "if plan.models < 1:"),
-    ),
-    *changed(
         "core/plan.py",
         "accounting/test_repeated_stages.py",
         (

@@ -8,12 +8,6 @@ OBJECTIVE = "queries/test_objective_perturbation.py attacks/test_objective_audit
 
 MUTANTS = (
     *changed(
-        "oracles/central.py",
-        MINIMISE,
-        ("a bent teacher is charged", "        public_side(question, self._loss, self.facts.n_rows).check()\n", ""),
-        ("a bent objective is charged", "        public.check()\n", ""),
-    ),
-    *changed(
         "queries/minimisers/teacher.py",
         TEACHER,
         (
@@ -25,20 +19,6 @@ MUTANTS = (
             "the tolerance of a teacher is not counted",
             "(RECORDS * question.clip.norm + 2 * tau) / question.ridge",
             "RECORDS * question.clip.norm / question.ridge",
-        ),
-        (
-            "half of the stretch of labels",
-            "return Estimate(question.design @ theta, sensitivity * stretch)",
-            "return Estimate(question.design @ theta, 0.5 * sensitivity * stretch)",
-        ),
-    ),
-    *changed(
-        "queries/minimisers/estimate.py",
-        TEACHER,
-        (
-            "the rounding of an estimate is not counted",
-            "return self.sensitivity + self.unit * float(np.sqrt(self.values.size))",
-            "return self.sensitivity",
         ),
     ),
     *changed(
@@ -100,11 +80,6 @@ MUTANTS = (
             "the tilt takes the whole budget",
             "return m * math.sqrt(1 - OUTPUT_PART), m * math.sqrt(OUTPUT_PART)",
             "return m, m * math.sqrt(OUTPUT_PART)",
-        ),
-        (
-            "half of the error of a minimum",
-            "return 2 * public.tolerance() / public.ridge",
-            "return public.tolerance() / public.ridge",
         ),
     ),
     *changed(
