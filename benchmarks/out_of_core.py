@@ -80,6 +80,7 @@ def passes(path: str, limit: str | None, count: int = 5) -> dict[str, Any]:
     from dpsparse.core import checks
     from dpsparse.core.facts import Clip, Facts
     from dpsparse.losses import Logistic
+    from dpsparse.oracles.noise_info import exact_charge
     from dpsparse.queries.kinds import Gradient
     from dpsparse.readers import open_rows
     from dpsparse.rows.hosts import DiskHost, MemoryHost
@@ -102,7 +103,8 @@ def passes(path: str, limit: str | None, count: int = 5) -> dict[str, Any]:
     built = time.process_time()
     rng = np.random.default_rng(0)
     for _ in range(count):
-        host.total(Gradient(0.1 * rng.standard_normal(facts.dimension), Clip(1.0)), Logistic(), None)
+        question = Gradient(0.1 * rng.standard_normal(facts.dimension), Clip(1.0))
+        host.total(exact_charge(question, host), Logistic())
     done = time.process_time()
     host.close()
     return {

@@ -29,6 +29,7 @@ from dpsparse.core import checks
 from dpsparse.core.facts import Clip, Facts
 from dpsparse.io.cluster import open_cluster
 from dpsparse.losses import Logistic
+from dpsparse.oracles.noise_info import exact_charge
 from dpsparse.queries.kinds import Gradient
 from dpsparse.readers import open_rows
 from dpsparse.rows.hosts import ClusterHost, MemoryHost
@@ -70,9 +71,9 @@ def overhead(cluster: object, folder: Path, features: int, count: int) -> None:
     sparse = np.where(rng.random(facts.dimension) < 1e-3, dense, 0.0)
     for name, w in (("dense", dense), ("sparse", sparse)):
         question = Gradient(w, Clip(1.0))
-        work, _ = times(lambda q=question: memory.total(q, Logistic(), None), count)  # type: ignore[misc]
-        best, middle = times(lambda q=question: host.total(q, Logistic(), None), count)  # type: ignore[misc]
-        sent = len(Message(question, Logistic(), None).packed())
+        work, _ = times(lambda q=question: memory.total(exact_charge(q, memory), Logistic()), count)  # type: ignore[misc]
+        best, middle = times(lambda q=question: host.total(exact_charge(q, host), Logistic()), count)  # type: ignore[misc]
+        sent = len(Message(exact_charge(question, host), Logistic()).packed())
         print(
             f"{features:,} features, {name} iterate of {sent:,} bytes: {1e3 * work:.1f} ms of work in memory; on the cluster "
             f"{1e3 * (best - work):.1f} ms more at best, {1e3 * (middle - work):.1f} ms in the middle of {count}",
@@ -122,10 +123,10 @@ def rate(cluster: object, path: Path, limit: str, workers: int, count: int) -> N
     for turn in range(count + 1):  # the first warms up
         question = Gradient(0.1 * rng.standard_normal(facts.dimension), Clip(1.0))
         start, clock = spent(cluster), time.perf_counter()
-        there = host.total(question, Logistic(), None)
+        there = host.total(exact_charge(question, host), Logistic())
         waited, on_workers = time.perf_counter() - clock, spent(cluster) - start
         start, clock = time.process_time(), time.perf_counter()
-        here = memory.total(question, Logistic(), None)
+        here = memory.total(exact_charge(question, memory), Logistic())
         found += [(on_workers, waited, time.process_time() - start, time.perf_counter() - clock)] if turn else []
         same &= np.array_equal(here, there)
     host.close()

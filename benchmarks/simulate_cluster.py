@@ -27,6 +27,7 @@ from dpsparse.core.mechanisms import Randomness, lattice_gaussian
 from dpsparse.core.plan import PoissonRows
 from dpsparse.fitting import plan_fit
 from dpsparse.losses import Logistic
+from dpsparse.oracles.noise_info import exact_charge
 from dpsparse.queries.kinds import Gradient
 from dpsparse.readers import open_rows
 from dpsparse.rows.hosts import DiskHost, MemoryHost
@@ -75,8 +76,8 @@ def measure(rows: int, features: int, wide: int) -> Costs:
         per_entry = []
         for host in (MemoryHost(opened, y, facts), DiskHost(opened, y, facts, 10**8)):
             questions = iter([Gradient(0.1 * rng.standard_normal(facts.dimension), Clip(1.0)) for _ in range(4)])
-            host.total(next(questions), Logistic(), None)
-            took = seconds(lambda h=host, q=questions: h.total(next(q), Logistic(), None))  # type: ignore[misc]
+            host.total(exact_charge(next(questions), host), Logistic())
+            took = seconds(lambda h=host, q=questions: h.total(exact_charge(next(q), h), Logistic()))  # type: ignore[misc]
             per_entry.append(took / opened.entries)
     sums = [rng.integers(-(2**40), 2**40, wide) for _ in range(2)]
     parts = [PartialSum.of_part(k, b"", [one]) for k, one in enumerate(sums)]

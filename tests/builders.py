@@ -12,13 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from dpsparse.accounting import price
-from dpsparse.core import Adjacency, Ask, Budget, Noise, Plan
+from dpsparse.core import Adjacency, Ask, Budget, EveryRow, Noise, Plan, PoissonRows
 from dpsparse.core.facts import Clip, Facts
 from dpsparse.core.mechanisms import Randomness
 from dpsparse.estimators.linear import SparseLinear
 from dpsparse.fitting import FitPlan, Shape, plan_fit
 from dpsparse.losses import Loss, Squared
-from dpsparse.oracles import CentralOracle, central
+from dpsparse.oracles import CentralOracle, Gate, noise_info
 from dpsparse.queries.kinds import (
     Gradient,
     GradientChange,
@@ -28,7 +28,8 @@ from dpsparse.queries.kinds import (
     Query,
     WeightedGradient,
 )
-from dpsparse.queries.rules import CHOICES, Sensitivity, contributions, measure, sum_rule
+from dpsparse.queries.rules import CHOICES, Charge, Sensitivity, contributions, measure
+from dpsparse.queries.rules import exact_sum as charged_exact_sum
 from dpsparse.queries.weighted import squares_exact
 from dpsparse.rows.hosts import MemoryHost
 from dpsparse.rows.lattice import Lattice
@@ -42,6 +43,21 @@ from dpsparse.rows.unread import CheckedColumns, UnreadCells
 
 #: Units of the clip of one record, for the few rows of tests.
 SUM_UNITS = 2.0**36
+
+
+def charge_for(question: Any, host: Any, draw: Any = None) -> Charge:
+    """A charge for an exact sum: of all rows, or of a given draw of them."""
+    rows = EveryRow() if draw is None else PoissonRows(0.5)
+    plan = Plan(asks=(Ask(name="exact", noise=Noise.NONE, rows=rows),))
+    terms = noise_info.ZeroNoise(plan, host.facts, host.shards is not None, host.lattice)
+    charge = Gate(terms, lambda: 0).next(question, "exact")
+    object.__setattr__(charge, "sample", draw)
+    return charge
+
+
+def whole_sum(host: Any, question: Any, loss: Loss, draw: Any = None) -> Any:
+    """The exact integers of a host."""
+    return host.total(charge_for(question, host, draw), loss)
 
 
 class Chosen:
@@ -87,29 +103,29 @@ class Rows(MemoryHost):
         return shard
 
     def gradient_sum(self, loss: Loss, w: Any, clip: Clip, *, support: Any = None, chosen: Any = None) -> Any:
-        return self.total(Gradient(np.asarray(w), clip, support), loss, _drawn(chosen))
+        return whole_sum(self, Gradient(np.asarray(w), clip, support), loss, _drawn(chosen))
 
     def change_sum(self, loss: Loss, w: Any, anchor: Any, clip: Clip, change: float, *, chosen: Any = None) -> Any:
-        return self.total(GradientChange(w, anchor, clip, change), loss, _drawn(chosen))
+        return whole_sum(self, GradientChange(w, anchor, clip, change), loss, _drawn(chosen))
 
     def square_sum(self) -> tuple[Any, float]:
-        return self.total(MeanSquares(), Squared(), None), self.unit**2
+        return whole_sum(self, MeanSquares(), Squared()), self.unit**2
 
     def weighted_gradient_sum(self, loss: Loss, w: Any, norm: float, weights: Any, *, support: Any = None) -> Any:
         question = WeightedGradient(w, weights, norm, support)
-        return self.total(question, loss, None), float(np.max(measure(question, self.lattice).unit / weights))
+        return whole_sum(self, question, loss), float(np.max(measure(question, self.lattice).unit / weights))
 
     def absolute_sum(self) -> tuple[Any, float]:
-        return self.total(MeanAbsolute(), Squared(), None), self.unit
+        return whole_sum(self, MeanAbsolute(), Squared()), self.unit
 
     def size_sum(self, weights: Any, top: float, support: Any = None) -> int:
-        return int(self.total(MeanRowNorm(weights, top, support), Squared(), None)[0])
+        return int(whole_sum(self, MeanRowNorm(weights, top, support), Squared())[0])
 
     def exact_gradient_sum(self, loss: Loss, w: Any, *, support: Any = None, chosen: Any = None) -> Any:
         return exact_gradient(w, self.shards, loss, _drawn(chosen), support)
 
     def exact_square_sum(self) -> Any:
-        return squares_exact(MeanSquares(), self.shards, Squared(), None)
+        return squares_exact(MeanSquares(), self.shards, Squared())
 
     def support_rows(self, support: Any, norm: float) -> list[RestrictedRows]:
         return [restricted(self.shards, support, norm)]
@@ -143,18 +159,18 @@ class Measured:
 def measured(question: Any, host: MemoryHost, loss: Loss) -> Measured:
     """The exact sum that answers a question."""
     found = measure(question, host.lattice)
-    return Measured(host.total(question, loss, None), found.unit, found.reach)
+    return Measured(whole_sum(host, question, loss), found.unit, found.reach)
 
 
 def exact_sum(question: Any, host: MemoryHost, loss: Loss) -> Any:
     """The sum without lattice, as the exact oracle takes it."""
-    return sum_rule(question).exact(question, host.shards, loss, None)
+    return charged_exact_sum(charge_for(question, host), host.shards, loss)
 
 
 def choice_scores(question: Any, host: MemoryHost, loss: Loss, relation: Adjacency) -> tuple[Any, float]:
     """Scores of a choice, and how far the difference of two of them moves."""
     rule = CHOICES[type(question)]
-    return rule.scores(question, host.total(question, loss, None)), rule.spread(question, relation)
+    return rule.scores(question, whole_sum(host, question, loss)), rule.spread(question, relation)
 
 
 def halved(found: Sensitivity) -> Sensitivity:
@@ -174,13 +190,13 @@ def halved_constants() -> Iterator[None]:
         found = measure(question, lattice)
         return replace(found, reach=halved(found.reach))
 
-    with mock.patch.object(central, "measure", less), mock.patch.object(central, "CHOICES", choices):
+    with mock.patch.object(noise_info, "measure", less), mock.patch.object(noise_info, "CHOICES", choices):
         yield
 
 
 def total_of(question: Query, host: MemoryHost, loss: Loss, draw: PoissonSample | None = None) -> Any:
     """The exact sum that answers a question, in real units."""
-    return host.total(question, loss, draw) * measure(question, host.lattice).unit  # type: ignore[arg-type]
+    return whole_sum(host, question, loss, draw) * measure(question, host.lattice).unit  # type: ignore[arg-type]
 
 
 def host_of(given: Any, parts: int = 1, **options: Any) -> Rows:

@@ -20,6 +20,7 @@ from dpsparse.core.facts import Clip, Facts, Vector
 from dpsparse.core.mechanisms import Randomness
 from dpsparse.losses import Loss
 from dpsparse.oracles import CentralOracle, RecordingOracle
+from dpsparse.oracles.noise_info import exact_charge
 from dpsparse.queries.kinds import Gradient, Oracle, Score, Select
 from dpsparse.queries.rules import measure, scores_of
 from dpsparse.rows.hosts import MemoryHost
@@ -94,7 +95,7 @@ def first_choice(
         run(oracle)
         question, scale = oracle.questions[0], oracle.receipts[0].scale
         unit = measure(question.of, host.lattice).unit
-        values = host.total(question.of, loss, None) * unit / facts.n_rows
+        values = host.total(exact_charge(question.of, host), loss) * unit / facts.n_rows
         laws.append(softmax(scores_of(question.score, values, facts.free) / scale))
     return laws[0], laws[1]
 

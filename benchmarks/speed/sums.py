@@ -32,12 +32,13 @@ def gradient(X: Any, y: np.ndarray) -> Callable[[np.ndarray], Any]:
     """The exact clipped gradient sum of rows in memory."""
     from dpsparse.core.facts import Clip, Facts
     from dpsparse.losses import Logistic
+    from dpsparse.oracles.noise_info import exact_charge
     from dpsparse.queries.kinds import Gradient
     from dpsparse.rows.hosts import MemoryHost
 
     facts = Facts(n_rows=X.shape[0], n_features=X.shape[1], row_norm=1.0, lower=-1.0, upper=1.0, loss="logistic")
     host = MemoryHost(X, y, facts)
-    return lambda w: host.total(Gradient(w, Clip(1.0)), Logistic(), None)
+    return lambda w: host.total(exact_charge(Gradient(w, Clip(1.0)), host), Logistic())
 
 
 def floats(X: Any, y: np.ndarray) -> Callable[[np.ndarray], Any]:

@@ -15,7 +15,9 @@ from dpsparse.accounting.recursion import pure
 from dpsparse.accounting.selections import stage_delta, stage_epsilon
 from dpsparse.accounting.stages import Stage
 from dpsparse.core import Ask, Budget, Noise, NotPricedError, Plan, PrivacyError
-from dpsparse.oracles.till import Till
+from dpsparse.core.facts import Facts
+from dpsparse.oracles import Gate
+from dpsparse.oracles.noise_info import ZeroNoise
 
 from .test_selections import EPSILONS, bounded_range_pair, hockey_stick, random_tree
 
@@ -110,7 +112,7 @@ def test_models_that_are_not_equal_are_refused_and_none_runs_the_plan_of_all() -
     with pytest.raises(PrivacyError, match="interleaved"):
         Plan(asks=(ask,), models=3)
     with pytest.raises(NotPricedError, match="several models"):
-        Till(branching(3))
+        Gate(ZeroNoise(branching(3), Facts(n_rows=10, n_features=2)))
 
 
 # ---------------------------------------------------------------------------------------- pure draws and Laplace noise

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from builders import whole_sum
 from dpsparse import Ledger, PrivateScaler, PrivateSearch, SparseClassifier, SparseRegressor, private_score, recipes
 from dpsparse.core import DataError, release
 from dpsparse.core.errors import RunRepeatedError
@@ -197,7 +198,7 @@ def test_workers_forget_parts_when_a_host_is_closed(threads):
         time.sleep(0.05)
     assert held(threads) == []
     with pytest.raises(ValueError, match="closed"):
-        host.total(Count(), Squared(), None)
+        whole_sum(host, Count(), Squared())
 
 
 def test_without_a_client_it_is_said_what_to_do(monkeypatch):
@@ -282,13 +283,13 @@ def test_a_worker_killed_between_two_questions_is_replaced():
     facts = FACTS.with_(n_rows=4000)
     w = np.random.default_rng(1).normal(0, 1, D + 1)
     question = Gradient(w, Clip(0.5))
-    expected = MemoryHost(X, y, facts).total(question, Squared(), None).tolist()
+    expected = whole_sum(MemoryHost(X, y, facts), question, Squared()).tolist()
     with cluster_of(2) as cluster, Client(cluster):
         host = ClusterHost(Records(open_collection(chunked(X, 500))), y, facts)
-        assert host.total(question, Squared(), None).tolist() == expected
+        assert whole_sum(host, question, Squared()).tolist() == expected
         for worker in list(cluster.workers.values())[:1]:
             os.kill(worker.process.process.pid, signal.SIGKILL)
-        assert host.total(question, Squared(), None).tolist() == expected
+        assert whole_sum(host, question, Squared()).tolist() == expected
         host.close()
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from builders import whole_sum
 from dpsparse import SparseClassifier, recipes
 from dpsparse.core.facts import Clip, Facts
 from dpsparse.losses import Squared
@@ -87,13 +88,13 @@ def test_an_executor_killed_in_the_middle_of_a_question_does_not_change_a_sum(se
 
     facts = Facts(n_rows=N, n_features=D, lower=-1.0, upper=1.0, row_norm=1.4, target_bound=3.0, intercept=0.5)
     question = Gradient(np.random.default_rng(1).normal(0, 1, D + 1), Clip(0.5))
-    expected = MemoryHost(X, y, facts).total(question, Squared(), None).tolist()
+    expected = whole_sum(MemoryHost(X, y, facts), question, Squared()).tolist()
     host = ClusterHost(Records(spread(session)), y, facts)
     before = executors(session)
-    assert host.total(question, Killing(), None).tolist() == expected
+    assert whole_sum(host, question, Killing()).tolist() == expected
     assert os.path.exists(flag)
     assert len(set(before) - set(executors(session))) == 1
-    assert host.total(question, Squared(), None).tolist() == expected
+    assert whole_sum(host, question, Squared()).tolist() == expected
     host.close()
 
 

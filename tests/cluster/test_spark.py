@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from builders import whole_sum
 from dpsparse import PrivateScaler, PrivateSearch, SparseClassifier, SparseRegressor, private_score, recipes
 from dpsparse.core import DataError
 from dpsparse.core.facts import Clip, Facts
@@ -102,8 +103,8 @@ def test_any_number_of_partitions_gives_the_integers_of_rows_in_memory(session, 
     memory = MemoryHost(form(X), y, FACTS)
     host = ClusterHost(Records(spread(session, form(X), y, parts)), y, FACTS)
     for name, (question, draw) in QUESTIONS.items():
-        expected = memory.total(question, Squared(), draw).tolist()
-        assert host.total(question, Squared(), draw).tolist() == expected, name
+        expected = whole_sum(memory, question, Squared(), draw).tolist()
+        assert whole_sum(host, question, Squared(), draw).tolist() == expected, name
     host.close()
 
 
@@ -135,8 +136,8 @@ def test_a_killed_python_worker_does_not_change_a_sum(session, tmp_path):
 
     host = ClusterHost(Records(spread(session, X, y, 3)), y, FACTS)
     question = Gradient(W, Clip(0.5))
-    expected = MemoryHost(X, y, FACTS).total(question, Squared(), None).tolist()
-    assert host.total(question, Killing(), None).tolist() == expected
+    expected = whole_sum(MemoryHost(X, y, FACTS), question, Squared()).tolist()
+    assert whole_sum(host, question, Killing()).tolist() == expected
     assert os.path.exists(flag)
     host.close()
 
@@ -145,8 +146,8 @@ def test_many_partitions_are_added_up_in_a_tree(session):
     X, y = data()
     host = ClusterHost(Records(spread(session, X, y, 11)), y, FACTS)
     question = Gradient(W, Clip(0.5))
-    expected = MemoryHost(X, y, FACTS).total(question, Squared(), None).tolist()
-    assert host.total(question, Squared(), None).tolist() == expected
+    expected = whole_sum(MemoryHost(X, y, FACTS), question, Squared()).tolist()
+    assert whole_sum(host, question, Squared()).tolist() == expected
     host.close()
 
 
@@ -241,7 +242,7 @@ def test_rows_that_change_between_two_readings_are_refused(session, tmp_path):
     open(flag, "w").close()
     host._holding._stored.unpersist()  # as if its executor had been lost
     with pytest.raises(DataError, match="not what they were when they were first read"):
-        host.total(Gradient(W, Clip(0.5)), Squared(), None)
+        whole_sum(host, Gradient(W, Clip(0.5)), Squared())
     host.close()
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from builders import whole_sum
 from dpsparse.accounting import PlanCost, price
 from dpsparse.accounting.costs.base import read_cost, write_cost
 from dpsparse.core import Adjacency, Ask, Budget, BudgetError, DataError, Noise, Plan, PrivacyError, SplitRule
@@ -146,7 +147,7 @@ def test_to_a_part_the_rows_of_the_other_are_absent_in_every_answer(host):
         alone = MemoryHost(X[kept], y[kept], facts)
         rows = MemoryHost(X, mine, facts) if host == "memory" else DiskHost(X, mine, facts, 2**26)
         for question in questions:
-            np.testing.assert_array_equal(rows.total(question, Squared(), None), alone.total(question, Squared(), None))
+            np.testing.assert_array_equal(whole_sum(rows, question, Squared()), whole_sum(alone, question, Squared()))
         rows.close()
 
 

@@ -199,9 +199,9 @@ class PeeksQuietly(Descent):
         return super().run(oracle) / scale
 
 
-class PeeksAtTheTill(Descent):
+class PeeksAtTheGate(Descent):
     def run(self, oracle, path=None):
-        return super().run(oracle) * (1 + len(oracle.till.answers))
+        return super().run(oracle) * (1 + len(oracle.gate.receipts))
 
 
 class PeeksThroughMangledNames(Descent):
@@ -321,7 +321,7 @@ class PlansByTheClock(Descent):
 
 LEAKS = {
     "peeks and goes on": (PeeksQuietly(), r"^violations: the solver reads oracle\._host"),
-    "peeks at the till": (PeeksAtTheTill(), r"^violations: the solver reads oracle\.till"),
+    "peeks at the gate": (PeeksAtTheGate(), r"^violations: the solver reads oracle\.gate"),
     "knows the doors": (PeeksThroughMangledNames(), "fails on made-up rows"),
     "reads the stack": (ReadsTheStack(), "^swap: the coefficients differ"),
     "stops": (StopsEarly(), r"^asks = plan: .*unused: \{'gradient': 2\}"),

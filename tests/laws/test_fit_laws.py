@@ -149,8 +149,8 @@ def test_control_rows_that_do_not_fill_a_part_and_are_lost_are_noticed(name):
 def forget_less_than(units: int) -> Any:
     """A part of a sum, rounded before it is sent: a saving that whoever adds up parts might make."""
 
-    def rounded(question, shard, loss, draw):
-        return partial_sum(question, shard, loss, draw) // units * units
+    def rounded(charge, shard, loss):
+        return partial_sum(charge, shard, loss) // units * units
 
     return rounded
 

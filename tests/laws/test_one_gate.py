@@ -8,16 +8,17 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import FrozenInstanceError, dataclass, replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dpsparse
-from builders import checked
+from builders import charge_for, checked
 from dpsparse import SparseRegressor
 from dpsparse.accounting.pricing import PricedPlan, price
 from dpsparse.core import Ask, Budget, EveryRow, Noise, Plan, PoissonRows, PrivacyError
@@ -25,13 +26,22 @@ from dpsparse.core.facts import Clip
 from dpsparse.core.mechanisms import Randomness
 from dpsparse.core.participation import OncePerPerson
 from dpsparse.losses import Squared
-from dpsparse.oracles import CentralOracle, ExactOracle, GuardedOracle, LocalOracle, RecordingOracle, ReplayOracle
-from dpsparse.oracles import central as central_module
-from dpsparse.oracles import shares as sites_module
-from dpsparse.oracles.base import ANSWERED, check_clipped_mean
-from dpsparse.oracles.client_updates import ClientUpdates
+from dpsparse.oracles import (
+    CentralOracle,
+    ExactOracle,
+    Gate,
+    GuardedOracle,
+    LocalOracle,
+    RecordingOracle,
+    ReplayOracle,
+    noise_info,
+)
+from dpsparse.oracles.client_updates import ClientUpdates, ClippedMeanNoise
+from dpsparse.oracles.gate import ANSWERED
 from dpsparse.oracles.local import LocalNoise
 from dpsparse.oracles.shares import NoiseShare, SharedNoiseOracle
+from dpsparse.queries import table
+from dpsparse.queries.charge import MADE_BY_THE_GATE, Charge
 from dpsparse.queries.kinds import (
     Gradient,
     Magnitude,
@@ -42,11 +52,13 @@ from dpsparse.queries.kinds import (
     SupportVotes,
 )
 from dpsparse.queries.minimisers import proven_offset
-from dpsparse.queries.rules import CHOICES, SUMS, measure
+from dpsparse.queries.rules import CHOICES, SUMS, exact_sum, measure
 from dpsparse.rows.bounds import LARGEST_BOUND, SMALLEST_BOUND
-from dpsparse.rows.hosts import MemoryHost
+from dpsparse.rows.hosts import ClusterHost, DiskHost, MemoryHost
+from dpsparse.rows.records import Records
 from dpsparse.rows.sampling import PoissonSample
 from dpsparse.sites.local.collected import Collected
+from loopback import spread
 from questions import FACTS, QUESTIONS, D, W
 
 LOSS = Squared()
@@ -167,7 +179,8 @@ def by_network(case: Case) -> Any:
     if case.kind is not Gradient:
         raise PrivacyError("a network has gradients only.")
     plan = Plan(asks=(case.ask("gradient"),)) if case.noise is Noise.NONE else case.priced("gradient")
-    return oracle.NetworkOracle(None, None, plan, 0.5, Randomness(0))
+    rows = SimpleNamespace(n_rows=3)
+    return oracle.NetworkOracle(None, rows, plan, 0.5, Randomness(0))
 
 
 def by_changes(case: Case) -> Any:
@@ -240,7 +253,7 @@ def let_through(name: str, reference: dict[Case, bool]) -> list[Case]:
 #: Calls by which a class draws noise or counts turns.
 TELLING = frozenset(
     {
-        "Till",
+        "Gate",
         "lattice_gaussian",
         "discrete_gaussian",
         "lattice_laplace",
@@ -253,7 +266,7 @@ TELLING = frozenset(
 
 
 def answering_classes() -> set[str]:
-    """Classes outside `mechanisms` that are oracles, count turns or draw noise."""
+    """Classes outside `mechanisms` that are oracles, have a gate or draw noise."""
     root, found = Path(dpsparse.__file__).parent, set()
     for file in root.rglob("*.py"):
         if file.is_relative_to(root / "core" / "mechanisms"):
@@ -305,23 +318,22 @@ def test_the_law_is_not_kept_by_refusing_everything(name):
 def test_control_a_curator_without_the_check_is_caught(monkeypatch):
     reference = refused_by_the_curator()
     for check in ("check_query", "check_plan"):
-        monkeypatch.setattr(central_module, check, lambda *args, **kwargs: None)
+        monkeypatch.setattr(noise_info, check, lambda *args, **kwargs: None)
     assert let_through("CentralOracle", reference)
 
 
 def test_control_sites_that_answer_a_sampled_ask_on_all_rows_are_caught(monkeypatch):
     reference = refused_by_the_curator()
-    for check in ("check_query", "check_plan"):
-        monkeypatch.setattr(sites_module, check, lambda *args, **kwargs: None)
-    total = MemoryHost.total
-    monkeypatch.setattr(MemoryHost, "total", lambda self, question, loss, draw: total(self, question, loss, None))
+    monkeypatch.setattr(noise_info, "check_query", lambda *args, **kwargs: None)
+    monkeypatch.setattr("dpsparse.oracles.shares.check_plan", lambda *args, **kwargs: None)
+    monkeypatch.setattr(table, "sample_of", lambda charge: (None,) if SUMS[type(charge.query)].sampled else ())
     caught = {case.kind for case in let_through("NoiseShare", reference) if isinstance(case.rows, PoissonRows)}
     assert caught >= {kind for kind, rule in SUMS.items() if not rule.sampled}
 
 
 def test_control_a_mean_without_its_check_is_caught(monkeypatch):
     reference = refused_by_the_curator()
-    monkeypatch.setattr("dpsparse.oracles.client_updates.check_clipped_mean", lambda *args, **kwargs: None)
+    monkeypatch.setattr(ClippedMeanNoise, "check_plan", lambda self: None)
     assert let_through("ClientUpdates", reference)
 
 
@@ -329,18 +341,110 @@ def test_control_a_mean_without_its_check_is_caught(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", [*SUMS, *CHOICES], ids=lambda kind: kind.__name__)
-def test_a_sum_over_every_row_refuses_a_draw(kind):
-    """Even where an oracle forgot to: the rows of a sample would all be counted, at the price of a sample."""
-    rule, draw = SUMS.get(kind) or CHOICES[kind], PoissonSample(0.1, 5)
-    computed = [lambda: rule.part(EXAMPLES[kind], HOST.shards[0], LOSS, draw)]
-    if kind in SUMS:
-        computed.append(lambda: rule.exact(EXAMPLES[kind], HOST.shards, LOSS, draw))
-    if kind in SUMS and rule.sampled:
-        assert all(np.any(compute()) for compute in computed)
-        return
-    for compute in computed:
-        with pytest.raises(PrivacyError, match="over every row"):
-            compute()
+def test_a_sum_over_every_row_refuses_a_sample(kind):
+    """Even where a gate forgot to: the rows of a sample would all be counted, at the price of a sample."""
+    charge = charge_for(EXAMPLES[kind], HOST)
+    object.__setattr__(charge, "sample", PoissonSample(0.1, 5))
+    for rows, message in ((EveryRow(), "priced for other rows"), (PoissonRows(0.1), "over every row")):
+        object.__setattr__(charge, "ask", replace(charge.ask, rows=rows))
+        if isinstance(rows, PoissonRows) and kind in SUMS and SUMS[kind].sampled:
+            assert np.any(HOST.total(charge, LOSS))
+            assert np.any(exact_sum(charge, HOST.shards, LOSS))
+            continue
+        for compute in (lambda: HOST.total(charge, LOSS), lambda: exact_sum(charge, HOST.shards, LOSS)):
+            with pytest.raises(PrivacyError, match=message):
+                compute()
+    object.__setattr__(charge, "sample", None)
+    with pytest.raises(PrivacyError, match="priced for other rows"):
+        HOST.total(charge, LOSS)
+
+
+# ------------------------------------------------------------------------------------------------ charges
+
+
+def hosts() -> Iterator[Any]:
+    X, y = np.zeros((6, D)), np.zeros(6)
+    yield MemoryHost(X, y, FACTS.with_(counts_unread=0))
+    yield DiskHost(X, y, FACTS.with_(counts_unread=0), 2**26)
+    yield ClusterHost(Records(spread(X, y)), y, FACTS.with_(counts_unread=0))
+
+
+@pytest.mark.parametrize("kind", ["a query", "its name", "nothing", "looks like one"])
+def test_a_host_that_is_asked_without_a_charge_refuses(kind):
+    fields = vars(charge_for(GRADIENT, HOST))
+    given = {"a query": GRADIENT, "its name": "gradient", "nothing": None, "looks like one": SimpleNamespace(**fields)}
+    for asked in hosts():
+        assert asked.total(charge_for(GRADIENT, asked), LOSS).size == D + 1
+        with pytest.raises(PrivacyError, match="asked with a Charge"):
+            asked.total(given[kind], LOSS)
+        asked.close()
+
+
+def test_charges_are_made_by_the_gate_alone():
+    charge = charge_for(GRADIENT, HOST)
+    with pytest.raises(TypeError, match=r"made by Gate\.next"):
+        Charge(**vars(charge), made_by=object())
+    with pytest.raises(ValueError, match="made_by"):
+        replace(charge, sensitivity=0.0)
+    with pytest.raises(FrozenInstanceError):
+        charge.sample = None  # type: ignore[misc]
+    assert Charge(**vars(charge), made_by=MADE_BY_THE_GATE).query is GRADIENT, "the control"
+
+
+def test_nobody_else_in_the_sources_makes_charges_or_takes_a_sample_of_rows():
+    """Names that only the gate may use, and those few that decide who takes part in what is no sum."""
+    root = Path(dpsparse.__file__).parent
+    found: dict[str, set[str]] = {"MADE_BY_THE_GATE": set(), "Charge": set(), "PoissonSample": set()}
+    for file in root.rglob("*.py"):
+        if file.parent.name in ("accounting", "ledger"):  # have charges of their own: whole plans
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
+            if isinstance(node, ast.ImportFrom):
+                found["MADE_BY_THE_GATE"] |= {file.name for alias in node.names if alias.name == "MADE_BY_THE_GATE"}
+            if name in found:
+                found[name].add(file.name)
+    assert found == {
+        "MADE_BY_THE_GATE": {"gate.py"},
+        "Charge": {"gate.py"},
+        "PoissonSample": {"gate.py", "client_updates.py", "data_split.py"},
+    }
+
+
+def test_a_turn_is_paid_before_its_charge_exists_and_only_once():
+    paid: list[str] = []
+    case = Case(Gradient, PoissonRows(0.1), Noise.GAUSSIAN, "replace-one")
+    terms = noise_info.PricedNoise(case.priced(), HOST.lattice, together=True)
+    payment = SimpleNamespace(start=lambda: paid.append("paid"))
+    gate = Gate(terms, lambda: paid.append("key") or 7, payment, paid.append)  # type: ignore[func-returns-value]
+    with pytest.raises(PrivacyError):
+        gate.next(EXAMPLES[Select], "q")
+    assert paid == []
+    assert gate.next(GRADIENT, "q").sample == PoissonSample(0.1, 7)
+    assert paid == ["paid", "q", "key"]
+    with pytest.raises(PrivacyError, match="all are used"):
+        gate.next(GRADIENT, "q")
+    assert paid == ["paid", "q", "key"]
+
+
+def test_a_turn_whose_payment_fails_is_spent_and_has_no_charge():
+    def fails() -> None:
+        raise OSError("no disk")
+
+    terms = noise_info.PricedNoise(Case(Gradient, EveryRow(), Noise.GAUSSIAN, "replace-one").priced(), HOST.lattice)
+    gate = Gate(terms, None, SimpleNamespace(start=fails))
+    with pytest.raises(OSError, match="no disk"):
+        gate.next(GRADIENT, "q")
+    assert gate.unused_turns == {}
+
+
+def test_a_charge_of_a_gate_without_keys_is_refused_by_rows_if_it_was_priced_for_a_sample():
+    terms = noise_info.PricedNoise(
+        Case(Gradient, PoissonRows(0.1), Noise.GAUSSIAN, "replace-one").priced(), HOST.lattice
+    )
+    charge = Gate(terms).next(GRADIENT, "q")
+    with pytest.raises(PrivacyError, match="priced for other rows"):
+        HOST.total(charge, LOSS)
 
 
 @pytest.mark.parametrize("n_rows", [1, 61, 2**20, 2**31 - 1])
@@ -366,7 +470,7 @@ def test_sizes_that_cannot_be_squared_are_refused_everywhere():
         with pytest.raises(ValueError, match="between 1e-60 and 1e"):
             Clip(1.0, columns=np.array([1.0, size]))
         with pytest.raises(PrivacyError, match="between 1e-60 and 1e"):
-            check_clipped_mean(ask, size)
+            ClippedMeanNoise(Plan(asks=(ask,)), None, size, 3).check_plan()
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

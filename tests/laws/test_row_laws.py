@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from builders import Chosen, checked, oracle_of
+from builders import Chosen, charge_for, checked, oracle_of, whole_sum
 from dpsparse import SparseRegressor, recipes
 from dpsparse.core import Adjacency, Ask, Noise, PrivacyError
 from dpsparse.core.facts import Clip, Facts
@@ -82,9 +82,9 @@ def total(name: str, X: Any, y: Any, facts: Facts, parts: int = 1, draw: Any = N
     host = MemoryHost(X, y, facts, parts=parts)
     if warm:  # what was asked before leaves no trace
         for other in QUESTIONS.values():
-            host.total(other, Squared(), None)
-        host.total(Gradient(W + 1e-3 * (np.arange(D + 1) == 2), CLIP), Squared(), None)
-    return host.total(QUESTIONS[name], Squared(), draw).tolist()
+            whole_sum(host, other, Squared())
+        whole_sum(host, Gradient(W + 1e-3 * (np.arange(D + 1) == 2), CLIP), Squared())
+    return whole_sum(host, QUESTIONS[name], Squared(), draw).tolist()
 
 
 @pytest.mark.parametrize("facts", [FACTS, SHIFTED], ids=["plain", "shifted"])
@@ -100,9 +100,10 @@ def test_parts_orders_and_restarts_give_the_same_integers(name, sparse, facts):
     assert total(name, shape(X), y, facts, 3, warm=True) == expected
     order = np.random.default_rng(1).permutation(61)
     assert total(name, shape(X[order]), y[order], facts, 4) == expected
-    shards = list(MemoryHost(shape(X), y, facts, parts=5).shards)
-    pieces = [partial_sum(QUESTIONS[name], shard, Squared(), None) for shard in reversed(shards)]
-    again = partial_sum(QUESTIONS[name], shards[2], Squared(), None)
+    host = MemoryHost(shape(X), y, facts, parts=5)
+    shards, charge = list(host.shards), charge_for(QUESTIONS[name], host)
+    pieces = [partial_sum(charge, shard, Squared()) for shard in reversed(shards)]
+    again = partial_sum(charge, shards[2], Squared())
     np.testing.assert_array_equal(again, pieces[2], err_msg="a part that is made again is the same")
     assert np.sum(pieces, axis=0).tolist() == expected
 
@@ -139,11 +140,11 @@ def test_rows_on_a_disk_give_the_integers_of_rows_in_memory(monkeypatch, form, f
     assert disk.shards is None
     for name in [*QUESTIONS, *reversed(QUESTIONS)]:
         for draw in (None, PoissonSample(0.4, 2**100 + 7)) if name in SAMPLED else (None,):
-            expected = memory.total(QUESTIONS[name], Squared(), draw)
-            assert disk.total(QUESTIONS[name], Squared(), draw).tolist() == expected.tolist(), name
+            expected = whole_sum(memory, QUESTIONS[name], Squared(), draw)
+            assert whole_sum(disk, QUESTIONS[name], Squared(), draw).tolist() == expected.tolist(), name
     disk.close()
     with pytest.raises(ValueError, match="closed file"):
-        disk.total(QUESTIONS["count"], Squared(), None)
+        whole_sum(disk, QUESTIONS["count"], Squared())
 
 
 @pytest.mark.parametrize("lost", ["a block", "the first row's number"])
@@ -157,8 +158,8 @@ def test_control_a_disk_that_loses_rows_or_their_numbers_is_noticed(monkeypatch,
 
     monkeypatch.setattr(Shard, "of_blocks", classmethod(losing))
     question, draw = QUESTIONS["gradient"], PoissonSample(0.4, 2**100 + 7)
-    found = DiskHost(X, y, FACTS, 2**26).total(question, Squared(), draw)
-    assert found.tolist() != MemoryHost(X, y, FACTS).total(question, Squared(), draw).tolist()
+    found = whole_sum(DiskHost(X, y, FACTS, 2**26), question, Squared(), draw)
+    assert found.tolist() != whole_sum(MemoryHost(X, y, FACTS), question, Squared(), draw).tolist()
 
 
 def test_votes_and_answers_do_not_depend_on_the_parts():
@@ -251,7 +252,7 @@ def test_margins_are_exact_and_close_to_the_real_ones(scale):
 def test_wild_iterates_are_answered_within_their_clip(w):
     X, y = data()
     host = MemoryHost(X, y, FACTS)
-    found = host.total(Gradient(w, CLIP), Squared(), None)
+    found = whole_sum(host, Gradient(w, CLIP), Squared())
     assert np.all(np.abs(found) <= 61 * host.lattice.record_units)
 
 
@@ -391,7 +392,7 @@ def largest_movement(facts: Facts, relation: Adjacency, sparse: bool, names: lis
         pairs = [(other, targets), (X, y)] if relation is Adjacency.REPLACE_ONE else [(other, targets), without]
         hosts = [MemoryHost(shape(a), b, facts, parts=2) for a, b in pairs]
         for name in names:
-            sums = [host.total(QUESTIONS[name], Squared(), None) for host in hosts]
+            sums = [whole_sum(host, QUESTIONS[name], Squared()) for host in hosts]
             found[name] = max(found[name], movement(QUESTIONS[name], hosts[0], *sums, relation))
     return found
 
@@ -423,11 +424,11 @@ def test_a_row_that_is_removed_moves_nothing_but_its_own():
     margins = shard.margins(w)[0]
     y = margins - np.rint(rng.uniform(1, 400, n)) * step
     question = Gradient(w, clip)
-    whole = MemoryHost(X, y, facts).total(question, Squared(), None)
+    whole = whole_sum(MemoryHost(X, y, facts), question, Squared())
     for place in (0, 17, n - 1):
         rest = np.arange(n) != place
-        others = MemoryHost(X[rest], y[rest], facts).total(question, Squared(), None)
-        own = MemoryHost(X[~rest], y[~rest], facts).total(question, Squared(), None)
+        others = whole_sum(MemoryHost(X[rest], y[rest], facts), question, Squared())
+        own = whole_sum(MemoryHost(X[~rest], y[~rest], facts), question, Squared())
         np.testing.assert_array_equal(whole, others + own)
 
 
@@ -444,8 +445,8 @@ def test_with_lowered_limits_sums_stay_below_them_and_within_their_reach(name, b
     x, y = rng.uniform(-1, 1, D), -3.0
     found = measure(question, lattice)
     assert found.record * 61 <= 2**bits
-    one = MemoryHost(x[None], np.array([y]), FACTS, lattice=lattice).total(question, Squared(), None)
-    many = MemoryHost(np.tile(x, (61, 1)), np.full(61, y), FACTS, lattice=lattice).total(question, Squared(), None)
+    one = whole_sum(MemoryHost(x[None], np.array([y]), FACTS, lattice=lattice), question, Squared())
+    many = whole_sum(MemoryHost(np.tile(x, (61, 1)), np.full(61, y), FACTS, lattice=lattice), question, Squared())
     assert np.all(np.abs(one) <= found.record)
     np.testing.assert_array_equal(many, 61 * one)
     assert np.linalg.norm(one * found.unit) <= found.reach.norm * (1 + 1e-12)
@@ -461,11 +462,11 @@ def test_under_add_remove_more_rows_than_declared_are_clamped():
     lattice = Lattice(FACTS.with_(n_rows=1), total_bits=36)
     X, y = np.ones((9, D)), np.full(9, -3.0)
     question = Gradient(np.zeros(D + 1), Clip(0.5))
-    alone = MemoryHost(X[:1], y[:1], FACTS, lattice=lattice).total(question, Squared(), None)
+    alone = whole_sum(MemoryHost(X[:1], y[:1], FACTS, lattice=lattice), question, Squared())
     expected = np.clip(9 * alone.astype(object), -(2**37), 2**37)
     for parts in (1, 3):
         host = MemoryHost(X, y, FACTS, lattice=lattice, parts=parts)
-        assert host.total(question, Squared(), None).tolist() == expected.tolist()
+        assert whole_sum(host, question, Squared()).tolist() == expected.tolist()
     assert max(abs(v) for v in expected) == 2**37
 
 
@@ -489,7 +490,7 @@ def test_squares_of_the_widest_entries_do_not_overflow():
     other = X.copy()
     other[n // 2] = 0
     one, two = (MemoryHost(a, np.zeros(n), facts) for a in (X, other))
-    sums = [host.total(MeanSquares(), Squared(), None) for host in (one, two)]
+    sums = [whole_sum(host, MeanSquares(), Squared()) for host in (one, two)]
     assert 0.99 < movement(MeanSquares(), one, *sums, Adjacency.REPLACE_ONE) <= 1
     assert sums[0][0] > 0
 
@@ -523,7 +524,7 @@ def test_sums_of_sparse_rows_close_to_their_shift_are_exact():
     for support in (None, np.array([2, 0])):
         question = Gradient(np.zeros(3), clip, support)
         for shape in (np.asarray, sp.csr_matrix):
-            found = MemoryHost(shape(X), y, facts).total(question, Squared(), None)
+            found = whole_sum(MemoryHost(shape(X), y, facts), question, Squared())
             np.testing.assert_array_equal(found, expected if support is None else expected[support])
 
 
@@ -536,7 +537,7 @@ def test_weighted_sums_of_sparse_rows_at_their_shift_are_exact():
     X, y = (lattice.shift + away) * lattice.unit, rng.uniform(1e8, 1e9, n)
     question = WeightedGradient(np.zeros(3), np.array([1.0, 1.5, 2.0]), 1e-3)
     dense, sparse = (
-        MemoryHost(shape(X), y, facts).total(question, Squared(), None) for shape in (np.asarray, sp.csr_matrix)
+        whole_sum(MemoryHost(shape(X), y, facts), question, Squared()) for shape in (np.asarray, sp.csr_matrix)
     )
     np.testing.assert_array_equal(dense, sparse)
 
@@ -550,7 +551,7 @@ def test_joint_sums_of_sparse_rows_at_their_shift_are_exact():
     X, y = (lattice.shift + away) * lattice.unit, rng.uniform(1e8, 1e9, n)
     question = JointGradient(np.zeros((3, 4)), np.array([1.0, 1.5, 2.0]), 1e-3)
     dense, sparse = (
-        MemoryHost(shape(X), y, facts).total(question, Squared(), None) for shape in (np.asarray, sp.csr_matrix)
+        whole_sum(MemoryHost(shape(X), y, facts), question, Squared()) for shape in (np.asarray, sp.csr_matrix)
     )
     np.testing.assert_array_equal(dense, sparse)
 

@@ -13,6 +13,7 @@ from typing import get_args, get_type_hints
 import numpy as np
 import pytest
 
+from builders import charge_for, whole_sum
 from dpsparse import SparseClassifier, SparseRegressor
 from dpsparse.core import DataError, release
 from dpsparse.core.facts import Facts
@@ -91,7 +92,7 @@ class Late:
 
 
 def total_of(line, at):
-    return ClusterHost(Records(ClusterRows.open(Mixed(line, at))), Y, FACTS).total(Count(), Squared(), None)
+    return whole_sum(ClusterHost(Records(ClusterRows.open(Mixed(line, at))), Y, FACTS), Count(), Squared())
 
 
 def first_reading(line):
@@ -125,7 +126,7 @@ def blocks_of_spark(line):
     [shard] = host._holding.held[0]._shards
     blocks = [_stored(0, block) for block in shard.blocks]
     head = PartHeader(PartReport(0, b"seal", None, release.Origin("process 7 on node7", line)), (0,))
-    message = SimpleNamespace(value=Message(Count(), Squared(), None).packed())
+    message = SimpleNamespace(value=Message(charge_for(Count(), host), Squared()).packed())
     [found] = sums_of(message, SimpleNamespace(value=order), iter([pickle.dumps(head), *blocks]))
     if isinstance(found, WorkerRefusal):
         raise DataError(found.message)
@@ -280,9 +281,9 @@ def test_what_an_earlier_release_sent_without_a_release_is_refused():
 
 def test_later_questions_compare_lines_and_read_no_file(monkeypatch):
     host = ClusterHost(Records(spread(X, Y)), Y, FACTS)
-    expected = host.total(Count(), Squared(), None).tolist()
+    expected = whole_sum(host, Count(), Squared()).tolist()
     monkeypatch.setattr(release, "files", lambda _: 1 / 0)
-    assert host.total(Count(), Squared(), None).tolist() == expected
+    assert whole_sum(host, Count(), Squared()).tolist() == expected
 
 
 # ------------------------------------------------------------------------------------------------ statements

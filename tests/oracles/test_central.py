@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from dataclasses import replace
 from functools import lru_cache
 from types import SimpleNamespace
 from unittest import mock
@@ -738,7 +739,8 @@ def index_and_value(sign: float, wrong_select: float = 1.0, wrong_value: float =
     index, value = np.empty(runs, dtype=int), np.empty(runs)
     for run in range(runs):
         oracle = CentralOracle(rows, Squared(), plan, source)
-        oracle.priced = SimpleNamespace(
+        wrong = SimpleNamespace(
+            plan=plan.plan,
             budget=plan.budget,
             kappa=plan.kappa,
             cost=lambda name, turn=0: SimpleNamespace(
@@ -749,6 +751,7 @@ def index_and_value(sign: float, wrong_select: float = 1.0, wrong_value: float =
                 }
             ),
         )
+        oracle.gate.terms = replace(oracle.gate.terms, priced=wrong)
         index[run] = oracle.select(np.zeros(2), 1, score=score, clip=clip)[0]
         value[run] = oracle.gradient_at(np.zeros(2), index[run : run + 1], clip=clip)[0]
     return index, value
@@ -903,5 +906,11 @@ def test_the_noise_that_is_told_is_the_noise_that_is_drawn(relation, noise):
 
 def test_terms_hold_numbers_and_no_rows():
     terms = oracle_of(table("dense"), asks_for()).terms
-    assert {type(v).__name__ for v in vars(terms).values()} == {"PricedPlan", "Lattice"}
+    assert {type(v).__name__ for v in vars(terms).values()} == {
+        "PricedPlan",
+        "Lattice",
+        "bool",
+        "Squared",
+        "SumSpecCache",
+    }
     assert pickle.loads(pickle.dumps(terms.lattice)).unit == terms.lattice.unit

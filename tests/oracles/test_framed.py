@@ -18,6 +18,7 @@ from dpsparse.oracles import CentralOracle
 from dpsparse.queries.choices import quantile_counts
 from dpsparse.queries.framed import gradient_part
 from dpsparse.queries.kinds import ProjectedGradient, ProjectedModel, Quantile
+from dpsparse.queries.rules import measure
 from dpsparse.rows.frames import FramedBlock, FrameLattice, framed
 from dpsparse.rows.lattice import Lattice
 from dpsparse.rows.shard import Shard
@@ -149,8 +150,8 @@ def test_rows_that_a_frame_only_moves_answer_as_rows_that_are_written_out(midpoi
     for rows in (X, sp.csr_matrix(X)):
         shard = Shard(lattice, [(rows[:40], given.y[:40]), (rows[40:], given.y[40:])])
         assert [block.centre is None for block in shard.framed(question.model.frame)] == [sp.issparse(rows)] * 2
-        parts = [gradient_part(question, shard, Squared(), None)]
-        parts += [quantile_counts(asked, shard, Squared(), None) for asked in (lengths, sizes)]
+        parts = [gradient_part(question, measure(question, lattice), shard, Squared())]
+        parts += [quantile_counts(asked, shard, Squared()) for asked in (lengths, sizes)]
         found.append([part.tolist() for part in parts])
     assert found[0] == found[1]
     assert found[0][1][-1] == 88

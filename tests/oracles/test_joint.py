@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from builders import SUM_UNITS, Rows, exact_sum, halved_constants, measured
+from builders import SUM_UNITS, Rows, exact_sum, halved_constants, measured, whole_sum
 from dpsparse.accounting import price
 from dpsparse.core import Ask, Budget, Noise, Plan, PoissonRows, PrivacyError
 from dpsparse.core.facts import Facts, Target
@@ -142,7 +142,7 @@ def test_a_sum_is_exactly_the_sum_of_its_records_and_each_is_within_its_norm(kin
     question = JointGradient(W, a, 0.5, support)
 
     def total(part: Table) -> np.ndarray:
-        return Rows(part.X, part.y, part.facts).total(question, LOSSES[loss], None)
+        return whole_sum(Rows(part.X, part.y, part.facts), question, LOSSES[loss])
 
     whole = total(given)
     parts = [total(given.only(slice(i, i + 1))) for i in range(given.y.size)]

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from builders import whole_sum
 from dpsparse.core import Adjacency, PrivacyError
 from dpsparse.core.facts import Facts, Target
 from dpsparse.losses import Logistic, Squared
@@ -34,7 +35,7 @@ def added(question: ScoreMoments, x: np.ndarray, y: float, *, classes: bool = Fa
     """What one record adds, in real units."""
     host = MemoryHost(x[None, :], np.array([y]), facts(classes=classes, d=x.size))
     loss = Logistic() if classes else Squared()
-    return host.total(question, loss, None) * measure(question, host.lattice).unit
+    return whole_sum(host, question, loss) * measure(question, host.lattice).unit
 
 
 def stated(question: ScoreMoments, relation: Adjacency, *, classes: bool = False) -> float:
@@ -168,7 +169,7 @@ def test_moments_are_those_of_a_slow_loop():
     model = CentredModel(np.array([2, 0]), np.array([0.1, -0.2]), np.array([0.5, 1.0]), 0.3)
     question = ScoreMoments(model, np.array([0.5, 0.8]), True, 0.7, 1.6, 0.8, 0.2)
     host = MemoryHost(X, y, facts(d=3))
-    found = host.total(question, Squared(), None) * measure(question, host.lattice).unit
+    found = whole_sum(host, question, Squared()) * measure(question, host.lattice).unit
     g, H, M = np.zeros(3), np.zeros((3, 3)), np.zeros((3, 3))
     for x, t in zip(X, y, strict=True):
         away = x[[2, 0]] - model.centre
@@ -188,7 +189,7 @@ def test_moments_are_those_of_a_slow_loop():
 def test_rows_within_a_clip_are_counted():
     host = MemoryHost(np.zeros((4, 2)), np.array([0.1, -0.4, 0.6, np.nan]), facts())
     question = CountWithin(pilot(), 0.5)
-    assert host.total(question, Squared(), None) * measure(question, host.lattice).unit == pytest.approx([2.0])
+    assert whole_sum(host, question, Squared()) * measure(question, host.lattice).unit == pytest.approx([2.0])
     for relation in Adjacency:
         assert measure(question, host.lattice).reach.l2(relation) == 1.0
 
@@ -258,5 +259,5 @@ def test_no_record_adds_more_than_is_stated_whatever_the_sizes(scale, norm, cent
     question = ScoreMoments(model, np.full(4, scale), False, 1e-60, norm, 0.2, 0.05)
     host = MemoryHost(np.full((1, 4), bound), np.array([1e300]), held)
     measured = measure(question, host.lattice)
-    norm_found = np.linalg.norm(host.total(question, Squared(), None) * measured.unit)
+    norm_found = np.linalg.norm(whole_sum(host, question, Squared()) * measured.unit)
     assert norm_found <= measured.reach.l2(Adjacency.ADD_REMOVE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -10,13 +12,29 @@ from dpsparse.core import Adjacency, PrivacyError
 from dpsparse.core.facts import Clip, Facts, Target
 from dpsparse.losses import Logistic, Squared
 from dpsparse.queries.kinds import Gradient, PerturbedMinimum, RidgeMinimum, SupportVotes
-from dpsparse.queries.minimisers import RECORDS, Estimate, perturbed_minimum, public_side, ridge_minimum, tilted_side
+from dpsparse.queries.minimisers import (
+    RECORDS,
+    MinimiserSpec,
+    perturbed_minimum,
+    public_side,
+    ridge_minimum,
+    ridge_spec,
+    tilted_side,
+)
 from dpsparse.queries.rules import VOTE_RANGE, votes
 from dpsparse.rows.lattice import Lattice
 from dpsparse.rows.shard import Shard
 from dpsparse.rows.support_rows import restricted
 
 K, R = 1.0, 0.5
+
+
+def solved(shards, loss, question):
+    """The teacher and its sensitivity."""
+    _, _, spec = ridge_spec(question, loss, shards[0].facts.n_rows, 1.0)
+    values = ridge_minimum(shards, loss, question, spec.tolerance)
+    assert values.size == spec.size
+    return SimpleNamespace(values=values, sensitivity=spec.sensitivity)
 
 
 def teacher(X, y, ridge, relation=Adjacency.REPLACE_ONE, loss=None, design=None, n_rows=None):
@@ -30,7 +48,7 @@ def teacher(X, y, ridge, relation=Adjacency.REPLACE_ONE, loss=None, design=None,
         intercept=0.0,
     )
     question = RidgeMinimum(np.arange(X.shape[1]), Clip(K * R, slope=R), K, ridge, design)
-    return ridge_minimum(Rows(X, y, facts).shards, loss or Squared(), question, relation)
+    return solved(Rows(X, y, facts).shards, loss or Squared(), question)
 
 
 def base(rng, n=150, s=4):
@@ -98,17 +116,17 @@ def test_minima_are_stable_however_many_rows_are_present(minimum, present):
     X, unit = rng.uniform(-1, 1, (6_000, k)) / np.sqrt(k), Lattice(facts).unit
     X = np.trunc(X / unit) * unit
     y = X @ (rng.normal(size=k) * 400)
-    support, clip, ridge = np.arange(k), Clip(1e-3), 0.002
+    support, clip, weight = np.arange(k), Clip(1e-3), 0.002
     tilt = 1e-3 * rng.normal(size=k)
-    public = tilted_side(PerturbedMinimum(support, clip, 1.0, ridge), Squared(), declared, 1e-3)
+    public = tilted_side(PerturbedMinimum(support, clip, 1.0, weight), Squared(), declared, 1e-3)
 
     def answer(rows, targets):
         shards = Rows(rows, targets, facts).shards
         if minimum == "teacher":
-            return ridge_minimum(shards, Squared(), RidgeMinimum(support, clip, 1.0, ridge), Adjacency.ADD_REMOVE)
-        question = PerturbedMinimum(support, clip, 1.0, ridge)
+            return solved(shards, Squared(), RidgeMinimum(support, clip, 1.0, weight))
+        question = PerturbedMinimum(support, clip, 1.0, weight)
         found = perturbed_minimum(shards, Squared(), question, tilt, public.tolerance())
-        return Estimate(found, (RECORDS * clip.norm + 2 * public.tolerance()) / ridge)
+        return SimpleNamespace(values=found, sensitivity=(RECORDS * clip.norm + 2 * public.tolerance()) / weight)
 
     following = answer(X[: present + 1], y[: present + 1])
     X, y = X[:present], y[:present]
@@ -164,10 +182,10 @@ def test_rounding_an_estimate_adds_what_it_says():
         m = int(rng.integers(1, 50))
         a = rng.standard_normal(m)
         b = a + 0.1 * (d := rng.standard_normal(m)) / np.linalg.norm(d)
-        first, second = Estimate(a, 0.1, units=16.0), Estimate(b, 0.1, units=16.0)
-        moved = np.linalg.norm((first.lattice() - second.lattice()) * first.unit)
-        assert moved <= first.rounded_sensitivity
-    assert Estimate(np.array([1e30]), 1e-3).lattice()[0] == 2**52
+        spec = MinimiserSpec(0.0, 0.1, m, 1.0, units=16.0)
+        moved = np.linalg.norm((spec.whole(a) - spec.whole(b)) * spec.unit)
+        assert moved <= spec.rounded_sensitivity
+    assert MinimiserSpec(0.0, 1e-3, 1, 1.0).whole(np.array([1e30]))[0] == 2**52
 
 
 # ------------------------------------------------------------------------------------------------ votes

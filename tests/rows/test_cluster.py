@@ -3,11 +3,13 @@
 import pickle
 import re
 from functools import partial as partial_of
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from builders import charge_for, whole_sum
 from dpsparse import (
     Ledger,
     PrivateScaler,
@@ -29,6 +31,7 @@ from dpsparse.rows.hosts.cluster_rows import gather_arrays
 from dpsparse.rows.hosts.message import Message
 from dpsparse.rows.hosts.partial import PartialSum, add_up, value_of
 from dpsparse.rows.hosts.worker import LoadedPart, WorkerRefusal, answer, combine
+from dpsparse.rows.lattice import Lattice
 from dpsparse.rows.records import Records
 from dpsparse.rows.sampling import PoissonSample
 from dpsparse.rows.scratch_rows import ScratchBlock
@@ -114,11 +117,14 @@ def test_a_sparse_sum_and_a_sparse_question_take_few_bytes():
     assert found.sent_bytes < 100
     w = np.zeros(100_001)
     w[[1, 9]] = 0.25, -0.0
-    packed = Message(Gradient(w, Clip(1.0)), Squared(), PoissonSample(0.5, 7)).packed()
+    facts = Facts(n_rows=10, n_features=100_000, row_norm=1.0, intercept=1.0)
+    host = SimpleNamespace(facts=facts, shards=None, lattice=Lattice(facts))
+    packed = Message(charge_for(Gradient(w, Clip(1.0)), host, PoissonSample(0.5, 7)), Squared()).packed()
     assert len(packed) < 2000
-    read = Message.read(packed)
-    assert read.question.w.tobytes() == w.tobytes()
-    assert read.draw == PoissonSample(0.5, 7)
+    read = Message.read(packed).charge
+    assert read.query.w.tobytes() == w.tobytes()
+    assert read.sample == PoissonSample(0.5, 7)
+    assert (read.spec.size, read.spec.record) == (100_001, host.lattice.record_units)
 
 
 # ------------------------------------------------------------------------------------------------ parts
@@ -159,20 +165,20 @@ def test_parts_on_a_cluster_give_the_integers_of_rows_in_memory(form, limit, mon
         spilled = {isinstance(b, ScratchBlock) for one in host._holding.held for s in one._shards for b in s.blocks}
         assert spilled == {limit is not None}
         for question, who in ((Gradient(w, Clip(0.5)), None), (Gradient(w, Clip(0.5)), draw), (Count(), None)):
-            expected = memory.total(question, Squared(), who).tolist()
-            assert host.total(question, Squared(), who).tolist() == expected
+            expected = whole_sum(memory, question, Squared(), who).tolist()
+            assert whole_sum(host, question, Squared(), who).tolist() == expected
         host.close()
 
 
 def test_control_first_rows_that_are_lost_change_a_sample():
     X, y = data()
     w, draw = np.random.default_rng(1).normal(0, 1, D + 1), PoissonSample(0.4, 2**100 + 7)
-    expected = MemoryHost(X, y, FACTS).total(Gradient(w, Clip(0.5)), Squared(), draw)
+    expected = whole_sum(MemoryHost(X, y, FACTS), Gradient(w, Clip(0.5)), Squared(), draw)
     host = ClusterHost(Records(spread(X, y)), y, FACTS)
     for one in host._holding.held:
         for shard in one._shards:
             shard.first_row = 0
-    assert host.total(Gradient(w, Clip(0.5)), Squared(), draw).tolist() != expected.tolist()
+    assert whole_sum(host, Gradient(w, Clip(0.5)), Squared(), draw).tolist() != expected.tolist()
 
 
 def test_some_rows_are_taken_by_number_where_they_are():
@@ -186,8 +192,8 @@ def test_some_rows_are_taken_by_number_where_they_are():
         assert rows.shape == (numbers.size, D)
         assert rows.spread.targets("numbers").tolist() == y[numbers].tolist()
         host = ClusterHost(rows, y[numbers], facts)
-        expected = MemoryHost(X[numbers], y[numbers], facts).total(Gradient(w, Clip(0.5)), Squared(), None)
-        assert host.total(Gradient(w, Clip(0.5)), Squared(), None).tolist() == expected.tolist()
+        expected = whole_sum(MemoryHost(X[numbers], y[numbers], facts), Gradient(w, Clip(0.5)), Squared())
+        assert whole_sum(host, Gradient(w, Clip(0.5)), Squared()).tolist() == expected.tolist()
 
 
 # ------------------------------------------------------------------------------------------------ faults
@@ -229,7 +235,7 @@ def test_what_fails_in_an_answer_tells_nothing():
     assert isinstance(found, WorkerRefusal)
     assert isinstance(combine([found, found]), WorkerRefusal)
     with pytest.raises(DataError, match="could not be answered on the cluster"):
-        host.total("no question", Squared(), None)
+        host.total(charge_for(Gradient(np.zeros(D + 1), Clip(1.0)), host), "no loss")
 
 
 def test_rows_that_are_not_the_same_when_they_are_read_again_are_refused():
@@ -245,7 +251,7 @@ def test_rows_that_are_not_the_same_when_they_are_read_again_are_refused():
     rows = ClusterRows.open(Loopback([LoadedPart(X[:30], y[:30]), Changing()], rebuild=True))
     host = ClusterHost(Records(rows), y, FACTS)
     with pytest.raises(DataError, match="not what they were when they were first read"):
-        host.total(Count(), Squared(), None)
+        whole_sum(host, Count(), Squared())
 
 
 class Shuffled:
@@ -404,12 +410,12 @@ def test_held_parts_answer_one_question_at_a_time(monkeypatch):
     [one] = host._holding.held
     seen = []
 
-    def watch(question, shard, loss, draw):
+    def watch(charge, shard, loss):
         seen.append(one._lock.locked())
         return np.zeros(1, dtype=np.int64)
 
     monkeypatch.setattr(worker, "partial_sum", watch)
-    one.answer(Message(Count(), Squared(), None))
+    one.answer(Message(charge_for(Count(), host), Squared()))
     assert seen == [True]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from builders import whole_sum
 from dpsparse import Ledger, SparseClassifier, SparseRegressor, recipes
 from dpsparse.core import DataError
 from dpsparse.core.facts import Clip, Facts
@@ -77,12 +78,11 @@ def test_nothing_on_the_disk_has_a_name_and_nothing_is_left(scratch_folder, monk
     host = DiskHost(X, y, FACTS, 2**26)
     assert os.listdir(scratch_folder) == []
     assert (
-        host.total(Count(), Squared(), None).tolist()
-        == MemoryHost(X, y, FACTS).total(Count(), Squared(), None).tolist()
+        whole_sum(host, Count(), Squared()).tolist() == whole_sum(MemoryHost(X, y, FACTS), Count(), Squared()).tolist()
     )
     host.close()
     with pytest.raises(ValueError, match="closed"):
-        host.total(Count(), Squared(), None)
+        whole_sum(host, Count(), Squared())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at open files where Linux lists them")
@@ -317,7 +317,7 @@ def peak(form, limit, shrunk=1):
     try:
         host = DiskHost(X, y, facts, limit)
         for question in questions:
-            host.total(question, Squared(), None)
+            whole_sum(host, question, Squared())
         return tracemalloc.get_traced_memory()[1] / limit
     finally:
         tracemalloc.stop()

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from builders import whole_sum
 from dpsparse.core import DataError
 from dpsparse.core.facts import Clip, Facts
 from dpsparse.losses import Squared
@@ -60,10 +61,10 @@ def test_a_cell_that_is_no_number_empties_its_record_and_says_nothing(cell):
     facts = Facts(n_rows=4, n_features=2, target_bound=1.0)
     question = Gradient(np.zeros(2), Clip(1.0))
     rest = [0, 1, 3]
-    expected = MemoryHost(X[rest].astype(float), np.ones(3), facts).total(question, Squared(), None)
+    expected = whole_sum(MemoryHost(X[rest].astype(float), np.ones(3), facts), question, Squared())
     frame = pd.DataFrame({"a": pd.Series(list(bad[:, 0]), dtype=object), "b": [1.0] * 4})
     for given in (bad, frame):
-        found = MemoryHost(given, np.ones(4), facts).total(question, Squared(), None)
+        found = whole_sum(MemoryHost(given, np.ones(4), facts), question, Squared())
         np.testing.assert_array_equal(found, expected)
         assert has_missing(Records(given), np.ones(4))
     assert math.isnan(cell_number(cell))

@@ -13,10 +13,11 @@ from ..accounting import PricedPlan
 from ..core import Noise
 from ..core.facts import Vector
 from ..oracles.local import LocalNoise
-from ..queries.kinds import Gradient, Indices, PerturbedMinimum, Query, Select, SupportVotes
+from ..oracles.noise_info import exact_charge
+from ..queries.kinds import Gradient, Indices, PerturbedMinimum, Query, RidgeMinimum, Select, SupportVotes
 from ..queries.losses import Loss
-from ..queries.minimisers import perturbed_minimum, tilted_side
-from ..queries.rules import CHOICES, MINIMA, VOTE_RANGE, contributions, measure, score_sensitivity, scores_of, votes
+from ..queries.minimisers import perturbed_minimum, ridge_minimum, ridge_spec, tilted_side
+from ..queries.rules import CHOICES, VOTE_RANGE, contributions, measure, score_sensitivity, scores_of, votes
 from ..rows.hosts import MemoryHost
 from ..rows.single_records import private_targets
 
@@ -106,7 +107,9 @@ def respond(question: Query, held: SyntheticWorld, noise: Noise) -> Response:
     kind = type(question)
     if kind in CHOICES:
         rule = CHOICES[kind]
-        return Response(rule.scores(question, host.total(question, loss, None)), rule.spread(question, relation), True)
+        return Response(
+            rule.scores(question, host.total(exact_charge(question, host), loss)), rule.spread(question, relation), True
+        )
     if isinstance(question, SupportVotes):
         return Response(votes(host.shards, loss, question, 0), VOTE_RANGE, scores=True)
     if isinstance(question, PerturbedMinimum):
@@ -114,12 +117,12 @@ def respond(question: Query, held: SyntheticWorld, noise: Noise) -> Response:
         tilt = np.zeros(question.support.size)
         found = perturbed_minimum(host.shards, loss, question, tilt, untilted.tolerance())
         return Response(found, relation.kappa * question.clip.norm / question.ridge, scores=False)
-    if kind in MINIMA:
-        estimate = MINIMA[kind].estimate(host.shards, loss, question, relation)  # type: ignore[misc]
-        return Response(estimate.values, estimate.sensitivity, scores=False)
+    if isinstance(question, RidgeMinimum):
+        _, _, spec = ridge_spec(question, loss, host.facts.n_rows, 1.0)
+        return Response(ridge_minimum(host.shards, loss, question, spec.tolerance), spec.sensitivity, scores=False)
     if isinstance(question, Select):
         measured, divisor = measure(question.of, host.lattice), host.facts.n_rows
-        mean = np.asarray(host.total(question.of, loss, None) * measured.unit / divisor, dtype=float)
+        mean = np.asarray(host.total(exact_charge(question.of, host), loss) * measured.unit / divisor, dtype=float)
         scores = scores_of(question.score, mean, host.facts.free)
         if question.excluded is not None:
             scores = np.delete(scores, question.excluded)
@@ -128,7 +131,7 @@ def respond(question: Query, held: SyntheticWorld, noise: Noise) -> Response:
         )
     measured = measure(question, host.lattice)
     l1 = noise is Noise.LAPLACE
-    values = np.asarray(host.total(question, loss, None) * measured.unit, dtype=float)
+    values = np.asarray(host.total(exact_charge(question, host), loss) * measured.unit, dtype=float)
     return Response(values, measured.reach.l1(relation) if l1 else measured.reach.l2(relation), False, l1)
 
 

@@ -23,9 +23,11 @@ from ..core.facts import Facts, Vector
 from ..estimators.linear import SparseLinear
 from ..fitting import Matrix
 from ..oracles.local import LocalNoise
-from ..queries.kinds import Gradient, PerturbedMinimum, Query, RandomizedLabels, Select, SupportVotes
+from ..oracles.noise_info import exact_charge
+from ..queries.kinds import Gradient, PerturbedMinimum, Query, RandomizedLabels, RidgeMinimum, Select, SupportVotes
 from ..queries.losses import Loss
-from ..queries.rules import CHOICES, MINIMA, SUMS, contributions, measure, score_sensitivity, scores_of
+from ..queries.minimisers import ridge_minimum, ridge_spec
+from ..queries.rules import CHOICES, SUMS, contributions, measure, score_sensitivity, scores_of
 from ..rows.hosts import MemoryHost
 from ..rows.single_records import private_targets
 from .recording import record_fits
@@ -160,15 +162,16 @@ def _movements(question: Query, here: SyntheticWorld, there: SyntheticWorld) -> 
         return
     if kind in CHOICES:
         rule = CHOICES[kind]
-        one, two = (rule.scores(question, host.total(question, loss, None)) for host in hosts)
+        one, two = (rule.scores(question, host.total(exact_charge(question, host), loss)) for host in hosts)
         yield _range(one - two), rule.spread(question, relation)
-    elif kind in MINIMA:
-        first, second = (MINIMA[kind].estimate(h.shards, loss, question, relation) for h in hosts)  # type: ignore[misc]
-        yield float(np.linalg.norm(first.values - second.values)), first.sensitivity
+    elif isinstance(question, RidgeMinimum):
+        _, _, spec = ridge_spec(question, loss, here.host.facts.n_rows, 1.0)
+        first, second = (ridge_minimum(host.shards, loss, question, spec.tolerance) for host in hosts)
+        yield float(np.linalg.norm(first - second)), spec.sensitivity
     else:
         of = question if kind in SUMS else question.of  # type: ignore[union-attr]
         measured = measure(of, here.host.lattice)
-        sums = [host.total(of, loss, None) for host in hosts]
+        sums = [host.total(exact_charge(of, host), loss) for host in hosts]  # type: ignore[arg-type]
         difference = (sums[0] - sums[1]) * measured.unit
         yield float(np.linalg.norm(difference)), measured.reach.l2(relation)
         yield float(np.max(np.abs(difference) / np.maximum(measured.reach.linf(relation), 1e-300))), 1.0

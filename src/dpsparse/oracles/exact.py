@@ -1,4 +1,4 @@
-"""The exact oracle: no noise, no clip, no privacy. It turns every private solver into its non-private twin."""
+"""The exact oracle: no noise, no clip, no privacy. It turns every private solver into its non-private baseline."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ import numpy as np
 
 from ..core.errors import PrivacyError
 from ..core.facts import Vector
-from ..core.plan import Ask, Noise, Plan
+from ..core.plan import Noise, Plan
 from ..core.statement import Receipt
-from ..queries.kinds import CountQuery, Indices, MinimiserQuery, Query, Released, Select, SumQuery, SupportVotes
+from ..queries.kinds import Indices, Query, Released, Select, SupportVotes
 from ..queries.losses import Loss
-from ..queries.rules import CHOICES, MINIMA, SUMS, exact_votes, partial_sum, scores_of, sum_rule
+from ..queries.rules import CHOICES, MINIMA, SUMS, Charge, exact_sum, exact_votes, partial_sum, scores_of
 from ..rows.hosts import Host
-from ..rows.sampling import PoissonSample
-from .base import ChargedOracle, check_plan, check_query, sample_rate, share_of_columns, share_of_rows
+from .base import ChargedOracle
+from .gate import Gate, PaymentLike, ProgressCallback
 from .noise_info import ZeroNoise
-from .till import PaymentLike, ProgressCallback
 
 
 class ExactOracle(ChargedOracle):
     """Answers the same asks as the central oracle, exactly. What it returns must not be published.
 
-    Clips of what polishing asks stay: there they are part of the question, quantiles that the solver chose.
+    Clips of what polishing asks stay: there they are part of the query, quantiles that the solver chose.
     """
+
+    gate: Gate[ZeroNoise]
 
     def __init__(
         self,
@@ -35,15 +36,14 @@ class ExactOracle(ChargedOracle):
         payment: PaymentLike | None = None,
         watcher: ProgressCallback | None = None,
     ) -> None:
-        check_plan(plan, together=host.shards is not None, noisy=False)
-        super().__init__(host.facts, plan, payment, watcher)
+        terms = ZeroNoise(plan, host.facts, host.shards is not None)
+        self._generator = generator
+        super().__init__(host.facts, Gate(terms, self._key, payment, watcher))
         if host.shards is None:
             raise PrivacyError("exact answers need all rows in one place, and this host keeps them apart.")
-        self._host = host
         self._shards = host.shards
         self._loss = loss
-        self._generator = generator
-        self._ways: dict[type, Callable[..., Released]] = {
+        self._ways: dict[type, Callable[[Charge], Released]] = {
             Select: self._select,
             SupportVotes: self._vote,
             **dict.fromkeys(SUMS, self._mean),
@@ -52,47 +52,36 @@ class ExactOracle(ChargedOracle):
         }
 
     def answer(self, question: Query, ask: str) -> Released:
-        """Charge and answer, without protection."""
-        paid, _ = self.till.next(ask)
-        check_query(question, paid, together=True, noisy=False)
-        self.till.charge(ask)
-        rate = share_of_rows(paid)
-        self.passes += rate * share_of_columns(question, self.facts.dimension)
-        self.till.receipt(Receipt(ask, Noise.NONE, paid.draws, rate, 0.0, 0.0))
-        return self._ways[type(question)](question, paid)
+        """Check, pay, and answer without protection."""
+        charge = self.charge(question, ask)
+        self.receipts.append(Receipt(ask, Noise.NONE, charge.ask.draws, charge.rate, 0.0, 0.0))
+        return self._ways[type(question)](charge)
 
-    def _mean(self, question: SumQuery, ask: Ask) -> Vector:
-        drawn = sample_rate(ask)
-        draw = None if drawn is None else PoissonSample(drawn, self._key())
-        total = sum_rule(question).exact(question, self._shards, self._loss, draw)
-        return total / (share_of_rows(ask) * self.facts.n_rows)
+    def _mean(self, charge: Charge) -> Vector:
+        return exact_sum(charge, self._shards, self._loss) / charge.divisor
 
-    def _select(self, question: Select, ask: Ask) -> Indices:
-        scores = scores_of(question.score, self._mean(question.of, ask), self.facts.free)
+    def _select(self, charge: Charge) -> Indices:
+        question = charge.query
+        scores = scores_of(question.score, self._mean(charge), self.facts.free)
         if question.excluded is not None:
             scores[question.excluded] = -np.inf
         if question.count > np.count_nonzero(scores > -np.inf):
             raise PrivacyError(f"cannot select {question.count} of {np.count_nonzero(scores > -np.inf)} candidates.")
         return np.argsort(-scores, kind="stable")[: question.count]
 
-    def _choice(self, question: CountQuery, ask: Ask) -> Indices:
-        counts = sum(partial_sum(question, shard, self._loss, None) for shard in self._shards)
-        return np.array([np.argmax(CHOICES[type(question)].scores(question, np.asarray(counts)))])
+    def _choice(self, charge: Charge) -> Indices:
+        counts = sum(partial_sum(charge, shard, self._loss) for shard in self._shards)
+        return np.array([np.argmax(CHOICES[type(charge.query)].scores(charge.query, np.asarray(counts)))])
 
-    def _vote(self, question: SupportVotes, ask: Ask) -> Indices:
-        counted = exact_votes(self._shards, self._loss, question, self._key())
-        return np.argsort(-counted, kind="stable")[: question.count]
+    def _vote(self, charge: Charge) -> Indices:
+        counted = exact_votes(self._shards, self._loss, charge.query, self._key())
+        return np.argsort(-counted, kind="stable")[: charge.query.count]
 
-    def _minimum(self, question: MinimiserQuery, ask: Ask) -> Vector:
-        return MINIMA[type(question)].exact(question, self._shards, self._loss)
+    def _minimum(self, charge: Charge) -> Vector:
+        return MINIMA[type(charge.query)].exact(charge.query, self._shards, self._loss)
 
     def _key(self) -> int:
         return int.from_bytes(self._generator.bytes(16), "little")
-
-    def take_branch(self, branch: str) -> None:
-        """Go on with a branch of the plan."""
-        self.till.take_branch(branch)
-        self.plan = self.till.plan
 
     def deviation(self, question: Query, ask: str, turn: int) -> float:
         """No noise."""
@@ -101,4 +90,4 @@ class ExactOracle(ChargedOracle):
     @property
     def terms(self) -> ZeroNoise:
         """No noise, from here on."""
-        return ZeroNoise(self.plan)
+        return self.gate.terms

@@ -34,7 +34,7 @@ from ..queries.kinds import (
     Released,
     Vertex,
 )
-from .base import ANSWERED
+from .gate import ANSWERED
 
 #: What questions are made of, beside numbers, texts and arrays.
 PARTS: frozenset[type] = frozenset(

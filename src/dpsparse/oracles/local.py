@@ -28,15 +28,14 @@ from ..core.mechanisms import Randomness
 from ..core.mechanisms.local import LocalGaussian, Piecewise, PrivUnit, RandomisedResponse, TwoPoint, best_scalar
 from ..core.participation import OncePerPerson
 from ..core.plan import Ask, Noise, Plan
-from ..core.statement import Receipt
 from ..queries.kinds import Gradient, Query, RandomizedLabels
 from ..queries.losses import Loss, guard
 from ..queries.rules import contributions
 from ..rows.hosts import Host
 from ..rows.shard import Shard
 from ..rows.single_records import PIECE_ENTRIES, PublicRows, private_targets
-from .base import ChargedOracle, check_kind
-from .till import PaymentLike, ProgressCallback
+from .base import ChargedOracle
+from .gate import Gate, PaymentLike, ProgressCallback, TurnNoise
 
 Randomiser = TwoPoint | Piecewise | RandomisedResponse | PrivUnit | LocalGaussian
 
@@ -65,6 +64,19 @@ class LocalNoise:
     def branch(self, name: str) -> NoReturn:
         """Local plans have none."""
         raise PrivacyError("plans of the local model have no branches.")
+
+    def check_plan(self) -> None:
+        """Refuse plans that are not of the local model."""
+        if not self.plan.local:
+            raise PrivacyError(
+                "the local oracle answers plans in which each person speaks once, and this is another one."
+            )
+
+    def measure(self, query: Query, ask: Ask, turn: int) -> TurnNoise:
+        """How far apart two answers of one person can be, and what randomises them."""
+        spec, groups = self.randomiser(query, ask.name, turn), self.groups(ask.name)
+        strength = self.priced.cost(ask.name, turn).strength
+        return TurnNoise(2 * self.radius(query), strength, 1 / groups, self.people(ask.name, turn), spec)
 
     def groups(self, ask: str) -> int:
         """Into how many groups people are dealt."""
@@ -156,6 +168,8 @@ class LocalOracle(ChargedOracle):
         People report in pieces of about this many numbers; a matter of memory.
     """
 
+    gate: Gate[LocalNoise]
+
     def __init__(
         self,
         host: Host,
@@ -167,10 +181,7 @@ class LocalOracle(ChargedOracle):
         *,
         entries: int = PIECE_ENTRIES,
     ) -> None:
-        if not priced.plan.local:
-            raise PrivacyError(
-                "the local oracle answers plans in which each person speaks once, and this is another one."
-            )
+        gate = Gate(LocalNoise(priced, host.facts, loss.classes), payment=payment, watcher=watcher)
         if host.shards is None:
             raise PrivacyError("people are simulated in one place, and this host keeps rows apart.")
         self._shards: tuple[Shard, ...] = host.shards
@@ -178,9 +189,8 @@ class LocalOracle(ChargedOracle):
             raise PrivacyError("the number of people must be the declared one; use adjacency='replace-one'.")
         public = priced.plan.labels_only
         facts = host.facts.with_(design=PublicRows(self._shards, loss)) if public else host.facts
-        super().__init__(facts, priced.plan, payment, watcher)
+        super().__init__(facts, gate)
         self.priced = priced
-        self._terms = LocalNoise(priced, host.facts, loss.classes)
         self._loss = guard(loss)
         self._randomness = randomness
         self._entries = entries
@@ -188,23 +198,20 @@ class LocalOracle(ChargedOracle):
     @property
     def terms(self) -> LocalNoise:
         """Which randomiser answers: public."""
-        return self._terms
+        return self.gate.terms
 
     def answer(self, question: Query, ask: str) -> Vector:
         """Charge, let this turn's people report, add up."""
-        paid, turn = self.till.next(ask)
-        check_kind(question, paid)
-        randomiser = self.terms.randomiser(question, ask, turn)
-        groups = self.terms.groups(ask)
-        self.till.charge(ask)
-        self.passes += 1 / groups
+        charge = self.charge(question, ask)
+        randomiser: Randomiser = charge.spec
         if isinstance(question, Gradient):
-            answer = self._mean(question, randomiser, _once(paid).deal(self.facts.n_rows, groups) == turn % groups)
+            groups = self.terms.groups(ask)
+            members = _once(charge.ask).deal(self.facts.n_rows, groups) == charge.turn % groups
+            answer = self._mean(question, randomiser, members)
         else:
-            told = self.terms.label_reports(randomiser, private_targets(self._shards), self._randomness)
-            answer = self.terms.label_values(randomiser, told)
-        apart = 2 * self.terms.radius(question)
-        self.till.receipt(Receipt(ask, paid.noise, 1, 1 / groups, apart, apart / self.priced.cost(ask, turn).strength))
+            reports = self.terms.label_reports(randomiser, private_targets(self._shards), self._randomness)
+            answer = self.terms.label_values(randomiser, reports)
+        self.receipts.append(charge.receipt)
         return answer
 
     def _mean(self, question: Gradient, randomiser: Randomiser, members: NDArray[np.bool_]) -> Vector:

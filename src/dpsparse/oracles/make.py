@@ -9,8 +9,8 @@ from ..queries.losses import Loss
 from ..rows.hosts import Host
 from .central import CentralOracle
 from .exact import ExactOracle
+from .gate import PaymentLike, ProgressCallback
 from .local import LocalOracle
-from .till import PaymentLike, ProgressCallback
 
 
 def make_oracle(

@@ -1,33 +1,85 @@
-"""The terms on which answers are given: how much noise each one gets. Public numbers only, and no rows."""
+"""The terms on which rows are asked: what is refused, and how much noise each answer gets. Public numbers only, and no rows."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 
 from ..accounting.pricing import PricedPlan
+from ..core.errors import PrivacyError
+from ..core.facts import Facts
 from ..core.plan import Ask, Noise, Plan
-from ..queries.kinds import Query
-from ..queries.rules import SumSpec, measure
+from ..queries.kinds import PerturbedMinimum, Query, Select, SupportVotes
+from ..queries.losses import Loss
+from ..queries.minimisers import proven_offset
+from ..queries.rules import (
+    CHOICES,
+    MINIMA,
+    SUMS,
+    VOTE_RANGE,
+    Charge,
+    SumSpec,
+    SumSpecCache,
+    measure,
+    rounding,
+    score_sensitivity,
+)
+from ..rows.hosts import Host
 from ..rows.lattice import Lattice
-from .base import sample_rate
+from .gate import Gate, TurnNoise, check_plan, check_query, sample_rate, share_of_rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ZeroNoise:
-    """The terms of an exact oracle."""
+    """The terms of exact answers.
+
+    Parameters
+    ----------
+    plan : Plan
+    facts : Facts
+    together : bool
+        Whether all rows are in one place.
+    lattice : Lattice, optional
+        Where sums of whole numbers are asked for, as audits do; without it, sums of floats.
+    people : bool
+        Whether asks of the local model are taken, too: in a replay, which reads no rows.
+    """
 
     plan: Plan
+    facts: Facts
+    together: bool = True
+    lattice: Lattice | None = None
+    people: bool = False
 
-    def branch(self, name: str) -> ZeroNoise:
+    def branch(self, name: str) -> Self:
         """Likewise for a branch."""
-        return ZeroNoise(self.plan.branch(name))
+        return replace(self, plan=self.plan.branch(name))
+
+    def check_plan(self) -> None:
+        """Refuse kinds of queries that cannot be answered."""
+        if not (self.people and self.plan.local):
+            check_plan(self.plan, together=self.together, noisy=False)
+
+    def measure(self, query: Query, ask: Ask, turn: int) -> TurnNoise:
+        """No noise."""
+        if not (self.people and self.plan.local):
+            check_query(query, ask, together=self.together, noisy=False)
+        rate = share_of_rows(ask)
+        spec = measure(query, self.lattice) if self.lattice is not None and type(query) in SUMS else None
+        return TurnNoise(0.0, math.inf, rate, rate * self.facts.n_rows, spec)
 
     def deviation(self, question: Query, ask: str, turn: int) -> float:
         """No noise."""
         return 0.0
+
+
+def exact_charge(query: Query, host: Host) -> Charge:
+    """A charge for the exact sum over all rows of a host, which costs nothing: for audits of rows that are nobody's."""
+    plan = Plan(asks=(Ask(name="exact", noise=Noise.NONE),))
+    return Gate(ZeroNoise(plan, host.facts, host.shards is not None, host.lattice)).next(query, "exact")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,26 +88,74 @@ class PricedNoise:
 
     Guarantee
     ---------
-    `sensitivity` and `deviation` are what the central oracle draws by: it has no other source of them. Before Gaussian or Laplace
+    `measure` and `deviation` are what oracles draw by: they have no other source. Before Gaussian or Laplace
     noise the fine integer sum is rounded to a coarser lattice of step :math:`h`, so that a bin of it holds many floats of the
     sampler. Rounding moves each coordinate by at most h/2, so two sums that differed by :math:`\Delta` differ by less than
     :math:`\Delta + h` per coordinate afterwards: l2 sensitivities grow by :math:`h\sqrt m` and l1 sensitivities by :math:`hm` for an
     answer of m coordinates; by the l2 and l1 norms of the steps where each coordinate has its own. That term is part of the stated
     sensitivity; h is a millionth of one record's bound. Where rows are sampled the price counts in norms of one record, which is
     present or not, so the term is counted once for each of the :math:`\kappa` records.
+
+    Parameters
+    ----------
+    priced : PricedPlan
+    lattice : Lattice
+    together : bool
+        Whether all rows are in one place.
+    loss : Loss, optional
+        Needed where minimisers are asked for.
     """
 
     priced: PricedPlan
     lattice: Lattice
+    together: bool = False
+    loss: Loss | None = None
+    _specs: SumSpecCache = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_specs", SumSpecCache(lambda question: measure(question, self.lattice)))
 
     @property
     def plan(self) -> Plan:
         """What may be asked."""
         return self.priced.plan
 
-    def branch(self, name: str) -> PricedNoise:
+    def branch(self, name: str) -> Self:
         """At the same price."""
         return replace(self, priced=self.priced.branch(name))
+
+    def check_plan(self) -> None:
+        """Refuse kinds of queries that cannot be answered on these rows, at their participation, with their noise."""
+        check_plan(self.plan, together=self.together)
+
+    def measure(self, query: Any, ask: Ask, turn: int) -> TurnNoise:
+        """The noise of one turn; refuses what must not be answered at its price."""
+        check_query(query, ask, together=self.together)
+        cost, relation, facts = self.priced.cost(ask.name, turn), self.priced.budget.relation, self.lattice.facts
+        kind, strength, divisor = type(query), cost.strength, self.divisor(ask.name, turn)
+        spec: Any = None
+        if kind in SUMS:
+            spec = self._specs.of(query)
+            moved = self.sensitivity(spec, ask)
+        elif kind in CHOICES:
+            moved = CHOICES[kind].spread(query, relation)
+        elif kind is Select:
+            spec = measure(query.of, self.lattice)
+            largest = self.lattice.largest_total * float(np.max(spec.unit)) / divisor
+            moved = score_sensitivity(query.score, spec.reach, relation, facts.free) / divisor
+            moved += rounding(query.score, largest)
+        elif kind is SupportVotes:
+            moved = VOTE_RANGE
+        else:
+            assert self.loss is not None
+            if kind is PerturbedMinimum:
+                offset = proven_offset(query, self.loss)
+                if offset > cost.offset * (1 + 1e-12):
+                    raise PrivacyError(
+                        f"ask {ask.name!r} was not priced for a perturbed objective with offset log(1 + beta/lambda) = {offset:.4g}."
+                    )
+            moved, strength, spec = MINIMA[kind].measure(query, self.loss, facts.n_rows, strength)
+        return TurnNoise(moved, strength, cost.sampling_rate, divisor, spec)
 
     def divisor(self, ask: str, turn: int) -> float:
         """What sums are divided by: the expected number of rows that answer, from public numbers."""
@@ -65,7 +165,7 @@ class PricedNoise:
         """How far neighbours move a rounded sum, in the norm that its noise is made for."""
         relation = self.priced.budget.relation
         if ask.noise is Noise.LAPLACE:
-            steps = measured.step * np.ones(measured.reach.entry.size)
+            steps = measured.step * np.ones(measured.size)
             return measured.reach.l1(relation) + float(steps.sum())
         records = 1 if sample_rate(ask) is None else relation.kappa
         return measured.reach.l2(relation) + records * measured.step_norm
@@ -76,7 +176,7 @@ class PricedNoise:
         paid = self.plan[ask]
         if paid.noise not in (Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN, Noise.LAPLACE):
             raise TypeError(f"the noise of ask {ask!r}, {str(paid.noise)!r}, has no standard deviation in an answer.")
-        scale = self.sensitivity(measure(question, self.lattice), paid) / cost.strength
+        scale = self.sensitivity(self._specs.of(question), paid) / cost.strength
         return self.deviation_of(scale, paid, turn)
 
     def deviation_of(self, scale: float, ask: Ask, turn: int) -> float:

@@ -10,8 +10,8 @@ from ..core.errors import PrivacyError
 from ..core.plan import Plan
 from ..core.statement import Receipt
 from ..queries.kinds import NoiseInfo, Oracle, Query, Released
-from .base import check_query
-from .till import Till
+from .gate import Gate
+from .noise_info import ZeroNoise
 
 #: What was asked (kind of question, ask) and what was answered.
 Tape = list[tuple[str, str, Released]]
@@ -81,7 +81,7 @@ class ReplayOracle(Oracle):
         self._terms: NoiseInfo = getattr(original, "first_terms", original.terms)
         self.plan = self._terms.plan
         self.passes = 0.0
-        self._till = Till(self.plan)
+        self._gate = Gate(ZeroNoise(self.plan, self.facts, people=True))
         self._tape = list(tape)
         self._receipts = list(receipts)
 
@@ -93,7 +93,7 @@ class ReplayOracle(Oracle):
     @property
     def unused_turns(self) -> dict[str, int]:
         """Turns that were not replayed."""
-        return self._till.unused_turns
+        return self._gate.unused_turns
 
     @property
     def receipts(self) -> list[Receipt]:
@@ -102,8 +102,8 @@ class ReplayOracle(Oracle):
 
     def take_branch(self, branch: str) -> None:
         """Go on with a branch of the plan."""
-        self._till.take_branch(branch)
-        self.plan = self._till.plan
+        self._gate.take_branch(branch)
+        self.plan = self._gate.terms.plan
         self._terms = self._terms.branch(branch)
 
     def deviation(self, question: Query, ask: str, turn: int) -> float:
@@ -112,10 +112,7 @@ class ReplayOracle(Oracle):
 
     def answer(self, question: Query, ask: str) -> Released:
         """The recorded answer, if this is what the recorded run asked next."""
-        paid, _ = self._till.next(ask)
-        if not self.plan.local:
-            check_query(question, paid, together=True, noisy=False)
-        self._till.charge(ask)
+        self._gate.next(question, ask)
         expected = (type(question).__name__, ask)
         if not self._tape or self._tape[0][:2] != expected:
             raise PrivacyError(

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -36,16 +36,14 @@ from ..core.errors import PrivacyError
 from ..core.facts import Facts, Vector
 from ..core.mechanisms import Randomness, gaussian_share
 from ..core.plan import Ask, Noise, Plan
-from ..core.statement import Receipt
 from ..queries.kinds import Query
 from ..queries.losses import Loss, guard
-from ..queries.rules import SUMS, SumSpec, measure
+from ..queries.rules import SUMS
 from ..rows.hosts import Host
 from ..rows.lattice import Lattice
-from ..rows.sampling import PoissonSample
-from .base import ChargedOracle, check_plan, check_query, sample_rate, share_of_columns, share_of_rows
+from .base import ChargedOracle
+from .gate import Gate, PaymentLike, ProgressCallback, check_plan
 from .noise_info import PricedNoise
-from .till import PaymentLike, ProgressCallback, Till
 
 Integers = NDArray[np.int64]
 _SUMS = {kind.__name__ for kind in SUMS}
@@ -81,8 +79,23 @@ class Part(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class SharedNoise(PricedNoise):
+    """The terms of sites that make noise in shares: with all of them honest, the noise is wider by the root of `spare`."""
+
+    spare: float = 1.0
+
+    def check_plan(self) -> None:
+        """Refuse what sites cannot make noise for in shares."""
+        check_shareable(self.plan)
+
+    def deviation_of(self, scale: float, ask: Ask, turn: int) -> float:
+        """With the shares of all sites."""
+        return math.sqrt(self.spare) * super().deviation_of(scale, ask, turn)
+
+
 class NoiseShare:
-    """One site: rows on a host, a till of its own, and its share of the noise.
+    """One site: rows on a host, a gate of its own, and its share of the noise.
 
     Parameters
     ----------
@@ -106,52 +119,19 @@ class NoiseShare:
         randomness: Randomness,
         payment: PaymentLike | None = None,
     ) -> None:
-        check_shareable(priced.plan)
-        self.priced = priced
-        self._host = host
-        self._loss = guard(loss)
-        self._honest = honest
-        self._randomness = randomness
-        self._till = Till(priced.plan, payment)
+        self._gate = Gate(SharedNoise(priced, host.lattice), randomness.key, payment)
+        self._host, self._loss, self._honest, self._randomness = host, guard(loss), honest, randomness
 
     def part(self, question: Query, ask: str) -> Integers:
-        """Check what is public, charge, add up, round, add the share."""
-        paid, turn = self._till.next(ask)
-        check_query(question, paid, together=False)
-        measured = measure(question, self._host.lattice)
-        scale = noise_scale(PricedNoise(self.priced, self._host.lattice), measured, paid, turn)
-        self._till.charge(ask)
-        rate = sample_rate(paid)
-        draw = None if rate is None else PoissonSample(rate, self._randomness.key())
-        total = self._host.total(question, self._loss, draw)
-        coarse = np.asarray((total + measured.coarse // 2) // measured.coarse, dtype=np.int64)
-        units = scale / measured.step * np.ones(coarse.shape)
+        """Pass the gate, add up, round, add the share."""
+        charge = self._gate.next(question, ask)
+        coarse = charge.spec.rounded(self._host.total(charge, self._loss))
+        units = charge.scale / charge.spec.step * np.ones(coarse.shape)
         return gaussian_share(coarse, units, self._honest, self._randomness)
 
     def take_branch(self, branch: str) -> None:
         """Go on with a branch of the plan, at its price."""
-        self._till.take_branch(branch)
-        self.priced = self.priced.branch(branch)
-
-
-def noise_scale(terms: PricedNoise, measured: SumSpec, ask: Ask, turn: int) -> float:
-    """Standard deviation of the priced noise in a sum, in real units."""
-    return terms.sensitivity(measured, ask) / terms.priced.cost(ask.name, turn).strength
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SharedNoise(PricedNoise):
-    """The terms of sites that make noise in shares: with all of them honest, the noise is wider by the root of `spare`."""
-
-    spare: float = 1.0
-
-    def branch(self, name: str) -> SharedNoise:
-        """At the same price."""
-        return replace(self, priced=self.priced.branch(name))
-
-    def deviation_of(self, scale: float, ask: Ask, turn: int) -> float:
-        """With the shares of all sites."""
-        return math.sqrt(self.spare) * super().deviation_of(scale, ask, turn)
+        self._gate.take_branch(branch)
 
 
 class SharedNoiseOracle(ChargedOracle):
@@ -169,6 +149,8 @@ class SharedNoiseOracle(ChargedOracle):
         Told the name of every ask that is charged.
     """
 
+    gate: Gate[SharedNoise]
+
     def __init__(
         self,
         facts: Facts,
@@ -177,27 +159,21 @@ class SharedNoiseOracle(ChargedOracle):
         honest: int,
         watcher: ProgressCallback | None = None,
     ) -> None:
-        check_shareable(priced.plan)
         if not 1 <= honest <= len(sites):
             raise PrivacyError(f"of {len(sites)} sites between 1 and {len(sites)} can be honest, not {honest!r}.")
-        super().__init__(facts, priced.plan, None, watcher)
+        terms = SharedNoise(priced, Lattice(facts), spare=len(sites) / honest)
+        super().__init__(facts, Gate(terms, watcher=watcher))
         self._sites = tuple(sites)
         self._honest = honest
-        self._terms = SharedNoise(priced, Lattice(facts), spare=len(sites) / honest)
 
     @property
     def terms(self) -> SharedNoise:
         """How much noise answers get from here on: public."""
-        return self._terms
+        return self.gate.terms
 
     def answer(self, question: Query, ask: str) -> Vector:
         """Charge, ask every site, add up."""
-        paid, turn = self.till.next(ask)
-        check_query(question, paid, together=False)
-        measured = measure(question, self._terms.lattice)
-        sensitivity = self._terms.sensitivity(measured, paid)
-        self.till.charge(ask)
-        self.passes += share_of_rows(paid) * share_of_columns(question, self.facts.dimension)
+        charge = self.charge(question, ask)
         parts = [found for site in self._sites if (found := site.part(question, ask)) is not None]
         if len(parts) < self._honest:
             raise PrivacyError(
@@ -210,19 +186,15 @@ class SharedNoiseOracle(ChargedOracle):
                     "a site answered with another number of integers. The turn is spent, and nothing is published."
                 )
             total += part  # modulo 2^64
-        cost = self._terms.priced.cost(ask, turn)
-        self.till.receipt(Receipt(ask, paid.noise, 1, cost.sampling_rate, sensitivity, sensitivity / cost.strength))
-        return np.asarray(total * (measured.step / self._terms.divisor(ask, turn)), dtype=np.float64)
+        self.receipts.append(charge.receipt)
+        return np.asarray(total * (charge.spec.step / charge.divisor), dtype=np.float64)
 
     def deviation(self, question: Query, ask: str, turn: int) -> float:
-        """Noise of an answer to a question, with the shares of all sites."""
-        return self._terms.deviation(question, ask, turn)
+        """Noise of an answer to a query, with the shares of all sites."""
+        return self.terms.deviation(question, ask, turn)
 
     def take_branch(self, branch: str) -> None:
         """Go on with a branch of the plan, at its price."""
-        self.till.take_branch(branch)
+        super().take_branch(branch)
         for site in self._sites:
             site.take_branch(branch)
-        self._terms = self._terms.branch(branch)
-        self.plan = self._terms.plan
-        self.choices = (*self.choices, branch)

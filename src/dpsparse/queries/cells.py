@@ -29,7 +29,6 @@ from scipy.special import expit
 from ..core.errors import PrivacyError
 from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
 from ..rows.lattice import Lattice
-from ..rows.sampling import PoissonSample
 from ..rows.shard import Shard
 from .kinds import CellCounts, CellMoments, Cells
 from .losses import Loss, classes_of
@@ -51,16 +50,16 @@ def count_measure(question: CellCounts, lattice: Lattice) -> SumSpec:
     return SumSpec(Sensitivity(1.0, each, pair_norm=COUNT_PAIR, pair_entry=each), 1.0 / units, units)
 
 
-def count_part(question: CellCounts, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def count_part(question: CellCounts, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """Counts of the rows of one shard, in units."""
-    record = int(count_measure(question, shard.lattice).record)
+    record = int(spec.record)
     total = np.zeros(question.cells.size, dtype=np.int64)
     for seen in _seen(question.cells, shard):
         total += record * np.bincount(seen.cell, minlength=total.size)
     return total
 
 
-def count_exact(question: CellCounts, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None) -> Vector:
+def count_exact(question: CellCounts, shards: Sequence[Shard], loss: Loss) -> Vector:
     """Counts."""
     total = np.zeros(question.cells.size)
     for shard in shards:
@@ -87,9 +86,9 @@ def moment_measure(question: CellMoments, lattice: Lattice) -> SumSpec:
     return SumSpec(Sensitivity(norm, np.r_[cells, cells / 2], pair_norm=pair), 1.0 / units, units)
 
 
-def moment_part(question: CellMoments, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def moment_part(question: CellMoments, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """Moments of the rows of one shard, in units."""
-    units = moment_measure(question, shard.lattice).record
+    units = spec.record
     total = np.zeros((1 + question.squares, question.cells.size), dtype=np.int64)
     for seen in _seen(question.cells, shard):
         t = np.rint(_scored(question, seen, loss) * units)
@@ -100,7 +99,7 @@ def moment_part(question: CellMoments, shard: Shard, loss: Loss, draw: PoissonSa
     return total.ravel()
 
 
-def moment_exact(question: CellMoments, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None) -> Vector:
+def moment_exact(question: CellMoments, shards: Sequence[Shard], loss: Loss) -> Vector:
     """Moments, not rounded."""
     total = np.zeros((1 + question.squares, question.cells.size))
     for shard in shards:

@@ -20,7 +20,6 @@ from ..core.adjacency import Adjacency
 from ..core.errors import PrivacyError
 from ..core.facts import Vector
 from ..rows.columns import typical_entries
-from ..rows.sampling import PoissonSample
 from ..rows.shard import Shard
 from .centred import check_centre
 from .framed import ProjectedBlock, view_of
@@ -36,7 +35,7 @@ LARGEST = 2**53
 KINDS = ("slopes", "gradients", "rows", "targets")
 
 
-def quantile_counts(question: Quantile, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def quantile_counts(question: Quantile, shard: Shard, loss: Loss) -> Integers:
     """How many values are at most each point of the grid, all at most the last one, and last how many values count."""
     grid = question.grid * (1 + 1e-6 * (question.of != "targets"))
     counts = np.zeros(grid.size + 1, dtype=np.int64)
@@ -77,7 +76,7 @@ def quantile_spread(question: Quantile, relation: Adjacency) -> float:
     return 2.0 if relation is Adjacency.REPLACE_ONE else 2 * max(whole, PARTS - whole) / PARTS
 
 
-def bin_counts(question: ModalEntry, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def bin_counts(question: ModalEntry, shard: Shard, loss: Loss) -> Integers:
     """How many rows have their typical entry in each bin."""
     counts = np.zeros(question.edges.size - 1, dtype=np.int64)
     if question.centre is not None:

@@ -16,7 +16,6 @@ import numpy as np
 from ..core.errors import PrivacyError
 from ..core.facts import Vector
 from ..rows.lattice import Lattice
-from ..rows.sampling import PoissonSample
 from ..rows.shard import Shard
 from .kinds import ClippedShare
 from .losses import Loss
@@ -36,16 +35,15 @@ def clipped_measure(question: ClippedShare, lattice: Lattice) -> SumSpec:
     return SumSpec(Sensitivity(norm, each, pair_norm=norm, pair_entry=each), 1.0 / units, units)
 
 
-def clipped_part(question: ClippedShare, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def clipped_part(question: ClippedShare, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """Sums of the rows of one shard, in units."""
-    units = clipped_measure(question, shard.lattice).record
     total = np.zeros(NUMBERS, dtype=np.int64)
     for parts in _parts(shard):
-        total += np.trunc(parts * units).sum(axis=0).astype(np.int64)
+        total += np.trunc(parts * spec.record).sum(axis=0).astype(np.int64)
     return total
 
 
-def clipped_exact(question: ClippedShare, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None) -> Vector:
+def clipped_exact(question: ClippedShare, shards: Sequence[Shard], loss: Loss) -> Vector:
     """The sums."""
     return np.asarray(np.sum([parts.sum(axis=0) for shard in shards for parts in _parts(shard)], axis=0))
 

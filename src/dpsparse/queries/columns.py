@@ -20,7 +20,6 @@ import numpy as np
 from ..core.adjacency import Adjacency
 from ..core.errors import PrivacyError
 from ..core.facts import Vector
-from ..rows.sampling import PoissonSample
 from ..rows.shard import Shard
 from .kinds import ColumnQuantile
 from .losses import Loss
@@ -34,7 +33,7 @@ LARGEST = 2**53
 KINDS = ("column", "size", "rows", "target")
 
 
-def column_counts(question: ColumnQuantile, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def column_counts(question: ColumnQuantile, shard: Shard, loss: Loss) -> Integers:
     """How many values are at most each point of the grid; all are at most the last."""
     counts = np.zeros(question.grid.size, dtype=np.int64)
     for values in _values(question, shard):

@@ -21,7 +21,6 @@ from ..core.errors import PrivacyError
 from ..core.facts import Vector
 from ..rows.kernels.intervals import interval_scatter
 from ..rows.lattice import Lattice
-from ..rows.sampling import PoissonSample
 from ..rows.shard import Shard
 from .centred import seen
 from .kinds import IntervalContrast
@@ -68,7 +67,7 @@ def contrast_measure(question: IntervalContrast, lattice: Lattice) -> SumSpec:
     return SumSpec(reach, slope / units / widths, width * units, steps)
 
 
-def contrast_part(question: IntervalContrast, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def contrast_part(question: IntervalContrast, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """The integers of one shard; the coordinate of the intercept is zero."""
     low, high = _ends(question, shard.lattice)
     units = _factor_units(shard.lattice, float((high - low).max(initial=1.0)))
@@ -80,9 +79,7 @@ def contrast_part(question: IntervalContrast, shard: Shard, loss: Loss, draw: Po
     return total
 
 
-def contrast_exact(
-    question: IntervalContrast, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None
-) -> Vector:
+def contrast_exact(question: IntervalContrast, shards: Sequence[Shard], loss: Loss) -> Vector:
     """In floats; the clips, which are part of the question, stay."""
     total = np.zeros(shards[0].facts.dimension)
     for shard in shards:

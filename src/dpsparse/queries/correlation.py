@@ -19,7 +19,6 @@ import numpy as np
 from ..core.facts import Vector
 from ..rows.kernels import products
 from ..rows.lattice import Lattice
-from ..rows.sampling import PoissonSample
 from ..rows.shard import Shard
 from .centred import seen
 from .kinds import Correlation
@@ -38,7 +37,7 @@ def correlation_measure(question: Correlation, lattice: Lattice) -> SumSpec:
     return SumSpec(reach, lattice.unit * slope / units, limit * units, max(1, int(limit * units / RELEASE_UNITS)))
 
 
-def correlation_part(question: Correlation, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def correlation_part(question: Correlation, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """The integers of one shard; the coordinate of the intercept is zero."""
     limit, units = shard.lattice.clipped_lattice(question.entry)
     total = np.zeros(shard.facts.dimension, dtype=np.int64)
@@ -48,7 +47,7 @@ def correlation_part(question: Correlation, shard: Shard, loss: Loss, draw: Pois
     return total
 
 
-def correlation_exact(question: Correlation, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None) -> Vector:
+def correlation_exact(question: Correlation, shards: Sequence[Shard], loss: Loss) -> Vector:
     """In floats; the clips, which are part of the question, stay."""
     total = np.zeros(shards[0].facts.dimension)
     for shard in shards:

@@ -20,7 +20,6 @@ from ..core.errors import PrivacyError
 from ..core.facts import Vector
 from ..rows.kernels import products
 from ..rows.lattice import Lattice
-from ..rows.sampling import PoissonSample
 from ..rows.shard import Shard
 from .kinds import GroupEnergies
 from .losses import Loss
@@ -41,20 +40,20 @@ def energies_measure(question: GroupEnergies, lattice: Lattice) -> SumSpec:
     return SumSpec(Sensitivity(most, each, pair_norm=math.sqrt(2) * most, pair_entry=each), most / units, units)
 
 
-def energies_part(question: GroupEnergies, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def energies_part(question: GroupEnergies, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """The integers of one shard."""
-    most, units = _most(shard.lattice), shard.lattice.units(RELEASE_UNITS)
+    most = _most(shard.lattice)
     total = np.zeros(question.count, dtype=np.int64)
     for found in _energies(question, shard):
         sums = np.zeros(found.shape[1])
         for energy in found:
             sums += energy
         held = found * (most * SLACK / np.maximum(sums, most))
-        total += np.trunc(held * (units / most)).sum(axis=1).astype(np.int64)
+        total += np.trunc(held * (spec.record / most)).sum(axis=1).astype(np.int64)
     return total
 
 
-def energies_exact(question: GroupEnergies, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None) -> Vector:
+def energies_exact(question: GroupEnergies, shards: Sequence[Shard], loss: Loss) -> Vector:
     """In real units."""
     _checked(question, shards[0].lattice)
     return np.asarray(sum(found.sum(axis=1) for shard in shards for found in _energies(question, shard)))

@@ -23,7 +23,6 @@ from ..core.facts import Projection, Vector
 from ..rows.block import Block
 from ..rows.frames import FramedBlock
 from ..rows.lattice import Lattice
-from ..rows.sampling import PoissonSample
 from ..rows.shard import Shard
 from ..rows.slopes import slopes
 from .centred import seen
@@ -110,7 +109,7 @@ def gradient_measure(question: ProjectedGradient, lattice: Lattice) -> SumSpec:
     return SumSpec(reach, question.clip / units, units, max(1, int(units / RELEASE_UNITS)))
 
 
-def gradient_part(question: ProjectedGradient, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def gradient_part(question: ProjectedGradient, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """The integers of one shard."""
     if shard.lattice.exact:
         raise TypeError("rows that were built without a lattice answer only the exact oracle.")
@@ -124,9 +123,7 @@ def gradient_part(question: ProjectedGradient, shard: Shard, loss: Loss, draw: P
     return total
 
 
-def gradient_exact(
-    question: ProjectedGradient, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None
-) -> Vector:
+def gradient_exact(question: ProjectedGradient, shards: Sequence[Shard], loss: Loss) -> Vector:
     """In floats; the clip, which is part of the question, stays."""
     total = np.zeros(question.model.frame.size)
     for shard in shards:

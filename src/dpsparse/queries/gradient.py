@@ -55,7 +55,7 @@ def gradient_measure(question: Gradient, lattice: Lattice) -> SumSpec:
     return SumSpec(reach, question.clip.norm / units, units, _coarse(units))
 
 
-def gradient_part(question: Gradient, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def gradient_part(question: Gradient, spec: SumSpec, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
     """The integers of one shard; those of the last question are mended where few rows changed."""
     lattice, clip, support = shard.lattice, question.clip, question.support
     pairs = shard.drawn_margins(question.w, draw)
@@ -82,7 +82,9 @@ def change_measure(question: GradientChange, lattice: Lattice) -> SumSpec:
     return SumSpec(reach, question.change / units, units, _coarse(units))
 
 
-def change_part(question: GradientChange, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def change_part(
+    question: GradientChange, spec: SumSpec, shard: Shard, loss: Loss, draw: PoissonSample | None
+) -> Integers:
     """The integers of one shard."""
     lattice, limit = shard.lattice, Clip(question.change)
     total = np.zeros(lattice.facts.dimension, dtype=np.int64)

@@ -33,7 +33,6 @@ import numpy as np
 from ..core.errors import PrivacyError
 from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
 from ..rows.lattice import Lattice
-from ..rows.sampling import PoissonSample
 from ..rows.shard import Shard
 from .centred import SLACK, RowView, check_centre, seen
 from .kinds import CountWithin, ScoreMoments
@@ -111,17 +110,16 @@ def _size(question: ScoreMoments, lattice: Lattice) -> int:
     return support.size + question.constant
 
 
-def moments_part(question: ScoreMoments, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def moments_part(question: ScoreMoments, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """What the rows of one shard add, in units."""
-    found = moments_measure(question, shard.lattice)
-    total = np.zeros(found.reach.entry.size, dtype=np.int64)
+    total = np.zeros(spec.size, dtype=np.int64)
     for added in _moments(question, shard, loss):
-        whole = np.clip(np.rint(added / found.unit), -found.record, found.record)
+        whole = np.clip(np.rint(added / spec.unit), -spec.record, spec.record)
         total += whole.sum(axis=0).astype(np.int64)
     return total
 
 
-def moments_exact(question: ScoreMoments, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None) -> Vector:
+def moments_exact(question: ScoreMoments, shards: Sequence[Shard], loss: Loss) -> Vector:
     """The sums in floats."""
     return np.asarray(sum(added.sum(axis=0) for shard in shards for added in _moments(question, shard, loss)))
 

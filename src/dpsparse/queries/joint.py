@@ -29,7 +29,6 @@ from ..core.errors import PrivacyError
 from ..core.facts import Vector
 from ..rows.kernels import products
 from ..rows.lattice import Lattice
-from ..rows.sampling import PoissonSample
 from ..rows.shard import Shard
 from ..rows.slopes import exact_gradient, slopes
 from .kinds import JointGradient
@@ -53,7 +52,7 @@ def joint_measure(question: JointGradient, lattice: Lattice) -> SumSpec:
     return SumSpec(reach, np.repeat(unit * weights, classes), lattice.record_units, np.repeat(steps, classes))
 
 
-def joint_part(question: JointGradient, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def joint_part(question: JointGradient, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """The integers of one shard, unweighted, one class after the other for each coordinate."""
     lattice, norm, weights = shard.lattice, question.norm, question.weights
     if lattice.exact:
@@ -75,7 +74,7 @@ def joint_part(question: JointGradient, shard: Shard, loss: Loss, draw: PoissonS
     return total.ravel()
 
 
-def joint_exact(question: JointGradient, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None) -> Vector:
+def joint_exact(question: JointGradient, shards: Sequence[Shard], loss: Loss) -> Vector:
     """Weights times the exact gradient."""
     weights = _weights(question, shards[0].lattice)
     return (weights[:, None] * exact_gradient(question.w, shards, loss, None, question.support)).ravel()

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..core.adjacency import Adjacency
 from ..core.facts import Vector
 from ..rows.shard import Shard
 from .kinds import PerturbedMinimum, RidgeMinimum
 from .losses import Loss
-from .minimisers import Estimate, exact_minimum, ridge_minimum
+from .minimisers import MinimiserSpec, exact_minimum, perturbed_spec, ridge_spec
 from .table import Asked
 
 
@@ -20,13 +19,13 @@ class MinimumRule:
 
     Parameters
     ----------
-    estimate : (shards, loss, question, relation) -> Estimate, or None
-        Values and their proven sensitivity; None for a perturbed objective, whose noise goes into the minimum.
+    measure : (question, loss, n_rows, strength) -> (float, float, MinimiserSpec)
+        Sensitivity and strength of the priced noise, and how the values are released: public. Refuses what has no proof.
     exact : (question, shards, loss) -> array
         Without clip, tilt or noise.
     """
 
-    estimate: Callable[[Sequence[Shard], Loss, Asked, Adjacency], Estimate] | None
+    measure: Callable[[Asked, Loss, int, float], tuple[float, float, MinimiserSpec]]
     exact: Callable[[Asked, Sequence[Shard], Loss], Vector]
 
 
@@ -42,6 +41,6 @@ def ridge_exact(question: RidgeMinimum, shards: Sequence[Shard], loss: Loss) -> 
 
 
 MINIMA: dict[type, MinimumRule] = {
-    PerturbedMinimum: MinimumRule(None, perturbed_exact),
-    RidgeMinimum: MinimumRule(ridge_minimum, ridge_exact),
+    PerturbedMinimum: MinimumRule(perturbed_spec, perturbed_exact),
+    RidgeMinimum: MinimumRule(ridge_spec, ridge_exact),
 }

@@ -35,7 +35,6 @@ from ..core.facts import Vector
 from ..rows.kernels import products
 from ..rows.kernels.interface import ClippedForm
 from ..rows.lattice import Lattice
-from ..rows.sampling import PoissonSample
 from ..rows.shard import Shard
 from .centred import SLACK, away, away_by_pieces, check_centre, clipped, curvature, seen
 from .kinds import CentredGradient, ColumnMeans, Curvature, Gram, ResidualMean
@@ -60,17 +59,16 @@ def simple_rule(reach: Callable[[Asked, Lattice], Sensitivity], contributions: C
         found, units = reach(question, lattice), lattice.units(UNITS)
         return SumSpec(found, found.norm / units, units, max(1, int(units / RELEASE_UNITS)))
 
-    def part(question: Asked, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
-        found = measure(question, shard.lattice)
-        total = np.zeros(found.reach.entry.size, dtype=np.int64)
+    def part(question: Asked, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
+        total = np.zeros(spec.size, dtype=np.int64)
         for added in contributions(question, shard, loss):
-            whole = added / found.unit
+            whole = added / spec.unit
             np.trunc(whole, out=whole)
-            np.clip(whole, -found.record, found.record, out=whole)
+            np.clip(whole, -spec.record, spec.record, out=whole)
             total += whole.sum(axis=0).astype(np.int64)
         return total
 
-    def exact(question: Asked, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None) -> Vector:
+    def exact(question: Asked, shards: Sequence[Shard], loss: Loss) -> Vector:
         total = np.zeros(reach(question, shards[0].lattice).entry.size)
         for shard in shards:
             for added in contributions(question, shard, loss):
@@ -119,14 +117,14 @@ def entries(question: ColumnMeans, shard: Shard, loss: Loss) -> Iterator[Vector]
         yield x
 
 
-def means_part(question: ColumnMeans, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def means_part(question: ColumnMeans, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """As the simple rule has it; dense rows on all features go through a kernel, which gives the same whole numbers."""
     size = question.support.size
     if size <= KEPT_COLUMNS or not products.every_feature(question.support, shard.lattice):
-        return SIMPLE_MEANS.part(question, shard, loss, draw)
-    found, centre = SIMPLE_MEANS.measure(question, shard.lattice), _means_centre(question)
+        return SIMPLE_MEANS.part(question, spec, shard, loss)
+    centre = _means_centre(question)
     check_centre(centre, size)
-    rows = ClippedForm(shard.lattice.unit, centre, found.reach.norm * SLACK, float(found.unit), found.record)
+    rows = ClippedForm(shard.lattice.unit, centre, spec.reach.norm * SLACK, float(spec.unit), spec.record)
     total = np.zeros(size, dtype=np.int64)
     for block in shard.blocks:
         products.clipped_sum(block, shard.lattice, rows, total)
@@ -184,7 +182,7 @@ def _gram_units(lattice: Lattice) -> float:
     return min(GRAM_UNITS, lattice.square_units)
 
 
-def gram_part(question: Gram, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def gram_part(question: Gram, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """Upper triangle of the integer matrix."""
     units = _gram_units(shard.lattice)
     matrix = np.zeros((question.support.size,) * 2, dtype=np.int64)
@@ -194,7 +192,7 @@ def gram_part(question: Gram, shard: Shard, loss: Loss, draw: PoissonSample | No
     return matrix[np.triu_indices(question.support.size)]
 
 
-def gram_exact(question: Gram, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None) -> Vector:
+def gram_exact(question: Gram, shards: Sequence[Shard], loss: Loss) -> Vector:
     """In floats."""
     matrix = np.zeros((question.support.size,) * 2)
     for shard in shards:

@@ -17,11 +17,12 @@ from . import (  # noqa: F401  fill the table
     unread,
     weighted,
 )
+from .charge import Charge
 from .gradient import contributions
 from .minimum import MINIMA, MinimumRule
 from .scores import rounding, score_sensitivity, scores_of
 from .sensitivity import RELEASE_UNITS, Sensitivity, SumSpec
-from .table import CHOICES, SUMS, ChoiceRule, SumRule, SumSpecCache, measure, partial_sum, sum_rule
+from .table import CHOICES, SUMS, ChoiceRule, SumRule, SumSpecCache, exact_sum, measure, partial_sum, sum_rule
 from .votes import VOTE_RANGE, exact_votes, votes
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "RELEASE_UNITS",
     "SUMS",
     "VOTE_RANGE",
+    "Charge",
     "ChoiceRule",
     "MinimumRule",
     "Sensitivity",
@@ -37,6 +39,7 @@ __all__ = [
     "SumSpec",
     "SumSpecCache",
     "contributions",
+    "exact_sum",
     "exact_votes",
     "measure",
     "partial_sum",

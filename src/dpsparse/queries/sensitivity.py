@@ -79,6 +79,11 @@ class SumSpec:
     record: float
     coarse: int | Integers = 1
 
+    @property
+    def size(self) -> int:
+        """How many numbers the sum has."""
+        return self.reach.entry.size
+
     @cached_property
     def step(self) -> Any:
         """Value of one step of the released lattice: a number, or one for each coordinate."""

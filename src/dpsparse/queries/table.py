@@ -1,14 +1,13 @@
 """The table of answers: for each type of question who answers it, filled by the files of this room.
 
 A question that is a sum has a public `measure` (how far one record moves it, in which units) and a private `partial_sum` (the integers of
-one shard, made where the rows are). Nothing else is needed to answer it on any host. Other families stand in tables of their own.
+one shard, made where the rows are), which is asked for with a `Charge`. Nothing else is needed to answer it on any host.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,11 @@ import numpy as np
 from ..core.adjacency import Adjacency
 from ..core.errors import PrivacyError
 from ..core.facts import Vector
+from ..core.plan import PoissonRows
 from ..rows.lattice import Lattice
 from ..rows.sampling import PoissonSample
 from ..rows.shard import Shard
+from .charge import NO_CHARGE, Charge
 from .losses import Loss
 from .sensitivity import Integers, SumSpec
 
@@ -32,38 +33,33 @@ class SumRule:
 
     Parameters
     ----------
-    measure : (question, lattice) -> Measure
+    measure : (question, lattice) -> SumSpec
         Public.
-    part : (question, shard, loss, draw) -> integers
-        What the rows of one shard add; run where the rows are.
-    exact : (question, shards, loss, draw) -> array
-        The sum without lattice, clip and noise, in real units, for the exact oracle.
+    part : (question, spec, shard, loss) -> integers
+        What the rows of one shard add; run where the rows are. A sum that may be sampled takes the sample as one more argument.
+    exact : (question, shards, loss) -> array
+        The sum without lattice, clip and noise, in real units, for the exact oracle; with the sample, likewise.
     sampled : bool
-        Whether it may be asked of a sample: bounds on pairs of records are not what sampling is priced with. The others refuse a draw:
+        Whether it may be asked of a sample: bounds on pairs of records are not what sampling is priced with. The others cannot be given one:
         a sum over all rows at the price of a sample would break the guarantee.
     read : (question) -> tuple, optional
         All that `measure` reads of a question: where loops ask the same again at another iterate, it is not measured again.
     """
 
     measure: Callable[[Asked, Lattice], SumSpec]
-    part: Callable[[Asked, Shard, Loss, PoissonSample | None], Integers]
-    exact: Callable[[Asked, Sequence[Shard], Loss, PoissonSample | None], Vector]
+    part: Callable[..., Integers]
+    exact: Callable[..., Vector]
     sampled: bool = False
     read: Callable[[Asked], tuple[Any, ...]] | None = None
-
-    def __post_init__(self) -> None:
-        if not self.sampled:
-            object.__setattr__(self, "part", partial(_of_every_row, self.part))
-            object.__setattr__(self, "exact", partial(_of_every_row, self.exact))
 
 
 @dataclass(frozen=True)
 class ChoiceRule:
-    """How a choice among public candidates is answered: by counts, from which scores are made.
+    """How a choice among public candidates is answered: by counts over every row, from which scores are made.
 
     Parameters
     ----------
-    part : (question, shard, loss, draw) -> integers
+    part : (question, shard, loss) -> integers
         Counts of the rows of one shard.
     scores : (question, counts) -> array
         Score of each candidate.
@@ -71,21 +67,9 @@ class ChoiceRule:
         How far the difference of two scores moves between neighbours. Public; refuses what it does not cover.
     """
 
-    part: Callable[[Asked, Shard, Loss, PoissonSample | None], Integers]
+    part: Callable[[Asked, Shard, Loss], Integers]
     scores: Callable[[Asked, Integers], Vector]
     spread: Callable[[Asked, Adjacency], float]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "part", partial(_of_every_row, self.part))
-
-
-def _of_every_row(
-    compute: Callable[..., Any], question: Asked, rows: Any, loss: Loss, draw: PoissonSample | None
-) -> Any:
-    """What a rule of all rows computes; refuses a draw."""
-    if draw is not None:
-        raise PrivacyError(f"{type(question).__name__} is a sum over every row and was asked of a sample.")
-    return compute(question, rows, loss, draw)
 
 
 SUMS: dict[type, SumRule] = {}
@@ -133,10 +117,32 @@ def _same(a: Any, b: Any) -> bool:
     return a is b or (a is not None and b is not None and np.array_equal(a, b))
 
 
-def partial_sum(question: Asked, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
-    """What the rows of one shard add to the answer of a sum or a choice."""
-    rule = CHOICES.get(type(question)) or sum_rule(question)
-    return rule.part(question, shard, loss, draw)
+def partial_sum(charge: Charge, shard: Shard, loss: Loss) -> Integers:
+    """What the rows of one shard add to the sum or the choice that was paid for."""
+    sample, question = sample_of(charge), charge.summed
+    if type(question) in CHOICES:
+        return CHOICES[type(question)].part(question, shard, loss)
+    return sum_rule(question).part(question, charge.spec, shard, loss, *sample)
+
+
+def exact_sum(charge: Charge, shards: Sequence[Shard], loss: Loss) -> Vector:
+    """The sum without lattice, clip and noise, in real units: for the exact oracle."""
+    sample, question = sample_of(charge), charge.summed
+    return sum_rule(question).exact(question, shards, loss, *sample)
+
+
+def sample_of(charge: Charge) -> tuple[PoissonSample | None, ...]:
+    """Who answers, for a rule that may be sampled; nothing for one that may not. Refuses what is no charge, and one whose sample is not what was priced."""
+    if not isinstance(charge, Charge):
+        raise PrivacyError(NO_CHARGE)
+    name, rule = type(charge.summed).__name__, SUMS.get(type(charge.summed))
+    if isinstance(charge.ask.rows, PoissonRows) is not (charge.sample is not None):
+        raise PrivacyError(f"{name} was priced for other rows than those which would answer.")
+    if rule is not None and rule.sampled:
+        return (charge.sample,)
+    if charge.sample is not None:
+        raise PrivacyError(f"{name} is a sum over every row and was asked of a sample.")
+    return ()
 
 
 def sum_rule(question: Asked) -> SumRule:

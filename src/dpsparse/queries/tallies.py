@@ -20,7 +20,6 @@ from scipy.special import log_expit
 from ..core.errors import PrivacyError
 from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
 from ..rows.lattice import Lattice
-from ..rows.sampling import PoissonSample
 from ..rows.shard import Shard
 from .kinds import Count, MeanLoss
 from .losses import Loss, classes_of, mean_of
@@ -40,12 +39,11 @@ def tally_rule(
         each = np.array([top])
         return SumSpec(Sensitivity(top, each, pair_norm=top, pair_entry=each), top / units, units)
 
-    def part(question: Asked, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
-        found = measure(question, shard.lattice)
-        each = (np.trunc(np.minimum(added / found.unit, found.record)) for added in values(question, shard, loss))
+    def part(question: Asked, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
+        each = (np.trunc(np.minimum(added / spec.unit, spec.record)) for added in values(question, shard, loss))
         return np.array([sum(int(whole.sum()) for whole in each)], dtype=np.int64)
 
-    def exact(question: Asked, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None) -> Vector:
+    def exact(question: Asked, shards: Sequence[Shard], loss: Loss) -> Vector:
         return np.array([math.fsum(float(v.sum()) for shard in shards for v in values(question, shard, loss))])
 
     return SumRule(measure, part, exact)

@@ -17,7 +17,6 @@ import numpy as np
 from ..core.errors import PrivacyError
 from ..core.facts import Vector
 from ..rows.lattice import Lattice
-from ..rows.sampling import PoissonSample
 from ..rows.shard import Shard
 from .kinds import Unread
 from .losses import Loss
@@ -35,12 +34,12 @@ def unread_measure(question: Unread, lattice: Lattice) -> SumSpec:
     return SumSpec(Sensitivity(norm, each, pair_norm=norm, pair_entry=each), 1.0 / units, units)
 
 
-def unread_part(question: Unread, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def unread_part(question: Unread, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """Sums of the rows of one shard, in units."""
-    return _counts(shard) * np.int64(unread_measure(question, shard.lattice).record)
+    return _counts(shard) * np.int64(spec.record)
 
 
-def unread_exact(question: Unread, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None) -> Vector:
+def unread_exact(question: Unread, shards: Sequence[Shard], loss: Loss) -> Vector:
     """The sums."""
     return np.asarray(np.sum([_counts(shard) for shard in shards], axis=0), dtype=float)
 

@@ -35,7 +35,6 @@ from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
 from ..rows.kernels import products
 from ..rows.kernels.interface import Sums
 from ..rows.lattice import Lattice
-from ..rows.sampling import PoissonSample
 from ..rows.shard import Shard
 from ..rows.slopes import exact_gradient, slopes
 from .kinds import MeanAbsolute, MeanRowNorm, MeanSquares, WeightedGradient
@@ -81,7 +80,7 @@ def sum_unit(norm: float, weights: Vector, lattice: Lattice) -> float:
     return norm / (float(weights.min(initial=math.inf)) * lattice.record_units) if weights.size else norm
 
 
-def weighted_part(question: WeightedGradient, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def weighted_part(question: WeightedGradient, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """The integers of one shard, unweighted, with caps on their weighted norms."""
     lattice, norm, weights = shard.lattice, question.norm, question.weights
     if lattice.exact:
@@ -106,9 +105,7 @@ def _caps(square: Vector, norm: float, unit: float, lattice: Lattice) -> Vector:
     return np.where(square > 0, np.floor(np.minimum(room, lattice.record_units)), 0.0)
 
 
-def weighted_exact(
-    question: WeightedGradient, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None
-) -> Vector:
+def weighted_exact(question: WeightedGradient, shards: Sequence[Shard], loss: Loss) -> Vector:
     """Weights times the exact gradient."""
     gradient = exact_gradient(question.w, shards, loss)
     return _gradient_weights(question, shards[0].lattice) * (
@@ -128,12 +125,12 @@ def squares_measure(question: MeanSquares, lattice: Lattice) -> SumSpec:
     return SumSpec(reach, unit, float(lattice.integer_bounds.max()) ** 2, max(1, int(norm / RELEASE_UNITS / unit)))
 
 
-def squares_part(question: MeanSquares, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def squares_part(question: MeanSquares, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """The integers of one shard."""
     return _column_sum(shard, products.squared_sum)
 
 
-def squares_exact(question: MeanSquares, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None) -> Vector:
+def squares_exact(question: MeanSquares, shards: Sequence[Shard], loss: Loss) -> Vector:
     """In real units."""
     return np.asarray(sum(_column_sum(s, products.squared_sum) for s in shards) * shards[0].lattice.unit ** 2)
 
@@ -146,14 +143,18 @@ def absolute_measure(question: MeanAbsolute, lattice: Lattice) -> SumSpec:
     return SumSpec(reach, lattice.unit, most, max(1, int(norm / RELEASE_UNITS / lattice.unit)))
 
 
-def absolute_part(question: MeanAbsolute, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def absolute_part(question: MeanAbsolute, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """The integers of one shard, features only."""
-    return _column_sum(shard, products.absolute_sum)[: shard.facts.n_features]
+    return _absolute(shard)
 
 
-def absolute_exact(question: MeanAbsolute, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None) -> Vector:
+def absolute_exact(question: MeanAbsolute, shards: Sequence[Shard], loss: Loss) -> Vector:
     """In real units."""
-    return np.asarray(sum(absolute_part(question, s, loss, draw) for s in shards) * shards[0].lattice.unit)
+    return np.asarray(sum(_absolute(s) for s in shards) * shards[0].lattice.unit)
+
+
+def _absolute(shard: Shard) -> Sums:
+    return _column_sum(shard, products.absolute_sum)[: shard.facts.n_features]
 
 
 def _column_sum(shard: Shard, kernel: products.ColumnSum) -> Sums:
@@ -170,15 +171,14 @@ def size_measure(question: MeanRowNorm, lattice: Lattice) -> SumSpec:
     return SumSpec(Sensitivity(question.top, top, pair_norm=question.top, pair_entry=top), question.top / units, units)
 
 
-def size_part(question: MeanRowNorm, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
+def size_part(question: MeanRowNorm, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """The integer of one shard."""
-    units = shard.lattice.units(RELEASE_UNITS)
-    step = question.top / units
-    total = sum(int(np.trunc(np.minimum(part / step, units)).sum()) for part in _sizes(question, shard))
+    parts = _sizes(question, shard)
+    total = sum(int(np.trunc(np.minimum(part / spec.unit, spec.record)).sum()) for part in parts)
     return np.array([total], dtype=np.int64)
 
 
-def size_exact(question: MeanRowNorm, shards: Sequence[Shard], loss: Loss, draw: PoissonSample | None) -> Vector:
+def size_exact(question: MeanRowNorm, shards: Sequence[Shard], loss: Loss) -> Vector:
     """In real units."""
     return np.array([sum(float(part.sum()) for s in shards for part in _sizes(question, s))])
 

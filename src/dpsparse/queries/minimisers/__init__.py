@@ -1,21 +1,22 @@
 """Private answers that are not noisy sums: minimisers, each with its stability proof beside the code."""
 
-from .estimate import Estimate
+from .estimate import MinimiserSpec
 from .minimise import RECORDS, Public, refuse_condition
-from .objective_perturbation import output_sensitivity, perturbed_minimum, proven_offset, split, tilted_side
-from .teacher import exact_minimum, public_side, ridge_minimum
+from .objective_perturbation import perturbed_minimum, perturbed_spec, proven_offset, split, tilted_side
+from .teacher import exact_minimum, public_side, ridge_minimum, ridge_spec
 
 __all__ = [
     "RECORDS",
-    "Estimate",
+    "MinimiserSpec",
     "Public",
     "exact_minimum",
-    "output_sensitivity",
     "perturbed_minimum",
+    "perturbed_spec",
     "proven_offset",
     "public_side",
     "refuse_condition",
     "ridge_minimum",
+    "ridge_spec",
     "split",
     "tilted_side",
 ]

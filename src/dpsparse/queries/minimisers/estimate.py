@@ -1,7 +1,8 @@
-"""What a statistic hands to the oracle: values, and how far neighbours can move them."""
+"""How the values of a minimiser are released: public, and known before any row is looked at."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,28 +14,34 @@ from ...core.facts import Vector
 LARGEST = 2.0**52
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Estimate:
-    r"""Private values with a proven l2 sensitivity.
+@dataclass(frozen=True)
+class MinimiserSpec:
+    r"""Tolerance, proven l2 sensitivity and lattice of the values of a minimiser.
 
     Parameters
     ----------
-    values : array
-        Private.
+    tolerance : float
+        :math:`\tau`: bound on the norm of the gradient at the values.
     sensitivity : float
         :math:`\Delta`: bound on the l2 distance of the values of neighbouring datasets.
+    size : int
+        m: how many values there are.
+    strength : float
+        Rounded sensitivity over the scale of the noise that the values get.
     units : float
         Steps of the released lattice per sensitivity.
 
     Guarantee
     ---------
-    `lattice` rounds to integers of :math:`u = \Delta/` `units`, which moves each of m coordinates by at most u/2, so that
+    `whole` rounds to integers of :math:`u = \Delta/` `units`, which moves each of m coordinates by at most u/2, so that
     neighbours differ by at most :math:`\Delta + u\sqrt m` afterwards: `rounded_sensitivity`. Values beyond
     :math:`2^{52}` units are clipped, which moves no two of them apart.
     """
 
-    values: Vector
+    tolerance: float
     sensitivity: float
+    size: int
+    strength: float
     units: float = 2.0**20
 
     @property
@@ -45,10 +52,15 @@ class Estimate:
     @property
     def rounded_sensitivity(self) -> float:
         """l2 sensitivity after rounding to the lattice."""
-        return self.sensitivity + self.unit * float(np.sqrt(self.values.size))
+        return self.sensitivity + self.unit * math.sqrt(self.size)
 
-    def lattice(self) -> NDArray[np.int64]:
-        """The values in units of the lattice."""
+    @property
+    def scale(self) -> float:
+        """Standard deviation of the noise, in real units."""
+        return self.rounded_sensitivity / self.strength
+
+    def whole(self, values: Vector) -> NDArray[np.int64]:
+        """Values in units of the lattice."""
         with np.errstate(all="ignore"):
-            units = np.nan_to_num(np.rint(self.values / self.unit), nan=0.0, posinf=LARGEST, neginf=-LARGEST)
+            units = np.nan_to_num(np.rint(values / self.unit), nan=0.0, posinf=LARGEST, neginf=-LARGEST)
         return np.asarray(np.clip(units, -LARGEST, LARGEST), dtype=np.int64)

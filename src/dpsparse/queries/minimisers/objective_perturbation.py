@@ -70,7 +70,8 @@ from ...rows.support_rows import restricted
 from ..kinds import PerturbedMinimum
 from ..losses import Loss
 from .convex import convex
-from .minimise import Problem, Public, minimiser
+from .estimate import MinimiserSpec
+from .minimise import RECORDS, Problem, Public, minimiser
 from .teacher import public_side
 
 #: Part of m^2 that pays for the noise on the approximate minimum.
@@ -95,14 +96,21 @@ def tilted_side(question: PerturbedMinimum, loss: Loss, n_rows: int, scale: floa
     return public_side(question, loss, n_rows, scale * (math.sqrt(question.support.size) + 10))
 
 
-def output_sensitivity(public: Public) -> float:
-    r""":math:`2\tau/\lambda`."""
-    return 2 * public.tolerance() / public.ridge
+def perturbed_spec(
+    question: PerturbedMinimum, loss: Loss, n_rows: int, strength: float
+) -> tuple[float, float, MinimiserSpec]:
+    r"""Sensitivity and strength of the tilt, and how the minimum gets its noise, for :math:`2\tau/\lambda`."""
+    tilted, finished = split(strength)
+    sensitivity = RECORDS * question.clip.norm
+    public = tilted_side(question, loss, n_rows, sensitivity / tilted)
+    public.check()
+    tau = public.tolerance()
+    return sensitivity, tilted, MinimiserSpec(tau, 2 * tau / public.ridge, question.support.size, finished, 2.0**12)
 
 
 def perturbed_minimum(
     shards: Sequence[Shard], loss: Loss, question: PerturbedMinimum, tilt: Vector, tau: float
 ) -> Vector:
-    """The approximate minimum under this tilt, to the public tolerance `tau`. Private until it has noise of `output_sensitivity`."""
+    """The approximate minimum under this tilt, to the public tolerance `tau`. **Private** until it has its noise."""
     rows = [restricted(shards, question.support, question.row_norm, shards[0].facts.n_rows)]
     return minimiser(Problem.of(rows, convex(loss), question.clip, question.ridge, tilt), tau)

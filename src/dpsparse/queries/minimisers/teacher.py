@@ -40,7 +40,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...core.adjacency import Adjacency
 from ...core.errors import PrivacyError
 from ...core.facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
 from ...rows.shard import Shard
@@ -48,23 +47,30 @@ from ...rows.support_rows import restricted
 from ..kinds import Indices, MinimiserQuery, RidgeMinimum
 from ..losses import Loss
 from .convex import convex
-from .estimate import Estimate
+from .estimate import MinimiserSpec
 from .minimise import RECORDS, Problem, Public, minimiser
 
 
-def ridge_minimum(shards: Sequence[Shard], loss: Loss, question: RidgeMinimum, relation: Adjacency) -> Estimate:
-    """The teacher, or its labels of the public rows `question.design`; its sensitivity is the same under both adjacencies."""
-    n_rows = shards[0].facts.n_rows
-    tau = public_side(question, loss, n_rows).tolerance()
-    sensitivity = (RECORDS * question.clip.norm + 2 * tau) / question.ridge
-    rows = [restricted(shards, question.support, question.row_norm, n_rows)]
+def ridge_spec(question: RidgeMinimum, loss: Loss, n_rows: int, strength: float) -> tuple[float, float, MinimiserSpec]:
+    """How the teacher, or its labels of the public rows `question.design`, gets its noise; the same under both adjacencies."""
+    public = public_side(question, loss, n_rows)
+    public.check()
+    tau = public.tolerance()
+    sensitivity, size = (RECORDS * question.clip.norm + 2 * tau) / question.ridge, question.support.size
+    if question.design is not None:
+        gram = question.design.T @ question.design
+        sensitivity *= math.sqrt(max(float(np.linalg.eigvalsh(gram)[-1]), 0.0)) * (1 + 1e-9)
+        size = question.design.shape[0]
+    spec = MinimiserSpec(tau, sensitivity, size, strength)
+    return spec.rounded_sensitivity, strength, spec
+
+
+def ridge_minimum(shards: Sequence[Shard], loss: Loss, question: RidgeMinimum, tau: float) -> Vector:
+    """The teacher, or its labels of the public rows, to the public tolerance `tau`: **private** until it has its noise."""
+    rows = [restricted(shards, question.support, question.row_norm, shards[0].facts.n_rows)]
     problem = Problem.of(rows, convex(loss), question.clip, question.ridge, np.zeros(question.support.size))
     theta = minimiser(problem, tau)
-    if question.design is None:
-        return Estimate(theta, sensitivity)
-    gram = question.design.T @ question.design
-    stretch = math.sqrt(max(float(np.linalg.eigvalsh(gram)[-1]), 0.0)) * (1 + 1e-9)
-    return Estimate(question.design @ theta, sensitivity * stretch)
+    return theta if question.design is None else np.asarray(question.design @ theta)
 
 
 def public_side(question: MinimiserQuery, loss: Loss, n_rows: int, tilt: float = 0.0) -> Public:

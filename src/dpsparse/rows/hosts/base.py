@@ -15,11 +15,10 @@ from typing import Protocol
 import numpy as np
 
 from ...core.facts import Facts
+from ...queries.charge import Charge
 from ...queries.losses import Loss
 from ...queries.sensitivity import Integers
-from ...queries.table import Asked
 from ..lattice import Lattice
-from ..sampling import PoissonSample
 from ..shard import Shard
 
 #: Bits of a low word.
@@ -45,8 +44,8 @@ class Host(Protocol):
         """The rows themselves, for statistics: **private**. None where they cannot be brought together."""
         ...
 
-    def total(self, question: Asked, loss: Loss, draw: PoissonSample | None) -> Integers:
-        """Sum of ``answers.part(question, shard, loss, draw)`` over all shards: **private**."""
+    def total(self, charge: Charge, loss: Loss) -> Integers:
+        """Sum of ``partial_sum(charge, shard, loss)`` over all shards: **private**. Refuses what is no charge."""
         ...
 
     def close(self) -> None:

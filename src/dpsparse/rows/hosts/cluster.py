@@ -11,13 +11,12 @@ import numpy as np
 
 from ...core.errors import DataError
 from ...core.facts import Facts, Vector
+from ...queries.charge import Charge
 from ...queries.losses import Loss
 from ...queries.sensitivity import Integers
-from ...queries.table import Asked
 from ..lattice import Lattice
 from ..narrow import narrow
 from ..records import Records
-from ..sampling import PoissonSample
 from .cluster_rows import ClusterRows, check_memory, part_limit
 from .disk import Tell
 from .message import Message
@@ -76,9 +75,9 @@ class ClusterHost:
             self.close()
             raise
 
-    def total(self, question: Asked, loss: Loss, draw: PoissonSample | None) -> Integers:
+    def total(self, charge: Charge, loss: Loss) -> Integers:
         """Sum of a part over all shards, wherever they are: **private**."""
-        found = self._holding.ask(Message(question, loss, draw).packed())
+        found = self._holding.ask(Message(charge, loss).packed())
         if isinstance(found, WorkerRefusal):
             raise DataError(found.message)
         return value_of(found, self._seals, self.lattice.largest_total)

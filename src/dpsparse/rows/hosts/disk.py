@@ -10,14 +10,13 @@ import numpy as np
 
 from ...core.errors import DataError
 from ...core.facts import Facts, Vector
+from ...queries.charge import Charge
 from ...queries.losses import Loss
 from ...queries.rules import partial_sum
 from ...queries.sensitivity import Integers
-from ...queries.table import Asked
 from ..block import Block, clip_and_quantise
 from ..lattice import BLOCK_ROWS, SHARD_ROWS, Lattice
 from ..records import Records
-from ..sampling import PoissonSample
 from ..scratch import Scratch
 from ..scratch_rows import ScratchBlock, compact
 from ..shard import Shard
@@ -121,11 +120,11 @@ class DiskHost:
             for start, blocks in parts or [(0, [])]
         )
 
-    def total(self, question: Asked, loss: Loss, draw: PoissonSample | None) -> Integers:
+    def total(self, charge: Charge, loss: Loss) -> Integers:
         """Sum of a part over all shards, one after the other: **private**."""
         total = Total(self.lattice.largest_total)
         for shard in self._shards:
-            total.add(partial_sum(question, shard, loss, draw))
+            total.add(partial_sum(charge, shard, loss))
         return total.value()
 
     @property

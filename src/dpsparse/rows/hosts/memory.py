@@ -8,13 +8,12 @@ import numpy as np
 
 from ...core.errors import DataError
 from ...core.facts import Facts, Vector
+from ...queries.charge import Charge
 from ...queries.losses import Loss
 from ...queries.rules import partial_sum
 from ...queries.sensitivity import Integers
-from ...queries.table import Asked
 from ..lattice import Lattice
 from ..records import Records
-from ..sampling import PoissonSample
 from ..shard import Shard, build_shards
 from .base import Total
 
@@ -47,11 +46,11 @@ class MemoryHost:
             raise DataError("sparse rows hold zeros, so feature_bound must contain zero for every feature.")
         self.shards: tuple[Shard, ...] = build_shards(self.lattice, source, np.asarray(y, dtype=float), parts)
 
-    def total(self, question: Asked, loss: Loss, draw: PoissonSample | None) -> Integers:
+    def total(self, charge: Charge, loss: Loss) -> Integers:
         """Sum of a part over all shards, one after the other: **private**."""
         total = Total(self.lattice.largest_total)
         for shard in self.shards:
-            total.add(partial_sum(question, shard, loss, draw))
+            total.add(partial_sum(charge, shard, loss))
         return total.value()
 
     def close(self) -> None:

@@ -1,8 +1,9 @@
-"""Questions on their way to where rows are: one message, in which vectors of zeros take no room.
+"""Charges on their way to where rows are: one message, in which vectors of zeros take no room.
 
 Guarantee
 ---------
-What is read is what was written, bit for bit: an array is sent as places and values only where everything else is the bits of zero.
+What is read is what was written, bit for bit: an array is sent as places and values only where everything else is the bits of zero. What
+is needed for noise alone stays here: sensitivities of single coordinates, and units and steps that differ by coordinate.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.errors import PrivacyError
+from ...queries.charge import NO_CHARGE, Charge
 from ...queries.losses import Loss
-from ...queries.table import Asked
-from ..sampling import PoissonSample
+from ...queries.sensitivity import Sensitivity, SumSpec
 
 #: Shorter arrays are sent as they are.
 LEAST = 256
@@ -26,20 +28,26 @@ SPARSE_BELOW = 0.5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Message:
-    """A question, the loss and the key of the sample it is asked of."""
+    """A turn that was paid, and the loss."""
 
-    question: Asked
+    charge: Charge
     loss: Loss
-    draw: PoissonSample | None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.charge, Charge):
+            raise PrivacyError(NO_CHARGE)
 
     def packed(self) -> bytes:
         """In few bytes. Losses of a user's own session are sent with their code, by cloudpickle, which both engines bring."""
         from cloudpickle import Pickler
 
         class Thin(Pickler):  # type: ignore[misc]
-            """Leaves zeros out."""
+            """Leaves zeros out, and what only noise is made by."""
 
             def reducer_override(self, value: object) -> object:
+                if type(value) is SumSpec:
+                    unit = value.unit if np.ndim(value.unit) == 0 else np.nan
+                    return counted, (value.reach.norm, value.size, unit, value.record)
                 if type(value) is np.ndarray and value.dtype == np.float64 and value.size >= LEAST:
                     bits = np.ascontiguousarray(value).view(np.int64).ravel()
                     places = np.flatnonzero(bits).astype(np.int32)
@@ -57,6 +65,11 @@ class Message:
         found = pickle.loads(packed)
         assert isinstance(found, Message)
         return found
+
+
+def counted(norm: float, size: int, unit: float, record: float) -> SumSpec:
+    """How a sum is counted where the rows are."""
+    return SumSpec(Sensitivity(norm, np.full(size, np.nan)), unit, record)
 
 
 def with_zeros(shape: tuple[int, ...], places: NDArray[np.int32], values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -166,7 +166,7 @@ def _summed(packed: bytes, order: BuildSpec, head: PartHeader, contents: Iterato
     shards = [
         Shard.of_blocks(order.lattice, own, start, 0.0) for own, start in zip(blocks, head.first_rows, strict=True)
     ]
-    sums = (partial_sum(read.question, shard, read.loss, read.draw) for shard in shards)
+    sums = (partial_sum(read.charge, shard, read.loss) for shard in shards)
     return PartialSum.of_part(head.report.number, head.report.seal, sums)
 
 

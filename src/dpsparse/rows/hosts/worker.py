@@ -256,7 +256,7 @@ class WorkerShard:
     def answer(self, message: Message) -> PartialSum:
         """What these rows add."""
         with self._lock:
-            sums = (partial_sum(message.question, shard, message.loss, message.draw) for shard in self._shards)
+            sums = (partial_sum(message.charge, shard, message.loss) for shard in self._shards)
             return PartialSum.of_part(self.number, self._seal, sums)
 
     def __repr__(self) -> str:

@@ -17,7 +17,6 @@ from ...fitting.request import Seed
 from ...ledger import Ledger
 from ...oracles.noise_info import PricedNoise
 from ...queries.kinds import Gradient
-from ...queries.rules import measure
 from ...rows.hosts import MemoryHost
 from ...rows.lattice import Lattice
 from ...rows.records import Records, center_targets, code_classes, suppress_messages
@@ -122,9 +121,8 @@ class Site(Participant):
         ask = self._round_plan.asks[0]
         terms = PricedNoise(self._priced, Lattice(self._facts))
         question = Gradient(self._facts.first(), self._loop.local.clip)
-        moved = terms.sensitivity(measure(question, terms.lattice), ask)
-        cost = self._priced.cost(ask.name)
-        one = Receipt(ask.name, ask.noise, 1, cost.sampling_rate, moved, moved / cost.strength)
+        noise = terms.measure(question, ask, 0)
+        one = Receipt(ask.name, ask.noise, 1, noise.rate, noise.sensitivity, noise.sensitivity / noise.strength)
         return [one] * self._priced.plan[ask.name].times
 
     # ---------------------------------------------------------------------------------------------- rows

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ...core.facts import Facts, Vector
 from ...core.statement import Receipt
-from ...oracles import Till
-from ...oracles.base import check_kind
+from ...oracles import Gate
 from ...oracles.local import LocalNoise
 from ...queries.kinds import Oracle, Query
 
@@ -30,16 +29,12 @@ class Collected(Oracle):
         self.plan = terms.plan
         self.passes = 0.0
         self._terms = terms
-        self._till = Till(self.plan)
+        self._gate = Gate(terms)
         self._answers = list(answers)
 
     def answer(self, question: Query, ask: str) -> Vector:
         """What came in, or a stop."""
-        paid, turn = self._till.next(ask)
-        check_kind(question, paid)
-        self._terms.radius(question)  # refuses what devices are not asked,
-        self._terms.groups(ask)  # and plans that are not of the local model
-        self._till.charge(ask)
+        turn = self._gate.next(question, ask).turn
         if turn >= len(self._answers):
             raise Open(question, turn)
         return self._answers[turn].copy()
@@ -52,12 +47,12 @@ class Collected(Oracle):
     @property
     def unused_turns(self) -> dict[str, int]:
         """Rounds that were not asked for."""
-        return self._till.unused_turns
+        return self._gate.unused_turns
 
     @property
     def receipts(self) -> list[Receipt]:
         """Kept by the server."""
-        return self._till.answers
+        return self._gate.receipts
 
     def deviation(self, question: Query, ask: str, turn: int) -> float:
         """Public."""

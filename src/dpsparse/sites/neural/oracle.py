@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from ...accounting import PricedPlan
 from ...core import Ask, EveryRow, Noise, Plan, PoissonRows
-from ...core.facts import Vector
+from ...core.facts import Clip, Vector
 from ...core.mechanisms import Randomness, lattice_gaussian
 from ...core.statement import Receipt
 from ...ops import hard_threshold
-from ...oracles import PaymentLike, Till
-from ...oracles.base import check_clipped_mean
-from ...rows.sampling import PoissonSample
+from ...oracles import Gate, PaymentLike
+from ...oracles.client_updates import ClippedMeanNoise
+from ...queries.kinds import Gradient
 from .gradients import UNITS, RowGradients
 
 
@@ -36,9 +36,7 @@ def gradients_plan(steps: int, rate: float, *, private: bool) -> Plan:
 
 def receipt(priced: PricedPlan, clip: float) -> Receipt:
     """What is drawn for one answer: public."""
-    cost = priced.cost("gradient")
-    moved = priced.kappa * clip
-    return Receipt("gradient", Noise.GAUSSIAN, 1, cost.sampling_rate, moved, moved / cost.strength)
+    return ClippedMeanNoise(priced.plan, priced, clip, 1).receipt("gradient")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,32 +76,28 @@ class NetworkOracle:
         self._gradients = gradients
         self._rows = rows
         self._priced = None if isinstance(plan, Plan) else plan
-        self._plan = plan if isinstance(plan, Plan) else plan.plan
         self._clip = clip
         self._randomness = randomness
-        check_clipped_mean(self._plan["gradient"], clip, noisy=self._priced is not None)
-        self._till = Till(self._plan, payment)
+        known = plan if isinstance(plan, Plan) else plan.plan
+        self._gate = Gate(ClippedMeanNoise(known, self._priced, clip, rows.n_rows), randomness.key, payment)
 
     @property
     def receipts(self) -> list[Receipt]:
         """What was drawn so far."""
-        return self._till.answers
+        return self._gate.receipts
 
     def gradient(self, w: Vector) -> Vector:
         """Charge, add up, protect, divide by what is public."""
-        ask, turn = self._till.charge("gradient")
-        rate = ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
+        charge = self._gate.next(Gradient(w, Clip(self._clip)), "gradient")
         taking = self._rows.known.copy()
-        if rate < 1:
-            taking &= PoissonSample(rate, self._randomness.key()).mask(0, taking.size)
-        divisor = rate * self._rows.n_rows
+        if charge.sample is not None:
+            taking &= charge.sample.mask(0, taking.size)
         if self._priced is None:
-            return self._gradients.exact(w, self._rows.X, self._rows.y, taking) / divisor
+            return self._gradients.exact(w, self._rows.X, self._rows.y, taking) / charge.divisor
         total = self._gradients.total(w, self._rows.X, self._rows.y, taking, self._clip)
-        cost = self._priced.cost("gradient", turn)
-        noisy = lattice_gaussian(total, self._priced.kappa * UNITS / cost.strength, self._randomness)
-        self._till.receipt(receipt(self._priced, self._clip))
-        return np.asarray(noisy * (self._clip / UNITS / divisor))
+        noisy = lattice_gaussian(total, self._priced.kappa * UNITS / charge.strength, self._randomness)
+        self._gate.receipts.append(charge.receipt)
+        return np.asarray(noisy * (self._clip / UNITS / charge.divisor))
 
 
 def descend(w: Vector, oracle: NetworkOracle, steps: int, step_size: float, sparsity: int) -> Vector:

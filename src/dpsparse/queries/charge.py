@@ -1,0 +1,76 @@
+"""A charge: one turn of a plan that is checked, measured and paid. Rows are asked with it, and with nothing else.
+
+Guarantee
+---------
+Only `oracles.gate.Gate.next` makes charges, once the turn is paid. A charge is frozen, is not made from another one, and
+travels in messages to workers only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass
+from typing import Any
+
+from ..core.plan import Ask
+from ..core.statement import Receipt
+from ..rows.sampling import PoissonSample
+from .kinds import Select, SupportVotes
+
+#: Whoever makes a charge shows this; the gate does, and a law reads the sources for others.
+MADE_BY_THE_GATE = object()
+NO_CHARGE = "rows are asked with a Charge, which Gate.next makes once the turn is checked and paid."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Charge:
+    """One turn that was paid: what is asked, of whom, and with how much noise it may be released.
+
+    Parameters
+    ----------
+    query : Query
+    ask : Ask
+    turn : int
+    sensitivity : float
+        How far neighbours move what gets noise, in the norm that the noise is made for.
+    strength : float
+        Sensitivity over noise scale, as it was priced; infinite without noise.
+    rate : float
+        The expected part of the records that answer: public.
+    divisor : float
+        What a sum is divided by: public.
+    spec : SumSpec, MinimiserSpec, a local randomiser, or None
+        How the answer is counted.
+    sample : PoissonSample or None
+        Which records answer, if not all: **secret**.
+    """
+
+    query: Any  # a Query; whoever reads it is found by its type
+    ask: Ask
+    turn: int
+    sensitivity: float
+    strength: float
+    rate: float
+    divisor: float
+    spec: Any
+    sample: PoissonSample | None
+    made_by: InitVar[object]
+
+    def __post_init__(self, made_by: object) -> None:
+        if made_by is not MADE_BY_THE_GATE:
+            raise TypeError("charges are made by Gate.next alone, which checks and pays first.")
+
+    @property
+    def scale(self) -> float:
+        """Scale of the noise, in real units."""
+        return self.sensitivity / self.strength
+
+    @property
+    def summed(self) -> Any:
+        """The sum over records that answers the query: its own, or the one that a selection ranks."""
+        return self.query.of if isinstance(self.query, Select) else self.query
+
+    @property
+    def receipt(self) -> Receipt:
+        """What is drawn for it."""
+        draws = self.query.count if isinstance(self.query, Select | SupportVotes) else 1
+        return Receipt(self.ask.name, self.ask.noise, draws, self.rate, self.sensitivity, self.scale, self.ask.offset)
