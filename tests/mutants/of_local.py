@@ -111,7 +111,7 @@ MUTANTS = (
     *changed(
         "sites/local/device.py",
         "local/test_memory.py local/test_device_and_server.py",
-        ("a device that remembers nothing", "self._memory.claim(self._claim, *self._allowed)", "pass"),
+        ("a device that remembers nothing", "self._memory.claim_answer(self._claim, *self._allowed)", "pass"),
         ("a device that answers again after a refusal", "            self._spoken = True\n", "            pass\n"),
         ("a device that takes tasks of another run", "if asked.protocol != self.protocol.identity:", "if False:"),
         (
@@ -121,8 +121,8 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "sites/local/memory.py",
-        "local/test_memory.py",
+        "sites/rounds/stores.py",
+        "local/test_memory.py federated/test_sites_and_server.py",
         ("answers that are not on the disk", "            os.fsync(handle)\n", ""),
         ("answers without a lock", "fcntl.flock(handle, fcntl.LOCK_EX)", "fcntl.flock(handle, fcntl.LOCK_UN)"),
         ("a second answer to one run", "if any(e.protocol == claim.protocol for e in earlier):", "if False:"),

@@ -4,11 +4,11 @@ The core knows no engine: messages are bytes, and how they travel is left to the
 ``dpsparse.sites.federated.flower`` by Flower (extra ``flower``). ``dpsparse.neural`` has the same for networks of PyTorch (extra ``torch``).
 """
 
+from ..rounds import FileStore, MemoryStore
 from .certificate import Certificate, Federation
 from .grid import Grid
 from .messages import MessageError, Report, Task
 from .protocol import Protocol
-from .rounds import FileStore, MemoryStore
 from .server import Server
 from .shared import SiteData, fit_shared
 from .site import Site

@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 from ...core import DataError, PrivacyError
-from .rounds import FileStore
+from ..rounds import FileStore
 
 
 class ClosedRounds:

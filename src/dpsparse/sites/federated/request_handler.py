@@ -21,10 +21,10 @@ from ...core.release import difference, release
 from ...ledger import Ledger
 from ...ledger.names import is_seeded, seeded_label
 from ...ops import project_ball
+from ..rounds import FileStore, MemoryStore, Store
 from .agreed import Agreed
 from .certificate import Certificate
 from .messages import MessageError, Report, Task, message_digest
-from .rounds import Rounds, round_store
 
 #: Whom a site trusts: nobody, or the server, with models that hold no noise of the site.
 NOBODY, SERVER = "nobody", "server"
@@ -74,7 +74,7 @@ class PaymentSource:
         assert self.bill is not None
         return canonical_json(stored_cost(self.bill))
 
-    def pay(self, rounds: Rounds) -> None:
+    def pay(self, rounds: Store) -> None:
         """Reserve and start, once for a run; refuses to go on at another price."""
         known = rounds.paid()
         if known not in (None, self.price):
@@ -109,7 +109,7 @@ class RequestHandler:
     protocol : Agreed
     number : int
         Of the site in the protocol.
-    rounds : Rounds
+    rounds : Store
         What was answered.
     purse : Purse
     walk : function of a model
@@ -122,7 +122,7 @@ class RequestHandler:
         self,
         protocol: Agreed,
         number: int,
-        rounds: Rounds,
+        rounds: Store,
         purse: PaymentSource,
         walk: Callable[[Vector], Vector],
         own: str,
@@ -222,8 +222,9 @@ class Participant(ABC):
         """Take tasks from now on; an entry that pays for noise from a seed says so."""
         label = seeded_label(label) if seeded else label
         run = f"{self._agreed.identity.hex()}-{self._number}"
+        store = MemoryStore() if memory is None else FileStore(memory, run)
         purse = PaymentSource.of(ledger, dataset, self._bill, label, run, delta)
-        self._desk = RequestHandler(self._agreed, self._number, round_store(memory, run), purse, walk, self._release)
+        self._desk = RequestHandler(self._agreed, self._number, store, purse, walk, self._release)
 
     @property
     @abstractmethod

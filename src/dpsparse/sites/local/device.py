@@ -19,7 +19,7 @@ from ...queries.rules import contributions
 from ...rows.hosts import MemoryHost
 from ...rows.records import Records
 from ...rows.single_records import private_targets
-from .memory import AnswerClaim, Memory, memory_of
+from ..rounds import AnswerClaim, CallbackStore, Store, device_store
 from .messages import MessageError, Report, Task
 from .protocol import Protocol
 
@@ -79,7 +79,7 @@ class Device:
         *,
         epsilon: float,
         delta: float = 0.0,
-        memory: Memory | Callable[[AnswerClaim], bool] | str | Path | None = None,
+        memory: Store | CallbackStore | Callable[[AnswerClaim], bool] | str | Path | None = None,
         number: int | None = None,
         randomness: Randomness | None = None,
     ) -> None:
@@ -106,7 +106,7 @@ class Device:
         self._randomness = randomness or Randomness()
         self._lock = threading.Lock()
         self._spoken = False
-        self._memory = memory_of(memory)
+        self._memory = device_store(memory)
         self._allowed = (float(epsilon), float(delta))
         self._claim = AnswerClaim(self.protocol.identity.hex(), cost, self.protocol.delta)
 
@@ -142,7 +142,7 @@ class Device:
             if self._spoken:
                 raise PrivacyError("this device has answered a round already, and answers no second one.")
             self._spoken = True
-        self._memory.claim(self._claim, *self._allowed)
+        self._memory.claim_answer(self._claim, *self._allowed)
         name = self._terms.plan.asks[0].name
         if self.protocol.labels:
             randomiser = self._terms.randomiser(RandomizedLabels(), name)
