@@ -10,10 +10,10 @@ LAW = "laws/test_same_release.py"
 
 MUTANTS = (
     *changed(
-        "sites/federated/request_handler.py",
+        "sites/rounds/participant.py",
         LAW,
         (
-            "a site takes part in a protocol of any release",
+            "a participant takes part in a protocol of any release",
             "        if other:\n            raise MessageError(other)\n",
             "",
         ),
@@ -24,13 +24,13 @@ MUTANTS = (
         ("sites of any release enrol", "        if other:\n            raise MessageError(other)\n", ""),
     ),
     *changed(
-        "sites/federated/round_state.py",
+        "sites/federated/coordinator.py",
         LAW,
-        (
-            "reports of any release are taken",
-            "            if other:\n                raise MessageError(other)\n",
-            "",
-        ),
+        ("reports of any release are taken", "        if other:\n            raise MessageError(other)\n", ""),
+    ),
+    *changed(
+        "sites/rounds/coordinator.py",
+        LAW,
         (
             "a run goes on with another release",
             '        if other:\n            raise DataError(f"{path}: {other}',
@@ -38,37 +38,36 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "sites/local/device.py",
-        LAW,
-        ("a device answers any release", "        if other:\n            raise PrivacyError(other)\n", ""),
+        "sites/rounds/participant.py",
+        f"{SITES} local/test_memory.py local/test_device_and_server.py",
+        ("a task of another run is answered", "if run != self.protocol.identity:", "if False:"),
+        ("a round beyond the last", "if turn >= self.protocol.rounds or", "if"),
     ),
     *changed(
-        "sites/local/server.py",
-        LAW,
-        (
-            "people are asked on by another release",
-            '        if other:\n            raise DataError(f"{path}: {other}',
-            '        if False:\n            raise DataError(f"{path}: {other}',
-        ),
+        "sites/rounds/coordinator.py",
+        f"{SITES} {WHOLE} local/test_saved.py local/test_memory.py local/test_device_and_server.py",
+        ("reports of another run", "if run != self.protocol.identity:", "if False:"),
+        ("reports of another round", "if turn != self.round:", "if False:"),
+        ("rounds with too few reports", "if self.count < self._least:", "if False:"),
+        ("a server with other settings goes on", "if protocol != self.protocol.to_json():", "if False:"),
+        ("how many answered is shown", '"" if self.secret else f', '"" if False else f'),
     ),
     *changed(
-        "sites/federated/request_handler.py",
+        "sites/federated/participant.py",
         SITES,
         ("models without noise for anybody", "if not protocol.private and trust != SERVER:", "if False:"),
-        ("a site that pays nothing", "                self._purse.pay(self._rounds)\n", ""),
-        ("a site that takes tasks of another run", "if asked.run != protocol.identity:", "if False:"),
-        ("a round beyond the last", "if asked.round >= protocol.rounds or", "if"),
+        ("a site that pays nothing", "            self._payment.pay(self._store)\n", ""),
         (
             "a memory that does not know is believed",
-            "if known is None or not self._begun(self.ledger, self.dataset):",
-            "if not self._begun(self.ledger, self.dataset):",
+            "if known is None or not self._begun(self.ledger, self.dataset, self.bill):",
+            "if not self._begun(self.ledger, self.dataset, self.bill):",
         ),
         (
             "a site goes on with any entry of its run",
-            "if known is None or not self._begun(self.ledger, self.dataset):",
+            "if known is None or not self._begun(self.ledger, self.dataset, self.bill):",
             "if known is None:",
         ),
-        ("an entry of another price is taken for this one", " and canonical_json(entry.content) == self._stored", ""),
+        ("an entry of another price is taken for this one", " and canonical_json(entry.content) == own", ""),
         ("a run goes on at another price", "if known not in (None, self.price):", "if False:"),
         ("a run is noted before it is reserved and never started", "            reservation.start()\n", ""),
     ),
@@ -82,27 +81,21 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "sites/federated/round_state.py",
+        "sites/federated/coordinator.py",
         f"{SITES} {WHOLE}",
-        ("reports of another run of sites", "if report.run != self.protocol.identity:", "if False:"),
-        ("reports of another round", "if report.round != self.round:", "if False:"),
         ("reports beyond the radius", "if not np.linalg.norm(report.change) <= self.protocol.radius:", "if False:"),
-        ("a second report of a site", "if report.site in self.reports:", "if False:"),
-        ("reports of sites that were not asked", "if report.site not in self.invited:", "if report.site > 99:"),
-        ("reports without a certificate", "if self.protocol.sites[report.site] not in self.certificates:", "if False:"),
-        ("rounds with too few sites", "if len(self.reports) < self._least:", "if False:"),
+        ("a second report of a site", "if report.site in self._reports:", "if False:"),
+        ("reports of sites that were not asked", "if report.site not in self._invited:", "if report.site > 99:"),
+        ("reports without a certificate", "if name not in self._certificates:", "if False:"),
         (
             "a round is noted after its noise",
-            "            if self._closed is not None:\n                self._closed.close(turn)\n            if self.keeps:\n"
-            "                self.answered.append(len(came))\n            self.round += 1\n            self._open()\n            self._save()\n"
-            "            self.w = self._step(self.w, turn, came)\n",
-            "            self.w = self._step(self.w, turn, came)\n            if self._closed is not None:\n                self._closed.close(turn)\n"
-            "            if self.keeps:\n                self.answered.append(len(came))\n            self.round += 1\n            self._open()\n",
+            "        turn, came = self.round, dict(sorted(self._reports.items()))\n",
+            "        turn, came = self.round, dict(sorted(self._reports.items()))\n        self._step(self._w, turn, came)\n",
         ),
         (
             "whole sites without a state",
-            "None if noise is None else ClosedRounds(",
-            "None if noise is None or state is None else ClosedRounds(",
+            "        if noise is not None:\n            if state is None:\n",
+            "        if noise is not None and state is not None:\n            if False:\n",
         ),
         (
             "closed rounds of an old state are open",
@@ -111,38 +104,28 @@ MUTANTS = (
         ),
         (
             "other files for the state of whole sites",
-            "if self._closed is not None and not same_file(",
+            "if self.state is not None and self.secret and not same_file(",
             "if False and not same_file(",
         ),
-        ("who was asked is saved", "tuple(self.invited) if self.keeps else ()", "tuple(self.invited)"),
+        ("who was asked is saved", "() if self.secret else tuple(self._invited)", "tuple(self._invited)"),
         (
             "how many answered is kept",
-            "            if self.keeps:\n                self.answered",
-            "            if True:\n                self.answered",
+            "        if not self.secret:\n            self._answered",
+            "        if True:\n            self._answered",
         ),
-        ("a server with other settings goes on", "if saved.protocol != self.protocol.to_json():", "if False:"),
-    ),
-    *changed(
-        "sites/federated/closed.py",
-        WHOLE,
         (
             "a round is closed twice",
-            'if self._file.note(number, b"closed") is not None:',
-            "if self._file.note(number, b'closed') == '':",
+            'if self._marks is not None and self._marks.note(turn, b"closed") is not None:',
+            'if self._marks is not None and self._marks.note(turn, b"closed") == "":',
         ),
         ("a state without its marks goes on", "if begun is None:", "if False:"),
         ("a run goes on with another noise", "if begun != self._noise:", "if False:"),
-        ("a run is begun over the state of another", "if self._state.exists():", "if False:"),
+        ("a run is begun over the state of another", "if Path(self.state).exists():", "if False:"),
     ),
     *changed(
         "sites/federated/server.py",
         WHOLE,
         ("a seed is forgotten", "seeded=not self._randomness.secure", "seeded=False"),
-    ),
-    *changed(
-        "sites/federated/serving.py",
-        WHOLE,
-        ("how many answered is shown", '"" if self.secret else f', '"" if False else f'),
     ),
     *changed(
         "sites/federated/saved.py",
@@ -157,17 +140,17 @@ MUTANTS = (
         ("messages of any version", "if version != VERSION:", "if False:"),
     ),
     *changed(
-        "sites/federated/site.py",
+        "sites/federated/protocol.py",
         f"{SITES} attacks/test_federated_audit.py",
         (
             "one round is priced for all",
-            "self._round_plan.repeated(self.protocol.rounds * self.protocol.models)",
-            "self._round_plan.repeated(self.protocol.models)",
+            "one.repeated(self.rounds * self.models)",
+            "one.repeated(self.models)",
         ),
         (
             "many models at the price of one",
-            "self._round_plan.repeated(self.protocol.rounds * self.protocol.models)",
-            "self._round_plan.repeated(self.protocol.rounds)",
+            "one.repeated(self.rounds * self.models)",
+            "one.repeated(self.rounds)",
         ),
     ),
     *changed(

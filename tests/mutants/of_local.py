@@ -112,8 +112,7 @@ MUTANTS = (
         "sites/local/device.py",
         "local/test_memory.py local/test_device_and_server.py",
         ("a device that remembers nothing", "self._memory.claim_answer(self._claim, *self._allowed)", "pass"),
-        ("a device that answers again after a refusal", "            self._spoken = True\n", "            pass\n"),
-        ("a device that takes tasks of another run", "if asked.protocol != self.protocol.identity:", "if False:"),
+        ("a device that answers again after a refusal", "        self._spoken = True\n", "        pass\n"),
         (
             "a device that pays any price",
             "if not (cost <= epsilon * (1 + 1e-12)",
@@ -149,14 +148,8 @@ MUTANTS = (
     *changed(
         "sites/local/server.py",
         "local/test_saved.py local/test_memory.py local/test_device_and_server.py",
-        ("reports of another run", "if report.protocol != self._identity:", "if False:"),
         ("reports are taken twice", "if report.identifier in self._seen:", "if False:"),
         ("identifiers are forgotten", "server._seen = set(saved.seen)", "server._seen = set()"),
-        (
-            "another estimator goes on",
-            "if server.protocol.identity != saved.protocol.identity:",
-            "if False:",
-        ),
         ("sums that no reports have", "if length > longest or", "if False or"),
         ("an open round is closed by a resume", "if not (saved.open and place == len(saved.tallies) - 1):", "if True:"),
     ),

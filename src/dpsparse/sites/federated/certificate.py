@@ -14,33 +14,19 @@ from ...core.regular_files import parse_json
 from ...core.release import difference
 from ...fitting.statement import complete, draft_step
 from ...fitting.statement import no_promise as statement_of_nothing
-from .agreed import Agreed
+from ..rounds.protocol import ROWS, SITES, MessageError, SiteProtocol, SiteSummary
 from .covered import covered, epsilon_of
-from .messages import MessageError
 
 FORMAT = "dpsparse-site"
 VERSION = 2
 #: Certificates beyond are not read.
 LARGEST_BYTES = 2**20
 
-#: What one unit of privacy is.
-ROWS, SITES, NOTHING = "one row of one site", "one whole site", "nothing"
-
 SEPARATE = "the promise of a site holds whatever the server and the other sites do, also together"
 ONE_SITE = "a person's rows are at one site; for a person at several sites their costs add up (Federation.person_at)"
 TRUSTED = "TRUSTS THE SERVER: it sees what each site changed, without noise, and adds the noise; the promise is about what it publishes"
 ONE_STATE = "the server goes on from its own state alone, and no copy of its folder goes on beside it"
 SECRET_COINS = "which sites were asked in a round is known to the server alone"
-
-
-@dataclass(frozen=True)
-class SiteSummary:
-    """What the statements of a run are about: public words and numbers."""
-
-    recipe: str
-    loss: str
-    adjacency: str
-    unit: str
 
 
 def site_statement(
@@ -131,7 +117,7 @@ class Certificate:
                 f"this is not the certificate of a site, version {VERSION}. Sites run the release of the server."
             ) from None
 
-    def check(self, protocol: Agreed) -> None:
+    def check(self, protocol: SiteProtocol) -> None:
         """Refuse a certificate of another run, site or release, whose bill does not cover the protocol, or whose statement promises more than its bill."""
         if self.run != protocol.identity.hex() or self.site not in protocol.sites:
             raise MessageError("the certificate belongs to another run, or to a site that the protocol does not name.")

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from ...core import PrivacyError
 from ...core.log import log_event
 from ...estimators.linear import SparseLinear
+from ..rounds import MessageError
 from .certificate import Certificate
-from .messages import MessageError, Report
+from .messages import Report
 from .protocol import Protocol
 from .server import Server
 from .site import Site

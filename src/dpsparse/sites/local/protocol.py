@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
-import re
 import secrets
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -25,27 +23,22 @@ from ...oracles.local import LocalNoise
 from ...queries import losses
 from ...queries.kinds import Gradient, RandomizedLabels
 from ...queries.losses import Loss
+from ..rounds.protocol import NONCE, RunProtocol, read_facts
 
 FORMAT = "dpsparse-local"
 VERSION = 4
-NONCE = re.compile(r"[0-9a-f]{32}")
-#: Bounds beyond would leave the range of floats on a device.
-LARGEST_BOUND = 1e100
 #: The facts that devices need.
 SHOWN = ("n_rows", "n_features", "lower", "upper", "row_norm", "shift", "intercept", "target_bound", "scale")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Protocol:
+class Protocol(RunProtocol):
     """What is asked, how it is randomised, and within which bounds.
 
     Attributes
     ----------
-    nonce : str
-        32 hexadecimal digits that a server draws for each run: the same model asked again is another protocol, and reports of one run
-        are not taken in another.
-    rounds : int
-        How many groups of people there are.
+    nonce, rounds, release
+        As in `RunProtocol`; there are as many groups of people as rounds.
     labels : bool
         Labels are asked for, and features are public; otherwise gradients.
     noise : str
@@ -64,12 +57,8 @@ class Protocol:
         The two classes; None for numbers.
     target_center : float
         Public centre of the target.
-    release : str
-        The server's release (`dpsparse.core.release`); devices of another one do not answer.
     """
 
-    nonce: str
-    rounds: int
     labels: bool
     noise: str
     strength: float
@@ -77,7 +66,6 @@ class Protocol:
     delta: float
     facts: dict[str, Any]
     loss: dict[str, Any]
-    release: str
     classes: tuple[bool | int | float | str, ...] | None = None
     target_center: float = 0.0
 
@@ -142,10 +130,10 @@ class Protocol:
             ) from None
         return protocol
 
-    @cached_property
-    def identity(self) -> bytes:
-        """16 bytes that no other protocol, and no other run of this one, has."""
-        return hashlib.sha256(self.to_json().encode()).digest()[:16]
+    @property
+    def size(self) -> int:
+        """Numbers in a task."""
+        return 0 if self.labels else self.terms.facts.dimension
 
     def epsilon(self) -> float:
         """What one report costs, at `delta`."""
@@ -153,20 +141,9 @@ class Protocol:
 
     def restored_facts(self) -> Facts:
         """The bounds as the trusted rooms take them."""
-        values: dict[str, Any] = {
-            k: np.asarray(v, dtype=float) if isinstance(v, list) else v for k, v in self.facts.items()
-        }
-        if values.keys() != set(SHOWN) or not all(np.all(np.abs(v) <= LARGEST_BOUND) for v in values.values()):
-            raise ValueError("the bounds of a protocol must be there, and finite.")
-        target = losses.target_of(self.restored_loss(), values.pop("target_bound"))
-        facts = Facts(target=target, **values)
-        each = [np.broadcast_to(v, facts.n_features) for v in (facts.lower, facts.upper, facts.shift, facts.scale)]
-        ordered = np.all(each[0] <= each[1]) and np.all(each[3] > 0) and facts.intercept >= 0
-        if not (ordered and min(facts.n_rows, facts.n_features, facts.row_norm, facts.target_bound) > 0):
-            raise ValueError("the bounds of a protocol must leave room for a row.")
         if not math.isfinite(self.target_center):
             raise ValueError("the centre of the target must be finite.")
-        return facts
+        return read_facts(self.facts, SHOWN, self.restored_loss())
 
     def restored_loss(self) -> Loss:
         """The loss."""

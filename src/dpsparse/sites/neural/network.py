@@ -17,7 +17,8 @@ from ...fitting import Seed, default_delta, public_rows, warn_if_seeded
 from ...fitting.statement import complete, draft_step
 from ...ledger import Ledger, reserve
 from ...rows.records import suppress_messages
-from ..federated.certificate import NOTHING, SiteSummary, statement_without_noise
+from ..federated.certificate import statement_without_noise
+from ..rounds.protocol import NOTHING, SiteSummary
 from .files import read_network, write_network
 from .gradients import LARGEST_CLIP, SMALLEST_CLIP, RowGradients
 from .oracle import NetworkOracle, descend, gradients_plan

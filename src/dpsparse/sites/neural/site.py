@@ -11,12 +11,11 @@ import torch
 
 from ...core import Adjacency, Statement
 from ...core.facts import Vector
-from ...core.mechanisms import Randomness
-from ...fitting import Seed, default_delta, public_rows, warn_if_seeded
+from ...fitting import Seed, public_rows
 from ...ledger import Ledger
 from ...rows.records import suppress_messages
 from ..federated.certificate import SEPARATE
-from ..federated.request_handler import NOBODY, Participant
+from ..federated.participant import NOBODY, SiteParticipant
 from .gradients import RowGradients
 from .network import state_network
 from .oracle import NetworkOracle, descend, receipt
@@ -24,7 +23,7 @@ from .protocol import LIBRARIES, NetworkProtocol
 from .targets import LOSSES, example_target, private_rows
 
 
-class NetworkSite(Participant):
+class NetworkSite(SiteParticipant[NetworkProtocol]):
     """A site with private rows that trains a network; the guarantees are those of `dpsparse.federated.Site`.
 
     Parameters
@@ -54,22 +53,15 @@ class NetworkSite(Participant):
         trust: str = NOBODY,
         random_state: Seed = None,
     ) -> None:
-        self.protocol = NetworkProtocol.from_json(protocol) if isinstance(protocol, str) else protocol
-        super().__init__(self.protocol, name, trust, self.protocol.about.unit, LIBRARIES)
+        agreed = NetworkProtocol.from_json(protocol) if isinstance(protocol, str) else protocol
+        super().__init__(agreed, name, trust, *LIBRARIES)
         self._gradients = RowGradients(module, LOSSES[self.protocol.loss])
         if tuple(self._gradients.shapes.items()) != self.protocol.shapes:
             raise ValueError("the network has other parameters than the protocol says.")
-        self._n = public_rows(n_rows, Adjacency.named(self.protocol.adjacency), np.shape(X)[0])
-        self._delta = default_delta(self._n) if delta is None else delta
-        every = self.protocol.round_plan().repeated(self.protocol.rounds)
-        self._price(every, epsilon, self._delta, self.protocol.adjacency)
-        self._randomness = Randomness(random_state)
-        if self._priced is not None:
-            warn_if_seeded(self._randomness, "site")
-        seeded = not self._randomness.secure
-        self._open(self._round_change, self.protocol.about.recipe, self._delta, ledger, dataset, memory, seeded=seeded)
+        n = public_rows(n_rows, Adjacency.named(self.protocol.adjacency), np.shape(X)[0])
+        self._join(n, epsilon, delta, ledger, dataset, memory, random_state)
         self._gradients.rehearse(tuple(np.shape(X)[1:]), example_target(self.protocol.loss, self.protocol.classes))
-        self._rows = private_rows(X, y, self.protocol.loss, self.protocol.classes, self._n)
+        self._rows = private_rows(X, y, self.protocol.loss, self.protocol.classes, n)
 
     @property
     def statement(self) -> Statement:
