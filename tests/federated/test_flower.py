@@ -14,8 +14,7 @@ from dpsparse import SparseRegressor
 from dpsparse.core.mechanisms import Randomness
 from dpsparse.federated import Grid, MessageError, SitePrivacy
 from dpsparse.sites import local
-from dpsparse.sites.federated.devices import device_app, run_devices
-from dpsparse.sites.federated.flower import RECORD, client_app, run_rounds
+from dpsparse.sites.federated.flower import RECORD, client_app, device_app, run_devices, run_rounds
 from truth.sites import NAMES, TRUTH, FedSGDHT, estimator, join, serve
 
 flwr = pytest.importorskip("flwr", reason="extra flower")

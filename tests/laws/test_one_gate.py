@@ -46,7 +46,7 @@ from dpsparse.queries.rules import CHOICES, SUMS, measure
 from dpsparse.rows.bounds import LARGEST_BOUND, SMALLEST_BOUND
 from dpsparse.rows.hosts import MemoryHost
 from dpsparse.rows.sampling import PoissonSample
-from dpsparse.sites.local.server import Collected
+from dpsparse.sites.local.collected import Collected
 from questions import FACTS, QUESTIONS, D, W
 
 LOSS = Squared()

@@ -14,7 +14,7 @@ from ...core.regular_files import parse_json
 from ...core.release import difference
 from ...fitting.statement import complete, draft_step
 from ...fitting.statement import no_promise as statement_of_nothing
-from ..rounds.protocol import ROWS, SITES, MessageError, SiteProtocol, SiteSummary
+from ..rounds.protocol import MessageError, SiteProtocol, SiteSummary
 from .covered import covered, epsilon_of
 
 FORMAT = "dpsparse-site"
@@ -29,7 +29,7 @@ ONE_STATE = "the server goes on from its own state alone, and no copy of its fol
 SECRET_COINS = "which sites were asked in a round is known to the server alone"
 
 
-def site_statement(
+def state_run(
     about: SiteSummary,
     n_rows: int,
     priced: PricedPlan | None,
@@ -37,13 +37,15 @@ def site_statement(
     answers: Iterable[Receipt],
     *,
     secure: bool,
+    assumptions: Iterable[str] = (),
+    caveats: Iterable[str] = (),
 ) -> Statement:
-    """The statement of one site: its own promise, or that it makes none."""
+    """What one site, a server with noise of its own, or a network states: its guarantee, or that it gives none."""
     if priced is None:
         return statement_without_noise(about, n_rows)
     draft = draft_step(priced, delta, about.recipe, n_rows, "empty", secure=secure)
-    said = replace(draft, loss=about.loss, unit=ROWS, assumptions=(*draft.assumptions, SEPARATE))
-    return complete(said, answers)
+    assumed, weak = (*draft.assumptions, *assumptions), (*caveats, *draft.caveats)
+    return complete(replace(draft, loss=about.loss, unit=about.unit, assumptions=assumed, caveats=weak), answers)
 
 
 def statement_without_noise(about: SiteSummary, n_rows: int) -> Statement:
@@ -265,19 +267,3 @@ def state_federation(federation: Federation, about: SiteSummary) -> Statement:
         caveats=tuple(caveats),
         notes=(*federation.lines(), *worst.notes),
     )
-
-
-def state_sites(
-    about: SiteSummary, sites: int, priced: PricedPlan, delta: float, answers: Sequence[Receipt], *, secure: bool
-) -> Statement:
-    """The statement of a server that protects whole sites."""
-    draft = draft_step(priced, delta, about.recipe, sites, "empty", secure=secure)
-    coins = (SECRET_COINS,) if any(a.rate < 1 for a in answers) else ()
-    said = replace(
-        draft,
-        loss=about.loss,
-        unit=f"{SITES}, however many rows it has",
-        caveats=(TRUSTED, *draft.caveats),
-        assumptions=(*draft.assumptions, ONE_STATE, *coins),
-    )
-    return complete(said, answers)

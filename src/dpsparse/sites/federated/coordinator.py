@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from os import PathLike
@@ -236,3 +237,15 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         closed = self._marks.noted()
         while self.round in closed:
             self.round += 1
+
+
+def weights_of_sites(sites: Sequence[str], weights: Sequence[float] | None) -> dict[str, float]:
+    """The public part of each site in the average, by name; together 1, and all alike where none are given."""
+    count = len(sites)
+    if isinstance(sites, str) or not count or len(set(sites)) != count:
+        raise ValueError("sites must be a list of different names, one for each site.")
+    found = [1.0] * count if weights is None else [checks.positive(v, "weights") for v in weights]
+    if len(found) != count:
+        raise ValueError(f"weights must hold one number for each of the {count} sites.")
+    total = math.fsum(found)
+    return {site: v / total for site, v in zip(sites, found, strict=True)}

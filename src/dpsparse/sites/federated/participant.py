@@ -11,7 +11,7 @@ import numpy as np
 
 from ...accounting import Cost, PlanCost, PricedPlan, price
 from ...accounting.costs.base import canonical_json, stored_cost
-from ...core import Adjacency, Budget, Statement, checks
+from ...core import Adjacency, Budget, Receipt, Statement, checks
 from ...core.errors import LedgerError, PrivacyError, RunRepeatedError
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
@@ -21,7 +21,7 @@ from ...ledger.names import is_seeded, seeded_label
 from ...ops import project_ball
 from ..rounds import FileStore, MemoryStore, Participant, Store
 from ..rounds.protocol import AgreedBySites
-from .certificate import Certificate
+from .certificate import SEPARATE, Certificate, state_run
 from .messages import Report, Task, message_digest
 
 #: Whom a site trusts: nobody, or the server, with models that hold no noise of the site.
@@ -108,6 +108,9 @@ class SiteParticipant(Participant[AgreedBySites, Task]):
         Packages whose versions belong to the release, beside those that always do.
     """
 
+    #: What the statement of a site assumes, beside what every statement does.
+    _assumptions: tuple[str, ...] = ()
+
     def __init__(self, protocol: AgreedBySites, name: str, trust: str, *libraries: str) -> None:
         if name not in protocol.sites:
             raise ValueError(f"the protocol has no site {name!r}.")
@@ -154,9 +157,15 @@ class SiteParticipant(Participant[AgreedBySites, Task]):
         return None if self._priced is None else PlanCost.of(self._priced)
 
     @property
-    @abstractmethod
     def statement(self) -> Statement:
         """What this site promises to the people in its rows, if all rounds are asked for; public."""
+        about, secure, assumed = self.protocol.about, self._randomness.secure, (*self._assumptions, SEPARATE)
+        drawn = self._answers()
+        return state_run(about, self._n, self._priced, self._delta, drawn, secure=secure, assumptions=assumed)
+
+    @abstractmethod
+    def _answers(self) -> list[Receipt]:
+        """What is drawn in all rounds: known beforehand, since clip and price are."""
 
     @abstractmethod
     def _round_change(self, w: Vector) -> Vector:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import cast
 
@@ -24,8 +24,8 @@ from ...queries.kinds import Gradient
 from ...rows.lattice import Lattice
 from ..rounds import fitted_model, without_ledger
 from ..rounds.protocol import LARGEST_BOUND, NOTHING, ROWS, SITES
-from .certificate import state_federation, state_sites
-from .coordinator import SiteCoordinator
+from .certificate import ONE_STATE, SECRET_COINS, TRUSTED, state_federation, state_run
+from .coordinator import SiteCoordinator, weights_of_sites
 from .participant import bill_digest
 from .protocol import Protocol
 from .saved import Saved
@@ -137,7 +137,10 @@ class Server(SiteCoordinator[Protocol, SparseLinear]):
         nonce: str | None = None,
     ) -> None:
         self._estimator = without_ledger(estimator)
-        names = _site_names(sites)
+        if site_privacy is not None and weights is not None:
+            raise ValueError("whole sites are protected with equal weights only. Leave weights=None.")
+        shares = weights_of_sites(sites, weights)
+        names = tuple(shares)
         request = self._estimator.request()
         self._prepared = _prepare(request, n_rows, n_features, sparse)
         assert isinstance(self._prepared.solver, FedHT)
@@ -149,8 +152,7 @@ class Server(SiteCoordinator[Protocol, SparseLinear]):
             )
         unit = ROWS if private else NOTHING if site_privacy is None else SITES
         radius = _radius(self._prepared, self._loop) if site_privacy is None else site_privacy.clip
-        parts = _weights(weights, len(names), site_privacy)
-        protocol = Protocol.of(self._prepared, names, parts, unit, radius, nonce=nonce)
+        protocol = Protocol.of(self._prepared, names, tuple(shares.values()), unit, radius, nonce=nonce)
         protocol.check()
         self._changes: ClientUpdates | None = None
         self._delta = math.nan
@@ -217,9 +219,17 @@ class Server(SiteCoordinator[Protocol, SparseLinear]):
         about = self.protocol.about
         if self._changes is None:
             return state_federation(self.federation, about)
-        drawn = [self._changes.receipt] * self.protocol.rounds
-        sites, secure = len(self.protocol.sites), self._randomness.secure
-        return state_sites(about, sites, self._changes.priced, self._delta, drawn, secure=secure)
+        receipt = self._changes.receipt
+        return state_run(
+            replace(about, unit=f"{SITES}, however many rows it has"),
+            len(self.protocol.sites),
+            self._changes.priced,
+            self._delta,
+            [receipt] * self.protocol.rounds,
+            secure=self._randomness.secure,
+            assumptions=(ONE_STATE, *([SECRET_COINS] if receipt.rate < 1 else [])),
+            caveats=(TRUSTED,),
+        )
 
     def model(self) -> SparseLinear:
         """The fitted estimator, with its statement, once all rounds are closed."""
@@ -229,13 +239,6 @@ class Server(SiteCoordinator[Protocol, SparseLinear]):
 
 
 # ------------------------------------------------------------------------------------------------ arguments
-
-
-def _site_names(sites: Sequence[str]) -> tuple[str, ...]:
-    names = tuple(sites)
-    if isinstance(sites, str) or not names or len(set(names)) != len(names):
-        raise ValueError("sites must be a list of different names, one for each site.")
-    return names
 
 
 def _prepare(request: FitRequest, n_rows: int, n_features: int, sparse: bool) -> FitPlan:
@@ -268,15 +271,3 @@ def _radius(prepared: FitPlan, loop: FedHT) -> float:
     sigma = PricedNoise(prepared.priced, Lattice(facts)).deviation(Gradient(facts.first(), clip), "gradient", 0)
     path = math.fsum(loop.local.step_sizes)
     return 2 * path * (clip.norm + sigma * (math.sqrt(facts.dimension) + 6)) * math.sqrt(prepared.models)
-
-
-def _weights(weights: Sequence[float] | None, count: int, site_privacy: SitePrivacy | None) -> tuple[float, ...]:
-    if weights is None:
-        return (1.0 / count,) * count
-    if site_privacy is not None:
-        raise ValueError("whole sites are protected with equal weights only. Leave weights=None.")
-    found = tuple(checks.positive(v, "weights") for v in weights)
-    if len(found) != count:
-        raise ValueError(f"weights must hold one number for each of the {count} sites.")
-    total = math.fsum(found)
-    return tuple(v / total for v in found)

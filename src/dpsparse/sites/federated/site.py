@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Adjacency, Budget, DataError, Plan, PrivacyError, Receipt, Statement
+from ...core import Adjacency, Budget, DataError, Plan, PrivacyError, Receipt
 from ...core.facts import Vector
 from ...fitting import public_rows
 from ...fitting.request import Seed
@@ -20,7 +20,6 @@ from ...queries.rules import measure
 from ...rows.hosts import MemoryHost
 from ...rows.lattice import Lattice
 from ...rows.records import Records, center_targets, code_classes, suppress_messages
-from .certificate import site_statement
 from .participant import NOBODY, SiteParticipant
 from .protocol import Protocol
 
@@ -96,12 +95,6 @@ class Site(SiteParticipant[Protocol]):
     def _round_plan(self) -> Plan:
         """What is asked in one round, for one model; the budget does not matter to it."""
         return self._loop.round_plan(self._facts, Budget.approx(1.0, 0.5))
-
-    @property
-    def statement(self) -> Statement:
-        """What this site promises to the people in its rows, if all rounds are asked for; public."""
-        drawn, secure = self._answers(), self._randomness.secure
-        return site_statement(self.protocol.about, self._n, self._priced, self._delta, drawn, secure=secure)
 
     def _answers(self) -> list[Receipt]:
         """What is drawn in all rounds: known beforehand, since clip and price are."""

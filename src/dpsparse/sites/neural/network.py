@@ -10,14 +10,13 @@ import numpy as np
 import torch
 
 from ...accounting import PlanCost, PricedPlan, price
-from ...core import Adjacency, Budget, Receipt, Statement, checks
+from ...core import Adjacency, Budget, Statement, checks
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
 from ...fitting import Seed, default_delta, public_rows, warn_if_seeded
-from ...fitting.statement import complete, draft_step
 from ...ledger import Ledger, reserve
 from ...rows.records import suppress_messages
-from ..federated.certificate import statement_without_noise
+from ..federated.certificate import state_run
 from ..rounds.protocol import NOTHING, SiteSummary
 from .files import read_network, write_network
 from .gradients import LARGEST_CLIP, SMALLEST_CLIP, RowGradients
@@ -147,7 +146,15 @@ class SparseNetwork:
             rows = private_rows(X, y, self.loss, self.classes, n)
             oracle = NetworkOracle(self._gradients, rows, plan, self.clip, randomness, payment)
             self.w_ = descend(self._gradients.start(), oracle, self.steps, self.step_size, self.sparsity)
-        said = state_network(self.about, n, priced, delta, oracle.receipts, secure=randomness.secure)
+        said = state_run(
+            self.about,
+            n,
+            priced,
+            delta,
+            oracle.receipts,
+            secure=randomness.secure,
+            assumptions=(TESTED, TESTED_BITS),
+        )
         self.statement_ = replace(said, ledger=payment.record)
         return self
 
@@ -196,14 +203,3 @@ class SparseNetwork:
     def load(self, path: str | PathLike[str]) -> Self:
         """Read parameters and statement of a network of the same shape."""
         return self.keep(*read_network(path, self._gradients.shapes))
-
-
-def state_network(
-    about: SiteSummary, n_rows: int, priced: PricedPlan | None, delta: float, answers: list[Receipt], *, secure: bool
-) -> Statement:
-    """What was promised to the people in the rows of a network."""
-    if priced is None:
-        return statement_without_noise(about, n_rows)
-    draft = draft_step(priced, delta, about.recipe, n_rows, "empty", secure=secure)
-    said = replace(draft, loss=about.loss, unit=about.unit, assumptions=(*draft.assumptions, TESTED, TESTED_BITS))
-    return complete(said, answers)

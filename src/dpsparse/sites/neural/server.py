@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 from collections.abc import Sequence
 from os import PathLike
@@ -14,7 +13,7 @@ from ...core.facts import Vector
 from ...core.release import release
 from ...ops import hard_threshold
 from ..federated.certificate import state_federation
-from ..federated.coordinator import SiteCoordinator
+from ..federated.coordinator import SiteCoordinator, weights_of_sites
 from ..federated.saved import Saved
 from ..rounds.protocol import LARGEST_BOUND
 from .gradients import LARGEST_CLIP, SMALLEST_CLIP, RowGradients
@@ -71,12 +70,12 @@ class NetworkServer(SiteCoordinator[NetworkProtocol, SparseNetwork]):
     ) -> None:
         self._module = module
         gradients = RowGradients(module, LOSSES[checks.one_of(loss, "loss", LOSSES)])
-        given = [1.0] * len(sites) if weights is None else [checks.positive(v, "weights") for v in weights]
+        shares = weights_of_sites(sites, weights)
         way = local_steps * step_size
         protocol = NetworkProtocol(
             nonce=secrets.token_hex(16) if nonce is None else nonce,
-            sites=tuple(sites),
-            weights=tuple(v / math.fsum(given) for v in given),
+            sites=tuple(shares),
+            weights=tuple(shares.values()),
             rounds=checks.whole(rounds, "rounds"),
             local_steps=checks.whole(local_steps, "local_steps"),
             step_size=checks.positive(step_size, "step_size"),

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...core import Adjacency, Statement
+from ...core import Adjacency, Receipt
 from ...core.facts import Vector
 from ...fitting import Seed, public_rows
 from ...ledger import Ledger
 from ...rows.records import suppress_messages
-from ..federated.certificate import SEPARATE
 from ..federated.participant import NOBODY, SiteParticipant
 from .gradients import RowGradients
-from .network import state_network
+from .network import TESTED, TESTED_BITS
 from .oracle import NetworkOracle, descend, receipt
 from .protocol import LIBRARIES, NetworkProtocol
 from .targets import LOSSES, example_target, private_rows
@@ -35,6 +34,8 @@ class NetworkSite(SiteParticipant[NetworkProtocol]):
     protocol, name, epsilon, delta, n_rows, ledger, dataset, memory, trust, random_state
         As in `dpsparse.federated.Site`.
     """
+
+    _assumptions = (TESTED, TESTED_BITS)
 
     def __init__(
         self,
@@ -63,13 +64,8 @@ class NetworkSite(SiteParticipant[NetworkProtocol]):
         self._gradients.rehearse(tuple(np.shape(X)[1:]), example_target(self.protocol.loss, self.protocol.classes))
         self._rows = private_rows(X, y, self.protocol.loss, self.protocol.classes, n)
 
-    @property
-    def statement(self) -> Statement:
-        """What this site promises to the people in its rows, if all rounds are asked for; public."""
-        drawn = [] if self._priced is None else [receipt(self._priced, self.protocol.clip)] * self.protocol.turns
-        secure = self._randomness.secure
-        said = state_network(self.protocol.about, self._n, self._priced, self._delta, drawn, secure=secure)
-        return said if self._priced is None else replace(said, assumptions=(*said.assumptions, SEPARATE))
+    def _answers(self) -> list[Receipt]:
+        return [] if self._priced is None else [receipt(self._priced, self.protocol.clip)] * self.protocol.turns
 
     def _round_change(self, w: Vector) -> Vector:
         protocol, plan = self.protocol, self.protocol.round_plan()
