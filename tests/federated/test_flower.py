@@ -14,8 +14,7 @@ from dpsparse import SparseRegressor
 from dpsparse.core.mechanisms import Randomness
 from dpsparse.federated import Grid, MessageError, SitePrivacy
 from dpsparse.sites import local
-from dpsparse.sites.federated.devices import device_app, run_devices
-from dpsparse.sites.federated.flower import RECORD, client_app, run_rounds
+from dpsparse.sites.federated.flower import RECORD, client_app, device_app, run_devices, run_rounds
 from truth.sites import NAMES, TRUTH, FedSGDHT, estimator, join, serve
 
 flwr = pytest.importorskip("flwr", reason="extra flower")
@@ -177,7 +176,7 @@ def test_people_of_the_local_model_answer_once_over_the_same_carrier(tmp_path):
     found = run_devices(server, LoopbackGrid(device_app(make), 60, fault), people=60, wait=0.0)
     assert [int(j) for j in found.support_] == [1]
     assert len(list(tmp_path.glob("*.answers"))) == 60
-    with pytest.raises(ValueError, match="no report has come"):
+    with pytest.raises(ValueError, match="0 devices have answered, and 1 are needed"):
         run_devices(
             local.Server(model, n_people=2, n_features=3, nonce=server.protocol.nonce),
             LoopbackGrid(device_app(max), 2),

@@ -22,7 +22,7 @@ import os, signal, sys
 from pathlib import Path
 from dpsparse import Ledger
 from dpsparse.federated import Grid
-from dpsparse.sites.federated.rounds import FileStore
+from dpsparse.sites.rounds import FileStore
 from dpsparse.sites.federated.saved import Saved
 from truth.sites import join, serve
 
@@ -33,7 +33,7 @@ who, folder = sys.argv[1], Path(sys.argv[2])
 ordinary_keep, ordinary_write = FileStore.keep, Saved.write
 
 def keep(self, number, report):
-    if who == "site" and number == 1 and self._folder.name == "b":
+    if who == "site" and number == 1 and self.path.parent.name == "b":
         kill()
     ordinary_keep(self, number, report)
 

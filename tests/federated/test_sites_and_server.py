@@ -27,7 +27,7 @@ from dpsparse.core.errors import BudgetExceededError, RunRepeatedError
 from dpsparse.federated import Certificate, Grid, MessageError, Protocol, Report, Server, Site, Task
 from dpsparse.losses import Huber, Logistic, Poisson
 from dpsparse.sites.federated.certificate import Federation, state_federation
-from dpsparse.sites.federated.rounds import FileStore
+from dpsparse.sites.rounds import FileStore
 from truth.sites import NAMES, TRUTH, DPFedGDHT, DPFedSGDHT, FedSGDHT, estimator, join, rows, serve
 
 LOOP = {"rounds": 4, "local_steps": 3, "step_size": 0.8}

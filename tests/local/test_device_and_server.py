@@ -303,7 +303,7 @@ def test_reports_that_cannot_be_honest_are_refused_and_change_nothing():
     identity, values = server.protocol.identity, honest.values
     bad = {
         "another protocol": Report(bytes(16), 0, b"a" * 16, values),
-        "belongs to round 1": Report(identity, 1, b"a" * 16, values),
+        "is of round 1": Report(identity, 1, b"a" * 16, values),
         "holds 5 numbers": Report(identity, 0, b"a" * 16, values[:-1]),
         "norm": Report(identity, 0, b"a" * 16, values * 3),
         "taken already": honest,
@@ -353,7 +353,7 @@ def test_labels_of_rows_that_do_not_exist_or_were_reported_are_refused():
 
 def test_rounds_are_closed_in_order_and_the_model_comes_last():
     server = Server(regressor(LDPIHT(steps=1)), n_people=10, n_features=4)
-    with pytest.raises(MessageError, match="no report has come"):
+    with pytest.raises(MessageError, match="0 devices have answered, and 1 are needed"):
         server.close()
     with pytest.raises(MessageError, match="close it first"):
         server.model()

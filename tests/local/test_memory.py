@@ -58,20 +58,20 @@ def test_of_several_processes_with_one_file_one_answers(tmp_path):
 
 def test_two_who_read_the_memory_at_the_same_moment_take_turns(tmp_path, monkeypatch):
     """The first waits inside for the second to come in as well, which it does only where there is no lock."""
-    from dpsparse.sites.local import memory
+    from dpsparse.sites.rounds import stores
 
-    run, read, inside = server(), memory._read, threading.Semaphore(0)
+    run, read, inside = server(), stores._read, threading.Semaphore(0)
     both = threading.Event()
 
-    def slow(content):
-        found = read(content)
+    def slow(*content):
+        found = read(*content)
         inside.release()
         if inside._value >= 2:
             both.set()
         both.wait(timeout=2)
         return found
 
-    monkeypatch.setattr(memory, "_read", slow)
+    monkeypatch.setattr(stores, "_read", slow)
     results: list[str] = []
     own = [device(run, tmp_path / "answers") for _ in range(2)]
 

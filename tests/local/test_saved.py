@@ -162,7 +162,7 @@ def test_other_files_are_refused(tmp_path, text):
 
 def test_another_estimator_is_refused(tmp_path):
     saved(tmp_path)
-    with pytest.raises(DataError, match="another estimator"):
+    with pytest.raises(DataError, match="other settings"):
         Server.resume(tmp_path / "s.json", estimator(target_center=0.5))
 
 

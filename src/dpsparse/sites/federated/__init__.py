@@ -4,15 +4,14 @@ The core knows no engine: messages are bytes, and how they travel is left to the
 ``dpsparse.sites.federated.flower`` by Flower (extra ``flower``). ``dpsparse.neural`` has the same for networks of PyTorch (extra ``torch``).
 """
 
+from ..rounds import FileStore, MemoryStore, MessageError
 from .certificate import Certificate, Federation
 from .grid import Grid
-from .messages import MessageError, Report, Task
+from .messages import Report, Task
 from .protocol import Protocol
-from .rounds import FileStore, MemoryStore
-from .server import Server
+from .server import Server, SitePrivacy
 from .shared import SiteData, fit_shared
 from .site import Site
-from .site_privacy import SitePrivacy
 
 __all__ = [
     "Certificate",

@@ -13,12 +13,8 @@ from ...core.codec import Document
 from ...core.release import difference
 from ...fitting.statement import complete, draft_step
 from ...fitting.statement import no_promise as statement_of_nothing
-from .agreed import Agreed
+from ..rounds.protocol import MessageError, SiteProtocol, SiteSummary
 from .covered import covered, epsilon_of
-from .messages import MessageError
-
-#: What one unit of privacy is.
-ROWS, SITES, NOTHING = "one row of one site", "one whole site", "nothing"
 
 SEPARATE = "the promise of a site holds whatever the server and the other sites do, also together"
 ONE_SITE = "a person's rows are at one site; for a person at several sites their costs add up (Federation.person_at)"
@@ -27,17 +23,7 @@ ONE_STATE = "the server goes on from its own state alone, and no copy of its fol
 SECRET_COINS = "which sites were asked in a round is known to the server alone"
 
 
-@dataclass(frozen=True)
-class SiteSummary:
-    """What the statements of a run are about: public words and numbers."""
-
-    recipe: str
-    loss: str
-    adjacency: str
-    unit: str
-
-
-def site_statement(
+def state_run(
     about: SiteSummary,
     n_rows: int,
     priced: PricedPlan | None,
@@ -45,13 +31,15 @@ def site_statement(
     answers: Iterable[Receipt],
     *,
     secure: bool,
+    assumptions: Iterable[str] = (),
+    caveats: Iterable[str] = (),
 ) -> Statement:
-    """The statement of one site: its own promise, or that it makes none."""
+    """What one site, a server with noise of its own, or a network states: its guarantee, or that it gives none."""
     if priced is None:
         return statement_without_noise(about, n_rows)
     draft = draft_step(priced, delta, about.recipe, n_rows, "empty", secure=secure)
-    said = replace(draft, loss=about.loss, unit=ROWS, assumptions=(*draft.assumptions, SEPARATE))
-    return complete(said, answers)
+    assumed, weak = (*draft.assumptions, *assumptions), (*caveats, *draft.caveats)
+    return complete(replace(draft, loss=about.loss, unit=about.unit, assumptions=assumed, caveats=weak), answers)
 
 
 def statement_without_noise(about: SiteSummary, n_rows: int) -> Statement:
@@ -102,7 +90,7 @@ class Certificate(Document):
     bill: Cost | None
     release: str
 
-    def check(self, protocol: Agreed) -> None:
+    def check(self, protocol: SiteProtocol) -> None:
         """Refuse a certificate of another run, site or release, whose bill does not cover the protocol, or whose statement promises more than its bill."""
         if self.run != protocol.identity.hex() or self.site not in protocol.sites:
             raise MessageError("the certificate belongs to another run, or to a site that the protocol does not name.")
@@ -250,19 +238,3 @@ def state_federation(federation: Federation, about: SiteSummary) -> Statement:
         caveats=tuple(caveats),
         notes=(*federation.lines(), *worst.notes),
     )
-
-
-def state_sites(
-    about: SiteSummary, sites: int, priced: PricedPlan, delta: float, answers: Sequence[Receipt], *, secure: bool
-) -> Statement:
-    """The statement of a server that protects whole sites."""
-    draft = draft_step(priced, delta, about.recipe, sites, "empty", secure=secure)
-    coins = (SECRET_COINS,) if any(a.rate < 1 for a in answers) else ()
-    said = replace(
-        draft,
-        loss=about.loss,
-        unit=f"{SITES}, however many rows it has",
-        caveats=(TRUSTED, *draft.caveats),
-        assumptions=(*draft.assumptions, ONE_STATE, *coins),
-    )
-    return complete(said, answers)

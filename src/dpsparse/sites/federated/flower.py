@@ -3,6 +3,9 @@
 A node is asked for its certificate once (a *query*), and for a report in every round (*train*). Messages of ours are bytes inside a record of
 Flower's; what a site refuses comes back in words that tell nothing of it. Flower is imported when a function here is called.
 
+The local model (`dpsparse.local`) is carried in the same way: a node is then one person's device. Nodes are dealt into as many groups as
+the protocol has rounds, by their numbers alone; each is asked once.
+
 >>> from dpsparse.sites.federated.flower import client_app, server_app
 """
 
@@ -17,8 +20,11 @@ from typing import TYPE_CHECKING, Any
 from ...core import PrivacyError
 from ...core.log import log_event
 from ...estimators.linear import SparseLinear
+from ..local import Device
+from ..local import Server as LocalServer
+from ..rounds import MessageError
 from .certificate import Certificate
-from .messages import MessageError, Report
+from .messages import Report
 from .protocol import Protocol
 from .server import Server
 from .site import Site
@@ -41,6 +47,8 @@ _MAKING = threading.Lock()
 
 #: Makes the site of a node from what the server published.
 Join = Callable[[Protocol, "Context"], Site]
+#: Makes the device of a node from the text of a protocol.
+MakeDevice = Callable[[str, "Context"], Device]
 
 
 def require_flower() -> None:
@@ -249,3 +257,66 @@ def _taken(server: Server, name: str, content: dict[str, Any]) -> bool:
             log_event("report refused", site=name, reason=str(error))
         return False
     return True
+
+
+# ------------------------------------------------------------------------------------------------ devices
+
+
+def device_app(make: MakeDevice) -> ClientApp:
+    """A ClientApp for one person.
+
+    Guarantee
+    ---------
+    That of `Device`: give it a `memory` file, since Flower may run the messages of one node in several processes.
+
+    Parameters
+    ----------
+    make : function of a protocol's text and a Context
+        The person's device.
+    """
+    require_flower()
+    from flwr.clientapp import ClientApp
+
+    app = ClientApp()
+    app.query()(partial(_answer_of_device, make))
+    return app
+
+
+def _answer_of_device(make: MakeDevice, message: Message, context: Context) -> Message:
+    """The one report of a device."""
+
+    def answer() -> dict[str, Any]:
+        asked = message.content[RECORD]
+        return {"report": make(str(asked["protocol"]), context).answer(bytes(asked["task"]))}
+
+    return reply_with(message, answer)
+
+
+def run_devices(
+    server: LocalServer, grid: Grid, *, people: int, timeout: float = 3600.0, wait: float = 60.0
+) -> SparseLinear:
+    """All rounds of a server of the local model over a grid of Flower, and the model.
+
+    Parameters
+    ----------
+    server : dpsparse.local.Server
+        Asking for gradients; labels need the number of each row, which nodes do not have.
+    grid : Grid
+    people : int
+        Nodes to wait for.
+    timeout, wait : float
+        Seconds for a round, and for nodes to come.
+    """
+    if server.protocol.labels:
+        raise ValueError("nodes are asked for gradients; for labels, carry the messages of dpsparse.local yourself.")
+    nodes = wait_for_nodes(grid, people, wait)
+    groups = [nodes[k :: server.protocol.rounds] for k in range(server.protocol.rounds)]
+    while not server.finished:
+        content = {"protocol": server.protocol.to_json(), "task": server.task()}
+        for _, said in ask_nodes(grid, "query", groups[server.round], content, timeout, f"{server.round}"):
+            try:
+                server.receive(said.get("report", b""))
+            except MessageError as error:
+                log_event("report refused", reason=str(error))
+        server.close()
+    return server.model()

@@ -3,67 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
-from typing import Protocol as Interface
+from typing import Any, Generic
 
 from ...core import PrivacyError
-from .messages import MessageError
-
-Model_co = TypeVar("Model_co", covariant=True)
-
-
-class CoordinatorLike(Interface[Model_co]):
-    """A server, as a grid knows it."""
-
-    @property
-    def round(self) -> int:
-        """The round that is open."""
-        ...
-
-    @property
-    def finished(self) -> bool:
-        """Whether all rounds are closed."""
-        ...
-
-    @property
-    def invited(self) -> tuple[str, ...]:
-        """The sites to ask."""
-        ...
-
-    def enrol(self, certificate: str) -> None:
-        """Take a certificate."""
-        ...
-
-    def task(self) -> bytes:
-        """What to send."""
-        ...
-
-    def receive(self, message: bytes) -> None:
-        """Take a report."""
-        ...
-
-    def close(self) -> None:
-        """End the round."""
-        ...
-
-    def model(self) -> Model_co:
-        """What was learned."""
-        ...
-
-
-class ParticipantLike(Interface):
-    """A site, as a grid knows it."""
-
-    name: str
-
-    def certificate(self) -> str:
-        """What it promises."""
-        ...
-
-    def answer(self, task: bytes) -> bytes:
-        """Its report."""
-        ...
-
+from ..rounds import MessageError
+from ..rounds.coordinator import Model_co
+from .coordinator import SiteCoordinator
+from .participant import SiteParticipant
 
 #: What the wire does to a report on its way: the same bytes, others, or None for a report that is lost. Takes the name of the site and the round.
 Wire = Callable[[str, int, bytes], bytes | None]
@@ -92,7 +38,7 @@ class Grid(Generic[Model_co]):
     """
 
     def __init__(
-        self, server: CoordinatorLike[Model_co], sites: Iterable[ParticipantLike], wire: Wire = perfect
+        self, server: SiteCoordinator[Any, Model_co], sites: Iterable[SiteParticipant[Any]], wire: Wire = perfect
     ) -> None:
         self.server = server
         self.sites = {site.name: site for site in sites}

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from ...core.facts import Vector
 from ...core.release import release
+from ..rounds.protocol import MessageError
 
 MAGIC = b"DPSF"
 VERSION = 2
@@ -45,10 +46,6 @@ LARGEST_RELEASE = 2**12
 LARGEST_ENTRIES = 2**22
 #: Numbers beyond would leave the range of floats in a sum of squares.
 LARGEST_NUMBER = 1e100
-
-
-class MessageError(ValueError):
-    """A message that is not what it should be. Nothing was changed by it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ import numpy as np
 from ...core.facts import Vector
 from ...core.regular_files import parse_json
 from ...core.sealed_files import SealedKind
-from .agreed import Agreed
+from ..rounds.protocol import MessageError, SiteProtocol
 from .certificate import Certificate
-from .messages import LARGEST_NUMBER, MessageError
+from .messages import LARGEST_NUMBER
 
 #: Saved servers; room for some ten million coefficients. They are for the eyes of the server alone.
 KIND = SealedKind("dpsparse-federated-server", 2, 2**30, "a saved server of sites", rights=0o600)
@@ -78,8 +78,8 @@ class Saved:
         except (ValueError, TypeError, KeyError):
             return ""
 
-    def check(self, protocol: Agreed, path: str | PathLike[str], *, keeps: bool) -> None:
-        """Refuse, with `DataError`, what does not agree with itself or with the protocol; `keeps` as in `RoundState`."""
+    def check(self, protocol: SiteProtocol, path: str | PathLike[str], *, keeps: bool) -> None:
+        """Refuse, with `DataError`, what does not agree with itself or with the protocol; `keeps` whether reports are saved."""
         size, sites = protocol.size, len(protocol.sites)
         holds = (
             0 <= self.round <= protocol.rounds

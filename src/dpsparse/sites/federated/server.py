@@ -4,35 +4,68 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from os import PathLike
-from typing import NoReturn, cast
+from typing import cast
 
 import numpy as np
-from sklearn.base import clone
 
-from ...accounting import PlanCost
+from ...accounting import PlanCost, PricedPlan, price
 from ...algorithms.federated import FedHT
-from ...core import PrivacyError, Statement, checks
+from ...core import Budget, PrivacyError, Statement, checks
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
 from ...core.regular_files import same_file
 from ...estimators.linear import SparseLinear
-from ...fitting import FitPlan, FitRequest, FitResult, Seed, Shape, coefficients_of, models_of, plan_fit
-from ...oracles.client_updates import ClientUpdates
+from ...fitting import FitPlan, FitRequest, Seed, Shape, default_delta, models_of, plan_fit
+from ...oracles.client_updates import ClientUpdates, changes_plan
 from ...oracles.noise_info import PricedNoise
 from ...queries.kinds import Gradient
 from ...rows.lattice import Lattice
-from .certificate import NOTHING, ROWS, SITES, state_federation, state_sites
-from .protocol import LARGEST_BOUND, Protocol
-from .request_handler import bill_digest
-from .round_state import RoundState
+from ..rounds import fitted_model, without_ledger
+from ..rounds.protocol import LARGEST_BOUND, NOTHING, ROWS, SITES
+from .certificate import ONE_STATE, SECRET_COINS, TRUSTED, state_federation, state_run
+from .coordinator import SiteCoordinator, weights_of_sites
+from .participant import bill_digest
+from .protocol import Protocol
 from .saved import Saved
-from .serving import Coordinator
-from .site import honest_radius
-from .site_privacy import SitePrivacy
 
 
-class Server(Coordinator):
+@dataclass(frozen=True, kw_only=True)
+class SitePrivacy:
+    """Privacy of whole sites, by noise that a **trusted server** adds to the average.
+
+    Parameters
+    ----------
+    epsilon : float
+    delta : float or None
+        None: min(1e-6, 1/(10 N)) for N sites.
+    clip : float
+        Norm within which one site changes the model in a round.
+    rate : float
+        With which probability a site takes part in a round, by coins that the server keeps secret; 1: always.
+    adjacency : {"replace-one", "add-remove"}
+        Of sites.
+    """
+
+    epsilon: float
+    delta: float | None = None
+    clip: float
+    rate: float = 1.0
+    adjacency: str = "replace-one"
+
+    def __post_init__(self) -> None:
+        checks.positive(self.clip, "clip")
+        if self.rate != 1.0:
+            checks.fraction(self.rate, "rate")
+
+    def price(self, rounds: int, sites: int) -> tuple[PricedPlan, float]:
+        """The price of all rounds, and the delta at which it is stated."""
+        delta = default_delta(sites) if self.delta is None else self.delta
+        return price(changes_plan(rounds, self.rate), Budget.approx(self.epsilon, delta, self.adjacency)), delta
+
+
+class Server(SiteCoordinator[Protocol, SparseLinear]):
     """Runs a federated recipe on the reports of sites.
 
     Guarantee
@@ -46,7 +79,7 @@ class Server(Coordinator):
 
     With `site_privacy` the noise is added here, once a round: see `ClientUpdates`. `state` is then required, and a round is noted as closed beside it before its
     noise is drawn, so that no noise is drawn twice for one round, by whichever server is resumed from it; and one that is resumed with another price, or with another kind of
-    randomness, is refused (`ClosedRounds`). What sites changed, who was
+    randomness, is refused (`SiteCoordinator`). What sites changed, who was
     asked, and how many answered is written to no file, told to no log, and not shown by `repr`.
 
     Parameters
@@ -103,10 +136,11 @@ class Server(Coordinator):
         random_state: Seed = None,
         nonce: str | None = None,
     ) -> None:
-        self._estimator: SparseLinear = clone(estimator)
-        if self._estimator.ledger is not None or self._estimator.dataset is not None:
-            raise ValueError("a server holds no dataset to charge; every site keeps its own ledger. Leave ledger=None.")
-        names = _site_names(sites)
+        self._estimator = without_ledger(estimator)
+        if site_privacy is not None and weights is not None:
+            raise ValueError("whole sites are protected with equal weights only. Leave weights=None.")
+        shares = weights_of_sites(sites, weights)
+        names = tuple(shares)
         request = self._estimator.request()
         self._prepared = _prepare(request, n_rows, n_features, sparse)
         assert isinstance(self._prepared.solver, FedHT)
@@ -118,36 +152,26 @@ class Server(Coordinator):
             )
         unit = ROWS if private else NOTHING if site_privacy is None else SITES
         radius = _radius(self._prepared, self._loop) if site_privacy is None else site_privacy.clip
-        parts = _weights(weights, len(names), site_privacy)
-        self.protocol = Protocol.of(self._prepared, names, parts, unit, radius, nonce=nonce)
-        self.protocol.check()
+        protocol = Protocol.of(self._prepared, names, tuple(shares.values()), unit, radius, nonce=nonce)
+        protocol.check()
         self._changes: ClientUpdates | None = None
         self._delta = math.nan
         self._randomness = Randomness(random_state)
+        noise = None
         if site_privacy is not None:
             priced, self._delta = site_privacy.price(self._loop.rounds, len(names))
             self._changes = ClientUpdates(priced, site_privacy.clip, len(names))
-        least = checks.whole(least_sites, "least_sites")
-        if least > len(names):
-            raise ValueError(f"least_sites must be at most the number of sites, {len(names)}, got {least_sites!r}.")
+            noise = bill_digest(PlanCost.of(priced), seeded=not self._randomness.secure)
         start = np.concatenate([self._prepared.facts.first()] * self._prepared.models)
-        least = 0 if self._changes is not None else least  # who answers there is nobody's business
-        self._book = RoundState(self.protocol, start, self._step, self._invite, least, state, noise=self._noise())
+        super().__init__(protocol, start, least_sites, state, noise)
         if nonce is None:
-            self._book.begin()
+            self._begin()
         elif self._changes is not None:
             assert state is not None
-            self._book.load(Saved.read(state), state)
-
-    def _noise(self) -> str | None:
-        """The price of the server's own noise, and whether it comes from a seed, in a word; None: it adds none."""
-        if self._changes is None:
-            return None
-        return bill_digest(PlanCost.of(self._changes.priced), seeded=not self._randomness.secure)
+            self._load(Saved.read(state), state)
 
     def _invite(self) -> Sequence[int]:
-        everybody = range(len(self.protocol.sites))
-        return everybody if self._changes is None else self._changes.invite(self._randomness)
+        return super()._invite() if self._changes is None else self._changes.invite(self._randomness)
 
     def _step(self, w: Vector, turn: int, came: dict[int, Vector]) -> Vector:
         """Average with public weights, or with noise, and threshold, model by model."""
@@ -185,7 +209,7 @@ class Server(Coordinator):
                 raise PrivacyError("a run that protects whole sites goes on with its own state: leave state=None.")
             return cls(estimator, **arguments, state=path, nonce=saved.nonce or None)  # type: ignore[arg-type]
         server = cls(estimator, **arguments, nonce=saved.nonce or None)  # type: ignore[arg-type]
-        server._book.load(saved, path)
+        server._load(saved, path)
         return server
 
     # ---------------------------------------------------------------------------------------------- the model
@@ -195,39 +219,26 @@ class Server(Coordinator):
         about = self.protocol.about
         if self._changes is None:
             return state_federation(self.federation, about)
-        drawn = [self._changes.receipt] * self.protocol.rounds
-        sites, secure = len(self.protocol.sites), self._randomness.secure
-        return state_sites(about, sites, self._changes.priced, self._delta, drawn, secure=secure)
+        receipt = self._changes.receipt
+        return state_run(
+            replace(about, unit=f"{SITES}, however many rows it has"),
+            len(self.protocol.sites),
+            self._changes.priced,
+            self._delta,
+            [receipt] * self.protocol.rounds,
+            secure=self._randomness.secure,
+            assumptions=(ONE_STATE, *([SECRET_COINS] if receipt.rate < 1 else [])),
+            caveats=(TRUSTED,),
+        )
 
     def model(self) -> SparseLinear:
         """The fitted estimator, with its statement, once all rounds are closed."""
-        self._book.require_finished()
-        made: SparseLinear = clone(self._estimator)
-        made.n_features_in_ = self._prepared.facts.n_features
-        return made.keep(
-            FitResult(self._found(), self.statement(), self._prepared.row_bounds), self._prepared.request.classes
-        )
-
-    def _found(self) -> tuple[tuple[Vector, float], ...]:
-        lattice = Lattice(self._prepared.facts, exact=not self.protocol.private)
-        scale = self._prepared.facts.scale
-        each = self._book.w.reshape(self._prepared.models, -1)
-        return tuple(coefficients_of(w, lattice.applied_shift, lattice.applied_intercept, scale) for w in each)
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "a server is stored with server.save(path), and goes on with Server.resume(path, estimator, ...)."
-        )
+        self._require_finished()
+        each, exact = self._w.reshape(self._prepared.models, -1), not self.protocol.private
+        return fitted_model(self._estimator, self._prepared, each, self.statement(), exact=exact)
 
 
 # ------------------------------------------------------------------------------------------------ arguments
-
-
-def _site_names(sites: Sequence[str]) -> tuple[str, ...]:
-    names = tuple(sites)
-    if isinstance(sites, str) or not names or len(set(names)) != len(names):
-        raise ValueError("sites must be a list of different names, one for each site.")
-    return names
 
 
 def _prepare(request: FitRequest, n_rows: int, n_features: int, sparse: bool) -> FitPlan:
@@ -247,21 +258,16 @@ def _prepare(request: FitRequest, n_rows: int, n_features: int, sparse: bool) ->
 
 
 def _radius(prepared: FitPlan, loop: FedHT) -> float:
-    """How far a site may move the model in a round; where nothing is private there is no honest bound."""
+    r"""A norm that an honest site exceeds only by chance in a round, and then holds itself to: twice the path times clip and noise.
+
+    A round of steps that together are :math:`P` long along answers of norm at most :math:`C` and noise of standard deviation
+    :math:`\sigma` in each of D coordinates moves a model by at most :math:`P(C + \sigma(\sqrt D + 6))`, but for a chance of
+    :math:`e^{-18}` for each answer (concentration of Gaussian norms) and for batches above their mean, for which it is doubled.
+    Where nothing is private there is no honest bound.
+    """
     if prepared.priced is None:
         return LARGEST_BOUND
     facts, clip = prepared.facts, loop.local.clip
-    deviation = PricedNoise(prepared.priced, Lattice(facts)).deviation(Gradient(facts.first(), clip), "gradient", 0)
-    return honest_radius(facts, math.fsum(loop.local.step_sizes), clip.norm, deviation) * math.sqrt(prepared.models)
-
-
-def _weights(weights: Sequence[float] | None, count: int, site_privacy: SitePrivacy | None) -> tuple[float, ...]:
-    if weights is None:
-        return (1.0 / count,) * count
-    if site_privacy is not None:
-        raise ValueError("whole sites are protected with equal weights only. Leave weights=None.")
-    found = tuple(checks.positive(v, "weights") for v in weights)
-    if len(found) != count:
-        raise ValueError(f"weights must hold one number for each of the {count} sites.")
-    total = math.fsum(found)
-    return tuple(v / total for v in found)
+    sigma = PricedNoise(prepared.priced, Lattice(facts)).deviation(Gradient(facts.first(), clip), "gradient", 0)
+    path = math.fsum(loop.local.step_sizes)
+    return 2 * path * (clip.norm + sigma * (math.sqrt(facts.dimension) + 6)) * math.sqrt(prepared.models)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...core import Adjacency, Budget, DataError, Plan, PrivacyError, Receipt, Statement
-from ...core.facts import Facts, Vector
-from ...core.mechanisms import Randomness
-from ...fitting import Session, default_delta, public_rows, warn_if_seeded
+from ...core import Adjacency, Budget, DataError, Plan, PrivacyError, Receipt
+from ...core.facts import Vector
+from ...fitting import Session, public_rows
 from ...fitting.request import Seed
 from ...ledger import Ledger
 from ...oracles.noise_info import PricedNoise
@@ -20,12 +18,11 @@ from ...queries.kinds import Gradient
 from ...rows.hosts import MemoryHost
 from ...rows.lattice import Lattice
 from ...rows.records import Records, center_targets, code_classes, suppress_messages
-from .certificate import site_statement
+from .participant import NOBODY, SiteParticipant
 from .protocol import Protocol
-from .request_handler import NOBODY, Participant
 
 
-class Site(Participant):
+class Site(SiteParticipant[Protocol]):
     """Holds rows and answers every round of one run once.
 
     Guarantee
@@ -78,24 +75,15 @@ class Site(Participant):
         trust: str = NOBODY,
         random_state: Seed = None,
     ) -> None:
-        self.protocol = Protocol.from_json(protocol) if isinstance(protocol, str) else protocol
-        super().__init__(self.protocol, name, trust, self.protocol.unit)
+        super().__init__(Protocol.from_json(protocol) if isinstance(protocol, str) else protocol, name, trust)
         source = Records.of(X)
-        self._relation = Adjacency.named(self.protocol.adjacency)
-        n = public_rows(n_rows, self._relation, source.shape[0])
+        n = public_rows(n_rows, Adjacency.named(self.protocol.adjacency), source.shape[0])
         self._facts = self.protocol.site_facts(n).with_(sparse=source.sparse)
         if source.shape[1] != self._facts.n_features:
             raise DataError(f"rows of this protocol have {self._facts.n_features} features, got {source.shape[1]}.")
         self._loop = self.protocol.loop()
         self._loss = self.protocol.site_loss()
-        self._randomness = Randomness(random_state)
-        self._delta = default_delta(n) if delta is None else delta
-        every = self._round_plan.repeated(self.protocol.rounds * self.protocol.models)
-        self._price(every, epsilon, self._delta, str(self._relation))
-        if self._priced is not None:
-            warn_if_seeded(self._randomness, "site")
-        seeded = not self._randomness.secure
-        self._open(self._round_change, self.protocol.recipe, self._delta, ledger, dataset, memory, seeded=seeded)
+        self._join(n, epsilon, delta, ledger, dataset, memory, random_state)
         with suppress_messages():
             self._hosts = self._host_rows(source, y)
 
@@ -105,14 +93,6 @@ class Site(Participant):
     def _round_plan(self) -> Plan:
         """What is asked in one round, for one model; the budget does not matter to it."""
         return self._loop.round_plan(self._facts, Budget.approx(1.0, 0.5))
-
-    @property
-    def statement(self) -> Statement:
-        """What this site promises to the people in its rows, if all rounds are asked for; public."""
-        secure = self._randomness.secure
-        return site_statement(
-            self.protocol.about, self._facts.n_rows, self._priced, self._delta, self._answers(), secure=secure
-        )
 
     def _answers(self) -> list[Receipt]:
         """What is drawn in all rounds: known beforehand, since clip and price are."""
@@ -157,13 +137,3 @@ class Site(Participant):
             if oracle.unused_turns:
                 raise PrivacyError("the local steps left priced asks unused.")
         return np.concatenate(changes)
-
-
-def honest_radius(facts: Facts, path: float, clip: float, deviation: float) -> float:
-    r"""A norm that an honest site exceeds only by chance, and then holds itself to: twice the path times clip and noise.
-
-    A round of steps that together are :math:`P` long along answers of norm at most :math:`C` and noise of standard deviation
-    :math:`\sigma` in each of D coordinates moves a model by at most :math:`P(C + \sigma(\sqrt D + 6))`, but for a chance of
-    :math:`e^{-18}` for each answer (concentration of Gaussian norms) and for batches above their mean, for which it is doubled.
-    """
-    return 2 * path * (clip + deviation * (math.sqrt(facts.dimension) + 6))

@@ -4,9 +4,9 @@ The same randomisers and the same loops as the simulated recipes (``recipe="ldp_
 they travel is left to the caller.
 """
 
+from ..rounds import AnswerClaim, FileStore, MemoryStore, MessageError
 from .device import Device
-from .memory import AnswerClaim, FileStore, MemoryStore
-from .messages import MessageError, Report, Task
+from .messages import Report, Task
 from .protocol import Protocol
 from .server import Server
 

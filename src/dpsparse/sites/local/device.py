@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from ...core import PrivacyError
 from ...core.facts import Clip
 from ...core.mechanisms import Randomness
-from ...core.release import difference, release
 from ...queries.kinds import Gradient, RandomizedLabels
 from ...queries.rules import contributions
 from ...rows.hosts import MemoryHost
 from ...rows.records import Records
 from ...rows.single_records import private_targets
-from .memory import AnswerClaim, Memory, memory_of
-from .messages import MessageError, Report, Task
+from ..rounds import AnswerClaim, CallbackStore, Participant, Store, device_store
+from .messages import Report, Task
 from .protocol import Protocol
 
 
-class Device:
+class Device(Participant[Protocol, Task]):
     """Holds one person's row and answers one round of one protocol.
 
     Guarantee
@@ -79,14 +77,11 @@ class Device:
         *,
         epsilon: float,
         delta: float = 0.0,
-        memory: Memory | Callable[[AnswerClaim], bool] | str | Path | None = None,
+        memory: Store | CallbackStore | Callable[[AnswerClaim], bool] | str | Path | None = None,
         number: int | None = None,
         randomness: Randomness | None = None,
     ) -> None:
-        self.protocol = Protocol.from_json(protocol) if isinstance(protocol, str) else protocol
-        other = difference("the server", self.protocol.release, "this device", release())
-        if other:
-            raise PrivacyError(other)
+        super().__init__(Protocol.from_json(protocol) if isinstance(protocol, str) else protocol, "this device")
         cost = self.protocol.epsilon()
         if not (cost <= epsilon * (1 + 1e-12) and self.protocol.delta <= delta):
             raise PrivacyError(
@@ -104,9 +99,8 @@ class Device:
         self._host = MemoryHost(shown, np.array([self._coded(y)]), self._terms.facts)
         self._number = number
         self._randomness = randomness or Randomness()
-        self._lock = threading.Lock()
         self._spoken = False
-        self._memory = memory_of(memory)
+        self._memory = device_store(memory)
         self._allowed = (float(epsilon), float(delta))
         self._claim = AnswerClaim(self.protocol.identity.hex(), cost, self.protocol.delta)
 
@@ -121,28 +115,15 @@ class Device:
         """Whether this object has given its one answer, or begun to."""
         return self._spoken
 
-    def answer(self, task: bytes) -> bytes:
-        """A report for this task: charged first, then computed.
-
-        Raises
-        ------
-        MessageError
-            If the task is damaged or belongs to another protocol. The device may still answer another one.
-        PrivacyError
-            If this device has answered already, in this object or in an earlier one with the same memory, or its answers together would
-            cost more than it allows.
-        """
+    def _read_task(self, task: bytes) -> tuple[bytes, int, int, Task]:
         asked = Task.from_bytes(task)
-        dimension = 0 if self.protocol.labels else self._terms.facts.dimension
-        if asked.protocol != self.protocol.identity:
-            raise MessageError("the task belongs to another protocol.")
-        if asked.round >= self.protocol.rounds or asked.w.size != dimension:
-            raise MessageError("the task does not fit its protocol: another round or another number of coefficients.")
-        with self._lock:
-            if self._spoken:
-                raise PrivacyError("this device has answered a round already, and answers no second one.")
-            self._spoken = True
-        self._memory.claim(self._claim, *self._allowed)
+        return asked.protocol, asked.round, asked.w.size, asked
+
+    def _claim_and_report(self, asked: Task, task: bytes) -> bytes:
+        if self._spoken:
+            raise PrivacyError("this device has answered a round already, and answers no second one.")
+        self._spoken = True
+        self._memory.claim_answer(self._claim, *self._allowed)
         name = self._terms.plan.asks[0].name
         if self.protocol.labels:
             randomiser = self._terms.randomiser(RandomizedLabels(), name)
@@ -159,6 +140,3 @@ class Device:
 
     def __repr__(self) -> str:
         return f"Device({'has answered' if self._spoken else 'has not answered'})"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a device is not copied or stored: it answers once.")

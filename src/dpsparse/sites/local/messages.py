@@ -28,6 +28,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..rounds.protocol import MessageError
+
 MAGIC = b"DPSL"
 VERSION = 1
 TASK, REPORT = 1, 2
@@ -37,10 +39,6 @@ DIGEST = 8
 LARGEST_ENTRIES = 2**21
 #: Radii of tasks beyond these would leave the range of floats on a device.
 SMALLEST_RADIUS, LARGEST_RADIUS = 1e-100, 1e100
-
-
-class MessageError(ValueError):
-    """A message that is not what it should be. Nothing was changed by it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import secrets
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,7 +13,7 @@ import numpy as np
 from ...accounting import price
 from ...accounting.pricing import PricedPlan
 from ...core import Ask, Budget, Noise, OncePerPerson, Plan, PrivacyError
-from ...core.codec import Document, form
+from ...core.codec import form
 from ...core.curves import gaussian_epsilon
 from ...core.facts import Clip, Facts
 from ...core.plain import to_json
@@ -23,26 +22,21 @@ from ...oracles.local import LocalNoise
 from ...queries import losses
 from ...queries.kinds import Gradient, RandomizedLabels
 from ...queries.losses import Loss
+from ..rounds.protocol import NONCE, RunProtocol, read_facts
 
-NONCE = re.compile(r"[0-9a-f]{32}")
-#: Bounds beyond would leave the range of floats on a device.
-LARGEST_BOUND = 1e100
 #: The facts that devices need.
 SHOWN = ("n_rows", "n_features", "lower", "upper", "row_norm", "shift", "intercept", "target_bound", "scale")
 
 
 @form(made=lambda protocol: protocol.terms and protocol)  # refuses what no randomiser takes
 @dataclass(frozen=True, kw_only=True)
-class Protocol(Document):
+class Protocol(RunProtocol):
     """What is asked, how it is randomised, and within which bounds.
 
     Attributes
     ----------
-    nonce : str
-        32 hexadecimal digits that a server draws for each run: the same model asked again is another protocol, and reports of one run
-        are not taken in another.
-    rounds : int
-        How many groups of people there are.
+    nonce, rounds, release
+        As in `RunProtocol`; there are as many groups of people as rounds.
     labels : bool
         Labels are asked for, and features are public; otherwise gradients.
     noise : str
@@ -61,16 +55,12 @@ class Protocol(Document):
         The two classes; None for numbers.
     target_center : float
         Public centre of the target.
-    release : str
-        The server's release (`dpsparse.core.release`); devices of another one do not answer.
     """
 
     format: ClassVar[str] = "dpsparse-local"
     version: ClassVar[int] = 4
     what: ClassVar[str] = "a dpsparse protocol of local reports"
 
-    nonce: str
-    rounds: int
     labels: bool
     noise: str
     strength: float
@@ -78,7 +68,6 @@ class Protocol(Document):
     delta: float
     facts: dict[str, Any]
     loss: dict[str, Any]
-    release: str
     classes: tuple[bool | int | float | str, ...] | None = None
     target_center: float = 0.0
 
@@ -119,26 +108,20 @@ class Protocol(Document):
             target_center=target_center,
         )
 
+    @property
+    def size(self) -> int:
+        """Numbers in a task."""
+        return 0 if self.labels else self.terms.facts.dimension
+
     def epsilon(self) -> float:
         """What one report costs, at `delta`."""
         return self.strength if self.noise == Noise.LOCAL else gaussian_epsilon(self.strength, self.delta)
 
     def restored_facts(self) -> Facts:
         """The bounds as the trusted rooms take them."""
-        values: dict[str, Any] = {
-            k: np.asarray(v, dtype=float) if isinstance(v, list) else v for k, v in self.facts.items()
-        }
-        if values.keys() != set(SHOWN) or not all(np.all(np.abs(v) <= LARGEST_BOUND) for v in values.values()):
-            raise ValueError("the bounds of a protocol must be there, and finite.")
-        target = losses.target_of(self.restored_loss(), values.pop("target_bound"))
-        facts = Facts(target=target, **values)
-        each = [np.broadcast_to(v, facts.n_features) for v in (facts.lower, facts.upper, facts.shift, facts.scale)]
-        ordered = np.all(each[0] <= each[1]) and np.all(each[3] > 0) and facts.intercept >= 0
-        if not (ordered and min(facts.n_rows, facts.n_features, facts.row_norm, facts.target_bound) > 0):
-            raise ValueError("the bounds of a protocol must leave room for a row.")
         if not math.isfinite(self.target_center):
             raise ValueError("the centre of the target must be finite.")
-        return facts
+        return read_facts(self.facts, SHOWN, self.restored_loss())
 
     def restored_loss(self) -> Loss:
         """The loss."""

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import threading
 from os import PathLike
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
 from ...core import DataError, PrivacyError
 from ...core.facts import Vector
-from ...core.release import difference, release
 from ...core.statement import Receipt
 from ...estimators.linear import SparseLinear
-from ...fitting import FitRequest, FitResult, Shape, coefficients_of, plan_fit, rescaled_rows
+from ...fitting import FitRequest, Shape, plan_fit, rescaled_rows
 from ...fitting.statement import DEVICES, complete, draft_fit
 from ...oracles.local import LocalNoise, Randomiser
 from ...queries.kinds import Gradient, Query, RandomizedLabels
 from ...rows.hosts import MemoryHost
-from ...rows.lattice import Lattice
 from ...rows.single_records import PublicRows
+from ..rounds import Coordinator, MessageError, fitted_model, without_ledger
 from .collected import Collected, Open
-from .messages import MessageError, Report, Task
+from .messages import Report, Task
 from .protocol import Protocol
 from .saved import RoundTotal, Saved
 
 
-class Server:
+class Server(Coordinator[Protocol, Report, SparseLinear]):
     """Runs a recipe of the local model on the reports of devices.
 
     Guarantee
@@ -86,12 +82,7 @@ class Server:
         features: ArrayLike | None = None,
         nonce: str | None = None,
     ) -> None:
-        self._lock = threading.RLock()
-        self._estimator: SparseLinear = clone(estimator)
-        if self._estimator.ledger is not None or self._estimator.dataset is not None:
-            raise ValueError(
-                "a server holds no dataset to charge; every device keeps its own epsilon. Leave ledger=None."
-            )
+        self._estimator = without_ledger(estimator)
         request = self._estimator.request()
         classes = _two_classes(request)
         self._prepared = plan_fit(request, Shape(n_rows=n_people, n_features=n_features))
@@ -103,7 +94,7 @@ class Server:
         if self._prepared.plan.labels_only and given.shape != (n_people, n_features):
             raise ValueError(f"label privacy needs the public features, of shape ({n_people}, {n_features}).")
         self._features = given.astype(float) if self._prepared.plan.labels_only else np.zeros((0, n_features))
-        self.protocol = Protocol.of(
+        protocol = Protocol.of(
             self._prepared.priced,
             self._prepared.facts,
             self._loss,
@@ -112,7 +103,7 @@ class Server:
             request.target_center,
             nonce=nonce,
         )
-        self._identity = self.protocol.identity
+        super().__init__(protocol, "devices", least=1)
         self._seen: set[bytes] = set()
         self._answers: list[Vector] = []
         self._receipts: list[Receipt] = []
@@ -140,19 +131,9 @@ class Server:
         return str(self._prepared.plan.asks[0].name)
 
     @property
-    def round(self) -> int:
-        """The round that is open; as many as there are when all are closed."""
-        return len(self._answers)
-
-    @property
     def count(self) -> int:
         """Reports accepted in this round."""
         return 0 if self._question is None else self._tally.count
-
-    @property
-    def finished(self) -> bool:
-        """Whether all rounds are closed."""
-        return self._question is None
 
     @property
     def influence(self) -> float:
@@ -160,33 +141,21 @@ class Server:
         self._require_open()
         return float(self._randomiser.largest)
 
-    def _require_open(self) -> Query:
-        if self._question is None:
-            raise MessageError("all rounds are closed; ask for the model.")
-        return self._question
+    @property
+    def _size(self) -> int:
+        return self._tally.total.size
 
-    def task(self) -> bytes:
-        """What to send to the people of this round's group."""
-        with self._lock:
-            question = self._require_open()
-            w = question.w if isinstance(question, Gradient) else np.zeros(0)
-            return Task(self._identity, self.round, self._terms.radius(question), w).to_bytes()
+    def _task(self) -> bytes:
+        assert self._question is not None
+        w = self._question.w if isinstance(self._question, Gradient) else np.zeros(0)
+        return Task(self.protocol.identity, self.round, self._terms.radius(self._question), w).to_bytes()
 
-    def receive(self, message: bytes) -> None:
-        """Take one report, or refuse it with `MessageError` and change nothing."""
+    def _read_report(self, message: bytes) -> tuple[bytes, int, int, Report]:
         report = Report.from_bytes(message)
-        if report.protocol != self._identity:
-            raise MessageError("the report belongs to another protocol, or to another run of this one.")
-        with self._lock:
-            self._take(report)
+        return report.protocol, report.round, report.values.size, report
 
     def _take(self, report: Report) -> None:
-        self._require_open()
         tally = self._tally
-        if report.round != self.round:
-            raise MessageError(f"the report belongs to round {report.round}; round {self.round} is open.")
-        if report.values.size != tally.total.size:
-            raise MessageError(f"a report of this protocol holds {tally.total.size} numbers, got {report.values.size}.")
         if not self._randomiser.valid(report.values):
             raise MessageError("no honest report has these values: their norm or their places are not possible.")
         if report.identifier in self._seen:
@@ -202,15 +171,9 @@ class Server:
         if self.protocol.labels:
             tally.labels[number] = int(report.values[0])
 
-    def close(self) -> None:
-        """End the round with the reports that came, and go on."""
-        with self._lock:
-            self._close()
-
     def _close(self) -> None:
-        question, tally = self._require_open(), self._tally
-        if tally.count == 0:
-            raise MessageError("no report has come in this round; it cannot be closed.")
+        question, tally = self._question, self._tally
+        assert question is not None
         if isinstance(question, RandomizedLabels):
             rows = np.array(sorted(tally.labels))
             features = rescaled_rows(self._prepared, self._features[rows])
@@ -227,6 +190,7 @@ class Server:
         )
         self._answers.append(answer)
         self._closed.append(tally)
+        self.round += 1
         self._advance()
 
     # ---------------------------------------------------------------------------------------------- saving
@@ -259,9 +223,6 @@ class Server:
             If the file is not a saved server of this estimator, was edited, or contradicts itself.
         """
         saved = Saved.read(path)
-        other = difference("the server that saved it", saved.protocol.release, "this one", release())
-        if other:
-            raise DataError(f"{path}: {other} A run is finished by the release that began it.")
         facts = saved.protocol.facts
         server = cls(
             estimator,
@@ -270,10 +231,7 @@ class Server:
             features=features,
             nonce=saved.protocol.nonce,
         )
-        if server.protocol.identity != saved.protocol.identity:
-            raise DataError(
-                f"{path} was saved by a server with another estimator. Give the same one, with the same settings."
-            )
+        server._check_saved(path, saved.protocol.to_json(), saved.protocol.release)
         for place, tally in enumerate(saved.tallies):
             server._check_tally(tally, path)
             server._tally = tally
@@ -298,25 +256,10 @@ class Server:
     def model(self) -> SparseLinear:
         """The fitted estimator, with its statement, once all rounds are closed."""
         with self._lock:
-            return self._model()
-
-    def _model(self) -> SparseLinear:
-        if self._found is None:
-            raise MessageError(f"round {self.round} of {self.protocol.rounds} is open; close it first.")
-        model: SparseLinear = clone(self._estimator)
-        model.n_features_in_ = self._facts.n_features
-        lattice = Lattice(self._prepared.facts)
-        found = coefficients_of(
-            self._found, lattice.applied_shift, lattice.applied_intercept, self._prepared.facts.scale
-        )
-        statement = complete(draft_fit(self._prepared, (DEVICES,), secure=True), self._receipts)
-        return model.keep(FitResult((found,), statement, self._prepared.row_bounds), self._prepared.request.classes)
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a server is stored with server.save(path), and goes on with Server.resume(path, estimator).")
-
-    def __repr__(self) -> str:
-        return f"Server(round {self.round} of {self.protocol.rounds}, {self.count} reports)"
+            self._require_finished()
+            assert self._found is not None
+            statement = complete(draft_fit(self._prepared, (DEVICES,), secure=True), self._receipts)
+            return fitted_model(self._estimator, self._prepared, [self._found], statement)
 
 
 def _two_classes(request: FitRequest) -> tuple[bool | int | float | str, ...] | None:

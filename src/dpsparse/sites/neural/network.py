@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
@@ -10,14 +9,15 @@ import numpy as np
 import torch
 
 from ...accounting import PlanCost, PricedPlan, price
-from ...core import Adjacency, Budget, Receipt, Statement, checks
+from ...core import Adjacency, Budget, Statement, checks
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
 from ...fitting import Seed, default_delta, public_rows, warn_if_seeded
 from ...fitting.session import session
-from ...fitting.statement import complete, draft_step
+from ...fitting.statement import complete
 from ...ledger import Ledger
-from ..federated.certificate import NOTHING, SiteSummary, statement_without_noise
+from ..federated.certificate import state_run
+from ..rounds.protocol import NOTHING, SiteSummary
 from .files import read_network, write_network
 from .gradients import LARGEST_CLIP, SMALLEST_CLIP, RowGradients
 from .oracle import NetworkOracle, descend, gradients_plan
@@ -135,7 +135,8 @@ class SparseNetwork:
             warn_if_seeded(randomness, "fit")
         plan = gradients_plan(self.steps, self._rate(n), private=False) if priced is None else priced
         bill = None if priced is None else PlanCost.of(priced)
-        draft = state_network(self.about, n, priced, delta, [], secure=randomness.secure)
+        tested = (TESTED, TESTED_BITS)
+        draft = state_run(self.about, n, priced, delta, [], secure=randomness.secure, assumptions=tested)
         with session(self, bill=bill, label=self.recipe, delta=delta, randomness=randomness) as opened:
             rows = private_rows(X, y, self.loss, self.classes, n)
             oracle = NetworkOracle(self._gradients, rows, plan, self.clip, randomness, opened.payment)
@@ -188,14 +189,3 @@ class SparseNetwork:
     def load(self, path: str | PathLike[str]) -> Self:
         """Read parameters and statement of a network of the same shape."""
         return self.keep(*read_network(path, self._gradients.shapes))
-
-
-def state_network(
-    about: SiteSummary, n_rows: int, priced: PricedPlan | None, delta: float, answers: list[Receipt], *, secure: bool
-) -> Statement:
-    """What was promised to the people in the rows of a network."""
-    if priced is None:
-        return statement_without_noise(about, n_rows)
-    draft = draft_step(priced, delta, about.recipe, n_rows, "empty", secure=secure)
-    said = replace(draft, loss=about.loss, unit=about.unit, assumptions=(*draft.assumptions, TESTED, TESTED_BITS))
-    return complete(said, answers)

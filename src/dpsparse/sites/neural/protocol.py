@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ...core import Adjacency, Plan
-from ...core.codec import Document, form
-from ..federated.certificate import NOTHING, ROWS, SiteSummary
+from ...core import Plan
+from ...core.codec import form
+from ..rounds.protocol import NOTHING, ROWS, SiteProtocol, SiteSummary
 from .gradients import LARGEST_CLIP, SMALLEST_CLIP
 from .oracle import gradients_plan
 from .targets import LOSSES
 
-NONCE = re.compile(r"[0-9a-f]{32}")
 #: Whose versions belong to the release of sites that train networks.
 LIBRARIES = ("torch",)
-#: No honest bound: where nothing is private.
-UNBOUNDED = 1e100
+#: Limit of rounds, steps and parameters of what a site takes part in.
+LARGEST_NUMBER = 10**9
 
 
 @form(made=lambda protocol: protocol.check() or protocol)
 @dataclass(frozen=True, kw_only=True)
-class NetworkProtocol(Document):
+class NetworkProtocol(SiteProtocol):
     """What sites do in every round with a network of agreed shape.
 
     Attributes
     ----------
-    nonce, sites, weights, rounds, local_steps, sparsity, clip, rate, radius, adjacency
-        As in `dpsparse.federated.Protocol`.
+    nonce, rounds, release, sites, weights, local_steps, sparsity, clip, rate, radius, adjacency
+        As in `SiteProtocol`; the release holds the version of PyTorch, too.
     step_size : float
     loss : str
     classes : int or None
@@ -37,42 +35,24 @@ class NetworkProtocol(Document):
         Names and shapes of the parameters.
     private : bool
         Whether sites add noise themselves.
-    release : str
-        The server's release, with its version of PyTorch; sites of another one do not take part.
     """
 
     format: ClassVar[str] = "dpsparse-federated-network"
     version: ClassVar[int] = 2
     what: ClassVar[str] = "a protocol of networks"
 
-    nonce: str
-    sites: tuple[str, ...]
-    weights: tuple[float, ...]
-    rounds: int
-    local_steps: int
     step_size: float
-    sparsity: int
-    clip: float
-    rate: float
-    radius: float
-    adjacency: str
     loss: str
     classes: int | None
     shapes: tuple[tuple[str, tuple[int, ...]], ...]
     private: bool
-    release: str
 
     def check(self) -> None:
         """Refuse, with ValueError or TypeError, what no server of ours publishes."""
-        numbers = (self.step_size, self.clip, self.radius, *self.weights)
+        whole = (self.rounds, self.local_steps, self.sparsity)
+        self.check_rounds([(v, LARGEST_NUMBER) for v in whole], [self.step_size])
         holds = (
-            NONCE.fullmatch(self.nonce) is not None
-            and all(type(v) is int and 1 <= v <= 10**9 for v in (self.rounds, self.local_steps, self.sparsity))
-            and all(0 < v <= UNBOUNDED for v in numbers)
-            and SMALLEST_CLIP <= self.clip <= LARGEST_CLIP
-            and len(self.sites) == len(self.weights) == len(set(self.sites)) > 0
-            and math.isclose(math.fsum(self.weights), 1.0, rel_tol=1e-9)
-            and 0 < self.rate <= 1
+            SMALLEST_CLIP <= self.clip <= LARGEST_CLIP
             and self.loss in LOSSES
             and (
                 type(self.classes) is int and self.classes >= 2
@@ -80,12 +60,10 @@ class NetworkProtocol(Document):
                 else self.classes is None
             )
             and type(self.private) is bool
-            and type(self.release) is str
             and all(d >= 0 for _, shape in self.shapes for d in shape)
         )
         if not holds:
-            raise ValueError("a number of the protocol is none that a server publishes.")
-        Adjacency.named(self.adjacency)
+            raise ValueError("a field of the protocol is out of range.")
 
     @property
     def size(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 from collections.abc import Sequence
 from os import PathLike
@@ -14,16 +13,16 @@ from ...core.facts import Vector
 from ...core.release import release
 from ...ops import hard_threshold
 from ..federated.certificate import state_federation
-from ..federated.round_state import RoundState
+from ..federated.coordinator import SiteCoordinator, weights_of_sites
 from ..federated.saved import Saved
-from ..federated.serving import Coordinator
+from ..rounds.protocol import LARGEST_BOUND
 from .gradients import LARGEST_CLIP, SMALLEST_CLIP, RowGradients
 from .network import SparseNetwork
-from .protocol import LIBRARIES, UNBOUNDED, NetworkProtocol
+from .protocol import LIBRARIES, NetworkProtocol
 from .targets import LOSSES
 
 
-class NetworkServer(Coordinator):
+class NetworkServer(SiteCoordinator[NetworkProtocol, SparseNetwork]):
     """A server without rows for a network across sites; the guarantees are those of `dpsparse.federated.Server`.
 
     Parameters
@@ -71,19 +70,19 @@ class NetworkServer(Coordinator):
     ) -> None:
         self._module = module
         gradients = RowGradients(module, LOSSES[checks.one_of(loss, "loss", LOSSES)])
-        given = [1.0] * len(sites) if weights is None else [checks.positive(v, "weights") for v in weights]
+        shares = weights_of_sites(sites, weights)
         way = local_steps * step_size
-        self.protocol = NetworkProtocol(
+        protocol = NetworkProtocol(
             nonce=secrets.token_hex(16) if nonce is None else nonce,
-            sites=tuple(sites),
-            weights=tuple(v / math.fsum(given) for v in given),
+            sites=tuple(shares),
+            weights=tuple(shares.values()),
             rounds=checks.whole(rounds, "rounds"),
             local_steps=checks.whole(local_steps, "local_steps"),
             step_size=checks.positive(step_size, "step_size"),
             sparsity=checks.whole(sparsity, "sparsity"),
             clip=checks.positive(clip, "clip", least=SMALLEST_CLIP, most=LARGEST_CLIP),
             rate=float(rate),
-            radius=UNBOUNDED
+            radius=LARGEST_BOUND
             if not private
             else 4 * way * clip
             if radius is None
@@ -95,13 +94,8 @@ class NetworkServer(Coordinator):
             private=private,
             release=release(*LIBRARIES),
         )
-        self.protocol.check()
-        least = checks.whole(least_sites, "least_sites")
-        if least > len(self.protocol.sites):
-            raise ValueError(f"least_sites must be at most the number of sites, {len(sites)}, got {least_sites!r}.")
-        numbers = range(len(self.protocol.sites))
-        start = hard_threshold(gradients.start(), self.protocol.sparsity)
-        self._book = RoundState(self.protocol, start, self._step, lambda: numbers, least, state)
+        protocol.check()
+        super().__init__(protocol, hard_threshold(gradients.start(), sparsity), least_sites, state)
 
     def _step(self, w: Vector, _: int, came: dict[int, Vector]) -> Vector:
         moved = w.copy()
@@ -111,7 +105,7 @@ class NetworkServer(Coordinator):
 
     def resume(self, path: str | PathLike[str]) -> None:
         """Go on where a server of the same settings and nonce was saved."""
-        self._book.load(Saved.read(path), path)
+        self._load(Saved.read(path), path)
 
     def model(self) -> SparseNetwork:
         """The network with its statement: of all rounds, or, before the last, of those that are closed, at the price of all."""
@@ -127,4 +121,4 @@ class NetworkServer(Coordinator):
             classes=protocol.classes,
             adjacency=protocol.adjacency,
         )
-        return made.keep(self._book.w.copy(), state_federation(self.federation, protocol.about))
+        return made.keep(self._w.copy(), state_federation(self.federation, protocol.about))

@@ -9,22 +9,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...core import Adjacency, Statement
+from ...core import Adjacency, Receipt
 from ...core.facts import Vector
-from ...core.mechanisms import Randomness
-from ...fitting import Seed, default_delta, public_rows, warn_if_seeded
+from ...fitting import Seed, public_rows
 from ...ledger import Ledger
 from ...rows.records import suppress_messages
-from ..federated.certificate import SEPARATE
-from ..federated.request_handler import NOBODY, Participant
+from ..federated.participant import NOBODY, SiteParticipant
 from .gradients import RowGradients
-from .network import state_network
+from .network import TESTED, TESTED_BITS
 from .oracle import NetworkOracle, descend, receipt
 from .protocol import LIBRARIES, NetworkProtocol
 from .targets import LOSSES, example_target, private_rows
 
 
-class NetworkSite(Participant):
+class NetworkSite(SiteParticipant[NetworkProtocol]):
     """A site with private rows that trains a network; the guarantees are those of `dpsparse.federated.Site`.
 
     Parameters
@@ -36,6 +34,8 @@ class NetworkSite(Participant):
     protocol, name, epsilon, delta, n_rows, ledger, dataset, memory, trust, random_state
         As in `dpsparse.federated.Site`.
     """
+
+    _assumptions = (TESTED, TESTED_BITS)
 
     def __init__(
         self,
@@ -54,30 +54,18 @@ class NetworkSite(Participant):
         trust: str = NOBODY,
         random_state: Seed = None,
     ) -> None:
-        self.protocol = NetworkProtocol.from_json(protocol) if isinstance(protocol, str) else protocol
-        super().__init__(self.protocol, name, trust, self.protocol.about.unit, LIBRARIES)
+        agreed = NetworkProtocol.from_json(protocol) if isinstance(protocol, str) else protocol
+        super().__init__(agreed, name, trust, *LIBRARIES)
         self._gradients = RowGradients(module, LOSSES[self.protocol.loss])
         if tuple(self._gradients.shapes.items()) != self.protocol.shapes:
             raise ValueError("the network has other parameters than the protocol says.")
-        self._n = public_rows(n_rows, Adjacency.named(self.protocol.adjacency), np.shape(X)[0])
-        self._delta = default_delta(self._n) if delta is None else delta
-        every = self.protocol.round_plan().repeated(self.protocol.rounds)
-        self._price(every, epsilon, self._delta, self.protocol.adjacency)
-        self._randomness = Randomness(random_state)
-        if self._priced is not None:
-            warn_if_seeded(self._randomness, "site")
-        seeded = not self._randomness.secure
-        self._open(self._round_change, self.protocol.about.recipe, self._delta, ledger, dataset, memory, seeded=seeded)
+        n = public_rows(n_rows, Adjacency.named(self.protocol.adjacency), np.shape(X)[0])
+        self._join(n, epsilon, delta, ledger, dataset, memory, random_state)
         self._gradients.rehearse(tuple(np.shape(X)[1:]), example_target(self.protocol.loss, self.protocol.classes))
-        self._rows = private_rows(X, y, self.protocol.loss, self.protocol.classes, self._n)
+        self._rows = private_rows(X, y, self.protocol.loss, self.protocol.classes, n)
 
-    @property
-    def statement(self) -> Statement:
-        """What this site promises to the people in its rows, if all rounds are asked for; public."""
-        drawn = [] if self._priced is None else [receipt(self._priced, self.protocol.clip)] * self.protocol.turns
-        secure = self._randomness.secure
-        said = state_network(self.protocol.about, self._n, self._priced, self._delta, drawn, secure=secure)
-        return said if self._priced is None else replace(said, assumptions=(*said.assumptions, SEPARATE))
+    def _answers(self) -> list[Receipt]:
+        return [] if self._priced is None else [receipt(self._priced, self.protocol.clip)] * self.protocol.turns
 
     def _round_change(self, w: Vector) -> Vector:
         protocol, plan = self.protocol, self.protocol.round_plan()

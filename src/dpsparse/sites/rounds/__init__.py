@@ -1,0 +1,25 @@
+"""Rounds between a server and participants, whatever they train: who is asked, who has answered, and what is remembered of it."""
+
+from .coordinator import Coordinator, fitted_model, without_ledger
+from .participant import Participant
+from .protocol import NONCE, MessageError, RunProtocol, SiteProtocol, SiteSummary, read_facts
+from .stores import AnswerClaim, CallbackStore, FileStore, MemoryStore, Store, device_store
+
+__all__ = [
+    "NONCE",
+    "AnswerClaim",
+    "CallbackStore",
+    "Coordinator",
+    "FileStore",
+    "MemoryStore",
+    "MessageError",
+    "Participant",
+    "RunProtocol",
+    "SiteProtocol",
+    "SiteSummary",
+    "Store",
+    "device_store",
+    "fitted_model",
+    "read_facts",
+    "without_ledger",
+]

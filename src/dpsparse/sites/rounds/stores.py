@@ -1,0 +1,329 @@
+"""What a participant remembers of its answers: on its disk, in the host application, or as long as the process lives."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import stat
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ...core import DataError, PrivacyError
+from ...core.regular_files import open_whole, parse_json, read_bytes, sync_folder
+
+#: A larger file of marks is not read: room for some hundred thousand rounds.
+LARGEST_BYTES = 2**25
+#: The same for the answers of one device: room for some thousand.
+LARGEST_BYTES_OF_A_DEVICE = 2**20
+#: A larger report is not read.
+LARGEST_REPORT = 2**26
+#: Sums of epsilons may exceed what is allowed by this part, which rounding makes.
+ROUNDING = 1e-12
+
+ANSWERED = "this site has answered this round already, and answers no second time."
+DAMAGED = "the file in which answers are remembered is damaged. What was answered is not known, so nothing is answered."
+
+Mark = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class AnswerClaim:
+    """One answer that a device is about to give: to which run of a protocol, and at which price."""
+
+    protocol: str
+    epsilon: float
+    delta: float
+
+
+class Store(ABC):
+    """Remembers marks, which are durable before anything is answered, and the reports that were given.
+
+    A site marks the price of its run and each round that it answers; a device marks each run that it answers, with its price.
+    """
+
+    @abstractmethod
+    def marks(self) -> list[Mark]:
+        """The marks so far, oldest first."""
+
+    @abstractmethod
+    def add(self, make: Callable[[list[Mark]], Mark | None]) -> None:
+        """Add what `make` returns for the marks so far; None adds nothing. Nobody else adds a mark in between."""
+
+    @abstractmethod
+    def keep(self, number: int, report: bytes) -> None:
+        """Keep the report of a round, which may be sent again."""
+
+    @abstractmethod
+    def kept(self, number: int) -> bytes | None:
+        """The report of a round; None if it was not kept."""
+
+    # ---------------------------------------------------------------------------------------------- rounds of one run
+
+    def paid(self) -> str | None:
+        """The digest of the price at which this run was marked as paid for; None: it was not."""
+        return next((str(mark["paid"]) for mark in self.marks() if "paid" in mark), None)
+
+    def note_paid(self, price: str) -> None:
+        """Mark this run as paid for; the first price stays."""
+        self.add(lambda marks: None if any("paid" in mark for mark in marks) else {"paid": price})
+
+    def noted(self) -> frozenset[int]:
+        """The rounds that were marked."""
+        return frozenset(int(mark["round"]) for mark in self.marks() if "round" in mark)
+
+    def note(self, number: int, task: bytes) -> str | None:
+        """Mark a round; returns the task, hexadecimal, for which it was marked before, and None if it was not."""
+        earlier: list[Mark] = []
+
+        def mark(marks: list[Mark]) -> Mark | None:
+            earlier.extend(m for m in marks if m.get("round") == number)
+            return None if earlier else {"round": number, "task": task.hex()}
+
+        self.add(mark)
+        return str(earlier[0]["task"]) if earlier else None
+
+    def claim(self, number: int, task: bytes) -> bytes | None:
+        """Mark a round that is about to be answered; or return the report that was given to the same task before.
+
+        Raises `PrivacyError` if the round was answered to another task, or its report is lost.
+        """
+        known = self.note(number, task)
+        if known is None:
+            return None
+        report = self.kept(number) if known == task.hex() else None
+        if report is None:
+            raise PrivacyError(ANSWERED)
+        return report
+
+    # ---------------------------------------------------------------------------------------------- runs of one person
+
+    def claims(self) -> list[AnswerClaim]:
+        """The answers that a device gave, oldest first."""
+        return _claims(self.marks())
+
+    def claim_answer(self, claim: AnswerClaim, epsilon: float, delta: float) -> None:
+        """Mark the answer to a run before it is given; `PrivacyError` if it must not be given.
+
+        `epsilon` and `delta` are the most that the person allows, for all answers together.
+        """
+
+        def mark(marks: list[Mark]) -> Mark:
+            check_claim(claim, _claims(marks), epsilon, delta)
+            return asdict(claim)
+
+        self.add(mark)
+
+
+class MemoryStore(Store):
+    """Remembers as long as this object lives, in the process that made it. For simulations and tests.
+
+    Guarantee
+    ---------
+    A copy that a fork makes of it refuses everything; a restart forgets everything.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._marks: list[Mark] = []
+        self._reports: dict[int, bytes] = {}
+
+    def marks(self) -> list[Mark]:
+        """The marks so far."""
+        return list(self._marks)
+
+    def add(self, make: Callable[[list[Mark]], Mark | None]) -> None:
+        """Add a mark, under a lock."""
+        if os.getpid() != self._process:
+            raise PrivacyError("this object was copied by a fork, and only the original answers.")
+        with self._lock:
+            mark = make(self.marks())
+            if mark is not None:
+                self._marks.append(mark)
+
+    def keep(self, number: int, report: bytes) -> None:
+        """Keep a report."""
+        self._reports[number] = report
+
+    def kept(self, number: int) -> bytes | None:
+        """A report that was kept."""
+        return self._reports.get(number)
+
+
+class FileStore(Store):
+    """Remembers in a file of its own: the answers of one person's device, or the rounds of one run of a site.
+
+    Guarantee
+    ---------
+    A mark is on the disk before `add` returns, and so before a report exists: a crash at any moment counts as answered. Processes
+    that share the file take turns by a lock of the operating system, so restarts, forks and copies of the program answer once
+    together. A file that is damaged, or ends in the middle of a line, allows nothing. A report is sent again only as the same bytes,
+    to the same task. Whoever removes the file, or gives an older copy back, makes a device forget: keep it where its owner keeps
+    keys, and out of backups that are restored. A site that has forgotten a run is refused by its ledger.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file of a device; or, with `run`, the folder of a site. Made when it does not exist, for its owner alone.
+    run : str or None
+        Which run of which site; a file name.
+    """
+
+    def __init__(self, path: str | Path, run: str | None = None) -> None:
+        self.path = Path(path)
+        self._reports, self._largest = self.path, LARGEST_BYTES_OF_A_DEVICE
+        if run is None:
+            return
+        try:
+            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError:
+            raise DataError(f"the folder {path} cannot be made. Choose another one for the site's memory.") from None
+        self.path, self._reports, self._largest = self.path / f"{run}.rounds", self.path / run, LARGEST_BYTES
+
+    def marks(self) -> list[Mark]:
+        """The marks so far."""
+        try:
+            handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except FileNotFoundError:
+            return []
+        try:
+            return self._marks(handle)
+        finally:
+            os.close(handle)
+
+    def _marks(self, handle: int) -> list[Mark]:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise PrivacyError(f"{self.path} is not an ordinary file, so no answer can be remembered in it.")
+        return _read(os.pread(handle, min(found.st_size, self._largest + 1), 0), self._largest)
+
+    def add(self, make: Callable[[list[Mark]], Mark | None]) -> None:
+        """Append a mark, under a lock; it is on the disk when this returns."""
+        try:
+            self._append(make)
+        except OSError as error:
+            reason = (error.strerror or type(error).__name__).lower()
+            raise PrivacyError(
+                f"the answer could not be remembered in {self.path} ({reason}), so it is not given."
+            ) from None
+
+    def _append(self, make: Callable[[list[Mark]], Mark | None]) -> None:
+        try:
+            import fcntl
+        except ImportError:
+            raise PrivacyError(
+                "this system has no locks for files. Devices may be given a function that stores their answers: memory=..."
+            ) from None
+        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            mark = make(self._marks(handle))
+            if mark is None:
+                return
+            line = _line(mark)
+            if os.write(handle, line) != len(line):
+                raise OSError(None, "the disk is full")
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        sync_folder(self.path.parent)
+
+    def keep(self, number: int, report: bytes) -> None:
+        """Keep a report; it appears whole or not at all."""
+        with open_whole(self._report(number), 0o600) as file:
+            file.write(report)
+
+    def kept(self, number: int) -> bytes | None:
+        """A report that was kept."""
+        try:
+            return read_bytes(self._report(number), LARGEST_REPORT, "a report of this site")
+        except FileNotFoundError:
+            return None
+
+    def _report(self, number: int) -> Path:
+        return self._reports.with_name(f"{self._reports.name}-{number}.report")
+
+
+class CallbackStore:
+    """Remembers the answers of a device by a function of the host application, which returns True after it has stored a claim durably.
+
+    Guarantee
+    ---------
+    A report is made only after the function has returned True. Whether "once" holds across restarts is then the application's to keep:
+    the function must return False for a run it has stored before, and when the sum of what it stored exceeds what the person allows.
+    """
+
+    def __init__(self, store: Callable[[AnswerClaim], bool]) -> None:
+        self._store = store
+
+    def claim_answer(self, claim: AnswerClaim, epsilon: float, delta: float) -> None:
+        """Ask the application."""
+        check_claim(claim, [], epsilon, delta)
+        if self._store(claim) is not True:
+            raise PrivacyError(
+                "the application does not allow this answer: it has stored it before, or could not store it."
+            )
+
+
+def device_store(
+    given: Store | CallbackStore | Callable[[AnswerClaim], bool] | str | Path | None,
+) -> Store | CallbackStore:
+    """The store of a device from what a user gives: a store, a path, a function, or None for this process."""
+    if given is None:
+        return MemoryStore()
+    if isinstance(given, str | Path):
+        return FileStore(given)
+    if isinstance(given, Store | CallbackStore):
+        return given
+    if callable(given):
+        return CallbackStore(given)
+    raise TypeError(f"memory must be a path, a function, a FileStore or a MemoryStore, got {type(given).__name__}.")
+
+
+def check_claim(claim: AnswerClaim, earlier: Sequence[AnswerClaim], epsilon: float, delta: float) -> None:
+    """Refuse a second answer to one run, and an answer with which all together would cost more than is allowed."""
+    if any(e.protocol == claim.protocol for e in earlier):
+        raise PrivacyError("this device has answered a round already, and answers no second one.")
+    cost = math.fsum(e.epsilon for e in (*earlier, claim))
+    slack = math.fsum(e.delta for e in (*earlier, claim))
+    if not (cost <= epsilon * (1 + ROUNDING) and slack <= delta * (1 + ROUNDING)):
+        raise PrivacyError(
+            f"this device allows ({epsilon:g}, {delta:g}) in all; with its earlier answers this one would make it ({cost:g}, {slack:g})."
+        )
+
+
+def _line(mark: Mark) -> bytes:
+    content = json.dumps(mark, sort_keys=True)
+    return f"{_digest(content)} {content}\n".encode()
+
+
+def _digest(content: str) -> str:
+    return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+
+
+def _read(content: bytes, largest: int) -> list[Mark]:
+    try:
+        if len(content) > largest or (content and not content.endswith(b"\n")):
+            raise ValueError
+        found = []
+        for line in content.decode("ascii").splitlines():
+            check, _, text = line.partition(" ")
+            if check != _digest(text):
+                raise ValueError
+            found.append(dict(parse_json(text)))
+        return found
+    except (ValueError, TypeError):
+        raise PrivacyError(DAMAGED) from None
+
+
+def _claims(marks: list[Mark]) -> list[AnswerClaim]:
+    try:
+        return [AnswerClaim(**mark) for mark in marks]
+    except TypeError:
+        raise PrivacyError(DAMAGED) from None
