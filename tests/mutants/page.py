@@ -21,7 +21,8 @@ long* when they do not end in three times their usual time, which is not counted
 The files are those of `tools/tiers.json`. Mutants are taken in a random but fixed order, so those with a verdict are a
 random sample of the mutants of their tier or file, as far as a run was not restricted to some. A verdict belongs to its
 line and is dropped when the line changes; *earlier* counts those whose file has changed elsewhere since.
-The ranges are 95 % Wilson intervals of the share that is killed. `make mutants` continues the sample.
+A mutant that survived at first and was killed in a later run, mostly by a test that was added for it, is *killed late*.
+The ranges are 95 % Wilson intervals of the share that is killed at first. `make mutants` continues the sample.
 """
 
 
@@ -44,11 +45,13 @@ def wilson(killed: int, count: int, z: float = 1.96) -> tuple[float, float]:
 def page_of(content: Row) -> str:
     """The page."""
     files, rows = content["files"], content["results"]
-    killed = sum(row["verdict"] == "killed" for row in rows)
+    killed, late = (sum(row["verdict"] == "killed" and row["late"] is late for row in rows) for late in (False, True))
     total = sum(file["mutants"] for file in files.values())
     low, high = wilson(killed, len(rows))
-    said = f"{len(rows)} of {total} mutants have a verdict (seed {content['seed']}), {killed} of them were killed"
-    lines = [HEAD, f"**{said}: {low:.0%} to {high:.0%}.**", ""]
+    said = (
+        f"{len(rows)} of {total} mutants have a verdict (seed {content['seed']}). {killed} of them were killed at first"
+    )
+    lines = [HEAD, f"**{said} ({low:.0%} to {high:.0%}), {late} more late.**", ""]
     tiers = dict.fromkeys(file["tier"] for file in files.values())
     lines += _table("tier", tiers, lambda row: files[row["file"]]["tier"], content)
     lines += ["", "## Files", "", "Each with the digest of its text; those without a verdict are left out.", ""]
@@ -67,18 +70,20 @@ def page_of(content: Row) -> str:
 def _table(title: str, keys: Iterable[str], key: Callable[[Row], str], content: Row) -> list[str]:
     """Counts and kill rate by tier or file."""
     files = content["files"]
-    counted = "mutants | with a verdict | killed | survived, explained | open | too long | earlier | killed, 95 %"
-    lines = [f"| {title} | {counted} |", "|---|---|---|---|---|---|---|---|---|"]
+    heads = [title, "mutants", "with a verdict", "killed at first", "killed late", "survived, explained", "open"]
+    heads += ["too long", "earlier", "killed at first, 95 %"]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for name in keys:
         own = [row for row in content["results"] if key(row) == name]
         mutants = sum(file["mutants"] for path, file in files.items() if name in (path, file["tier"]))
-        killed = sum(row["verdict"] == "killed" for row in own)
+        late = sum(row["late"] for row in own)
+        killed = sum(row["verdict"] == "killed" for row in own) - late
         survived = [row for row in own if row["verdict"] == "survived"]
         explained = sum(bool(row["why"]) for row in survived)
-        too_long = len(own) - killed - len(survived)
+        too_long = sum(row["verdict"] == "too long" for row in own)
         earlier = sum(row["file_digest"] != files[row["file"]]["digest"] for row in own)
         low, high = wilson(killed, len(own))
-        counts = (mutants, len(own), killed, explained, len(survived) - explained, too_long, earlier)
+        counts = (mutants, len(own), killed, late, explained, len(survived) - explained, too_long, earlier)
         range_ = f"{low:.0%} to {high:.0%}" if own else "unknown"
         version = f" {files[name]['digest']}" if name in files else ""
         lines.append(f"| `{name}{version}` | {' | '.join(map(str, counts))} | {range_} |")

@@ -4,11 +4,11 @@
 
 Files come from tools/tiers.json. Before the first mutant the tests of `TESTS` run once, unchanged:
 they must pass, and it is noted which functions each test enters (kept in out/, until a file changes).
-A mutant then meets the tests that enter its function, the quick ones of every test file first, up to
-`--budget` seconds of them; a test that kills must pass alone without the mutant. Mutants are taken in
-an order that the seed gives, which does not change where the code does not: a run can be stopped and
-continued, and a larger sample contains a smaller one. Verdicts go to docs/mutation.json one by one,
-and docs/mutation.md is made from them. Survivors are explained in reasons.toml, beside this file.
+A mutant then meets the tests that enter its function, the quickest first, up to `--budget` seconds of
+them; a test that kills must pass alone without the mutant. Mutants are taken in an order that the
+seed gives, which does not change where the code does not: a run can be stopped and continued, and a
+larger sample contains a smaller one. Verdicts go to docs/mutation.json one by one, and
+docs/mutation.md is made from them. Survivors are explained in reasons.toml, beside this file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import tempfile
 import time
 from collections import defaultdict
 from fnmatch import fnmatch
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,8 @@ SRC, DOCS = ROOT / "src" / "dpsparse", ROOT / "docs"
 TIERS: dict[str, list[str]] = json.loads((ROOT / "tools" / "tiers.json").read_text())
 #: Tests that mutants meet: folders, and files.
 TESTS = (
-    *("core", "accounting", "queries", "oracles", "rows", "ledger", "laws/test_mechanism_laws.py"),
+    *("core", "accounting", "queries", "oracles", "rows", "ledger", "test_facts.py", "test_checks.py", "test_plain.py"),
+    *("federated/test_site_privacy.py", "laws/test_mechanism_laws.py"),
     *("laws/test_neighbours.py", "laws/test_one_gate.py", "laws/test_one_record.py", "laws/test_pricing_laws.py"),
     *("laws/test_row_laws.py", "laws/test_loss_laws.py", "laws/test_statement_laws.py"),
 )
@@ -109,17 +109,14 @@ def recorded(folder: Path, names: list[str]) -> dict[str, dict[str, Any]]:
 def chosen(mutant: Mutant, tests: dict[str, dict[str, Any]], budget: float) -> tuple[list[str], int, float]:
     """Tests that enter the function of a mutant, how many enter it in all, and seconds of those that are chosen.
 
-    Where none enters it (a class, a constant of a module), these are the tests that enter its file. They
-    alternate between test files, the quickest of each first, until their time is used up.
+    Where none enters it (a class, a constant of a module), these are the tests that enter its file. The
+    quickest come first, until the time is used up.
     """
     here = f"{mutant.file}:{mutant.function}"
     found = [test for test, of in tests.items() if here in of["enters"]]
     if not found:
         found = [test for test, of in tests.items() if any(e.startswith(f"{mutant.file}:") for e in of["enters"])]
-    by_file: dict[str, list[str]] = defaultdict(list)
-    for test in sorted(found, key=lambda t: (tests[t]["seconds"], t)):
-        by_file[test.split("::")[0]].append(test)
-    order = [test for row in zip_longest(*by_file.values()) for test in row if test is not None]
+    order = sorted(found, key=lambda test: (tests[test]["seconds"], test))
     kept, total = [], 0.0
     for test in order:
         if total + tests[test]["seconds"] <= budget:
@@ -240,7 +237,9 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=500, help="mutants that should have a verdict")
     parser.add_argument("--seed", type=int, default=1, help="gives the order in which mutants are taken")
     parser.add_argument("--tier", choices=TIERS, help="only files of this tier")
-    parser.add_argument("--only", default="", metavar="TEXT", help="only mutants whose name contains it")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], metavar="TEXT", help="only mutants whose name contains one of these"
+    )
     parser.add_argument("--again", action="store_true", help="also mutants that have a verdict")
     parser.add_argument(
         "--tests", nargs="+", default=list(TESTS), metavar="PATH", help="folders or files of tests to run"
@@ -252,14 +251,17 @@ def main() -> int:
     options = parser.parse_args()
     found, rows = population(), read(DOCS)
     write(content_of(rows, found, options.seed), DOCS)
-    here = [m for m in found if options.only in m.name and options.tier in (None, tier_of(m.file))]
+    named = [m for m in found if any(text in m.name for text in options.only)]
+    here = [m for m in named if options.tier in (None, tier_of(m.file))]
     if not here:
         parser.error("no mutant has such a name.")
     current = {name for name, row in rows.items() if row["file_digest"] == digest((SRC / row["file"]).read_text())}
     todo = [m for m in drawn(here, options.sample, options.seed) if options.again or m.name not in current]
     survivors = []
     for number, row in enumerate([] if options.page else judge(todo, options), start=1):
-        rows[row["mutant"]] = row
+        earlier = rows.get(row["mutant"], row)
+        late = row["verdict"] == "killed" and (earlier["verdict"] != "killed" or earlier["late"])
+        rows[row["mutant"]] = row | {"late": late}
         content = content_of(rows, found, options.seed)
         write(content, DOCS)
         survivors += [

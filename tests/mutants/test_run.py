@@ -24,9 +24,11 @@ def test_the_page_says_what_the_results_say():
     assert (run.DOCS / "mutation.md").read_text() == page.page_of(CONTENT), (
         "run: cd tests && python -m mutants.run --page"
     )
-    killed = sum(row["verdict"] == "killed" for row in CONTENT["results"])
-    assert f"**{len(CONTENT['results'])} of " in page.page_of(CONTENT)
-    assert f"{killed} of them were killed" in page.page_of(CONTENT)
+    rows = CONTENT["results"]
+    killed, late = sum(row["verdict"] == "killed" for row in rows), sum(row["late"] for row in rows)
+    assert f"**{len(rows)} of " in page.page_of(CONTENT)
+    assert f"{killed - late} of them were killed at first" in page.page_of(CONTENT)
+    assert f"{late} more late" in page.page_of(CONTENT)
 
 
 def test_verdicts_belong_to_mutants_of_the_files_they_were_made_from():
@@ -50,37 +52,15 @@ def test_a_row_is_killed_explained_or_open():
     files = {"core/a.py": {"tier": "kernel", "digest": "now", "mutants": 9}}
     lines = {"before": "    return a < 3", "after": "    return (a <= 3)", "tests": 4, "tests_of_function": 5}
     rows = [
-        {"mutant": "m1", "file": "core/a.py", "file_digest": "now", "verdict": "killed", "by": "t", "why": ""},
-        {
-            "mutant": "m2",
-            "file": "core/a.py",
-            "file_digest": "old",
-            "verdict": "survived",
-            "by": "",
-            "why": "Equal.",
-            **lines,
-        },
-        {
-            "mutant": "m3",
-            "file": "core/a.py",
-            "file_digest": "now",
-            "verdict": "survived",
-            "by": "",
-            "why": "",
-            **lines,
-        },
-        {
-            "mutant": "m4",
-            "file": "core/a.py",
-            "file_digest": "now",
-            "verdict": "too long",
-            "by": "",
-            "why": "",
-            **lines,
-        },
+        {"mutant": "m1", "file_digest": "now", "verdict": "killed", "why": ""},
+        {"mutant": "m2", "file_digest": "old", "verdict": "survived", "why": "Equal.", **lines},
+        {"mutant": "m3", "file_digest": "now", "verdict": "survived", "why": "", **lines},
+        {"mutant": "m4", "file_digest": "now", "verdict": "too long", "why": "", **lines},
+        {"mutant": "m5", "file_digest": "now", "verdict": "killed", "why": "", "late": True},
     ]
+    rows = [{"file": "core/a.py", "late": False} | row for row in rows]
     text = page.page_of({"seed": 1, "files": files, "results": rows})
-    assert "| `core/a.py now` | 9 | 4 | 1 | 1 | 1 | 1 | 1 | 5% to 70% |" in text
+    assert "| `core/a.py now` | 9 | 5 | 1 | 1 | 1 | 1 | 1 | 1 | 4% to 62% |" in text
     assert "`m2` (survived; 4 of 5 tests that enter the function): Equal." in text
     assert "`m3` (survived; 4 of 5 tests that enter the function): **open**" in text
     assert "```diff\n-    return a < 3\n+    return (a <= 3)\n```" in text
@@ -110,7 +90,7 @@ def test_a_larger_sample_contains_a_smaller_one_whatever_else_changes():
     assert order == [m.name for m in run.drawn(found, len(found), seed=5)]
 
 
-def test_a_mutant_meets_the_tests_that_enter_its_function_the_quick_ones_of_every_file_first():
+def test_a_mutant_meets_the_tests_that_enter_its_function_the_quickest_first():
     def entry(seconds, *names):
         return {"seconds": seconds, "enters": [f"core/a.py:{name}" for name in names]}
 
@@ -121,7 +101,7 @@ def test_a_mutant_meets_the_tests_that_enter_its_function_the_quick_ones_of_ever
         "tests/y.py::other": entry(5.0, "f"),
         "tests/y.py::apart": entry(0.1, "g"),
     }
-    order = ["tests/x.py::quick", "tests/y.py::other", "tests/x.py::middle", "tests/x.py::slow"]
+    order = ["tests/x.py::quick", "tests/x.py::middle", "tests/y.py::other", "tests/x.py::slow"]
     assert run.chosen(mutant("edge"), tests, 100.0) == (order, 4, 38.0)
     assert run.chosen(mutant("edge"), tests, 8.0) == (order[:3], 4, 8.0)
     assert run.chosen(mutant("edge"), {"tests/y.py::apart": entry(0.1, "g")}, 8.0) == (["tests/y.py::apart"], 1, 0.1)

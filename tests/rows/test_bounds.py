@@ -6,9 +6,11 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from dpsparse.core import MissingBoundError
 from dpsparse.rows.bounds import read_bounds, read_center, read_target_bound
+from dpsparse.rows.row_bounds import RowBounds
 
 
 def test_a_row_norm_alone_bounds_the_entries_too():
@@ -103,3 +105,15 @@ def test_refusals_do_not_depend_on_mutable_arguments():
     _, upper, _ = read_bounds(bound, None, 2)
     bound[:] = -7.0
     assert np.all(np.asarray(upper) > 0), "bounds are copied: changing the argument later changes nothing"
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_a_norm_in_units_of_the_columns_is_that_of_the_scaled_row(sparse):
+    """The first row is long in these units, the second one is not."""
+    scale, rows = np.array([0.5, 4.0, 2.0]), np.array([[1.0, -2.0, 2.0], [0.5, 0.0, -1.0]])
+    clipped = sp.csr_matrix(rows) if sparse else rows.copy()
+    RowBounds(-3.0, 3.0, 1.5, scale).clip(clipped)
+    found = clipped.toarray() if sparse else clipped
+    assert np.linalg.norm(found[0] / scale) == pytest.approx(1.5)
+    np.testing.assert_allclose(found[0] / found[0, 0], rows[0])
+    np.testing.assert_array_equal(found[1], rows[1])
