@@ -28,7 +28,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, Union, cast
 import numpy as np
 
 from .errors import PrivacyError
-from .plain import Json
+from .plain import Json, Printed
 from .regular_files import parse_json
 
 T = TypeVar("T")
@@ -308,16 +308,12 @@ def _need(holds: bool, where: str, what: str) -> None:
 # ------------------------------------------------------------------------------------------------ documents
 
 
-class Record:
-    """A record with the verbs that users know."""
+class Record(Printed):
+    """A record that users show, keep and read back."""
 
     def to_dict(self) -> dict[str, Json]:
         """As JSON types; infinite numbers become None."""
         return write_record(self)
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """As JSON text."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
