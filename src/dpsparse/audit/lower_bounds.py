@@ -32,6 +32,7 @@ from scipy.special import ndtri
 from scipy.stats import beta
 
 from ..core import checks
+from ..core.plain import Printed
 
 #: Right mechanisms are accused with at most this probability by one bound.
 ALARM = 5e-7
@@ -47,7 +48,7 @@ Goodness = Callable[[Floats, Floats], Floats]
 
 
 @dataclass(frozen=True)
-class LowerBound:
+class LowerBound(Printed):
     """What an event proves, with its counts.
 
     Attributes
@@ -89,12 +90,6 @@ class LowerBound:
     def delta_at(self, epsilon: float) -> float:
         """Every true delta at `epsilon` is at least this."""
         return float(_delta(self.present_low, self.absent_high, epsilon))
-
-    def to_dict(self) -> dict[str, object]:
-        """As plain values."""
-        found = dict(vars(self))
-        found["threshold"] = None if math.isnan(self.threshold) else self.threshold
-        return found
 
     def __str__(self) -> str:
         return (

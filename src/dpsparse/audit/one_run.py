@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,6 +40,7 @@ from sklearn.base import clone
 from ..core import PrivacyError, checks
 from ..core.curves import largest
 from ..core.facts import Vector
+from ..core.plain import Printed
 from ..estimators.linear import SparseLinear
 from ..fitting import FitRequest, Matrix
 from ..oracles import RecordingOracle
@@ -49,7 +51,7 @@ from .runs import receipts, support_of
 
 
 @dataclass(frozen=True)
-class OneRun:
+class OneRun(Printed):
     """What one fit with many canaries proved.
 
     Attributes
@@ -63,6 +65,8 @@ class OneRun:
     confidence : float
     adjacency : str
     """
+
+    also: ClassVar[tuple[str, ...]] = ("verdict", "violated")
 
     epsilon: float
     delta: float
@@ -82,10 +86,6 @@ class OneRun:
     def verdict(self) -> str:
         """In two or three words."""
         return VIOLATED if self.violated else NOTHING_FOUND
-
-    def to_dict(self) -> dict[str, object]:
-        """As plain values."""
-        return {**vars(self), "verdict": self.verdict, "violated": self.violated}
 
     def __str__(self) -> str:
         return (

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
+from ..core.plain import Printed
 from ..core.words import statement_page
 from .lower_bounds import LowerBound
 
@@ -16,7 +18,7 @@ BLIND = 0.1
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Printed):
     """One attack: what it proved about a mechanism, and what the mechanism claims.
 
     Attributes
@@ -39,6 +41,10 @@ class Check:
         Part of the stated sensitivity that the canaries use; NaN for whole fits.
     """
 
+    shown: ClassVar[tuple[str, ...]] = (
+        *("name", "detail", "unit", "proved", "claimed", "violated", "why", "reach", "bound"),
+    )
+
     name: str
     detail: str
     unit: str
@@ -54,13 +60,6 @@ class Check:
         """Part of the claim that was proved: noise below this part of what was priced would have been caught."""
         return self.proved / self.claimed if self.claimed else math.nan
 
-    def to_dict(self) -> dict[str, object]:
-        """As plain values."""
-        plain = {k: v for k, v in vars(self).items() if k != "bound"}
-        for name in ("reach", "claimed"):
-            plain[name] = plain[name] if math.isfinite(plain[name]) else None
-        return {**plain, "bound": self.bound.to_dict()}
-
     def __str__(self) -> str:
         mark = VIOLATED if self.violated else "ok"
         line = (
@@ -70,23 +69,19 @@ class Check:
 
 
 @dataclass(frozen=True)
-class LawCheck:
+class LawCheck(Printed):
     """One check without chance: a law or a trace that holds, or how it is broken; or why it could not be made."""
 
     name: str
     violated: bool
     detail: str
 
-    def to_dict(self) -> dict[str, object]:
-        """As plain values."""
-        return dict(vars(self))
-
     def __str__(self) -> str:
         return f"[{VIOLATED if self.violated else 'ok'}] {self.name}: {self.detail}"
 
 
 @dataclass(frozen=True)
-class AuditResult:
+class AuditResult(Printed):
     """Everything an audit looked at.
 
     Attributes
@@ -111,6 +106,11 @@ class AuditResult:
     void : bool
         Whether a caveat voids the promise: then there is none, whatever the checks found.
     """
+
+    shown: ClassVar[tuple[str, ...]] = (
+        *("target", "scope", "verdict", "summary", "violated", "void", "caveats"),
+        *("runs", "confidence", "seconds", "checks", "laws", "notes"),
+    )
 
     target: str
     scope: str
@@ -149,24 +149,6 @@ class AuditResult:
         if power < BLIND:
             return f"{said} With so few runs at least one attack sees only gross errors: more runs see smaller ones."
         return f"{said} Every attack would have noticed noise below {power:.0%} of what was priced."
-
-    def to_dict(self) -> dict[str, object]:
-        """As plain values, for JSON."""
-        return {
-            "target": self.target,
-            "scope": self.scope,
-            "verdict": self.verdict,
-            "summary": self.summary,
-            "violated": self.violated,
-            "void": self.void,
-            "caveats": list(self.caveats),
-            "runs": self.runs,
-            "confidence": self.confidence,
-            "seconds": self.seconds,
-            "checks": [c.to_dict() for c in self.checks],
-            "laws": [f.to_dict() for f in self.laws],
-            "notes": list(self.notes),
-        }
 
     def __str__(self) -> str:
         lines = [f"CAVEAT: {c}." for c in self.caveats]

@@ -28,7 +28,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, Union, cast
 import numpy as np
 
 from .errors import PrivacyError
-from .plain import Json
+from .plain import Json, Printed
 from .regular_files import parse_json
 
 T = TypeVar("T")
@@ -252,12 +252,12 @@ def _read_record(kind: type, content: Any, where: str, depth: int) -> Any:
     for name, (f, _) in known.items():
         needed = f.default is MISSING and f.default_factory is MISSING
         _need(not needed or name.rstrip("_") in content, where, f"lacks {name.rstrip('_')!r}")
-    given = {names[n]: _read(known[names[n]][1], v, f"{where}.{n}", depth + 1) for n, v in content.items()}
     try:
+        given = {names[n]: _read(known[names[n]][1], v, f"{where}.{n}", depth + 1) for n, v in content.items()}
         return own.made(kind(**given))
     except FormError:
         raise
-    except ValueError as error:  # a record's own checks, which speak of public numbers
+    except ValueError as error:  # checks of records and fields, which speak of public numbers
         raise FormError(f"{where}: {error}") from None
     except (TypeError, KeyError, AttributeError, ArithmeticError, RecursionError):
         raise FormError(f"{where} does not hold together.") from None
@@ -272,12 +272,12 @@ def _read_union(kinds: tuple[Any, ...], content: Any, where: str, depth: int) ->
         word = str(content.get(tag))
         _need(word in tagged, where, f"must have a {tag} that this release knows: {', '.join(tagged)}. Update dpsparse")
         return _read(tagged[word][1], content, where, depth)
-    for kind in kinds:
+    others = [kind for kind in kinds if kind is not type(None)]
+    for kind in others:
         try:
             return _read(kind, content, where, depth)
         except FormError as error:
             found = error
-    others = [k for k in kinds if k is not type(None)]
     raise found if len(others) == 1 else FormError(f"{where} is of none of the kinds that belong here.")
 
 
@@ -308,16 +308,12 @@ def _need(holds: bool, where: str, what: str) -> None:
 # ------------------------------------------------------------------------------------------------ documents
 
 
-class Record:
-    """A record with the verbs that users know."""
+class Record(Printed):
+    """A record that users show, keep and read back."""
 
     def to_dict(self) -> dict[str, Json]:
         """As JSON types; infinite numbers become None."""
         return write_record(self)
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """As JSON text."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:

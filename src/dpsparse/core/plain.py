@@ -7,10 +7,13 @@ that are not finite: they become None, which readers take for infinite.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from operator import attrgetter
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -30,6 +33,8 @@ def to_json(value: object) -> Json:
     value = scalar(value)
     if isinstance(value, Enum):
         return to_json(value.value)
+    if isinstance(value, Printed):
+        return value.to_dict()
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -62,3 +67,28 @@ def scalar(value: object) -> object:
     'float'
     """
     return value.item() if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0 else value
+
+
+class Printed:
+    """A result that is shown, and never read back.
+
+    `shown` lists what `to_dict` holds, as names of fields, properties and methods without arguments, or as
+    ``"law=bill.law.name"``. Empty: all fields but those with ``repr=False``, and then `also`.
+    """
+
+    shown: ClassVar[tuple[str, ...]] = ()
+    also: ClassVar[tuple[str, ...]] = ()
+
+    def to_dict(self) -> dict[str, Json]:
+        """As JSON types; numbers that are not finite become None."""
+        own = self.shown or tuple(f.name for f in fields(cast(Any, self)) if f.repr)
+        found: dict[str, Json] = {}
+        for entry in (*own, *self.also):
+            name, _, path = entry.partition("=")
+            value = attrgetter(path or name)(self)
+            found[name] = to_json(value() if callable(value) else value)
+        return found
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """As JSON text."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)

@@ -23,7 +23,7 @@ from .steps import pipeline_file as pipelines
 Fitted = SparseLinear | PrivatePipeline | PrivateSearch
 
 #: Formats: the versions that are read, what a file holds, and what is made of it.
-FORMATS: dict[object, tuple[tuple[int, ...], type, Callable[[Any], Fitted]]] = {
+FORMATS: dict[str, tuple[tuple[int, ...], type, Callable[[Any], Fitted]]] = {
     model_schema.FORMAT: (model_schema.VERSIONS, ModelContent, model_of),
     pipelines.FORMAT: ((pipelines.VERSION,), pipelines.PipelineContent, pipelines.pipeline_of),
     searches.FORMAT: ((searches.VERSION,), searches.SearchContent, searches.search_of),
@@ -55,10 +55,11 @@ def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = L
         If the file is not one of a version that this release reads.
     """
     content = _content(path, largest)
-    if not isinstance(content, dict) or content.get("format") not in FORMATS:
+    form = str(content.get("format")) if isinstance(content, dict) else ""
+    if form not in FORMATS:
         why = ": it is not valid JSON" if content is None else ""
         raise DataError(f"{path} is not a dpsparse model{why}. Save models with model.save(path).")
-    versions, kind, make = FORMATS[content["format"]]
+    versions, kind, make = FORMATS[form]
     version = content.get("version")
     if type(version) is not int or version not in versions:
         known = " and ".join(map(str, versions))

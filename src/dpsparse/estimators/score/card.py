@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import html
-import json
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from typing import ClassVar
 
 from ...core import Statement
-from ...core.plain import Json, to_json
+from ...core.plain import Printed
 
 
 @dataclass(frozen=True)
-class Score:
+class Score(Printed):
     """One metric on all rows, or on those of one group.
 
     Attributes
@@ -45,7 +45,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class CurvePoint:
+class CurvePoint(Printed):
     """One bin of a calibration curve.
 
     Attributes
@@ -81,7 +81,7 @@ class CurvePoint:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreCard:
+class ScoreCard(Printed):
     """Scores of a model on private rows, released under one promise.
 
     ``card["accuracy"]`` is the score of all rows, ``card["accuracy", "F"]`` that of a group.
@@ -97,6 +97,8 @@ class ScoreCard:
         What was promised to the people in these rows.
     """
 
+    shown: ClassVar[tuple[str, ...]] = ("confidence", "scores", "calibration=curve", "statement")
+
     scores: tuple[Score, ...]
     curve: tuple[CurvePoint, ...]
     confidence: float
@@ -111,19 +113,6 @@ class ScoreCard:
 
     def __iter__(self) -> Iterator[Score]:
         return iter(self.scores)
-
-    def to_dict(self) -> dict[str, Json]:
-        """Plain JSON types; numbers that are not finite become None."""
-        return {
-            "confidence": self.confidence,
-            "scores": [to_json(asdict(score)) for score in self.scores],
-            "calibration": [to_json(asdict(point)) for point in self.curve],
-            "statement": self.statement.to_dict(),
-        }
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """As JSON text."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     def __str__(self) -> str:
         head = f"scores with {100 * self.confidence:.3g} % intervals, of privacy noise and sampling together"

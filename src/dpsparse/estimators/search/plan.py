@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from ...accounting.costs.fixed import FixedCost
 from ...accounting.random_stopping import SearchCost
 from ...core import Adjacency
-from ...core.plain import to_json
+from ...core.plain import Printed
 from ...core.words import statement_page
 from .scoring import Scoring
 from .space import Parameters
@@ -41,7 +41,7 @@ class PlannedRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchPlan:
+class SearchPlan(Printed):
     """The budget of a search.
 
     Attributes
@@ -66,6 +66,12 @@ class SearchPlan:
     score_asks : tuple of PlannedAsk
         What every run asks besides, for its score.
     """
+
+    shown: ClassVar[tuple[str, ...]] = (
+        *("epsilon", "delta", "adjacency", "law=bill.law.name", "mean_runs=bill.law.mean", "no_run=bill.law.none"),
+        *("run_rho", "run_epsilon", "composed_epsilon", "training_rho", "score_rho", "score_deviation"),
+        *("score=scoring", "n_rows", "training_rows", "validation_rows", "candidates", "sparse", "runs", "score_asks"),
+    )
 
     bill: SearchCost
     epsilon: float
@@ -111,31 +117,6 @@ class SearchPlan:
     def composed_epsilon(self) -> float:
         """Epsilon of publishing as many runs as are expected, each with its score, instead of the best one."""
         return self.bill.base.scaled(self.bill.law.mean).epsilon(self.delta)
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain JSON types."""
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "adjacency": str(self.adjacency),
-            "law": self.bill.law.name,
-            "mean_runs": self.bill.law.mean,
-            "no_run": self.bill.law.none,
-            "run_rho": self.run_rho,
-            "run_epsilon": self.run_epsilon,
-            "composed_epsilon": self.composed_epsilon,
-            "training_rho": self.training_rho,
-            "score_rho": self.score_rho,
-            "score_deviation": self.score_deviation,
-            "score": asdict(self.scoring),
-            "n_rows": self.n_rows,
-            "training_rows": self.training_rows,
-            "validation_rows": self.validation_rows,
-            "candidates": self.candidates,
-            "sparse": self.sparse,
-            "runs": to_json(self.runs),
-            "score_asks": to_json(self.score_asks),
-        }
 
     def _repr_html_(self) -> str:
         head = f"A private search of ({self.epsilon:.6g}, {self.delta:.3g})-DP in all, over about {self.bill.law.mean:.4g} runs."

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ...accounting.costs.base import Cost
 from ...accounting.costs.fixed import FixedCost, calibrate
 from ...core import Adjacency, Budget, BudgetError, PrivacyError, checks
-from ...core.plain import to_json
+from ...core.plain import Printed
 from ...core.words import statement_page
 from ...fitting import FitPlan
 from ..linear import SparseLinear
@@ -27,7 +27,7 @@ SHARES: dict[type, float] = {NoisyCount: 0.01, PrivateScaler: 0.02, PrivateBound
 
 
 @dataclass(frozen=True, kw_only=True)
-class PipelinePlan:
+class PipelinePlan(Printed):
     """The budget of a pipeline.
 
     Attributes
@@ -59,6 +59,10 @@ class PipelinePlan:
         Empty: the model asks what is shown.
     """
 
+    shown: ClassVar[tuple[str, ...]] = (
+        *("epsilon", "delta", "adjacency", "n_rows", "sparse", "steps", "free", "outlooks", "notes", "learned"),
+    )
+
     bill: Cost
     epsilon: float
     delta: float
@@ -87,28 +91,13 @@ class PipelinePlan:
         """Which datasets count as neighbours."""
         return self.bill.adjacency
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain JSON types."""
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "adjacency": str(self.adjacency),
-            "n_rows": self.n_rows,
-            "sparse": self.sparse,
-            "steps": [
-                {
-                    "name": name,
-                    "share": share,
-                    "rho": self.budgets[name].as_rho(),
-                    "asks": to_json(self.asks.get(name)),
-                }
-                for name, share in self.shares.items()
-            ],
-            "free": list(self.free),
-            "outlooks": dict(self.outlooks),
-            "notes": list(self.notes),
-            "learned": list(self.learned),
-        }
+    @property
+    def steps(self) -> list[dict[str, object]]:
+        """Each priced step with its share, its zCDP and its queries."""
+        return [
+            {"name": name, "share": share, "rho": self.budgets[name].as_rho(), "asks": self.asks.get(name)}
+            for name, share in self.shares.items()
+        ]
 
     def _repr_html_(self) -> str:
         head = f"A private pipeline of ({self.epsilon:.6g}, {self.delta:.3g})-DP in all."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from scipy.special import gammaincinv
@@ -12,6 +12,7 @@ from scipy.special import gammaincinv
 from ...algorithms.constants import PLANNER
 from ...core.budget import Budget
 from ...core.facts import Facts
+from ...core.plain import Printed
 from ...fitting import FitPlan, Shape, per_model, resolve
 from ...recipes import DualAveraging, SelectPolish, Tables
 from .assumptions import Assumptions, coefficients, counts
@@ -23,7 +24,7 @@ LEAST_EPSILON, MOST_EPSILON = PLANNER.pair.epsilons
 
 
 @dataclass(frozen=True)
-class ErrorBand:
+class ErrorBand(Printed):
     """A 90 % band: of the data sets of the calibration that share the public facts, nine in ten lie inside.
 
     >>> 0.3 in ErrorBand(0.1, 0.2, 0.4)
@@ -42,7 +43,7 @@ class ErrorBand:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpectedError:
+class ExpectedError(Printed):
     r"""Three ways to say how wrong a fit will be.
 
     Attributes
@@ -65,10 +66,6 @@ class ExpectedError:
     coefficients: ErrorBand | None
     constant: float
     signal: float
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain JSON types."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)

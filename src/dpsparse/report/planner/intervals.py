@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from scipy.stats import chi2, norm
 
 from ...algorithms.constants import INTERVALS, PLANNER
 from ...algorithms.intervals import SplitIntervals, most_coefficients
 from ...core.facts import Facts
-from ...core.plain import Json
+from ...core.plain import Printed
 from ...fitting import FitPlan
 from ...queries.inference import pair_square
 from .formulas import margin
@@ -32,7 +33,7 @@ CRITICAL = float(norm.isf(0.025))
 
 
 @dataclass(frozen=True)
-class IntervalForecast:
+class IntervalForecast(Printed):
     """What to expect of intervals.
 
     Attributes
@@ -47,6 +48,11 @@ class IntervalForecast:
     residual, feature : float
         Assumed standard deviations of residuals and of a feature. For classes `residual` is the mean curvature of the loss.
     """
+
+    shown: ClassVar[tuple[str, ...]] = (
+        *("coefficients", "asked", "half_width", "relative", "flag", "good_coefficients", "residual", "feature"),
+        *("most_coefficients=intervals.most", "n_rows=intervals.n_rows"),
+    )
 
     intervals: SplitIntervals
     add_remove: bool
@@ -145,14 +151,6 @@ class IntervalForecast:
             middle = (low + high) // 2
             low, high = (low, middle) if narrow(middle) else (middle, high)
         return 2 * high
-
-    def to_dict(self) -> dict[str, Json]:
-        """Plain JSON types."""
-        names = ("coefficients", "asked", "half_width", "relative", "flag", "good_coefficients", "residual", "feature")
-        return {name: getattr(self, name) for name in names} | {
-            "most_coefficients": self.intervals.most,
-            "n_rows": self.intervals.n_rows,
-        }
 
     def lines(self) -> list[str]:
         """What a plan says about them."""

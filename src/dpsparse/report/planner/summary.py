@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, fields, is_dataclass
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ...core.facts import Clip
-from ...core.plain import Json, to_json
+from ...core.plain import Json, Printed, to_json
 from ...core.words import statement_page
 from ...fitting import FitPlan, FitRequest, Shape, plan_fit
 from ...queries.losses import classes_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PlanSummary:
+class PlanSummary(Printed):
     """What a fit would ask and with how much noise.
 
     Attributes
@@ -68,6 +68,8 @@ class PlanSummary:
     outlook : Outlook or None
         The formulas behind `error`, for other numbers of rows and budgets.
     """
+
+    also: ClassVar[tuple[str, ...]] = ("rows_needed", "epsilon_needed")
 
     recipe: str
     n_rows: int
@@ -160,21 +162,6 @@ class PlanSummary:
         if self.outlook is None:
             raise ValueError("a baseline without privacy has no expected error to plot. Choose a private recipe.")
         return plot_error(self.outlook, where, self.epsilon)
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain JSON types."""
-        known = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "outlook"}
-        return known | {
-            "error": None if self.error is None else self.error.to_dict(),
-            "intervals": None if self.intervals is None else self.intervals.to_dict(),
-            "asks": to_json(self.asks),
-            "rho": to_json(self.rho),
-            "mu": to_json(self.mu),
-            "notes": list(self.notes),
-            "warnings": list(self.warnings),
-            "rows_needed": self.rows_needed(),
-            "epsilon_needed": self.epsilon_needed(),
-        }
 
     def __str__(self) -> str:
         lines = [f"{self.recipe} on {self.n_rows} {kind_of_rows(self.sparse)} x {self.n_features} features"]

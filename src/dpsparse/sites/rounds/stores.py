@@ -10,11 +10,12 @@ import stat
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ...core import DataError, PrivacyError
+from ...core.codec import read, write
 from ...core.regular_files import open_whole, parse_json, read_bytes, sync_folder
 
 #: A larger file of marks is not read: room for some hundred thousand rounds.
@@ -115,7 +116,7 @@ class Store(ABC):
 
         def mark(marks: list[Mark]) -> Mark:
             check_claim(claim, _claims(marks), epsilon, delta)
-            return asdict(claim)
+            return cast(Mark, write(claim))
 
         self.add(mark)
 
@@ -324,6 +325,6 @@ def _read(content: bytes, largest: int) -> list[Mark]:
 
 def _claims(marks: list[Mark]) -> list[AnswerClaim]:
     try:
-        return [AnswerClaim(**mark) for mark in marks]
-    except TypeError:
+        return [read(AnswerClaim, mark, "claim") for mark in marks]
+    except ValueError:
         raise PrivacyError(DAMAGED) from None
