@@ -235,7 +235,7 @@ def genomic(name: str, seed: int, sparsity: int | None = None) -> Setting:
 
 
 def held_out_error(model: Any, setting: Setting) -> float:
-    """Part of wrong classes on the test rows, or mean squared error over their variance."""
+    """Misclassification rate on the test rows, or mean squared error over their variance."""
     assert setting.test is not None
     X, y = setting.test
     if setting.task == "classification":

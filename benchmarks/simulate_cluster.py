@@ -178,7 +178,7 @@ def page(costs: Costs, found: Sequence[Simulated], given: argparse.Namespace) ->
         f"For {given.workers} workers of one core each, {given.nonzeros} stored numbers a row, {given.gigabits:g} Gbit/s, epsilon "
         f"{given.epsilon:g} and {given.sparsity} coefficients, rows {'on the disks' if given.disk else 'in the memory'} of workers:",
         "",
-        "| recipe | passes over the rows | questions with an answer for every coordinate | one of them | whole fit |",
+        "| recipe | passes over the rows | queries with an answer for every coordinate | one of them | whole fit |",
         "|---|---|---|---|---|",
         *(one.row for one in sorted(found, key=lambda one: one.seconds)),
         "",

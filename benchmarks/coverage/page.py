@@ -16,17 +16,17 @@ from benchmarks.coverage.store import Store
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "intervals_benchmark.md"
 HEAD = """# Coverage of intervals
 
-Made by `python -m benchmarks.coverage` and `python -m benchmarks.coverage.tables` from `benchmarks/results/coverage.parquet`; the page {doc}`intervals` says what the intervals are. Every fit has data,
-coins and noise of its own, by seeds on which nothing was chosen. Numbers are pooled over all selected coefficients of all fits of a cell, with standard errors over fits in brackets:
+Made by `python -m benchmarks.coverage` and `python -m benchmarks.coverage.tables` from `benchmarks/results/coverage.parquet`; the page {doc}`intervals` describes the intervals. Every fit has its own data,
+coins and noise, from seeds that were not used for any choice. Numbers are pooled over all selected coefficients of all fits of a cell, with standard errors over fits in brackets:
 
-- **95 %** (and 90 %, 99 %): part of intervals that contain their target. Wanted: between .935 and .985 where the flag is good, and at least .935 elsewhere; **good** is the part of fits with that flag,
+- **95 %** (and 90 %, 99 %): share of intervals that contain their target. Goal: between .935 and .985 if the flag is good, and at least .935 otherwise; **good** is the share of fits with that flag,
   and *95 % if good* their coverage;
-- **nulls**: part of selected coefficients whose target is zero that are called nonzero at 5 %, and how many there were. Wanted: at most .065. **FDR**: false discoveries at a nominal 10 %;
-- **width**: median half-width over that of a robust interval without privacy on as many rows as the second part has, and what is allowed; **moments**: over that of intervals from noisy second moments of
-  features and target at the same budget; **forecast**: over what the planner said beforehand, told the size of residuals and features (wanted within 30 % where the flag is good);
-- **bands**: part of fits whose simultaneous 95 % bands contain all targets; **surface**: part of 95 % intervals of `predict_interval` that contain the mean.
+- **nulls**: share of selected coefficients with a target of zero that are called nonzero at 5 %, and how many there were. Goal: at most .065. **FDR**: false discoveries at a nominal 10 %;
+- **width**: median half-width relative to a robust non-private interval on as many rows as the second part has, and the allowed ratio; **moments**: relative to intervals from noisy second moments of
+  features and target at the same budget; **forecast**: relative to the planner's forecast, given the size of residuals and features (goal: within 30 % if the flag is good);
+- **bands**: share of fits whose simultaneous 95 % bands contain all targets; **surface**: share of 95 % intervals of `predict_interval` that contain the mean.
 
-A cell with fewer than 400 fits is no verdict yet.
+A setting with fewer than 400 fits allows no conclusion yet.
 """
 GROUPS = {
     "mean": "Numbers, target mean (the default)",
@@ -41,9 +41,9 @@ GROUPS = {
 TABLES = """
 ## Real tables
 
-How often an interval contains the estimate without privacy (least squares or logistic regression, no weights) on **all** rows of the table and the same columns. That estimate shares the rows of the
-second part, so that without noise a 95 % interval would contain it more often than 95 % of the time: its error against it is $1/\\sqrt2$ of that against the truth, and 99.4 % is then nominal; where noise
-is large, 95 % is. Tables of at least 2000 training rows; bounds as in `benchmarks/tables/bounds.json`. Flags: part of fits that were good, clipped, wide or too many.
+How often an interval contains the non-private estimate (least squares or logistic regression, no weights) on **all** rows of the table and the same columns. That estimate shares the rows of the
+second part, so without noise a 95 % interval would contain it more than 95 % of the time: the distance to it is $1/\\sqrt2$ of the distance to the truth, and the nominal value is then 99.4 %; if noise
+is large, it is 95 %. Tables of at least 2000 training rows; bounds as in `benchmarks/tables/bounds.json`. Flags: share of fits that were good, clipped, wide or too many.
 """
 
 

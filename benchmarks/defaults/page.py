@@ -10,14 +10,14 @@ from benchmarks.defaults.cells import Line, spread
 
 HEAD = """# The papers' recipes with their defaults
 
-Every private recipe of the papers by its name alone: nothing is tuned, an intercept is fitted (not for counts and links, which are
-drawn without one). Is any worse than predicting a constant at epsilon 4, or than itself with less budget? And where budget is no concern
-(epsilon 10,000), is it within 1 % of its twin without privacy? Written by `python -m benchmarks.defaults --page`; replace-one, delta 1e-6.
+Every private recipe of the papers with its defaults: nothing is tuned, an intercept is fitted (not for counts and links, which are
+simulated without one). Is any worse than predicting a constant at epsilon 4, or than itself with less budget? And with a practically unlimited budget
+(epsilon 10,000), is it within 1 % of its non-private baseline? Written by `python -m benchmarks.defaults --page`; replace-one, delta 1e-6.
 
-Classes (pneumonia, mnist, covtype): part of wrong classes on test rows. Numbers (california, meltingpoint): mean squared error over the
+Classes (pneumonia, mnist, covtype): misclassification rate on held-out data. Numbers (california, meltingpoint): mean squared error divided by the
 variance. imdb: half the mean squared error of a rating. Poisson and tanh: relative error of the coefficients. Means over noise seeds, and
 their standard errors in brackets, in units of the last digit. A goal counts as *missed* beyond two standard errors; those of a comparison
-contain the choice of the test rows, which are the same for both sides. Large data sets are cut to the rows named here. Data sets and recipes
+include the choice of the test rows, which are the same for both sides. Large data sets are cut to the rows named here. Data sets and recipes
 without a line have not been measured with the present rules.
 """
 
@@ -42,7 +42,7 @@ def page(lines: Sequence[Line]) -> str:
         found = [line for line in lines if line.data == name]
         first = found[0]
         text += [f"## {name}: {first.rows} x {first.columns}, constant {first.constant:.4f}", ""]
-        text += ["| recipe | " + " | ".join(f"eps {e:g}" for e in first.epsilons) + " | twin | missed |"]
+        text += ["| recipe | " + " | ".join(f"eps {e:g}" for e in first.epsilons) + " | non-private | missed |"]
         text += ["|" + "---|" * (len(first.epsilons) + 3)]
         for line in found:
             twin = "" if line.twin_error is None else f"{line.twin} {line.twin_error:.4f}"

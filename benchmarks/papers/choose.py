@@ -47,7 +47,7 @@ def recipes() -> Iterator[str]:
 
 def orderings() -> Iterator[str]:
     """The papers' orderings with our defaults."""
-    yield "| claim | data | ε | rival less it | verdict |"
+    yield "| claim | data | ε | error of the comparison method minus its own | verdict |"
     yield "|---|---|---|---|---|"
     for study, name in ((RECIPES_STUDY, "guide-recipes"), (TEXT_STUDY, "guide-text")):
         results = read(name)

@@ -17,7 +17,7 @@ GRIDS = (
 
 STUDY = PaperStudy(
     name="000-figure-1",
-    title="DP-IGHT, Frank-Wolfe and two stages on made-up data, relative error of the coefficients",
+    title="DP-IGHT, Frank-Wolfe and two stages on synthetic data, relative error of the coefficients",
     paper="000",
     where="Figure 1 (a) to (d)",
     parts=(

@@ -11,7 +11,7 @@ GRIDS = (f"DPSL-KT{GRID}", f"DP-IGHT dense{GRID}", f"DPSL-KT{PRINTED}{GRID}")
 
 STUDY = PaperStudy(
     name="001-figure-2",
-    title="Knowledge transfer beside DP-IGHT, Frank-Wolfe and two stages on made-up data",
+    title="Knowledge transfer beside DP-IGHT, Frank-Wolfe and two stages on synthetic data",
     paper="001",
     where="Figure 2 (a) to (d)",
     parts=(

@@ -79,9 +79,9 @@ def page(number: str, known: Mapping[str, PaperStudy]) -> Iterator[str]:
     yield f"# Paper {number}: {title}"
     yield ""
     yield (
-        f"{authors}. Every figure and table with results, run again: our honest noise for all methods under one accounting (replace-one), "
-        "public defaults and the best point of the paper's grid on the very metric that is shown (as in the paper; it flatters), the printed "
-        "noise where we have it (**NOT PRIVATE**: [](../papers.md)), `auto`, a dense private model and no privacy. Data, splits and noise "
+        f"{authors}. Every figure and table with results, reproduced: correct noise for all methods under one accounting (replace-one), "
+        "public defaults and the best point of the paper's grid on the metric that is shown (as in the paper; this is optimistic), the printed "
+        "noise if we have it (**NOT PRIVATE**: [](../papers.md)), `auto`, a dense private model and no privacy. Data, splits and noise "
         "are seeded. Numbers are means ± one standard error."
     )
     for name in names:
@@ -201,11 +201,11 @@ def verdicts(study: PaperStudy, results: Results) -> Iterator[str]:
     against = together([claim for claim, _, verdict in found if verdict == "does not hold"])
     yield (
         f"**Verdict**: of {len(found)} orderings of the paper {count['holds']} hold, {count['does not hold']} do not hold and {count['undecided']} are "
-        "undecided, on paired seeds and with two standard errors (for few pairs as many as are as unlikely)."
+        "undecided, on paired seeds and with two standard errors (more for small samples, with the same error probability)."
         + (f" What does not hold: {'; '.join(against)}." if against else " None is refuted.")
     )
     yield ""
-    yield "| the paper's ordering | rival less it | verdict |"
+    yield "| the paper's ordering | error of the comparison method minus its own | verdict |"
     yield "|---|---|---|"
     for claim, text, verdict in found:
         yield f"| {claim} | {text} | {verdict} |"
@@ -228,12 +228,12 @@ def together(claims: Sequence[StudyClaim]) -> list[str]:
 def index(known: Mapping[str, PaperStudy]) -> Iterator[str]:
     """All studies with their verdicts in numbers."""
     yield from HEAD
-    yield "# The papers' figures and tables, run again"
+    yield "# The papers' figures and tables, reproduced"
     yield ""
     yield (
-        "One page for each paper, made from results that are kept in `benchmarks/results` (Parquet, with seeds, versions and facts of the machine). "
-        "`make papers` runs everything and goes on where it was stopped; `make bench` runs the quick scale. What is wrong with the papers' own noise stands in "
-        "[](../papers.md); their rates, with corrected constants, in [](rates.md)."
+        "One page for each paper, generated from results in `benchmarks/results` (Parquet, with seeds, versions and facts of the machine). "
+        "`make papers` runs everything and resumes an interrupted run; `make bench` runs the quick scale. What is wrong with the papers' own noise: "
+        "[](../papers.md). Their rates, with corrected constants: [](rates.md)."
     )
     yield ""
     yield "| study | what | scale | runs | holds | does not hold | undecided |"

@@ -13,7 +13,7 @@ from benchmarks.as_published.frank_wolfe import certified, printed_scale
 from benchmarks.as_published.label_ldp_iht import theorem_5
 from dpsparse.core.curves import gaussian_epsilon
 
-#: Constants of the noise do not change a rate; where the promise itself has no proof, there is no rate.
+#: Constants of the noise do not change a rate; where the guarantee itself has no proof, there is no rate.
 TABLE = (
     (
         "Frank-Wolfe (Talwar et al. 2015; 000 and 001, Table 1)",
@@ -45,7 +45,7 @@ TABLE = (
         "DP-GCD (002, Theorems 4.4 and 4.7)",
         "log p/(nε)^(2/3); (s + τ)² log p/(nε)²",
         "stands with Gumbel noise of range 2κ max C/√M on exact scores and noise of its own on the value: a constant factor at equal scales; as printed the choice "
-        "costs up to the number of rivals times ε'",
+        "costs up to the number of competitors times ε'",
     ),
     (
         "LDP-IHT, Label-LDP-IHT (003, Theorems 4 and 5)",

@@ -32,7 +32,7 @@ class Rows:
     entries: tuple[float, float]
 
     def error(self, coef: np.ndarray, intercept: float) -> float:
-        """Part of wrong classes on the test rows, or mean squared error over their variance."""
+        """Misclassification rate on the test rows, or mean squared error over their variance."""
         X, y = self.test
         margin = np.asarray(X @ coef).ravel() + intercept
         if self.task == "classification":

@@ -8,9 +8,9 @@ from typing import Any
 
 HEAD = """# Speed
 
-Measured by `make bench-speed` (`benchmarks/speed`). Within a part ways take turns; the least processor time of each counts, one thread. Ratios within a line were taken side by side; seconds of
-different machines do not compare. Peers run in environments of their own, on float32 rows that are held once, and on whole batches. Opacus protects adding or
-removing a row, dpsparse replacing one, which is the stronger promise at the same epsilon.
+Measured by `make bench-speed` (`benchmarks/speed`). Within a part, the compared methods take turns; the least processor time of each is shown, for one thread. The ratios of a line were measured side by side; seconds of
+different machines are not comparable. Other libraries run in separate environments, on one copy of float32 rows, and on whole batches. Opacus protects adding or
+removing a row, dpsparse replacing one, which is the stronger guarantee at the same epsilon.
 """
 
 

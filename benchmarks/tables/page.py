@@ -10,21 +10,21 @@ from benchmarks.tables.cells import DELTA, Cell
 
 HEAD = """# Ordinary tables
 
-How much of the attainable improvement is lost when a model is fitted with privacy, on public tables with ordinary columns:
+How much of the achievable accuracy gain is lost to privacy, on public tables with ordinary columns:
 ages, counts, prices, answers to questionnaires. Written by `python -m benchmarks.tables --half both --page`.
 
-Every table is split at random ({held:.0%} held out); bounds come from a fixed file that stands in for a codebook; delta is
+Every table is split at random ({held:.0%} held out); bounds come from a fixed file that replaces a codebook; delta is
 {delta:g}; splits: {seeds}; a dash means not run; seconds are those of a busy machine. *Lost* is (error - non-private) / (constant - non-private): 0 is as good as without privacy, 1 is as
-good as a constant, more than 1 is worse. The error is the mean squared error over the variance of the target, or 1 - AUC for two
-classes. *Regret* is the error over that of the best private method of the same cell, minus one. Cells are shown as
-mean / median. `dpgd` is DP gradient descent with the best of 27 settings *on the held-out rows*: nobody can have it, since choosing
+good as a constant, more than 1 is worse. The error is the mean squared error divided by the variance of the target, or 1 - AUC for two
+classes. *Regret* is the error divided by that of the best private method in the same setting, minus one. Values are shown as
+mean / median. `dpgd` is DP gradient descent with the best of 27 settings *on the held-out data*: it cannot be achieved in practice, since choosing
 costs privacy. `tables` is what `auto` picks for dense rows, with its defaults.
 """
 
 TAIL = """## Designs with a known truth
 
 `python -m benchmarks.tables --half synthetic`, linear, delta 1e-06; mean squared error of the prediction over the variance of the signal, mean and
-standard error. Rules were chosen on seeds 100 to 103; the figures are of other seeds.
+standard error. Rules were chosen on seeds 100 to 103; the numbers are for other seeds.
 
 | design | epsilon | error | goal |
 |---|---|---|---|
@@ -36,12 +36,12 @@ standard error. Rules were chosen on seeds 100 to 103; the figures are of other 
 | AR .9, n 5000, d 500, 10 true | 1 | .108(60) | .27 |
 | genotypes, n 5000, d 2000, 20 true (`benchmarks.flagship_dense`; error of coefficients) | 1 / 2 / 4 | .070(12) / .049(17) / .032(6) | at 1: .19 |
 
-*Counts* are Poisson numbers declared within 0 and 20, *rare* indicators of 2 %. Before selections knew where columns lie they had .25 and .67 at epsilon 1.
+*Counts* are Poisson numbers declared within 0 and 20, *rare* indicators of 2 %. Before selections used estimated column locations, the errors were .25 and .67 at epsilon 1.
 Rare indicators stay far from their goal of .12. At epsilon 1 each has a hundred records. A selection of 12 to 17 columns with half of the budget, exact means and an
-exact intercept finds .68 to .77 of the signal (12 seeds), and one noisy gradient on all columns .73 to .81; so the path on all columns goes on
-there, and its clips near the middle of gradients, of which four fifths are small, keep it short. The goal is not out of reach: a reference that spends .8 of the budget on one
+exact intercept finds .68 to .77 of the signal (12 seeds), and one noisy gradient on all columns .73 to .81; so the path on all columns continues
+there, and its clips near the middle of gradients, of which four fifths are small, keep it short. The goal can be met: a reference that spends .8 of the budget on one
 gradient at the constant, keeps 25 columns and fits them by least squares with the noise of one more gradient, its settings chosen on the test rows, has .02 at epsilon 1 and .77 at
-.25. A branch of that kind, in phases that also fit dense truths, had .29 at best when it was tried, and was not taken.
+.25. A branch of that kind, in phases that also fit dense truths, had .29 at best when it was tried, and was not adopted.
 
 ## A mixed table
 

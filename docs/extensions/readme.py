@@ -9,8 +9,8 @@ ROOT = Path(__file__).resolve().parents[2]
 START, END = "<!-- peers: made from docs/peers.md by python docs/extensions/readme.py -->", "<!-- peers end -->"
 #: Lines of the page that the README shows.
 SHOWN = ("dpsparse auto", "diffprivlib", "Opacus, best of grid", "scikit-learn, not private")
-#: The column of the promise; models without privacy have one of their own.
-PROMISE, BARE = "ε = 1", "no noise"
+#: The column of the privacy guarantee; models without privacy have a separate one.
+GUARANTEE, BARE = "ε = 1", "no noise"
 
 
 def cells(line: str) -> list[str]:
@@ -31,7 +31,7 @@ def read(page: str) -> list[tuple[str, list[dict[str, str]]]]:
 
 def tables(page: str) -> dict[str, dict[str, str]]:
     """Errors by data set and library."""
-    return {data: {row[data]: row.get(PROMISE) or row.get(BARE, "") for row in rows} for data, rows in read(page)}
+    return {data: {row[data]: row.get(GUARANTEE) or row.get(BARE, "") for row in rows} for data, rows in read(page)}
 
 
 def table(page: str) -> str:
@@ -41,7 +41,7 @@ def table(page: str) -> str:
     counts = sorted({int(count) for _, rows in read(page) for row in rows if (count := row.get("seeds", "")).isdigit()})
     seeds = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
     lines = [
-        f"At epsilon 1 with defaults (Opacus has none for a linear model: the best of six rates, chosen on the test rows), on rows that were held back; mean ± standard error of {seeds} seeds:",
+        f"At epsilon 1 with defaults, on held-out data (Opacus has no defaults for a linear model: the best of six learning rates, tuned on the test set); mean ± standard error of {seeds} seeds:",
         "",
     ]
     lines += ["| | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
