@@ -322,7 +322,7 @@ class Record(Printed):
 
 
 class Document:
-    """A record that is sent or kept as a text of its own, with a format and a version; inside others it is that text."""
+    """A record that is sent or kept as a text with a format and a version; inside others it is that text."""
 
     format: ClassVar[str]
     version: ClassVar[int]

@@ -64,7 +64,8 @@ def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = L
     if type(version) is not int or version not in versions:
         known = " and ".join(map(str, versions))
         raise DataError(
-            f"{path} has another format version; this release reads version{'s' * (len(versions) > 1)} {known}. Update dpsparse."
+            f"{path} has another format version; this release reads version{'s' * (len(versions) > 1)} {known}. "
+            "Update dpsparse."
         )
     try:
         held: Any = read(kind, content, "the file")
