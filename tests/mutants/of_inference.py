@@ -127,11 +127,6 @@ MUTANTS = (
             "weight = np.where(row == column, 1.0, math.sqrt(2))",
             "weight = np.ones(row.size)",
         ),
-        (
-            "half a record for a count",
-            "return Sensitivity(1.0, np.ones(1), pair_norm=1.0",
-            "return Sensitivity(0.5, np.ones(1), pair_norm=0.5",
-        ),
         ("another clip of classes", "question.residual != 1", "question.residual > 1"),
     ),
 )

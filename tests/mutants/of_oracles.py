@@ -238,41 +238,11 @@ MUTANTS = (
     *changed(
         "queries/polish.py",
         POLISH,
-        (
-            "half of the bound of a residual",
-            "return Sensitivity(check_bound(question.bound), np.array([question.bound]))",
-            "return Sensitivity(0.5 * check_bound(question.bound), np.array([question.bound]))",
-        ),
-        (
-            "half of the bound of column means",
-            "return Sensitivity(min(norm, question.norm),",
-            "return Sensitivity(0.5 * min(norm, question.norm),",
-        ),
-        (
-            "rows are not cut for their means",
-            "norm = means_reach(question, shard.lattice).norm\n",
-            "norm = 10 * means_reach(question, shard.lattice).norm\n",
-        ),
-        (
-            "half of the clip of a centred gradient",
-            "return Sensitivity(check_bound(question.clip), np.full(",
-            "return Sensitivity(0.5 * check_bound(question.clip), np.full(",
-        ),
-        (
-            "half of a curvature",
-            "np.array([lattice.facts.curvature * check_bound(question.norm) ** 2 / question.model.support.size])",
-            "np.array([0.5 * lattice.facts.curvature * check_bound(question.norm) ** 2 / question.model.support.size])",
-        ),
         ("two Gram matrices move like one", "pair_norm=math.sqrt(2) * square,", "pair_norm=square,"),
         (
             "a centred gradient is not clipped",
             "yield np.clip(view.slopes, -cap, cap)[:, None] * view.away",
             "yield view.slopes[:, None] * view.away",
-        ),
-        (
-            "a residual is not clipped",
-            "yield np.clip(view.slopes, -question.bound, question.bound)[:, None]",
-            "yield view.slopes[:, None]",
         ),
         (
             "rows of a Gram matrix are not clipped",
@@ -380,19 +350,9 @@ MUTANTS = (
             "reach = Sensitivity(0.5 * question.norm, np.full(weights.size, question.norm))",
         ),
         (
-            "half of a row's size",
-            "return SumSpec(Sensitivity(question.top, top, pair_norm=question.top, pair_entry=top),",
-            "return SumSpec(Sensitivity(question.top / 2, top, pair_norm=question.top / 2, pair_entry=top),",
-        ),
-        (
             "weighted gradients are clipped at twice their norm",
             "room = norm / (unit * np.sqrt(square))",
             "room = 2 * norm / (unit * np.sqrt(square))",
-        ),
-        (
-            "sizes are not held",
-            "np.minimum(unit * np.sqrt(square), question.top) * block.present",
-            "unit * np.sqrt(square) * block.present",
         ),
         (
             "two rows of absolute entries move like one",
@@ -682,15 +642,6 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "queries/tallies.py",
-        "oracles/test_tallies.py",
-        (
-            "losses are not bounded",
-            "np.trunc(np.minimum(added / spec.unit, spec.record))",
-            "np.trunc(2 * added / spec.unit)",
-        ),
-    ),
-    *changed(
         "oracles/gate.py",
         "fitting/test_run.py estimators/test_ledger_fits.py",
         (
@@ -703,5 +654,42 @@ MUTANTS = (
         "queries/charge.py",
         "laws/test_one_gate.py",
         ("anybody makes charges", "if made_by is not MADE_BY_THE_GATE:", "if False:"),
+    ),
+    *changed(
+        "queries/bounds.py",
+        "queries/test_bounds.py oracles/test_polish.py oracles/test_tallies.py",
+        ("half of a bound for two records", "pair = min(2 * radius, ", "pair = 0.5 * min(2 * radius, "),
+        (
+            "half of a bound for one record",
+            "reach = Sensitivity(radius, self._far,",
+            "reach = Sensitivity(radius / 2, self._far / 2,",
+        ),
+        (
+            "half of a side for two records",
+            "pair_norm=pair, pair_entry=width)",
+            "pair_norm=pair, pair_entry=width / 2)",
+        ),
+        (
+            "what a row function gives is not held",
+            "whole = within.held(values) / spec.unit",
+            "whole = values / spec.unit",
+        ),
+        ("a ball has no room for rounding", "(1.0 - (self.lower.size + 8) * 2.0**-52)", "1.0"),
+        (
+            "rows beyond the ball stay there",
+            "inside &= _norms(values) <= self._limit",
+            "inside &= _norms(values) <= 2 * self._limit",
+        ),
+        ("rows beyond the box stay there", "inside &= (value >= low) & (value <= high)", "inside &= value >= low"),
+        ("what is no number adds nothing", "np.where(np.isnan(far), self.upper, far)", "np.nan_to_num(far)"),
+    ),
+    *changed(
+        "queries/tallies.py",
+        "oracles/test_tallies.py",
+        (
+            "records without a target have a loss",
+            "np.where(block.present > 0, losses, 0.0)",
+            "np.where(block.present >= 0, losses, 0.0)",
+        ),
     ),
 )

@@ -77,20 +77,6 @@ MUTANTS = (
         ),
     ),
     *changed(
-        "queries/tallies.py",
-        TALLIES,
-        (
-            "half of a bounded loss",
-            "Sensitivity(top, each, pair_norm=top, pair_entry=each),",
-            "Sensitivity(top / 2, each / 2, pair_norm=top / 2, pair_entry=each / 2),",
-        ),
-        (
-            "records without a target have a loss",
-            "yield np.where(block.present > 0, np.clip(",
-            "yield np.where(block.present >= 0, np.clip(",
-        ),
-    ),
-    *changed(
         "queries/cells.py",
         CELLS,
         ("half of a moment", "MOMENT_PAIR = 2.0", "MOMENT_PAIR = 1.0"),
@@ -117,7 +103,6 @@ MUTANTS = (
     *changed(
         "queries/clipped.py",
         CLIPPED,
-        ("half of what is clipped", "norm = math.sqrt(NUMBERS)", "norm = math.sqrt(NUMBERS) / 2"),
         ("absent records are clipped", "block.clipped * block.present[:, None] for", "block.clipped for"),
     ),
     *changed(
