@@ -32,7 +32,7 @@ from dpsparse.queries.kinds import (
     ResidualMean,
     Select,
 )
-from dpsparse.queries.polish import SIMPLE_MEANS
+from dpsparse.queries.polish import MEANS
 from dpsparse.queries.table import measure, sum_rule
 from dpsparse.rows.columns import typical_entries
 from dpsparse.rows.lattice import Lattice
@@ -493,6 +493,6 @@ def test_means_of_all_of_many_columns_are_those_that_every_record_has_by_itself(
     for rows in (X, sp.csr_matrix(X)):
         shard = Shard(Lattice(given.facts), [(rows[:25], given.y[:25]), (rows[25:], given.y[25:])])
         spec = measure(question, shard.lattice)
-        found += [rule.part(question, spec, shard, Squared()).tolist() for rule in (sum_rule(question), SIMPLE_MEANS)]
+        found += [rule.part(question, spec, shard, Squared()).tolist() for rule in (sum_rule(question), MEANS)]
     assert found[0] == found[1] == found[2] == found[3]
     assert any(found[0])

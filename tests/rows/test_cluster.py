@@ -25,7 +25,7 @@ from dpsparse.core.facts import Clip, Facts
 from dpsparse.io.cluster import FilePart, gather_pieces
 from dpsparse.io.streams import ReadOptions
 from dpsparse.losses import Squared
-from dpsparse.queries.kinds import Count, Gradient
+from dpsparse.queries.kinds import Count, Gradient, Unread
 from dpsparse.rows.hosts import ClusterHost, ClusterRows, MemoryHost, clusters, partial, worker
 from dpsparse.rows.hosts.cluster_rows import gather_arrays
 from dpsparse.rows.hosts.message import Message
@@ -36,6 +36,8 @@ from dpsparse.rows.records import Records
 from dpsparse.rows.sampling import PoissonSample
 from dpsparse.rows.scratch_rows import ScratchBlock
 from loopback import Loopback, spread
+from questions import FACTS as QUESTION_FACTS
+from questions import QUESTIONS
 
 N, D = 60, 8
 FACTS = Facts(n_rows=N, n_features=D, lower=-1.0, upper=1.0, row_norm=1.4, target_bound=3.0, intercept=0.5)
@@ -168,6 +170,15 @@ def test_parts_on_a_cluster_give_the_integers_of_rows_in_memory(form, limit, mon
             expected = whole_sum(memory, question, Squared(), who).tolist()
             assert whole_sum(host, question, Squared(), who).tolist() == expected
         host.close()
+
+
+@pytest.mark.parametrize("name", [name for name, question in QUESTIONS.items() if type(question) is not Unread])
+def test_every_sum_is_counted_on_workers_as_it_is_here(name):
+    """What a message leaves behind, since only noise is made by it, no sum misses."""
+    rng, facts = np.random.default_rng(4), QUESTION_FACTS.with_(counts_unread=0)
+    X, y = rng.uniform(-1, 1, (61, facts.n_features)), rng.normal(size=61)
+    expected = whole_sum(MemoryHost(X, y, facts), QUESTIONS[name], Squared()).tolist()
+    assert whole_sum(ClusterHost(Records(spread(X, y)), y, facts), QUESTIONS[name], Squared()).tolist() == expected
 
 
 def test_control_first_rows_that_are_lost_change_a_sample():

@@ -8,8 +8,7 @@ sums move by at most :math:`\sqrt3` in l2 norm and by 1 in each coordinate, whet
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -17,39 +16,26 @@ from ..core.errors import PrivacyError
 from ..core.facts import Vector
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
+from .bounds import Bound, bounded_sum
 from .kinds import ClippedShare
 from .losses import Loss
-from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec
-from .table import SUMS, SumRule
+from .sensitivity import RELEASE_UNITS
+from .table import SUMS
 
 #: Entries, rows and targets.
 NUMBERS = 3
 
 
-def clipped_measure(question: ClippedShare, lattice: Lattice) -> SumSpec:
+def clipped_bound(question: ClippedShare, lattice: Lattice) -> Bound:
     """Three numbers in [0, 1]."""
     if not lattice.facts.counts_clipped:
         raise PrivacyError("these rows do not remember what was clipped: their facts do not say so.")
-    units, each = lattice.units(RELEASE_UNITS), np.ones(NUMBERS)
-    norm = math.sqrt(NUMBERS)
-    return SumSpec(Sensitivity(norm, each, pair_norm=norm, pair_entry=each), 1.0 / units, units)
+    return Bound(np.zeros(NUMBERS), np.ones(NUMBERS), units=RELEASE_UNITS)
 
 
-def clipped_part(question: ClippedShare, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
-    """Sums of the rows of one shard, in units."""
-    total = np.zeros(NUMBERS, dtype=np.int64)
-    for parts in _parts(shard):
-        total += np.trunc(parts * spec.record).sum(axis=0).astype(np.int64)
-    return total
+def clipped_parts(question: ClippedShare, shard: Shard, loss: Loss) -> Iterator[Vector]:
+    """Which part of each record was clipped; zero for absent records."""
+    return (block.clipped * block.present[:, None] for block in shard.blocks if block.clipped is not None)
 
 
-def clipped_exact(question: ClippedShare, shards: Sequence[Shard], loss: Loss) -> Vector:
-    """The sums."""
-    return np.asarray(np.sum([parts.sum(axis=0) for shard in shards for parts in _parts(shard)], axis=0))
-
-
-def _parts(shard: Shard) -> list[Vector]:
-    return [block.clipped * block.present[:, None] for block in shard.blocks if block.clipped is not None]
-
-
-SUMS[ClippedShare] = SumRule(clipped_measure, clipped_part, clipped_exact)
+SUMS[ClippedShare] = bounded_sum(clipped_bound, clipped_parts)

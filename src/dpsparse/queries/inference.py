@@ -34,10 +34,10 @@ from ..core.errors import PrivacyError
 from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
+from .bounds import FINE_UNITS, Bound, bounded_sum, interval
 from .centred import SLACK, RowView, check_centre, seen
 from .kinds import CountWithin, ScoreMoments
 from .losses import Loss
-from .polish import UNITS, simple_rule
 from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bound, check_support
 from .table import SUMS, SumRule
 
@@ -47,10 +47,10 @@ PIECE = 2**20
 TIED = 1.38
 
 
-def within_reach(question: CountWithin, lattice: Lattice) -> Sensitivity:
+def within_bound(question: CountWithin, lattice: Lattice) -> Bound:
     """One record."""
     check_bound(question.bound)
-    return Sensitivity(1.0, np.ones(1), pair_norm=1.0, pair_entry=np.ones(1))
+    return interval(0.0, 1.0)
 
 
 def within(question: CountWithin, shard: Shard, loss: Loss) -> Iterator[Vector]:
@@ -84,7 +84,7 @@ def moments_measure(question: ScoreMoments, lattice: Lattice) -> SumSpec:
     row, column = np.triu_indices(size)
     one, two = (np.where(row == column, 1.0, factor) for factor in (math.sqrt(0.5), math.sqrt(2)))
     weights = math.sqrt(question.gram), math.sqrt(question.meat)
-    top, units = max(1.0, *weights), lattice.units(UNITS)
+    top, units = max(1.0, *weights), lattice.units(FINE_UNITS)
     step = top / units
     entry = np.r_[np.ones(size), weights[0] * one, weights[1] * one] + step / 2
     pairs = np.r_[np.full(size, 2.0), weights[0] * two, weights[1] * two] + step
@@ -159,5 +159,5 @@ def _clipped(question: ScoreMoments, view: RowView, size: int, *, classes: bool)
     return columns, shrink * psi, bend
 
 
-SUMS[CountWithin] = simple_rule(within_reach, within)
+SUMS[CountWithin] = bounded_sum(within_bound, within)
 SUMS[ScoreMoments] = SumRule(moments_measure, moments_part, moments_exact)

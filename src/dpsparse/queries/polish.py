@@ -27,7 +27,7 @@ One record's contribution, and how far the sum moves when a record is replaced (
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -36,63 +36,32 @@ from ..rows.kernels import products
 from ..rows.kernels.interface import ClippedForm
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
+from .bounds import Bound, ball, bounded_sum, interval
 from .centred import SLACK, away, away_by_pieces, check_centre, clipped, curvature, seen
 from .kinds import CentredGradient, ColumnMeans, Curvature, Gram, ResidualMean
 from .losses import Loss
 from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bound, check_support
-from .table import SUMS, Asked, SumRule
+from .table import SUMS, SumRule
 
-#: Steps of the fine lattice per bound on one record.
-UNITS = 2.0**30
 #: Steps of the lattice of rows in a Gram matrix per bound on their norm, or fewer for very many rows.
 GRAM_UNITS = 2.0**18
 #: Supports of more columns are not kept between questions: loops ask about fewer.
 KEPT_COLUMNS = 128
 
-Contributions = Callable[[Asked, Shard, Loss], Iterator[Vector]]
-
-
-def simple_rule(reach: Callable[[Asked, Lattice], Sensitivity], contributions: Contributions) -> SumRule:
-    """The rule of a sum whose records add vectors of floats within a norm, truncated to `UNITS` of it."""
-
-    def measure(question: Asked, lattice: Lattice) -> SumSpec:
-        found, units = reach(question, lattice), lattice.units(UNITS)
-        return SumSpec(found, found.norm / units, units, max(1, int(units / RELEASE_UNITS)))
-
-    def part(question: Asked, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
-        total = np.zeros(spec.size, dtype=np.int64)
-        for added in contributions(question, shard, loss):
-            whole = added / spec.unit
-            np.trunc(whole, out=whole)
-            np.clip(whole, -spec.record, spec.record, out=whole)
-            total += whole.sum(axis=0).astype(np.int64)
-        return total
-
-    def exact(question: Asked, shards: Sequence[Shard], loss: Loss) -> Vector:
-        total = np.zeros(reach(question, shards[0].lattice).entry.size)
-        for shard in shards:
-            for added in contributions(question, shard, loss):
-                total += added.sum(axis=0)
-        return total
-
-    return SumRule(measure, part, exact)
-
-
 # ------------------------------------------------------------------------------------------------ residuals and means
 
 
-def residual_reach(question: ResidualMean, lattice: Lattice) -> Sensitivity:
+def residual_bound(question: ResidualMean, lattice: Lattice) -> Bound:
     """The bound on slopes."""
-    return Sensitivity(check_bound(question.bound), np.array([question.bound]))
+    return interval(-check_bound(question.bound), question.bound)
 
 
 def residuals(question: ResidualMean, shard: Shard, loss: Loss) -> Iterator[Vector]:
-    """Clipped slopes."""
-    for view in seen(question.model, shard, loss):
-        yield np.clip(view.slopes, -question.bound, question.bound)[:, None]
+    """Slopes."""
+    return (view.slopes[:, None] for view in seen(question.model, shard, loss))
 
 
-def means_reach(question: ColumnMeans, lattice: Lattice) -> Sensitivity:
+def means_bound(question: ColumnMeans, lattice: Lattice) -> Bound:
     """Bounds of the columns, and the norm; at least one unit of the rows, since columns far narrower than others have no whole units."""
     bounds = lattice.coordinate_bounds[check_support(question.support, lattice.facts.n_features, "features")]
     centre = _means_centre(question)
@@ -100,7 +69,8 @@ def means_reach(question: ColumnMeans, lattice: Lattice) -> Sensitivity:
     norm = min(lattice.norm_bound + float(np.linalg.norm(centre)), float(np.linalg.norm(bounds))) * (1 + 1e-12)
     if question.norm != math.inf:
         check_bound(question.norm)
-    return Sensitivity(min(norm, question.norm), np.minimum(bounds, question.norm))
+    entry = np.minimum(bounds, question.norm)
+    return Bound(-entry, entry, min(norm, question.norm))
 
 
 def _means_centre(question: ColumnMeans) -> Vector:
@@ -109,7 +79,7 @@ def _means_centre(question: ColumnMeans) -> Vector:
 
 def entries(question: ColumnMeans, shard: Shard, loss: Loss) -> Iterator[Vector]:
     """Rows on the support, within their norm."""
-    norm = means_reach(question, shard.lattice).norm
+    norm = means_bound(question, shard.lattice).norm
     wide = question.support.size > KEPT_COLUMNS
     rows = away_by_pieces if wide else away
     for x, lengths, *_ in rows(question.support, _means_centre(question), shard):
@@ -118,10 +88,10 @@ def entries(question: ColumnMeans, shard: Shard, loss: Loss) -> Iterator[Vector]
 
 
 def means_part(question: ColumnMeans, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
-    """As the simple rule has it; dense rows on all features go through a kernel, which gives the same whole numbers."""
+    """As `MEANS` has it; dense rows on all features go through a kernel, which gives the same whole numbers."""
     size = question.support.size
     if size <= KEPT_COLUMNS or not products.every_feature(question.support, shard.lattice):
-        return SIMPLE_MEANS.part(question, spec, shard, loss)
+        return MEANS.part(question, spec, shard, loss)
     centre = _means_centre(question)
     check_centre(centre, size)
     rows = ClippedForm(shard.lattice.unit, centre, spec.reach.norm * SLACK, float(spec.unit), spec.record)
@@ -134,9 +104,9 @@ def means_part(question: ColumnMeans, spec: SumSpec, shard: Shard, loss: Loss) -
 # ------------------------------------------------------------------------------------------------ gradients and curvature
 
 
-def centred_reach(question: CentredGradient, lattice: Lattice) -> Sensitivity:
+def centred_bound(question: CentredGradient, lattice: Lattice) -> Bound:
     """The clip."""
-    return Sensitivity(check_bound(question.clip), np.full(question.model.support.size, question.clip))
+    return ball(check_bound(question.clip), question.model.support.size)
 
 
 def gradients(question: CentredGradient, shard: Shard, loss: Loss) -> Iterator[Vector]:
@@ -146,10 +116,9 @@ def gradients(question: CentredGradient, shard: Shard, loss: Loss) -> Iterator[V
         yield np.clip(view.slopes, -cap, cap)[:, None] * view.away
 
 
-def curvature_reach(question: Curvature, lattice: Lattice) -> Sensitivity:
+def curvature_bound(question: Curvature, lattice: Lattice) -> Bound:
     """The largest curvature."""
-    top = np.array([lattice.facts.curvature * check_bound(question.norm) ** 2 / question.model.support.size])
-    return Sensitivity(float(top[0]), top, pair_norm=float(top[0]), pair_entry=top)
+    return interval(0.0, lattice.facts.curvature * check_bound(question.norm) ** 2 / question.model.support.size)
 
 
 def curvatures(question: Curvature, shard: Shard, loss: Loss) -> Iterator[Vector]:
@@ -209,9 +178,9 @@ def _gram_rows(question: Gram, shard: Shard) -> Iterator[Vector]:
         yield centred * (limit / np.maximum(norms, limit))[:, None]
 
 
-SUMS[ResidualMean] = simple_rule(residual_reach, residuals)
-SIMPLE_MEANS = simple_rule(means_reach, entries)
-SUMS[ColumnMeans] = SumRule(SIMPLE_MEANS.measure, means_part, SIMPLE_MEANS.exact)
-SUMS[CentredGradient] = simple_rule(centred_reach, gradients)
-SUMS[Curvature] = simple_rule(curvature_reach, curvatures)
+SUMS[ResidualMean] = bounded_sum(residual_bound, residuals)
+MEANS = bounded_sum(means_bound, entries)
+SUMS[ColumnMeans] = SumRule(MEANS.measure, means_part, MEANS.exact)
+SUMS[CentredGradient] = bounded_sum(centred_bound, gradients)
+SUMS[Curvature] = bounded_sum(curvature_bound, curvatures)
 SUMS[Gram] = SumRule(gram_measure, gram_part, gram_exact)

@@ -11,8 +11,7 @@ Guarantee
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.special import log_expit
@@ -21,46 +20,22 @@ from ..core.errors import PrivacyError
 from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
+from .bounds import Bound, bounded_sum, interval
 from .kinds import Count, MeanLoss
 from .losses import Loss, classes_of, mean_of
-from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec
-from .table import SUMS, Asked, SumRule
+from .sensitivity import RELEASE_UNITS
+from .table import SUMS
 
 KINDS = ("error", "log-loss", "squared", "absolute")
 
 
-def tally_rule(
-    bound: Callable[[Asked, Lattice], float], values: Callable[[Asked, Shard, Loss], Iterator[Vector]]
-) -> SumRule:
-    """The rule of a sum of numbers in [0, bound], counted in millionths of the bound."""
-
-    def measure(question: Asked, lattice: Lattice) -> SumSpec:
-        top, units = bound(question, lattice), lattice.units(RELEASE_UNITS)
-        each = np.array([top])
-        return SumSpec(Sensitivity(top, each, pair_norm=top, pair_entry=each), top / units, units)
-
-    def part(question: Asked, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
-        each = (np.trunc(np.minimum(added / spec.unit, spec.record)) for added in values(question, shard, loss))
-        return np.array([sum(int(whole.sum()) for whole in each)], dtype=np.int64)
-
-    def exact(question: Asked, shards: Sequence[Shard], loss: Loss) -> Vector:
-        return np.array([math.fsum(float(v.sum()) for shard in shards for v in values(question, shard, loss))])
-
-    return SumRule(measure, part, exact)
-
-
-def count_bound(question: Count, lattice: Lattice) -> float:
-    """A record counts once."""
-    return 1.0
-
-
 def presence(question: Count, shard: Shard, loss: Loss) -> Iterator[Vector]:
     """A record that is there, whatever it holds."""
-    return (np.ones(block.y.size) for block in shard.blocks)
+    return (np.ones((block.y.size, 1)) for block in shard.blocks)
 
 
-def loss_bound(question: MeanLoss, lattice: Lattice) -> float:
-    """The bound on losses; refuses what is no validation loss."""
+def loss_bound(question: MeanLoss, lattice: Lattice) -> Bound:
+    """From zero to the bound on losses; refuses what is no validation loss."""
     if question.kind not in KINDS:
         raise PrivacyError(f"a validation loss is one of {', '.join(KINDS)}, got {question.kind!r}.")
     if not in_range(question.bound):
@@ -70,16 +45,16 @@ def loss_bound(question: MeanLoss, lattice: Lattice) -> float:
     dimension = lattice.facts.dimension
     if question.models.ndim != 2 or question.models.shape[1] != dimension or not question.models.size:
         raise PrivacyError(f"a validation loss needs models with {dimension} coefficients each.")
-    return float(question.bound)
+    return interval(0.0, float(question.bound), RELEASE_UNITS)
 
 
-def bounded_losses(question: MeanLoss, shard: Shard, loss: Loss) -> Iterator[Vector]:
-    """What the records of each block add, within [0, bound]."""
+def model_losses(question: MeanLoss, shard: Shard, loss: Loss) -> Iterator[Vector]:
+    """Losses of the records of each block; zero for absent records."""
     for block in shard.blocks:
         margins = np.column_stack([shard.margin(block, w) for w in question.models])
         with np.errstate(all="ignore"):  # a wild model must not tell anything through a warning
             losses = losses_of(question.kind, margins, block.y, loss, shard.lattice.facts.target_bound)
-        yield np.where(block.present > 0, np.clip(np.nan_to_num(losses, nan=question.bound), 0.0, question.bound), 0.0)
+        yield np.where(block.present > 0, losses, 0.0)[:, None]
 
 
 def losses_of(kind: str, margins: Vector, y: Vector, loss: Loss, within: float) -> Vector:
@@ -106,5 +81,5 @@ def predicted(margin: Vector, loss: Loss, within: float) -> Vector:
     return np.clip(margin if mean is None else mean(margin), -within, within)
 
 
-SUMS[MeanLoss] = tally_rule(loss_bound, bounded_losses)
-SUMS[Count] = tally_rule(count_bound, presence)
+SUMS[MeanLoss] = bounded_sum(loss_bound, model_losses)
+SUMS[Count] = bounded_sum(lambda question, lattice: interval(0.0, 1.0, RELEASE_UNITS), presence)

@@ -26,7 +26,7 @@ Guarantee
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from ..rows.kernels.interface import Sums
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
 from ..rows.slopes import exact_gradient, slopes
+from .bounds import Bound, bounded_sum, interval
 from .kinds import MeanAbsolute, MeanRowNorm, MeanSquares, WeightedGradient
 from .losses import Loss
 from .sensitivity import RELEASE_UNITS, Indices, Integers, Sensitivity, SumSpec, check_support
@@ -164,34 +165,17 @@ def _column_sum(shard: Shard, kernel: products.ColumnSum) -> Sums:
     return total
 
 
-def size_measure(question: MeanRowNorm, lattice: Lattice) -> SumSpec:
-    """A millionth of `top`."""
+def size_bound(question: MeanRowNorm, lattice: Lattice) -> Bound:
+    """From zero to `top`."""
     checked_weights(question.weights, question.support, question.top, 0.0, lattice)
-    units, top = lattice.units(RELEASE_UNITS), np.array([question.top])
-    return SumSpec(Sensitivity(question.top, top, pair_norm=question.top, pair_entry=top), question.top / units, units)
+    return interval(0.0, question.top, RELEASE_UNITS)
 
 
-def size_part(question: MeanRowNorm, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
-    """The integer of one shard."""
-    parts = _sizes(question, shard)
-    total = sum(int(np.trunc(np.minimum(part / spec.unit, spec.record)).sum()) for part in parts)
-    return np.array([total], dtype=np.int64)
-
-
-def size_exact(question: MeanRowNorm, shards: Sequence[Shard], loss: Loss) -> Vector:
-    """In real units."""
-    return np.array([sum(float(part.sum()) for s in shards for part in _sizes(question, s))])
-
-
-def _sizes(question: MeanRowNorm, shard: Shard) -> list[Vector]:
-    """Norm of each row that counts, in real units and held at `top`."""
-    unit = shard.lattice.unit
+def sizes(question: MeanRowNorm, shard: Shard, loss: Loss) -> Iterator[Vector]:
+    """Weighted norm of each row, in real units; zero for absent records."""
     weights = checked_weights(question.weights, question.support, question.top, 0.0, shard.lattice)
-    squares = shard.weighted_squares(weights, question.support)
-    return [
-        np.minimum(unit * np.sqrt(square), question.top) * block.present
-        for square, block in zip(squares, shard.blocks, strict=True)
-    ]
+    for square, block in zip(shard.weighted_squares(weights, question.support), shard.blocks, strict=True):
+        yield np.where(block.present > 0, shard.lattice.unit * np.sqrt(square), 0.0)[:, None]
 
 
 SUMS[WeightedGradient] = SumRule(
@@ -199,4 +183,4 @@ SUMS[WeightedGradient] = SumRule(
 )
 SUMS[MeanSquares] = SumRule(squares_measure, squares_part, squares_exact)
 SUMS[MeanAbsolute] = SumRule(absolute_measure, absolute_part, absolute_exact)
-SUMS[MeanRowNorm] = SumRule(size_measure, size_part, size_exact)
+SUMS[MeanRowNorm] = bounded_sum(size_bound, sizes)
