@@ -158,28 +158,15 @@ def encoded(
         raise Refusal("\n".join(f"{path}: {problem}" for problem in problems))
     encoder = TableEncoder(dictionary)
     encoder.fit({column.name: [] for column in dictionary.features})
-    pieces = _pieces(path, dictionary, encoder, Target.of(dictionary) if target else None)
+    pieces = _pieces(path, encoder, Target.of(dictionary) if target else None)
     return tuple(encoder.get_feature_names_out().tolist()), pieces
 
 
-def _pieces(
-    path: Path, dictionary: Dictionary, encoder: TableEncoder, reader: Target | None
-) -> Iterator[tuple[Any, Any, UnreadCells]]:
-    import numpy as np
-    import scipy.sparse as sp
-
-    from ..io.columns import blocks
+def _pieces(path: Path, encoder: TableEncoder, reader: Target | None) -> Iterator[tuple[Any, Any, UnreadCells]]:
+    from ..io.columns import encoded_blocks
     from ..io.dictionary import DictionaryError
 
-    wanted = [*(column.name for column in dictionary.features), *([] if reader is None else [reader.column.name])]
-    nothing: dict[str, list[object]] = {name: [] for name in wanted}  # a file may hold no rows
     try:
-        for block in chain([nothing], blocks(path, wanted)):
-            rows = encoder.transform(block)
-            unread, y = rows.unread_cells, None
-            if reader is not None:
-                y, foreign = reader.read_checked(block)
-                unread = unread.with_column(reader.column.name, foreign)
-            yield rows if sp.issparse(rows) else np.asarray(rows), y, unread
+        yield from encoded_blocks(path, encoder, reader)
     except DictionaryError as error:
         raise Refusal(str(error)) from None

@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,11 @@ from ..rows.hosts import ClusterRows, clusters
 from ..rows.hosts.checksums import file_stamp
 from ..rows.hosts.cluster_rows import gather_arrays
 from ..rows.hosts.worker import RawPart, Rows
-from .columns import blocks, header
+from .columns import encoded_blocks, header
 from .dictionary import Dictionary, TableEncoder, Target
 from .labels import TargetPart, joined_targets
 from .rows import FileRows, Paths, expand, files_kind, open_rows
-from .streams import Matrix, ReadOptions
+from .streams import ReadOptions
 
 #: Parts of block files for each worker, so that all have work till the end.
 PARTS_PER_WORKER = 4
@@ -108,8 +108,7 @@ def _open_tables(paths: Paths, dictionary: Dictionary, cluster: object) -> Clust
         problems = dictionary.differences(header(path), ("feature", "target"))
         if problems:
             raise DataError("\n".join(f"{path}: {problem}" for problem in problems))
-    columns = [*(column.name for column in dictionary.features), target.column.name]
-    parts = [TableFile(path, encoder, target, columns) for path in files]
+    parts = [TableFile(path, encoder, target) for path in files]
     return _named(clusters.open_parts(parts, gather_arrays, cluster), encoder)
 
 
@@ -207,22 +206,16 @@ class TableFile:
     path : Path
     encoder : TableEncoder
     target : Target
-    columns : sequence of str
-        Features and target of the dictionary; others are not read.
     """
 
     path: Path
     encoder: TableEncoder
     target: Target
-    columns: Sequence[str]
 
     def read(self) -> Rows:
         """Encode the file here."""
         stamp = file_stamp(self.path)
-        rows, targets = list[Matrix](), list[NDArray[np.generic]]()
-        for block in chain([dict.fromkeys(self.columns, ())], blocks(self.path, self.columns)):
-            rows.append(self.encoder.transform(block))
-            targets.append(self.target.read(block))
+        rows, targets, _ = zip(*encoded_blocks(self.path, self.encoder, self.target), strict=True)
         X = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate(rows)
         return Opened(X, np.concatenate(targets), stamp)
 

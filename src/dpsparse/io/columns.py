@@ -11,14 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
 
 from ..core.errors import DataError
 from ..core.regular_files import open_regular
 from .files import reading
 from .streams import KINDS, NAMED
 from .tabular import ROWS_AT_ONCE, csv_columns, csv_header, parquet_header
+
+if TYPE_CHECKING:
+    from ..rows.unread import UnreadCells
+    from .dictionary import TableEncoder, Target
+
+    Encoded = tuple[Any, Any, UnreadCells]
 
 #: Files of any size are opened: they are never read as a whole.
 ANY_SIZE = 2**63 - 1
@@ -77,3 +87,19 @@ def blocks(path: str | Path, columns: Sequence[str]) -> Iterator[Any]:
 
         for batch in pq.ParquetFile(file).iter_batches(ROWS_AT_ONCE, columns=list(columns)):
             yield pa.Table.from_batches([batch])
+
+
+def encoded_blocks(path: str | Path, encoder: TableEncoder, target: Target | None) -> Iterator[Encoded]:
+    """Rows of a file as a dictionary encodes them, their targets or None, and which cells were not understood.
+
+    The first block has no rows: a file may hold none.
+    """
+    own = [] if target is None else [target.column.name]
+    wanted = [*(column.name for column in encoder.dictionary_.features), *own]
+    for block in chain([dict.fromkeys(wanted, ())], blocks(path, wanted)):
+        rows, y = encoder.transform(block), None
+        unread = rows.unread_cells
+        if target is not None:
+            y, foreign = target.read_checked(block)
+            unread = unread.with_column(target.column.name, foreign)
+        yield rows if sp.issparse(rows) else np.asarray(rows), y, unread
