@@ -26,7 +26,7 @@ test-cluster: $(SPARK)
 	$(BIN)/python -m pytest -W ignore tests/cluster -m "not slow"
 
 test-torch: $(ENGINES_READY)
-	OMP_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -n auto tests/neural
+	OMP_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -n auto tests/neural tests/laws/test_one_gate.py
 
 test-flower: $(ENGINES_READY)
 	FLWR_TELEMETRY_ENABLED=0 $(ENGINES)/bin/python -m pytest -n auto tests/federated/test_flower.py

@@ -209,8 +209,8 @@ ANSWERS: dict[str, Callable[[Case], Any]] = {
 }
 #: Classes of the local model, in which people randomise their own answers: a curator refuses that participation altogether.
 LOCAL = frozenset({"LocalOracle", "Collected", "ReplayOracle"})
-#: Classes that draw no noise: to them an ask without noise is one with any.
-EXACT = frozenset({"ExactOracle", "ReplayOracle"})
+#: Classes that answer non-private baselines, too: to them an ask without noise is one with any.
+EXACT = frozenset({"ExactOracle", "NetworkOracle", "ReplayOracle"})
 #: What the scan finds and nobody asks: a base class, and loops on released labels, which ask nobody.
 NOT_ASKED = frozenset({"ChargedOracle", "PublicOracle"})
 
