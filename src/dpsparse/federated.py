@@ -1,4 +1,7 @@
-"""Data that may not move: sites with rows and ledgers of their own, and a server that has neither. The public address of `dpsparse.sites.federated`."""
+"""Data that may not move: sites with rows and ledgers of their own, and a server that has neither.
+
+The public address of `dpsparse.sites.federated`.
+"""
 
 from pathlib import Path
 

@@ -18,7 +18,7 @@ from dpsparse.audit.responses import SyntheticWorld, respond
 from dpsparse.audit.runs import receipts
 from dpsparse.fitting import Shape, plan_fit, read_targets, rescaled_rows
 from dpsparse.queries import gradient, losses
-from dpsparse.queries.kinds import PerturbedMinimum
+from dpsparse.queries.kinds import PerturbedMinimum, SupportVotes
 from dpsparse.rows.hosts import MemoryHost
 
 #: Recipes with a trusted curator, with settings under which they ask few and different questions.
@@ -180,9 +180,13 @@ def movements(seed: int, neighbours: int) -> Iterator[tuple[str, str, float]]:
         A[place], b[place] = record(rng, d)
         rest = np.arange(n) != place
         here = held(rows[rest], y[rest]) if removes else held(rows, y)
+        # parts of votes are dealt by coins of row numbers: without a row the others have the coins that they had,
+        # as if they kept their numbers, and so it is compared as an absent record
+        absent = held(rows, np.where(rest, y, np.nan)) if removes else here
         there = held(A, b)
         for question, receipt in asked:
-            one, two = (respond(question, h, receipt.noise) for h in (here, there))
+            before = absent if isinstance(question, SupportVotes) else here
+            one, two = (respond(question, h, receipt.noise) for h in (before, there))
             # the noise of a perturbed objective is made for its gradient, and not for its minimum
             stated = one.stated if isinstance(question, PerturbedMinimum) else receipt.sensitivity
             yield prepared.recipe.name, type(question).__name__, one.moved(two) * one.stated / stated

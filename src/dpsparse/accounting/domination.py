@@ -1,20 +1,22 @@
 r"""A Gaussian that is at least as revealing as a whole bill: how anything enters a ledger that counts in Gaussian DP.
 
-Let :math:`\delta(\epsilon)` bound a bill and :math:`G_\mu(\epsilon)` be the curve of N(0,1) against N(mu,1). `dominating_mu` finds
-a small mu with
+Let :math:`\delta(\epsilon)` bound a bill and :math:`G_\mu(\epsilon)` be the curve of N(0,1) against
+N(mu,1). `dominating_mu` finds a small mu with
 
 .. math:: \delta(\epsilon) \le G_\mu(\epsilon) + \delta_0 \qquad \text{for every } \epsilon \ge 0,
 
-which `filters.GaussianFilter` turns into a cost of :math:`\mu^2` and a slack of :math:`\delta_0`. A plan of k selections of one range is
-close to a Gaussian as a whole (k = 5: 3 % above its zCDP), although one alone is not (25 %).
+which `filters.GaussianFilter` turns into a cost of :math:`\mu^2` and a slack of :math:`\delta_0`. A
+plan of k selections of one range is close to a Gaussian as a whole (k = 5: 3 % above its zCDP),
+although one alone is not (25 %).
 
 Guarantee
 ---------
-The inequality holds at every epsilon, not only where it was looked at. Both sides are convex in :math:`a = e^\epsilon`. Between
-two points of the grid :math:`\delta` lies below its chord and :math:`G_\mu` above its tangents at both ends,
-:math:`dG_\mu/da = -\Phi(-\mu/2-\epsilon/\mu)`; chord minus the larger tangent is largest at an end or where the tangents meet, and
-there it is compared. The grid ends where :math:`\delta \le \delta_0`, and :math:`\delta` falls. Rounding of the Gaussian side is
-subtracted from it.
+The inequality holds at every epsilon, not only where it was looked at. Both sides are convex in
+:math:`a = e^\epsilon`. Between two points of the grid :math:`\delta` lies below its chord and
+:math:`G_\mu` above its tangents at both ends, :math:`dG_\mu/da = -\Phi(-\mu/2-\epsilon/\mu)`; chord
+minus the larger tangent is largest at an end or where the tangents meet, and there it is compared.
+The grid ends where :math:`\delta \le \delta_0`, and :math:`\delta` falls. Rounding of the Gaussian
+side is subtracted from it.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ def dominating_mu(bill: Cost, slack: float) -> tuple[float, float]:
 
 
 def excess(bill: PlanCost, rho: float, slack: float) -> float:
-    r"""The x >= 0 with which :math:`\delta(\epsilon) \le G_\mu(\epsilon) + slack` for :math:`\mu^2 = 2\rho(1+x)`; infinite if there is none.
+    r"""The x >= 0 with which :math:`\delta(\epsilon) \le G_\mu(\epsilon) + slack` for :math:`\mu^2 = 2\rho(1+x)`.
+
+    Infinite if there is none.
 
     Examples
     --------

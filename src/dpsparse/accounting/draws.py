@@ -1,6 +1,7 @@
 r"""What a plan costs at a given noise: the draws it makes, and what may follow them.
 
-One number :math:`r` turns weights into noise through :math:`\rho = r w`, the zCDP scale on which unlike mechanisms compare:
+One number :math:`r` turns weights into noise through :math:`\rho = r w`, the zCDP scale on which
+unlike mechanisms compare:
 
 =================  ====================================  ==========================
 noise              what one draw is                      from :math:`\rho`
@@ -15,9 +16,10 @@ local randomiser   epsilon-LDP, or mu-GDP if Gaussian    as Laplace, as Gaussian
 
 Guarantee
 ---------
-Each total (`rho`, `mu`, `renyi`, `pure`) bounds the adaptive composition of all draws. Where a plan has branches, one of
-which is chosen from what was released, the divergence of the rest is at most the largest over the branches, order by
-order; totals therefore add the largest branch. The same holds for parts, of which each record meets one (`core.parts`).
+Each total (`rho`, `mu`, `renyi`, `pure`) bounds the adaptive composition of all draws. Where a plan
+has branches, one of which is chosen from what was released, the divergence of the rest is at most
+the largest over the branches, order by order; totals therefore add the largest branch. The same
+holds for parts, of which each record meets one (`core.parts`).
 """
 
 from __future__ import annotations
@@ -99,9 +101,10 @@ class TurnCost:
 class TurnCosts:
     """Draws, counted, and what may follow them.
 
-    `ordered` holds (weight, count) of the selections in the order they run, or None where that is not known. Where equal models
-    run one after the other and each takes a branch of its own, `one_model` holds the costs of one and their number. `drawn` holds,
-    for each number of turns that was drawn from a law of its own, that law and the costs of one turn.
+    `ordered` holds (weight, count) of the selections in the order they run, or None where that is
+    not known. Where equal models run one after the other and each takes a branch of its own,
+    `one_model` holds the costs of one and their number. `drawn` holds, for each number of turns
+    that was drawn from a law of its own, that law and the costs of one turn.
     """
 
     own: Counter[TurnCost]
@@ -185,7 +188,10 @@ class TurnCosts:
 
     @property
     def mixed(self) -> bool:
-        """Whether only the recursion and Renyi curves account for it. Reports stay pure: a delta would be a chance of telling everything."""
+        """Whether only the recursion and Renyi curves account for it.
+
+        Reports stay pure: a delta would be a chance of telling everything.
+        """
         return not (self.gaussian or self.local or self.sampled)
 
     def key(self) -> str:
@@ -225,7 +231,10 @@ class TurnCosts:
         return math.inf if self.random else math.sqrt(self._total(lambda c: c.mu**2))
 
     def renyi(self, orders: Curve = ORDERS) -> Curve:
-        """Renyi curve of the composition; sampling and random numbers of turns are not counted (see `sampled_renyi`)."""
+        """Renyi curve of the composition.
+
+        Sampling and random numbers of turns are not counted (see `sampled_renyi`).
+        """
         curve = np.zeros_like(orders)
         for cost, count in self.own.items():
             curve += count * cost.renyi(orders)
@@ -234,7 +243,10 @@ class TurnCosts:
         return curve
 
     def gathered(self) -> TurnCosts:
-        r"""The same Renyi curve with one Gaussian in the place of many: orders times :math:`\sum\rho`. For searches that look at it often."""
+        r"""The same Renyi curve with one Gaussian in the place of many: orders times :math:`\sum\rho`.
+
+        For searches that look at it often.
+        """
         own: Counter[TurnCost] = Counter({c: k for c, k in self.own.items() if c.noise is not Noise.GAUSSIAN})
         gaussian = math.fsum(c.rho * k for c, k in self.own.items() if c.noise is Noise.GAUSSIAN)
         if gaussian:

@@ -1,24 +1,28 @@
 r"""Privacy filters: how many fits may share one budget when each is chosen after seeing the models before it.
 
-Inside one plan all noise is fixed in advance. Across fits it is not: how much the next one spends, and whether there is a
-next one, may depend on what was released. A filter adds up costs and refuses what would exceed a capacity that was fixed
-before the first release.
+Inside one plan all noise is fixed in advance. Across fits it is not: how much the next one spends,
+and whether there is a next one, may depend on what was released. A filter adds up costs and refuses
+what would exceed a capacity that was fixed before the first release.
 
 Guarantee
 ---------
-Whatever is asked, in whatever way it was chosen, everything that one filter lets through is together
-(epsilon, delta)-differentially private, with its own epsilon and delta.
+Whatever is asked, in whatever way it was chosen, everything that one filter lets through is
+together (epsilon, delta)-differentially private, with its own epsilon and delta.
 
 * `GaussianFilter`: costs are :math:`\mu_i^2` with slacks :math:`s_i`, where
-  :math:`\delta_i(\epsilon) \le G_{\mu_i}(\epsilon) + s_i` [ST22]_. Capacity :math:`\mu(\epsilon, \delta)^2`.
-* `RenyiFilter`: costs are Renyi divergences at one order, fixed in advance [FZ21]_, and the tight conversion at that order.
+  :math:`\delta_i(\epsilon) \le G_{\mu_i}(\epsilon) + s_i` [ST22]_. Capacity
+  :math:`\mu(\epsilon, \delta)^2`.
+* `RenyiFilter`: costs are Renyi divergences at one order, fixed in advance [FZ21]_, and the tight
+  conversion at that order.
 * `PureFilter`: pure epsilons, which add up [RRUV16]_.
 
-Several filters with :math:`\sum_j\delta_j \le \delta` may run side by side, and what any of them lets through is let
-through: a set of transcripts splits into parts, one for each filter that has let all of its transcript through, and on its
-part the run cannot be told from one that this filter alone had guarded. Proofs: ``docs/guarantees/ledger.md``.
+Several filters with :math:`\sum_j\delta_j \le \delta` may run side by side, and what any of them
+lets through is let through: a set of transcripts splits into parts, one for each filter that has
+let all of its transcript through, and on its part the run cannot be told from one that this filter
+alone had guarded. Proofs: ``docs/guarantees/ledger.md``.
 
-Costs are whole numbers of `UNIT`, rounded up, and capacities rounded down: sums of any length are exact.
+Costs are whole numbers of `UNIT`, rounded up, and capacities rounded down: sums of any length are
+exact.
 
 References
 ----------
@@ -47,7 +51,8 @@ UNIT = 1e-12
 UNBOUNDED = 10**40
 #: Part of delta that a ledger led by a Gaussian filter leaves to a Renyi filter, and part that it keeps as slack.
 ASIDE = 5e-4
-#: Slack is counted in this many parts of the whole; an entry that needs some takes one part in 50 to 100 of what is left.
+#: Slack is counted in this many parts of the whole; an entry that needs some takes one part in 50
+#: to 100 of what is left.
 PARTS, TAKEN = 10**12, 50
 
 
@@ -127,8 +132,8 @@ class RenyiFilter:
         r"""The filter for (epsilon, delta), at the order that leaves most room for Gaussian-like costs.
 
         The conversion at order a lets through divergences up to
-        :math:`\epsilon - \log(1-1/a) + (\log\delta + \log a)/(a-1)`; a Gaussian costs a multiple of a, so the quotient by a is
-        made large.
+        :math:`\epsilon - \log(1-1/a) + (\log\delta + \log a)/(a-1)`; a Gaussian costs a multiple of
+        a, so the quotient by a is made large.
         """
         room = epsilon - np.log1p(-1 / ORDERS) + (math.log(delta) + np.log(ORDERS)) / (ORDERS - 1)
         best = int(np.argmax(room / ORDERS)) if order is None else int(np.argmin(np.abs(ORDERS - order)))
@@ -187,7 +192,10 @@ def filters_of(kind: str, epsilon: float, delta: float) -> tuple[Filter, ...]:
 
 
 def portion(slack: int) -> int:
-    """What the next entry may take of the slack that is left: a power of two, so that equal bills are often priced alike."""
+    """What the next entry may take of the slack that is left.
+
+    A power of two, so that equal bills are often priced alike.
+    """
     return 1 << max(0, (slack // TAKEN).bit_length() - 1) if slack >= TAKEN else 0
 
 

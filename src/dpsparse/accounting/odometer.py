@@ -1,29 +1,36 @@
 r"""An odometer: what was lost so far, as a bound that may be read after every entry, whatever was chosen or stopped because of it.
 
-A filter answers for its capacity, fixed in advance. The smallest capacity that *would have* sufficed is not such a bound: whoever stops when
-the loss happens to be high stops at a small sum (``docs/guarantees/ledger.md``). An odometer runs many filters at once, each with its own
-part of delta, and reads the smallest that was never exceeded.
+A filter answers for its capacity, fixed in advance. The smallest capacity that *would have*
+sufficed is not such a bound: whoever stops when the loss happens to be high stops at a small sum
+(``docs/guarantees/ledger.md``). An odometer runs many filters at once, each with its own part of
+delta, and reads the smallest that was never exceeded.
 
 Guarantee
 ---------
-Let :math:`E` be the epsilon that `odometer` gives for the transcript at which the analyst stops. For all neighbours and every set S of transcripts
+Let :math:`E` be the epsilon that `odometer` gives for the transcript at which the analyst stops.
+For all neighbours and every set S of transcripts
 
 .. math:: P(S) \le E_Q[e^{E}; S] + \delta .
 
-*Proof.* Give each transcript to the filter j of the list below with the smallest epsilon of those that let all of it through; let :math:`R_j` be those of filter j, and
-:math:`\epsilon_j, \delta_j` its promise. Along :math:`R_j` the filter never refused, so each transcript in it has the probability it has where
-filter j alone stands guard, and :math:`P(S \cap R_j) \le e^{\epsilon_j} Q(S\cap R_j) + \delta_j`. Sum over j: the reading on :math:`R_j` is
-:math:`\epsilon_j`, and :math:`\sum_j\delta_j \le \delta`. Where the reading is infinite there is nothing to show. :math:`\square`
+*Proof.* Give each transcript to the filter j of the list below with the smallest epsilon of those
+that let all of it through; let :math:`R_j` be those of filter j, and :math:`\epsilon_j, \delta_j`
+its promise. Along :math:`R_j` the filter never refused, so each transcript in it has the
+probability it has where filter j alone stands guard, and
+:math:`P(S \cap R_j) \le e^{\epsilon_j} Q(S\cap R_j) + \delta_j`. Sum over j: the reading on
+:math:`R_j` is :math:`\epsilon_j`, and :math:`\sum_j\delta_j \le \delta`. Where the reading is
+infinite there is nothing to show. :math:`\square`
 
 The filters, by parts of delta (`FIRST`, `GAUSSIAN`, `RENYI`, of sum 1):
 
-* *one entry*: nothing but the first entry is let through. It was chosen before anything was released, so its own accountant holds.
-* *Gaussian*, on levels :math:`\epsilon_k = \epsilon\,r^k`, k any whole number: the sum of mu squared and of slacks (`filters`).
+* *one entry*: nothing but the first entry is let through. It was chosen before anything was
+  released, so its own accountant holds.
+* *Gaussian*, on levels :math:`\epsilon_k = \epsilon\,r^k`, k any whole number: the sum of mu
+  squared and of slacks (`filters`).
 * *Renyi*, on the same levels, each at one order that its epsilon and delta alone decide.
 * *pure*: for pure entries the losses add up in every transcript, at no delta.
 
-Level k has the part :math:`(1+|k|)^{-2}/\sum_i(1+|i|)^{-2}` of its kind's delta. The sum over all whole i is :math:`2\pi^2/6 - 1`, so that the parts
-add up to one and every sum has a level.
+Level k has the part :math:`(1+|k|)^{-2}/\sum_i(1+|i|)^{-2}` of its kind's delta. The sum over all
+whole i is :math:`2\pi^2/6 - 1`, so that the parts add up to one and every sum has a level.
 
 References
 ----------

@@ -1,27 +1,29 @@
 r"""One Poisson-sampled Gaussian step: its dominating pair, and the law of its privacy loss on a grid.
 
-Each row takes part with probability q and contributes a vector of norm at most 1 to a sum, to which Gaussian noise of
-standard deviation z is added.
+Each row takes part with probability q and contributes a vector of norm at most 1 to a sum, to which
+Gaussian noise of standard deviation z is added.
 
 Guarantee
 ---------
-**The pair.** Condition on which other rows take part; divergences are jointly convex. With the contribution :math:`u` of a
-record (and :math:`v` of the one that replaces it, which keeps its coin) a step is then :math:`(1-q)N_0 + qN_u` against
-:math:`N_0`, or against :math:`(1-q)N_0 + qN_v`, where :math:`N_m = N(m, z^2 I)`. For :math:`\alpha \ge 1`
+**The pair.** Condition on which other rows take part; divergences are jointly convex. With the
+contribution :math:`u` of a record (and :math:`v` of the one that replaces it, which keeps its coin)
+a step is then :math:`(1-q)N_0 + qN_u` against :math:`N_0`, or against :math:`(1-q)N_0 + qN_v`,
+where :math:`N_m = N(m, z^2 I)`. For :math:`\alpha \ge 1`
 
 .. math:: H_\alpha = q\,\mathbb E_{N_u}\Bigl[\Bigl(1 - \alpha\tfrac{dN_v}{dN_u}
           - (\alpha-1)\tfrac{1-q}{q}\tfrac{dN_0}{dN_u}\Bigr)_+\Bigr],
 
-a convex function of a positive combination of two log-normal variables of mean 1, with logarithmic variances
-:math:`\|u-v\|^2/z^2` and :math:`\|u\|^2/z^2`. Among all joint laws with given marginals the comonotone one makes such a sum
-largest in convex order, and there raising either variance raises it further (:math:`e^{rZ - r^2/2}` is a martingale in
-:math:`r^2`) [DDGKV02]_. Both are reached together by :math:`v = -u, \|u\| = 1`. So
-:math:`(1-q)N(0, z^2) + qN(1, z^2)` against :math:`(1-q)N(0, z^2) + qN(-1, z^2)` dominates replace-one; orders below 1 follow by
-exchanging the roles, which mirrors the line. Add-remove is the case without :math:`v`, and needs both directions.
+a convex function of a positive combination of two log-normal variables of mean 1, with logarithmic
+variances :math:`\|u-v\|^2/z^2` and :math:`\|u\|^2/z^2`. Among all joint laws with given marginals
+the comonotone one makes such a sum largest in convex order, and there raising either variance
+raises it further (:math:`e^{rZ - r^2/2}` is a martingale in :math:`r^2`) [DDGKV02]_. Both are
+reached together by :math:`v = -u, \|u\| = 1`. So :math:`(1-q)N(0, z^2) + qN(1, z^2)` against
+:math:`(1-q)N(0, z^2) + qN(-1, z^2)` dominates replace-one; orders below 1 follow by exchanging the
+roles, which mirrors the line. Add-remove is the case without :math:`v`, and needs both directions.
 
-**The grid.** A loss between two points is split between them so that its probabilities under P and under Q are both kept.
-This replaces :math:`\alpha \mapsto H_\alpha` by its chords, which lie above it [DGKKM22]_. What is above the grid becomes an
-infinite loss; what is below it moves up.
+**The grid.** A loss between two points is split between them so that its probabilities under P and
+under Q are both kept. This replaces :math:`\alpha \mapsto H_\alpha` by its chords, which lie above
+it [DGKKM22]_. What is above the grid becomes an infinite loss; what is below it moves up.
 
 References
 ----------
@@ -47,8 +49,8 @@ Array = NDArray[np.float64]
 class Pair:
     """A dominating pair on a line along which the loss log dP/dQ rises.
 
-    P is :math:`(1-q) N(0) + q N(above)` and Q is :math:`(1-q) N(0) + q N(below)`, with standard deviation `multiplier`; a side
-    of 0 leaves N(0) alone.
+    P is :math:`(1-q) N(0) + q N(above)` and Q is :math:`(1-q) N(0) + q N(below)`, with standard
+    deviation `multiplier`; a side of 0 leaves N(0) alone.
     """
 
     rate: float
@@ -108,7 +110,8 @@ class Pair:
     ) -> tuple[int, Array, float]:
         """The loss on the multiples of `step`: first index, probabilities, and the probability of a loss beyond the last.
 
-        First and last are where all but `tail` lies, or no further than `least` and `most`. What is below the first moves up.
+        First and last are where all but `tail` lies, or no further than `least` and `most`. What is
+        below the first moves up.
         """
         lowest, highest = self.ends(tail)
         low = math.floor(lowest / step) if least is None else max(math.floor(lowest / step), least)

@@ -1,31 +1,36 @@
 r"""Poisson-sampled Gaussians: privacy loss distributions, composed by Fourier transform.
 
-A step is (rate, noise multiplier :math:`z = \sigma / \text{(norm of one record)}`, count). Rate 1 means every row, so the
-sampled and the unsampled Gaussians of a plan share one convention. The count is a number, or the law of a number that was
-drawn from public randomness (`RandomTurns`).
+A step is (rate, noise multiplier :math:`z = \sigma / \text{(norm of one record)}`, count). Rate 1
+means every row, so the sampled and the unsampled Gaussians of a plan share one convention. The
+count is a number, or the law of a number that was drawn from public randomness (`RandomTurns`).
 
 Guarantee
 ---------
 `sampled_delta` and `sampled_epsilon` are upper bounds for any adaptive composition of such steps.
 
-**Composition.** Each step is dominated by a pair that does not depend on earlier answers (`pairs`), and dominating pairs
-compose also when each step is chosen from earlier answers [ZDW22]_: losses add up as independent variables.
+**Composition.** Each step is dominated by a pair that does not depend on earlier answers (`pairs`),
+and dominating pairs compose also when each step is chosen from earlier answers [ZDW22]_: losses add
+up as independent variables.
 
-**Transform.** The circular convolution can carry an upper tail around to small losses; its mass is bounded by Chernoff's
-inequality and added to delta. A lower tail that is carried around only adds. The composition is made twice: of the losses as they
-are, and of the losses tilted by :math:`e^{\theta\ell}` (Esscher), whose rounding errors are weighed by :math:`e^{-\theta\epsilon}` when
-delta is read off; the smaller delta counts. So tiny deltas have the same relative accuracy as large ones.
+**Transform.** The circular convolution can carry an upper tail around to small losses; its mass is
+bounded by Chernoff's inequality and added to delta. A lower tail that is carried around only adds.
+The composition is made twice: of the losses as they are, and of the losses tilted by
+:math:`e^{\theta\ell}` (Esscher), whose rounding errors are weighed by :math:`e^{-\theta\epsilon}`
+when delta is read off; the smaller delta counts. So tiny deltas have the same relative accuracy as
+large ones.
 
-**Rare large losses.** Compositions without a loss above some b and all others are two measures, whose deltas add up. Where large losses are
-rare, the first goes on a finer grid; each grid bounds its own part.
+**Rare large losses.** Compositions without a loss above some b and all others are two measures,
+whose deltas add up. Where large losses are rare, the first goes on a finer grid; each grid bounds
+its own part.
 
-**Rounding.** `_errors` bounds the error of the composed law in total variation, coefficient by coefficient; it is added to delta.
-``docs/guarantees/sampling.md`` has the count.
+**Rounding.** `_errors` bounds the error of the composed law in total variation, coefficient by
+coefficient; it is added to delta. ``docs/guarantees/sampling.md`` has the count.
 
-**Random counts.** If a count N is drawn independently of the data and published, the divergence of the pair (N, answers) is
-:math:`\sum_N P(N)\,\delta_N(\epsilon)`, an equality, since N has the same law under both datasets and given N the answers are
-a plan with a fixed count. Delta is linear in the law of the loss, so this is the delta of the mixture of the losses, and its
-transform is the generating function of N at the transform of one step: no outcome is left out.
+**Random counts.** If a count N is drawn independently of the data and published, the divergence of
+the pair (N, answers) is :math:`\sum_N P(N)\,\delta_N(\epsilon)`, an equality, since N has the same
+law under both datasets and given N the answers are a plan with a fixed count. Delta is linear in
+the law of the loss, so this is the delta of the mixture of the losses, and its transform is the
+generating function of N at the transform of one step: no outcome is left out.
 
 References
 ----------
@@ -69,10 +74,12 @@ class LossCounts(NamedTuple):
 TAIL = 1e-7
 #: Rounding unit.
 UNIT = 2.0**-53
-#: Rounding errors of one level of a Fourier transform, in units: a complex product (root of 5), a rotation and a sum need 4.24 of them.
+#: Rounding errors of one level of a Fourier transform, in units: a complex product (root of 5), a
+#: rotation and a sum need 4.24 of them.
 LEVEL = 8.0
-#: Rounding errors of the probabilities of one answer, in units: 10 for normal probabilities of both tails, 6 for sharing cells. Those of a
-#: tilted answer grow with the square of how many standard deviations its grid reaches (``docs/guarantees/sampling.md``).
+#: Rounding errors of the probabilities of one answer, in units: 10 for normal probabilities of both
+#: tails, 6 for sharing cells. Those of a tilted answer grow with the square of how many standard
+#: deviations its grid reaches (``docs/guarantees/sampling.md``).
 PROBABILITY = 16.0
 #: Smallest delta for which a composition is made: below, its tails would underflow.
 SMALLEST_DELTA = 1e-280
@@ -80,8 +87,9 @@ SMALLEST_DELTA = 1e-280
 TILTS = 2.0 ** np.arange(-14.0, 16.0, 0.5)
 #: The same for compositions of small losses.
 SHARP_TILTS = 2.0 ** np.arange(0.0, 24.0, 0.5)
-#: Large losses are taken apart where the window of a composition is so many times its standard deviation (it is about 16 without them), where fewer
-#: of them than this are expected, and up to a grid for the others that is so many times finer. All of these are about sharpness alone.
+#: Large losses are taken apart where the window of a composition is so many times its standard
+#: deviation (it is about 16 without them), where fewer of them than this are expected, and up to a
+#: grid for the others that is so many times finer. All of these are about sharpness alone.
 WIDE, RARE, FINEST = 100.0, 0.05, 64
 #: Answers from which on it may matter that each is shared between two points of a coarse grid.
 MANY = 1000
@@ -144,7 +152,10 @@ Grids = list[tuple[tuple[LossGrid, ...], Count]]
 
 @dataclass(frozen=True, eq=False)
 class Composition:
-    """Turns in one direction, whose truncations take a small part of `scale`; on a coarse grid, from which windows are chosen."""
+    """Turns in one direction, whose truncations take a small part of `scale`.
+
+    On a coarse grid, from which windows are chosen.
+    """
 
     groups: Groups
     scale: float
@@ -315,8 +326,9 @@ def _view(grids: Grids, points: int, first: int, infinite: float, tilt: float, r
 def _errors(size: Array, count: Count, one: float) -> tuple[Array, Array]:
     r"""For coefficients of one turn of modulus `size`, right to `one`: bounds on their power, and on its relative error.
 
-    With r = size + one, :math:`|z^T - \hat z^T| \le r^T \min(1, T\,one/r)`. For a random number with generating function G, whose
-    coefficients are not negative, :math:`|G(z) - G(\hat z)| \le one\cdot G'(r)`.
+    With r = size + one, :math:`|z^T - \hat z^T| \le r^T \min(1, T\,one/r)`. For a random number
+    with generating function G, whose coefficients are not negative,
+    :math:`|G(z) - G(\hat z)| \le one\cdot G'(r)`.
     """
     r = size + one
     if isinstance(count, RandomTurns):
@@ -401,8 +413,9 @@ def sampled_rate(
 ) -> float:
     r"""Largest r, at most `most`, such that steps with :math:`\sigma/C = \kappa/\sqrt{2 r w}` stay within (epsilon, delta).
 
-    `weights` have weights where steps have multipliers. `least` is an r that is known to be valid without sampling; the answer is
-    never below it. Every other r that is returned was checked: the search only decides which. 0 if none was found.
+    `weights` have weights where steps have multipliers. `least` is an r that is known to be valid
+    without sampling; the answer is never below it. Every other r that is returned was checked: the
+    search only decides which. 0 if none was found.
     """
     turns = _merged(weights)
     if delta < SMALLEST_DELTA or least >= most:

@@ -1,12 +1,15 @@
 """Prices on disk: what a calibration found, so that the next process need not search again.
 
-A price is a number for a plan's costs and a budget, all of them public; names of files are digests of those. A file holds the number and how it was found.
+A price is a number for a plan's costs and a budget, all of them public; names of files are digests
+of those. A file holds the number and how it was found.
 
 Guarantee
 ---------
-A stored price is a suggestion. `read` gives what a file claims, and `pricing.price` takes it only after it has evaluated the plan's loss at that very noise, by the
-same accountants with which a search ends, in this process. So a file that was forged, torn, written by another release or for another plan costs time and
-never privacy: a price that does not hold is ignored, and so is one of much more noise than is needed. Nothing about rows is ever written.
+A stored price is a suggestion. `read` gives what a file claims, and `pricing.price` takes it only
+after it has evaluated the plan's loss at that very noise, by the same accountants with which a
+search ends, in this process. So a file that was forged, torn, written by another release or for
+another plan costs time and never privacy: a price that does not hold is ignored, and so is one of
+much more noise than is needed. Nothing about rows is ever written.
 """
 
 from __future__ import annotations

@@ -1,24 +1,28 @@
 r"""Pricing: the least noise with which a plan keeps a budget.
 
-Every turn of every ask has a weight :math:`w`; one number :math:`r` turns weights into noise through :math:`\rho = r w` (see
-`draws`). `price` finds the largest :math:`r` that a valid accountant certifies, then rounds it down. The accountant is chosen
-by what the plan holds:
+Every turn of every ask has a weight :math:`w`; one number :math:`r` turns weights into noise
+through :math:`\rho = r w` (see `draws`). `price` finds the largest :math:`r` that a valid
+accountant certifies, then rounds it down. The accountant is chosen by what the plan holds:
 
-* only unsampled Gaussians: the exact composition :math:`\mu = \sqrt{\sum \mu_t^2}` and the exact curve;
-* a Poisson-sampled ask, or a random number of turns: every Gaussian goes to one privacy loss distribution (`pld`), and no such answer
-  has less noise than `CLEAREST` allows, unless the budget pays for it without counting on chance;
-* selections or Laplace noise: exact Renyi curves with the tight conversion, the recursion of `selections`, and, where
-  all is pure, plain addition; whichever certifies the least noise;
+* only unsampled Gaussians: the exact composition :math:`\mu = \sqrt{\sum \mu_t^2}` and the exact
+  curve;
+* a Poisson-sampled ask, or a random number of turns: every Gaussian goes to one privacy loss
+  distribution (`pld`), and no such answer has less noise than `CLEAREST` allows, unless the budget
+  pays for it without counting on chance;
+* selections or Laplace noise: exact Renyi curves with the tight conversion, the recursion of
+  `selections`, and, where all is pure, plain addition; whichever certifies the least noise;
 * perturbed objectives: the same, with their offset; not proven to be mu-GDP for any mu;
 * local randomisers: each person speaks once, so the dearest turn counts, in pure epsilon;
 * parts: each at the whole budget, since every record is in one of them (`core.parts`);
-* discrete Gaussians: zCDP with the tight conversion, since an exact Gaussian curve is not proven for them.
+* discrete Gaussians: zCDP with the tight conversion, since an exact Gaussian curve is not proven
+  for them.
 
 Guarantee
 ---------
-All noise is fixed by the plan before a row is read, so adaptive composition theorems apply: the solver may choose each
-question from earlier answers, and one of the plan's branches, never its price. For a `Budget.approx(epsilon, delta)` the
-priced plan is (epsilon, delta)-DP; for `Budget.zcdp` and `Budget.gdp` it is rho-zCDP or mu-GDP.
+All noise is fixed by the plan before a row is read, so adaptive composition theorems apply: the
+solver may choose each question from earlier answers, and one of the plan's branches, never its
+price. For a `Budget.approx(epsilon, delta)` the priced plan is (epsilon, delta)-DP; for
+`Budget.zcdp` and `Budget.gdp` it is rho-zCDP or mu-GDP.
 """
 
 from __future__ import annotations
@@ -48,15 +52,17 @@ from .price_store import PriceStore
 #: Rounding of r towards more noise; covers the last-digit error of the closed forms.
 SAFETY = 1.0 - 1e-9
 
-#: Parts of r that are given up one after the other until the price is certified: a curve that is the sum of many rounded ones is not smooth to
-#: `SAFETY`. For 1e5 selections at epsilon 1e-4 and delta 1e-20 a divergence of 5e-5 has 1e5 roundings of 1e-15 in it, a part of 2e-6.
+#: Parts of r that are given up one after the other until the price is certified: a curve that is
+#: the sum of many rounded ones is not smooth to `SAFETY`. For 1e5 selections at epsilon 1e-4 and
+#: delta 1e-20 a divergence of 5e-5 has 1e5 roundings of 1e-15 in it, a part of 2e-6.
 RETREATS = (0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 
 #: Above this epsilon a sampled plan is priced as if every row took part: sampling hardly helps there.
 LARGEST_SAMPLED_EPSILON = 100.0
 
-#: Mu of one answer to those who take part in it, at most: twice the 95 % quantile of N(0, 1), so that whoever knows that a person took part,
-#: and holds two equally likely records of them, tells from one answer which it was in at most 95 % of cases (Phi(mu / 2)).
+#: Mu of one answer to those who take part in it, at most: twice the 95 % quantile of N(0, 1), so
+#: that whoever knows that a person took part, and holds two equally likely records of them, tells
+#: from one answer which it was in at most 95 % of cases (Phi(mu / 2)).
 CLEAREST = 2 * 1.6448536269514722
 
 #: Above this epsilon the recursion over selections is left out: its grid grows, and Renyi curves are as good.
@@ -66,7 +72,8 @@ LARGEST_RECURSION_EPSILON = 50.0
 RECURSION, RENYI = "recursion over selections", "Renyi curves, tight conversion"
 MIXED = frozenset({RECURSION, RENYI})
 
-#: What was certified in this process, by costs and budget: scale and accountant; and the epsilons of costs. The oldest go when there are too many.
+#: What was certified in this process, by costs and budget: scale and accountant; and the epsilons
+#: of costs. The oldest go when there are too many.
 _CERTIFIED: dict[str, tuple[float, str]] = {}
 _SPENT: dict[str, float] = {}
 MOST_KNOWN = 1024
@@ -78,7 +85,8 @@ NOT_PURE = (
     "Choose delta > 0."
 )
 NOT_GAUSSIAN = (
-    "a plan that samples rows may hold Gaussian asks only, and no branches: no valid account of sampled selections is known "
+    "a plan that samples rows may hold Gaussian asks only, and no branches: no valid account of "
+    "sampled selections is known "
     "to us."
 )
 
@@ -98,7 +106,8 @@ class PricedPlan:
             ask = self.plan[name]
         except KeyError:
             raise NotPricedError(
-                f"the plan has no ask {name!r}; it holds {[a.name for a in self.plan.asks]}. Add it in plan(facts, budget)."
+                f"the plan has no ask {name!r}; it holds {[a.name for a in self.plan.asks]}. Add "
+                "it in plan(facts, budget)."
             ) from None
         if not 0 <= turn < ask.times:
             raise NotPricedError(f"ask {name!r} was priced for {ask.times} turns, but turn {turn + 1} was asked for.")
@@ -199,12 +208,14 @@ def price(plan: Plan, budget: Budget, *, store: PriceStore | Literal["default"] 
     plan : Plan
     budget : Budget
     store : PriceStore or None
-        Where prices that take long to find are kept from process to process. By default the folder that the environment variable
-        ``DPSPARSE_PRICES`` names, or that of caches on this system; ``DPSPARSE_PRICES=off``, or None: nowhere.
+        Where prices that take long to find are kept from process to process. By default the folder
+        that the environment variable ``DPSPARSE_PRICES`` names, or that of caches on this system;
+        ``DPSPARSE_PRICES=off``, or None: nowhere.
 
     Guarantee
     ---------
-    What is returned keeps the budget: it was certified in this process for these costs and this budget, wherever the number came from (`_holds`).
+    What is returned keeps the budget: it was certified in this process for these costs and this
+    budget, wherever the number came from (`_holds`).
 
     Examples
     --------
@@ -247,7 +258,10 @@ def _certified(unit: TurnCosts, plan: Plan, budget: Budget, key: str, store: Pri
 
 
 def _plausible(unit: TurnCosts, budget: Budget, r: float) -> bool:
-    """Whether a stored scale is worth an evaluation: not a hundred times of what zCDP allows, and not a part of 1e-6 below what Renyi curves do."""
+    """Whether a stored scale is worth an evaluation.
+
+    Not a hundred times of what zCDP allows, and not a part of 1e-6 below what Renyi curves do.
+    """
     if r > 100 * budget.as_rho() / unit.weight or budget.epsilon is None or budget.delta is None:
         return False
     return renyi_delta(unit.gathered().scaled(r * (1 + 1e-6)).renyi(), budget.epsilon) > budget.delta
@@ -275,9 +289,12 @@ def _refuse(plan: Plan, unit: TurnCosts, budget: Budget) -> None:
 
 
 def _price_parts(plan: Plan, budget: Budget) -> PricedPlan:
-    """Each part at the whole budget, by the accountant that suits it; shares are changed so that one scale holds for all.
+    """Each part at the whole budget, by the accountant that suits it.
 
-    The change is a rounding of the last digits, which `SAFETY` covers, and every part is certified once more.
+    Shares are changed so that one scale holds for all.
+
+    The change is a rounding of the last digits, which `SAFETY` covers, and every part is certified
+    once more.
     """
     each = [price(part, budget) for part in plan.parts]
     scale = each[0].rho_scale
@@ -314,7 +331,8 @@ def _scale(unit: TurnCosts, budget: Budget) -> tuple[float, str]:
             found = pld.sampled_rate(steps, epsilon, delta, budget.relation, exact * SAFETY, _floor(unit))
             if found == 0:
                 raise BudgetError(
-                    f"delta = {delta:g} is too small for a random number of turns: its law has too heavy a tail. Choose a larger "
+                    f"delta = {delta:g} is too small for a random number of turns: its law has too "
+                    "heavy a tail. Choose a larger "
                     "delta, or fixed numbers of turns."
                 )
             candidates.append((found, "privacy loss distribution"))
@@ -338,9 +356,9 @@ def _mixed(unit: TurnCosts, epsilon: float, delta: float) -> list[tuple[float, s
 def _floor(unit: TurnCosts) -> float:
     r"""The largest r at which no answer that only some rows or some outcomes give is clearer than `CLEAREST`.
 
-    Sampling and random lengths make answers rare for one person, and a delta that is larger than the chance of taking part would pay
-    for answers without noise. So the answer itself, to a person who is known to take part, is held to mu <= `CLEAREST`:
-    r w <= CLEAREST^2 / 2.
+    Sampling and random lengths make answers rare for one person, and a delta that is larger than
+    the chance of taking part would pay for answers without noise. So the answer itself, to a person
+    who is known to take part, is held to mu <= `CLEAREST`: r w <= CLEAREST^2 / 2.
     """
     rare = [rho for answers, count in unit.turns() for q, rho in answers if q < 1 or not isinstance(count, int)]
     return CLEAREST**2 / (2 * max(rare)) if rare else math.inf
@@ -376,7 +394,8 @@ def _refuse_offsets(unit: TurnCosts, budget: float, what: str) -> None:
     """A perturbed objective costs its offset whatever the noise: refuse where that alone takes the budget."""
     if unit.offset and unit.offset >= budget:
         raise BudgetError(
-            f"the perturbed objective costs log(1 + beta/lambda) = {unit.offset:.4g} before any noise, which is not less than "
+            f"the perturbed objective costs log(1 + beta/lambda) = {unit.offset:.4g} before any "
+            "noise, which is not less than "
             f"{what} = {budget:.4g}. Use more regularisation (a larger alpha or ridge) or a larger budget."
         )
 

@@ -1,27 +1,30 @@
 r"""What it costs to keep the best of a random number of private runs.
 
-A search draws a number of runs K from a public law and keeps it secret, lets each run draw a candidate, fit it and score it
-privately, and publishes the run with the best score: its candidate, its model, its score, and nothing of the others.
+A search draws a number of runs K from a public law and keeps it secret, lets each run draw a
+candidate, fit it and score it privately, and publishes the run with the best score: its candidate,
+its model, its score, and nothing of the others.
 
 Guarantee
 ---------
-Let one run have Renyi divergences :math:`\epsilon(\lambda)` and hockey-stick divergence :math:`\hat\delta(\cdot)`, for every
-candidate, and let K have the generating function f. Then the search has Renyi divergence at most [PS22]_
+Let one run have Renyi divergences :math:`\epsilon(\lambda)` and hockey-stick divergence
+:math:`\hat\delta(\cdot)`, for every candidate, and let K have the generating function f. Then the
+search has Renyi divergence at most [PS22]_
 
-* logarithmic (:math:`\eta = 0`) and geometric law (:math:`\eta = 1`), with parameter :math:`\gamma`, for every
-  :math:`\hat\lambda > 1`:
+* logarithmic (:math:`\eta = 0`) and geometric law (:math:`\eta = 1`), with parameter
+  :math:`\gamma`, for every :math:`\hat\lambda > 1`:
 
   .. math:: \epsilon(\lambda) + (1+\eta)\Bigl[\bigl(1-\tfrac1{\hat\lambda}\bigr)\epsilon(\hat\lambda)
             + \frac{\log(1/\gamma)}{\hat\lambda}\Bigr] + \frac{\log E K}{\lambda-1};
 
-* Poisson law of mean m, with :math:`\hat\delta` at :math:`\log(1 + 1/(\lambda-1))`, and :math:`e^{-m}` for K = 0, where the answer
-  is a public default:
+* Poisson law of mean m, with :math:`\hat\delta` at :math:`\log(1 + 1/(\lambda-1))`, and
+  :math:`e^{-m}` for K = 0, where the answer is a public default:
 
   .. math:: \frac{1}{\lambda-1}\log\Bigl(m\,e^{(\lambda-1)(\epsilon(\lambda) + m\hat\delta)} + e^{-m}\Bigr).
 
-and its delta curve is bounded once more, from that of one run, by `search_profile`; the smaller bound counts.
-``docs/guarantees/search.md`` has the proofs. They need that K is drawn from its whole law (never truncated), that it is not
-published, and that runs are compared by their private scores alone.
+and its delta curve is bounded once more, from that of one run, by `search_profile`; the smaller
+bound counts. ``docs/guarantees/search.md`` has the proofs. They need that K is drawn from its whole
+law (never truncated), that it is not published, and that runs are compared by their private scores
+alone.
 
 References
 ----------
@@ -66,7 +69,10 @@ def _negative_binomial(base: Cost, orders: Curve, eta: float, gamma: float, mean
 @form("law", "logarithmic")
 @dataclass(frozen=True)
 class Logarithmic:
-    r""":math:`P(K=k) = (1-\gamma)^k / (k\log(1/\gamma))`, k >= 1. Heavy-tailed: many searches are one run, some are long."""
+    r""":math:`P(K=k) = (1-\gamma)^k / (k\log(1/\gamma))`, k >= 1.
+
+    Heavy-tailed: many searches are one run, some are long.
+    """
 
     name: ClassVar[str] = "logarithmic"
     none: ClassVar[float] = 0.0
@@ -131,7 +137,10 @@ class Geometric:
 @form("law", "poisson")
 @dataclass(frozen=True)
 class PoissonRuns:
-    r""":math:`P(K=k) = e^{-m}m^k/k!`, k >= 0. No run at all has probability :math:`e^{-m}`: the answer is then a public default."""
+    r""":math:`P(K=k) = e^{-m}m^k/k!`, k >= 0.
+
+    No run at all has probability :math:`e^{-m}`: the answer is then a public default.
+    """
 
     name: ClassVar[str] = "poisson"
     mean: float
@@ -168,7 +177,10 @@ LAWS: dict[str, type[Logarithmic] | type[Geometric] | type[PoissonRuns]] = {
 
 
 def law_of(name: str, mean_runs: float) -> Logarithmic | Geometric | PoissonRuns:
-    """A law by name; ``auto`` is logarithmic, which gives each run the most at every mean (see ``docs/guarantees/search.md``).
+    """A law by name.
+
+    ``auto`` is logarithmic, which gives each run the most at every mean (see
+    ``docs/guarantees/search.md``).
 
     Examples
     --------
@@ -268,7 +280,9 @@ def calibrate_search(
     excess: float = 0.0,
     slack: float = 0.0,
 ) -> SearchCost:
-    """The most that each run may cost so that the whole search is (epsilon, delta)-DP; `FixedCost` says what a run has to keep.
+    """The most that each run may cost so that the whole search is (epsilon, delta)-DP.
+
+    `FixedCost` says what a run has to keep.
 
     Examples
     --------

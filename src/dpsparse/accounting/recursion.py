@@ -44,11 +44,13 @@ UNIT = 2.0**-53
 #: Least bracket of kappa: so that nothing is divided by 0. Any larger one raises the bound.
 TINY = 1e-290
 
-#: Parts of a range between which nodes of a selection are close together. Outside cells grow by this over `nodes` times their distance from there.
+#: Parts of a range between which nodes of a selection are close together. Outside cells grow by
+#: this over `nodes` times their distance from there.
 NEAR, APART = (0.45, 0.8), 18
 
-#: Root of (1 + theta) / 2: of two numbers whose squares have mean 1 together the smaller has mean at most 1/2, and theta = 2 % of the
-#: square of a perturbed objective may go into the noise that covers its error (it is 1 %).
+#: Root of (1 + theta) / 2: of two numbers whose squares have mean 1 together the smaller has mean
+#: at most 1/2, and theta = 2 % of the square of a perturbed objective may go into the noise that
+#: covers its error (it is 1 %).
 NARROW = math.sqrt(0.51)
 #: Where 2 Phi(-t) + 2 Phi(-t / NARROW) is 1; any number gives a bound, and this one the best.
 LEAST = 0.5656
@@ -100,14 +102,16 @@ def pure(e: Curve, level: float) -> Curve:
 def objective(e: Curve, m: float, offset: float) -> Curve:
     r"""Delta of a loss that is stochastically below that of a perturbed objective; rounded up.
 
-    A perturbed objective has a loss of at most :math:`c + m^2/2 + mV` with :math:`P(V>t) \le 2\Phi(-t) + 2\Phi(-t/w)`, `NARROW` = w
-    (``docs/guarantees/two_stage.md``). With :math:`d = c + m^2/2` and :math:`t = (e-d)/m`, integrating by parts,
+    A perturbed objective has a loss of at most :math:`c + m^2/2 + mV` with
+    :math:`P(V>t) \le 2\Phi(-t) + 2\Phi(-t/w)`, `NARROW` = w (``docs/guarantees/two_stage.md``).
+    With :math:`d = c + m^2/2` and :math:`t = (e-d)/m`, integrating by parts,
 
     .. math:: h(e) = \int_e^\infty e^{e-x} P(L>x)\,dx = \sum_{v\in\{1,w\}}
               2\Phi(-t/v) - 2e^{mt+m^2v^2/2}\,\Phi(-t/v-mv),
 
     and below the place where the two tails add up to 1 the loss is taken to be that place:
-    :math:`h(e) = 1 - e^{e-e_0}(1-h(e_0))`. Any place gives a bound, since probabilities are at most 1.
+    :math:`h(e) = 1 - e^{e-e_0}(1-h(e_0))`. Any place gives a bound, since probabilities are at most
+    1.
     """
     start = offset + m * m / 2
     least = start + m * LEAST
@@ -134,14 +138,15 @@ def before_selection(curve: Curve, eta: float, h: float, nodes: int = 60) -> Cur
               \qquad F(\tau) = \tau\, U(e - \log\tau),
 
     with weights >= 0 and F convex. Between two nodes F is below its chords; putting these in, with
-    :math:`\lambda` the place of tau between the nodes, f0 and f1 the values there, up = U(e - t) and
-    lo = U(e - t + eta),
+    :math:`\lambda` the place of tau between the nodes, f0 and f1 the values there, up = U(e - t)
+    and lo = U(e - t + eta),
 
     .. math:: f \le (1-\lambda) f_0 + \lambda f_1 + \lambda(1-\lambda)\,\kappa,
               \qquad \kappa = \frac{\tau_1/\tau_0 - 1}{1-s} \bigl[(up_1 - up_0) - s\,(lo_1 - lo_0)\bigr]_+ .
 
-    The largest value of that parabola is f0 + (k + d)^2/4k with d = f1 - f0 and k = max(kappa, abs(d)), so
-    no t is left out, whatever the nodes. At most `nodes` places are looked at, fewer where the largest value is never found (`_places`).
+    The largest value of that parabola is f0 + (k + d)^2/4k with d = f1 - f0 and k = max(kappa,
+    abs(d)), so no t is left out, whatever the nodes. At most `nodes` places are looked at, fewer
+    where the largest value is never found (`_places`).
     """
     ratio = eta / h
     steps = math.ceil(ratio)
@@ -198,9 +203,9 @@ def _raise(best: Curve, f0: Curve, f1: Curve, kappa: Curve) -> None:
 def _places(steps: int, nodes: int) -> tuple[int, ...]:
     """Cells at which nodes are: close together between `NEAR` parts of the range, and ever farther apart outside.
 
-    Any places give a bound. The largest value is near half of the range where U is flat, and above it where U falls
-    exponentially; a cell that is narrower than it is far from there hardly reaches up to it. Against equal distances delta grows by .1 to
-    .5 %, and a third of the work is saved.
+    Any places give a bound. The largest value is near half of the range where U is flat, and above
+    it where U falls exponentially; a cell that is narrower than it is far from there hardly reaches
+    up to it. Against equal distances delta grows by .1 to .5 %, and a third of the work is saved.
     """
     stride, apart = math.ceil(steps / nodes), min(0.5, APART / nodes)
     low, high = (part * steps for part in NEAR)

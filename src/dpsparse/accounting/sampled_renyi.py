@@ -2,22 +2,27 @@ r"""Renyi divergences of Poisson-sampled Gaussians, for ledgers that count at an
 
 Guarantee
 ---------
-`sampled_renyi` bounds the Renyi divergence of the adaptive composition of all steps, in both directions.
+`sampled_renyi` bounds the Renyi divergence of the adaptive composition of all steps, in both
+directions.
 
-**One step.** `pairs` gives a dominating pair (P, Q) on a line. Cut the line at places :math:`x_0 < \dots < x_n`. Within a
-cell the ratio :math:`l = dP/dQ` lies between its ends, :math:`l^\alpha` is convex in it, so moving the mass of the cell to the
-two ends in the way that keeps both its P- and its Q-probability raises :math:`E_Q l^\alpha`. What lies below :math:`x_0` is
-moved up to it. Above :math:`x_n = h` the moment is bounded in closed form, with :math:`u = (x - 1/2)/z^2`,
-:math:`P = N_0\,((1-q) + q e^u)` and :math:`Q \ge (1-q)^{[\text{replace-one}]} N_0`:
+**One step.** `pairs` gives a dominating pair (P, Q) on a line. Cut the line at places
+:math:`x_0 < \dots < x_n`. Within a cell the ratio :math:`l = dP/dQ` lies between its ends,
+:math:`l^\alpha` is convex in it, so moving the mass of the cell to the two ends in the way that
+keeps both its P- and its Q-probability raises :math:`E_Q l^\alpha`. What lies below :math:`x_0` is
+moved up to it. Above :math:`x_n = h` the moment is bounded in closed form, with
+:math:`u = (x - 1/2)/z^2`, :math:`P = N_0\,((1-q) + q e^u)` and
+:math:`Q \ge (1-q)^{[\text{replace-one}]} N_0`:
 
 .. math:: \int_h^\infty P^\alpha Q^{1-\alpha} \le (1-q)^{(1-\alpha)[\text{replace-one}]}
           \bigl(q + (1-q)e^{-u(h)}\bigr)^\alpha\, e^{\alpha(\alpha-1)/2z^2}\, \Phi\bigl((\alpha-h)/z\bigr),
 
-since :math:`(1-q) + qe^u \le e^u (q + (1-q)e^{-u(h)})` there and :math:`N_0 e^{\alpha u} = e^{\alpha(\alpha-1)/2z^2}N_\alpha`. In
-the other direction of add-remove :math:`dP/dQ \le 1/(1-q)` everywhere. No mass is left out: nothing is added to a delta.
+since :math:`(1-q) + qe^u \le e^u (q + (1-q)e^{-u(h)})` there and
+:math:`N_0 e^{\alpha u} = e^{\alpha(\alpha-1)/2z^2}N_\alpha`. In the other direction of add-remove
+:math:`dP/dQ \le 1/(1-q)` everywhere. No mass is left out: nothing is added to a delta.
 
-**Composition.** The pair of a step does not depend on earlier answers, so divergences add up [M17]_. A published number of
-steps N with a law of its own has the moment :math:`E_N M^N`, M that of one step.
+**Composition.** The pair of a step does not depend on earlier answers, so divergences add up
+[M17]_. A published number of steps N with a law of its own has the moment :math:`E_N M^N`, M that
+of one step.
 
 References
 ----------

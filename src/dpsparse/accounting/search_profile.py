@@ -1,24 +1,26 @@
 r"""The delta curve of a private search, from the delta curve of one run.
 
-Renyi divergences of a search (`random_stopping`) are one bound on it. This is another, often a better one [KRW24]_; a search
-is charged the smaller of both.
+Renyi divergences of a search (`random_stopping`) are one bound on it. This is another, often a
+better one [KRW24]_; a search is charged the smaller of both.
 
 Guarantee
 ---------
-Let one run have hockey-stick divergence at most :math:`\hat\delta(e)` in both directions, and let the number of runs have the
-generating function f. An outcome that is beaten with probability p by another run under one dataset, and with probability
-p' under its neighbour, is returned with density :math:`f'(1-p)\,dQ` and :math:`f'(1-p')\,dQ'`. With
+Let one run have hockey-stick divergence at most :math:`\hat\delta(e)` in both directions, and let
+the number of runs have the generating function f. An outcome that is beaten with probability p by
+another run under one dataset, and with probability p' under its neighbour, is returned with density
+:math:`f'(1-p)\,dQ` and :math:`f'(1-p')\,dQ'`. With
 
 .. math:: W(p) = f'(1-p), \qquad R(p) = \frac{W(p)}{W(T(p))}, \qquad
           T(p) = \inf_e\; e^e p + \hat\delta(e) \ge p',
 
-the search has :math:`\delta(\epsilon) \le E_{Q'}\psi(dQ/dQ')` for :math:`\psi(l) = \sup_p W(p)\,(l - e^\epsilon/R(p))_+`. That is
-convex, a sum of hockey sticks :math:`\sum_k s_k (l - e^\epsilon t_k)_+`, so
+the search has :math:`\delta(\epsilon) \le E_{Q'}\psi(dQ/dQ')` for
+:math:`\psi(l) = \sup_p W(p)\,(l - e^\epsilon/R(p))_+`. That is convex, a sum of hockey sticks
+:math:`\sum_k s_k (l - e^\epsilon t_k)_+`, so
 
 .. math:: \delta(\epsilon) \le \sum_k s_k\,\hat\delta(\epsilon + \log t_k).
 
-Proof: ``docs/guarantees/search.md``. The one term :math:`E K\,\hat\delta(\epsilon - \log\max_p R)` of [KRW24]_ is never
-smaller: :math:`\sum_k s_k = E K` and :math:`t_k \ge 1/\max_p R`.
+Proof: ``docs/guarantees/search.md``. The one term :math:`E K\,\hat\delta(\epsilon - \log\max_p R)`
+of [KRW24]_ is never smaller: :math:`\sum_k s_k = E K` and :math:`t_k \ge 1/\max_p R`.
 
 References
 ----------
@@ -96,9 +98,10 @@ def _lines(run: Callable[[Curve], Curve]) -> Lines:
 def sticks(lines: Lines, log_slope: Callable[[Curve], Curve]) -> tuple[Curve, Curve]:
     """Weights and log places of hockey sticks whose sum is above psi, in units of exp(epsilon).
 
-    Every line is above p' everywhere, whatever its neighbours; it is used between its meeting points with them, where it is the
-    lowest. On a line log R has its maximum at an end of the stretch: for the logarithmic and geometric laws it is a
-    multiple of the logarithm of a ratio of two linear functions, for the Poisson law it is linear. W falls in p.
+    Every line is above p' everywhere, whatever its neighbours; it is used between its meeting
+    points with them, where it is the lowest. On a line log R has its maximum at an end of the
+    stretch: for the logarithmic and geometric laws it is a multiple of the logarithm of a ratio of
+    two linear functions, for the Poisson law it is linear. W falls in p.
     """
     slopes, starts = lines  # slopes fall: the first line is used at the smallest p
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -37,10 +37,12 @@ from .stages import Counted, Stage
 POINTS = 20
 #: The same while a calibration is still searching.
 COARSE = 6
-#: Where a search starts beyond the logarithm of the budget that zCDP would roughly admit, and the step at which the fine grid takes over. Any
-#: start ends at the same delta: plans of selections were found .5 to .8 beyond.
+#: Where a search starts beyond the logarithm of the budget that zCDP would roughly admit, and the
+#: step at which the fine grid takes over. Any start ends at the same delta: plans of selections
+#: were found .5 to .8 beyond.
 BEYOND, NEAR_ENOUGH = 0.5, 0.008
-#: Standard deviations of the loss below 0 to which a grid goes. A curve is continued below by its chord to (0, 1), any grid gives a bound.
+#: Standard deviations of the loss below 0 to which a grid goes. A curve is continued below by its
+#: chord to (0, 1), any grid gives a bound.
 BELOW = 4.0
 #: Operators of a plan times the root of its longest path (the grid grows with it); about 3 s of calibration.
 COSTLIEST = 12000.0
@@ -112,9 +114,10 @@ def calibrate_stage(
 ) -> float:
     """Budget r, rounded down, with which a plan is (epsilon, delta)-DP; 0 if the plan is too long to tell.
 
-    The plan is given at budget 1: a selection of share a has the range sqrt(8 r a) at budget r, the Gaussians together
-    mu = sqrt(2 r gaussian_share), a Laplace noise the level sqrt(2 r a), so that r times a share is a zCDP cost. The budget
-    returned is one at which delta was evaluated on the fine grid and found small enough.
+    The plan is given at budget 1: a selection of share a has the range sqrt(8 r a) at budget r, the
+    Gaussians together mu = sqrt(2 r gaussian_share), a Laplace noise the level sqrt(2 r a), so that
+    r times a share is a zCDP cost. The budget returned is one at which delta was evaluated on the
+    fine grid and found small enough.
 
     Parameters
     ----------
@@ -167,7 +170,10 @@ def calibrate_stage(
 
 
 def _coarse(excess: Callable[[float], float], start: float, slope: float) -> tuple[float, float]:
-    """About where a rising function is 0, and its slope there: secant steps of at most 0.4, kept between values of both signs."""
+    """About where a rising function is 0, and its slope there.
+
+    Secant steps of at most 0.4, kept between values of both signs.
+    """
     low, high = -math.inf, math.inf
     x, y = start, excess(start)
     for _ in range(40):

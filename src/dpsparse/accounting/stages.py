@@ -1,7 +1,8 @@
 """Plans as a tree of stages: selections in order, noise anywhere, then one of several branches.
 
-A solver that first measures something and then decides how many coordinates to select has one stage before
-the decision and one branch for each outcome. Several such models, one after the other, are one stage that runs several times. Ranges, noise levels and counts of every branch are public.
+A solver that first measures something and then decides how many coordinates to select has one stage
+before the decision and one branch for each outcome. Several such models, one after the other, are
+one stage that runs several times. Ranges, noise levels and counts of every branch are public.
 """
 
 from __future__ import annotations
@@ -26,19 +27,24 @@ class Stage:
     Parameters
     ----------
     selections : tuple of (range, count)
-        In the order in which they run: another order of unequal ranges can have a larger delta (14 % seen).
+        In the order in which they run: another order of unequal ranges can have a larger delta (14
+        % seen).
     mu : float
-        Root of the summed squares of sensitivity / sigma of the Gaussians, wherever in the stage they run.
+        Root of the summed squares of sensitivity / sigma of the Gaussians, wherever in the stage
+        they run.
     laplaces : tuple of (sensitivity / scale, count)
         Laplace noises, wherever in the stage they run.
     branches : tuple of Stage
         What may follow. Anything released until then may choose among them.
     pures : tuple of (epsilon, count)
-        Draws that are epsilon-DP and of which nothing else is known, wherever in the stage they run.
+        Draws that are epsilon-DP and of which nothing else is known, wherever in the stage they
+        run.
     objectives : tuple of (m, offset, count)
-        Perturbed objectives with this ratio of sensitivity to noise and this log-determinant, wherever in the stage they run.
+        Perturbed objectives with this ratio of sensitivity to noise and this log-determinant,
+        wherever in the stage they run.
     times : int
-        How often the stage and one of its branches run, one after the other; each time another branch may be chosen.
+        How often the stage and one of its branches run, one after the other; each time another
+        branch may be chosen.
     """
 
     selections: tuple[tuple[float, int], ...] = ()
@@ -65,7 +71,11 @@ class Stage:
         pures: Counted = (),
         objectives: Sequence[tuple[float, float, int]] = (),
     ) -> Stage:
-        """The stage with given zCDP costs: ranges sqrt(8 rho), levels of Gaussian, Laplace and pure draws and of objectives sqrt(2 rho)."""
+        """The stage with given zCDP costs.
+
+        Ranges sqrt(8 rho), levels of Gaussian, Laplace and pure draws and of objectives sqrt(2
+        rho).
+        """
         ranges = tuple((math.sqrt(8 * rho), count) for rho, count in selections)
         levels, epsilons = (tuple((math.sqrt(2 * rho), count) for rho, count in some) for some in (laplaces, pures))
         tilts = tuple((math.sqrt(2 * rho), offset, count) for rho, offset, count in objectives)

@@ -26,8 +26,9 @@ class TiltedLoss:
     """A composed loss as seen through one tilt.
 
     `mass` is on the multiples of `step` from index `low` on; delta at epsilon may be too small by
-    exp(log_error - tilt epsilon) and by `infinite`, which are added. The window of a tilted loss may begin above 0: what lies below
-    it has a small part of the tilted mass and a large one of the other, so nothing is said of a smaller epsilon.
+    exp(log_error - tilt epsilon) and by `infinite`, which are added. The window of a tilted loss
+    may begin above 0: what lies below it has a small part of the tilted mass and a large one of the
+    other, so nothing is said of a smaller epsilon.
     """
 
     step: float
@@ -86,7 +87,10 @@ NOTHING = TiltedLoss(1.0, 0, np.zeros(1), 1.0, 0.0, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class Parted:
-    """A composed loss in two parts: of compositions without a large loss, on a fine grid, and of all others on a coarse one."""
+    """A composed loss in two parts.
+
+    Of compositions without a large loss, on a fine grid, and of all others on a coarse one.
+    """
 
     fine: TiltedLoss
     rest: TiltedLoss
@@ -104,7 +108,10 @@ class Parted:
 
 @dataclass(frozen=True, eq=False)
 class ComposedLoss:
-    """A composed loss: every view bounds its delta from above. The tilted one is made where rounding may hide part of delta."""
+    """A composed loss: every view bounds its delta from above.
+
+    The tilted one is made where rounding may hide part of delta.
+    """
 
     view: Callable[[float], TiltedLoss]
     tilt: float

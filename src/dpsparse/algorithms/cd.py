@@ -64,7 +64,10 @@ class RandomCD:
         return Plan(asks=(*self.squares.asks(), values), public={"order": self._order(facts)})
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
-        """Return the last iterate, thresholded to the allowed number of nonzeros; everything here is post-processing."""
+        """Return the last iterate, thresholded to the allowed number of nonzeros.
+
+        Everything here is post-processing.
+        """
         facts, steps = oracle.facts, CoordinateSteps(oracle, self.squares, self.residual, self.step_size)
         w, every = steps.first(), -(-self.steps // PAPERS.whole.path_kept)
         for turn, j in enumerate(oracle.plan.public["order"], start=1):

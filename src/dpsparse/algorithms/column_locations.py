@@ -3,10 +3,12 @@ r"""Where the columns of a table lie: noisy means of all of them, from rows held
 .. math:: \tilde\mu = \mu_0 + \tfrac1n\textstyle\sum_i (x_i - \mu_0)\min(1, R/\|x_i-\mu_0\|) + \text{noise}, \qquad
           \hat\mu_j = E[\mu_j \mid \tilde\mu_j]
 
-The length R is a paid quantile. What is believed of each mean is its expectation under the law of all means that makes the d noisy ones most
-likely (Robbins; Kiefer and Wolfowitz): where numbers lie at the midpoint of their bounds and indicators near an end, means are drawn to
-either, and where all is noise, to one place. A second turn is from where the first one ended, where rows are shorter, if means were far; the
-two count by their precision. Means of few columns are drawn to where they came from (James and Stein).
+The length R is a paid quantile. What is believed of each mean is its expectation under the law of
+all means that makes the d noisy ones most likely (Robbins; Kiefer and Wolfowitz): where numbers lie
+at the midpoint of their bounds and indicators near an end, means are drawn to either, and where all
+is noise, to one place. A second turn is from where the first one ended, where rows are shorter, if
+means were far; the two count by their precision. Means of few columns are drawn to where they came
+from (James and Stein).
 """
 
 from __future__ import annotations
@@ -80,9 +82,11 @@ class ColumnLocations:
     def heavy_tailed(self, length: float, few: int, bounds: Vector) -> bool:
         r"""Whether columns have so little between a few large entries that noise on whole gradients is less than on a selection of `few`.
 
-        With means inside their bounds by q on average the mean deviation of a column is at most 2q, and with rows of this length its
-        standard deviation is about :math:`R/\sqrt d`. A contrast has the former as its signal and :math:`\sqrt k` draws to pay for, with a
-        tail of :math:`\ln d`; a gradient has the latter, :math:`\sqrt d` coordinates, and a tail of :math:`\sqrt{2\ln d}`.
+        With means inside their bounds by q on average the mean deviation of a column is at most 2q,
+        and with rows of this length its standard deviation is about :math:`R/\sqrt d`. A contrast
+        has the former as its signal and :math:`\sqrt k` draws to pay for, with a tail of
+        :math:`\ln d`; a gradient has the latter, :math:`\sqrt d` coordinates, and a tail of
+        :math:`\sqrt{2\ln d}`.
         """
         d = self.means.size
         tail = np.sqrt(np.log(max(d, 2)) / 2)
@@ -136,7 +140,9 @@ def asks(share: float, question: float, gaussian: Noise, gumbel: Noise) -> list[
 
 
 def clear(facts: Facts, level: float, share: float) -> bool:
-    """Whether means would be told well: the noise of one is a small part of its column's half-width, for rows of evenly spread entries.
+    """Whether means would be told well.
+
+    The noise of one is a small part of its column's half-width, for rows of evenly spread entries.
 
     `level` is N, rows times the Gaussian budget.
     """

@@ -1,9 +1,10 @@
 r"""Weights of columns: how frequent ones are held back, by a fixed power of their frequency or by one that follows the path.
 
-A weight is a power of a noisy mean absolute entry, :math:`a_j = (f/\max(m_j, f))^P`, and all are scaled so that rows are about as long as 1.
-Columns with means below f drown in their noise and count alike; where weights follow the path they may have a weight of their own
-(`dpsparse.algorithms.signal_test`). Rows are as long as their energies in a few buckets of columns say, whatever the weights, so that new weights take no
-new question.
+A weight is a power of a noisy mean absolute entry, :math:`a_j = (f/\max(m_j, f))^P`, and all are
+scaled so that rows are about as long as 1. Columns with means below f drown in their noise and
+count alike; where weights follow the path they may have a weight of their own
+(`dpsparse.algorithms.signal_test`). Rows are as long as their energies in a few buckets of columns
+say, whatever the weights, so that new weights take no new question.
 """
 
 from __future__ import annotations
@@ -44,17 +45,18 @@ class Weighting:
     power : float
         P; where it is followed, the one of the start.
     followed : bool
-        Whether the power follows evidence along the path. Lengths are then made of energies of buckets, whatever the weights.
+        Whether the power follows evidence along the path. Lengths are then made of energies of
+        buckets, whatever the weights.
     after, every : float, int
         The power is changed once this part of the budget is spent, every so many steps.
     balance_share : float
         Part of the budget for the share of the rarer class; 0: not asked for.
     rare, held : float
-        If that share is below `rare`, the floor is multiplied by `held`: what tells a rare class apart are often
-        columns that are frequent within it, and they keep their weight.
+        If that share is below `rare`, the floor is multiplied by `held`: what tells a rare class
+        apart are often columns that are frequent within it, and they keep their weight.
     longer : float
-        Where the power is followed, the path is longer by this factor for a rare class: its slopes bend less than the bound by which
-        lengths are chosen.
+        Where the power is followed, the path is longer by this factor for a rare class: its slopes
+        bend less than the bound by which lengths are chosen.
     """
 
     floor: float
@@ -123,7 +125,10 @@ class Columns:
         return np.asarray(np.log(self.floor / np.maximum(self.means, self.floor)))
 
     def weights(self, power: float, lowest: float = 1.0) -> Vector:
-        """Weights of the features that make rows about as long as 1; those below the floor of means are multiplied by `lowest`."""
+        """Weights of the features that make rows about as long as 1.
+
+        Those below the floor of means are multiplied by `lowest`.
+        """
         raw = np.exp(power * self._fall)
         raw[self.buckets == 0] *= lowest
         size = self.counts.size

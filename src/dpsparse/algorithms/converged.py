@@ -1,11 +1,15 @@
-r"""The end of a thresholding loop without privacy: a local optimum on its support, and no better neighbour that the loop would find.
+r"""The end of a thresholding loop without privacy.
+
+A local optimum on its support, and no better neighbour that the loop would find.
 
 .. math:: w = \arg\min_{\mathrm{supp}(w) \subseteq S} f(w), \qquad S = \mathrm{supp}\,H_s\bigl(w - \tfrac1h\nabla f(w)\bigr)
 
-Hard thresholding stops at one of many local optima, and creeps towards it where columns are correlated. `UntilConverged` runs a loop,
-minimises on the support that it found, and repeats: a step from the minimiser that changes the support gives the next one, which
-is kept only if it is better. It does the same from the largest coefficients of the minimiser on all columns, and returns the better
-of the two. Objectives are compared by the integral of the gradient between two points, so that gradients are all that is asked for.
+Hard thresholding stops at one of many local optima, and creeps towards it where columns are
+correlated. `UntilConverged` runs a loop, minimises on the support that it found, and repeats: a
+step from the minimiser that changes the support gives the next one, which is kept only if it is
+better. It does the same from the largest coefficients of the minimiser on all columns, and returns
+the better of the two. Objectives are compared by the integral of the gradient between two points,
+so that gradients are all that is asked for.
 """
 
 from __future__ import annotations

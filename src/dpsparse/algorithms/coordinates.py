@@ -1,13 +1,14 @@
 r"""What coordinate solvers share: curvatures, clips and a step along one coordinate.
 
-The objective is a mean loss plus a penalty. Its smooth part (loss and l2 penalty) has curvature at most
-:math:`H_j = M_j + \lambda_2` along coordinate j, with :math:`M_j = \beta_0\,\overline{x_j^2}`; the rest of the penalty (l1 or
-a box) is met by its proximal map:
+The objective is a mean loss plus a penalty. Its smooth part (loss and l2 penalty) has curvature at
+most :math:`H_j = M_j + \lambda_2` along coordinate j, with :math:`M_j = \beta_0\,\overline{x_j^2}`;
+the rest of the penalty (l1 or a box) is met by its proximal map:
 
 .. math:: w_j \leftarrow \mathrm{prox}_{\gamma\psi_j/H_j}\bigl(w_j - \tfrac{\gamma}{H_j}(\tilde g_j + \lambda_2 w_j)\bigr)
 
-A row's contribution to coordinate j is held within :math:`C_j = R\sqrt{M_j/\beta_0}`, so that every coordinate has the same
-sensitivity on the scale :math:`g_j/\sqrt{M_j}` on which coordinates are compared.
+A row's contribution to coordinate j is held within :math:`C_j = R\sqrt{M_j/\beta_0}`, so that every
+coordinate has the same sensitivity on the scale :math:`g_j/\sqrt{M_j}` on which coordinates are
+compared.
 """
 
 from __future__ import annotations
@@ -71,7 +72,10 @@ class ColumnSquares:
 
 
 def coordinate_bounds(facts: Facts, squares: Vector, residual: float, *, columns: bool) -> tuple[Vector, Clip]:
-    """Curvatures from mean squares, and the clip from the residual bound R; `columns`: every column by its own square."""
+    """Curvatures from mean squares, and the clip from the residual bound R.
+
+    `columns`: every column by its own square.
+    """
     ridge = facts.penalty.l2 * np.ones(facts.dimension)
     ridge[facts.n_features :] = 0.0
     norm = residual * facts.norm_bound
@@ -82,12 +86,14 @@ def coordinate_bounds(facts: Facts, squares: Vector, residual: float, *, columns
 class CoordinateSteps:
     r"""The steps of one run along one coordinate at a time, as long as released answers allow.
 
-    A step is `step_size` over the worst-case curvature :math:`H_j`. A loss behind a link bends far less than it may:
-    Poisson's by the largest rate that is allowed. When the gradient along coordinate j is asked for again after j moved
-    by :math:`\delta`, the two answers show the curvature :math:`\Delta g_j/\delta` (and what other coordinates did to it
-    meanwhile); three standard deviations of their noise are added. `factor`, by which steps are longer than in the worst
-    case, at most doubles from one such answer to the next, and falls back to 1 where an answer shows the worst case.
-    Where margins speak of targets directly (numbers, classes) the curvature is known well, and the factor stays 1.
+    A step is `step_size` over the worst-case curvature :math:`H_j`. A loss behind a link bends far
+    less than it may: Poisson's by the largest rate that is allowed. When the gradient along
+    coordinate j is asked for again after j moved by :math:`\delta`, the two answers show the
+    curvature :math:`\Delta g_j/\delta` (and what other coordinates did to it meanwhile); three
+    standard deviations of their noise are added. `factor`, by which steps are longer than in the
+    worst case, at most doubles from one such answer to the next, and falls back to 1 where an
+    answer shows the worst case. Where margins speak of targets directly (numbers, classes) the
+    curvature is known well, and the factor stays 1.
 
     Parameters
     ----------

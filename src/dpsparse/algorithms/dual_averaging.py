@@ -5,24 +5,28 @@ r"""Dual averaging with momentum, whose noise does not depend on the number of s
     Z_{t+1} = Z_t - \eta_t v_t, \qquad
     w_{t+1} = w_0 + a \circ S\bigl(Z_{t+1}\bigr)
 
-:math:`\tilde g` is what the oracle answers about rows whose columns are multiplied by public weights :math:`a`; gradients add
-up in :math:`Z`, and only where the next gradient is taken are they thresholded: :math:`S` is soft thresholding by a
-multiple of the noise that :math:`Z` holds, or (lazy hard thresholding) keeps the largest entries. Nothing that was
-learned is thrown away. Each turn's budget is proportional to its step, so that with :math:`\tau = \sum_t\eta_t` the noise
-in :math:`Z` is :math:`\tau\kappa C/(n\sqrt{2\rho})` for any number of steps: the length of the path decides it, and steps
-are free.
+:math:`\tilde g` is what the oracle answers about rows whose columns are multiplied by public
+weights :math:`a`; gradients add up in :math:`Z`, and only where the next gradient is taken are they
+thresholded: :math:`S` is soft thresholding by a multiple of the noise that :math:`Z` holds, or
+(lazy hard thresholding) keeps the largest entries. Nothing that was learned is thrown away. Each
+turn's budget is proportional to its step, so that with :math:`\tau = \sum_t\eta_t` the noise in
+:math:`Z` is :math:`\tau\kappa C/(n\sqrt{2\rho})` for any number of steps: the length of the path
+decides it, and steps are free.
 
-Around the loop: `Weighting` asks for the mean absolute entry of every column and gives frequent columns less weight, so
-that rare ones count too, by a fixed power or by what the path was told (`evidence`); the refit looks at the
-coordinates that won, where rows are short, and runs the loop once more on them alone. A penalty enters through its proximal map, as in
-regularised dual averaging [X10]_.
+Around the loop: `Weighting` asks for the mean absolute entry of every column and gives frequent
+columns less weight, so that rare ones count too, by a fixed power or by what the path was told
+(`evidence`); the refit looks at the coordinates that won, where rows are short, and runs the loop
+once more on them alone. A penalty enters through its proximal map, as in regularised dual averaging
+[X10]_.
 
-Weights may change along the path, so sums are kept in units of the columns as they are: :math:`U_{t+1} = U_t - \eta_t a_t^2\circ v_t` for the
-mean gradient in these units, with noise of variance :math:`V_{t+1} = V_t + (\eta_t\sigma_t a_t)^2` in each column. With fixed weights
+Weights may change along the path, so sums are kept in units of the columns as they are:
+:math:`U_{t+1} = U_t - \eta_t a_t^2\circ v_t` for the mean gradient in these units, with noise of
+variance :math:`V_{t+1} = V_t + (\eta_t\sigma_t a_t)^2` in each column. With fixed weights
 :math:`U = a\circ Z`.
 
-More than two classes are one matrix, a column of coefficients for each: one release, whose noise does not grow with their number. What is
-known about it costs nothing: the true gradient sums to zero over the classes, so the mean of each row of an answer is noise, and is taken away.
+More than two classes are one matrix, a column of coefficients for each: one release, whose noise
+does not grow with their number. What is known about it costs nothing: the true gradient sums to
+zero over the classes, so the mean of each row of an answer is noise, and is taken away.
 
 References
 ----------
@@ -95,18 +99,22 @@ class DualAveraging:
     weighting : Weighting or None
         None: all features alike.
     sparsity : int or None
-        Features of the result, kept or dropped for all classes together; None: what soft thresholding leaves.
+        Features of the result, kept or dropped for all classes together; None: what soft
+        thresholding leaves.
     lazy : bool
         Take every gradient at the `sparsity` largest entries, instead of thresholding softly.
     settled : float
-        Part of the steps after which a lazy loop keeps its coordinates: entries that waited outside have added up to more
-        than they are worth, and the rest of the path corrects those that came in.
+        Part of the steps after which a lazy loop keeps its coordinates: entries that waited outside
+        have added up to more than they are worth, and the rest of the path corrects those that came
+        in.
     step_rule : PacedSteps or None
-        Holds the steps of a lazy loop by what its answers show of the curvature. None: steps as planned.
+        Holds the steps of a lazy loop by what its answers show of the curvature. None: steps as
+        planned.
     refit : Averaging or None
         Second run, on the coordinates that have the largest entries after the first.
     refit_size_share, refit_least, refit_fill : float
-        Part of the budget for the mean length of rows on those coordinates, and what is made of it, as in `Weighting`.
+        Part of the budget for the mean length of rows on those coordinates, and what is made of it,
+        as in `Weighting`.
     noise : Noise
         ``Noise.NONE`` for the non-private twin.
     """
@@ -174,7 +182,10 @@ class DualAveraging:
         return w, _sizes(first + Z) / np.sqrt(steps.sums.lengths)
 
     def _threshold(self, first: Vector, Z: Vector, steps: DualSteps) -> Vector:
-        """Where the next gradient is taken: start and sum, thresholded lazily or softly, then the penalty's proximal map."""
+        """Where the next gradient is taken.
+
+        Start and sum, thresholded lazily or softly, then the penalty's proximal map.
+        """
         free, classes = steps.oracle.facts.free, steps.classes
         moved = first + Z
         if self.lazy:

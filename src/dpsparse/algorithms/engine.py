@@ -1,4 +1,6 @@
-"""What the default engines share: queries that return a number and its noise, the constant they start from, typical lengths.
+"""What the default engines share.
+
+Queries that return a number and its noise, the constant they start from, typical lengths.
 
 Everything here is post-processing of released answers and of the public size of their noise.
 """

@@ -2,11 +2,13 @@ r"""Federated hard thresholding: rounds of local walks and averages, private whe
 
 .. math:: w_{t+1} = H_\tau\Bigl(w_t + \sum_i p_i\,\bigl(\mathrm{walk}_i(w_t) - w_t\bigr)\Bigr), \qquad \sum_i p_i = 1
 
-Each site walks K steps of stochastic gradient hard thresholding (`SGD`) from the model of the round; the server averages what changed,
-with *public* weights, and thresholds again. With noisy gradients this is DP-FedSGD-HT, on all rows DP-FedGD-HT, with exact gradients
-FedSGD-HT [L22]_. A site that does not answer has changed nothing: the weights stay, and so does the divisor.
+Each site walks K steps of stochastic gradient hard thresholding (`SGD`) from the model of the
+round; the server averages what changed, with *public* weights, and thresholds again. With noisy
+gradients this is DP-FedSGD-HT, on all rows DP-FedGD-HT, with exact gradients FedSGD-HT [L22]_. A
+site that does not answer has changed nothing: the weights stay, and so does the divisor.
 
-`run` is the federation of one site, which holds all rows. ``dpsparse.federated`` has sites and a server.
+`run` is the federation of one site, which holds all rows. ``dpsparse.federated`` has sites and a
+server.
 
 References
 ----------

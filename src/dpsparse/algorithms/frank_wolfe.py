@@ -3,8 +3,9 @@ r"""Frank-Wolfe on the l1 ball, private when its oracle is.
 .. math:: w_{t+1} = (1-\gamma_t)\,w_t + \gamma_t\,r\,\sigma_t e_{j_t}, \qquad
           (j_t, \sigma_t) \approx \arg\min_{j,\,\sigma=\pm1} \sigma\,g_j(w_t), \qquad \gamma_t = \tfrac{2}{t+2}
 
-A step moves towards the vertex of the ball along which the gradient falls most. Only the name of the vertex is asked for,
-so the price of a step does not depend on the dimension. The intercept is a coordinate like the others.
+A step moves towards the vertex of the ball along which the gradient falls most. Only the name of
+the vertex is asked for, so the price of a step does not depend on the dimension. The intercept is a
+coordinate like the others.
 
 References
 ----------

@@ -35,8 +35,9 @@ class GreedyCD:
     Parameters
     ----------
     rule : {"auto", "gs", "gs-s", "gs-r", "gs-q"}
-        What the greedy choice compares; see `Greedy`. ``auto``: the gradient alone until a coordinate is chosen a second time, then the
-        proximal step: the penalty takes its part of every score but not of the noise, and matters only once coefficients stand.
+        What the greedy choice compares; see `Greedy`. ``auto``: the gradient alone until a
+        coordinate is chosen a second time, then the proximal step: the penalty takes its part of
+        every score but not of the noise, and matters only once coefficients stand.
     steps : int
         Coordinates that are chosen and moved, one after the other.
     step_size : float
@@ -50,7 +51,8 @@ class GreedyCD:
     selection_noise, noise : Noise
         What protects a choice, and a gradient.
     settle, tol : int, float
-        Without privacy: exact gradients at most, by which `minimise` goes on to the optimum on what may move.
+        Without privacy: exact gradients at most, by which `minimise` goes on to the optimum on what
+        may move.
     """
 
     rule: str

@@ -2,12 +2,14 @@ r"""Iterative hard thresholding, private when its oracle is.
 
 .. math:: w_{t+1} = \Pi\,H_s\bigl(w_t - \eta_t\,(\tilde g(w_t) + \nabla\psi(w_t))\bigr)
 
-:math:`H_s` keeps the :math:`s` largest entries, :math:`\tilde g` is what the oracle answers, :math:`\psi` a public l2
-penalty and :math:`\Pi` an optional projection to a ball. Who answers gives the name: exact oracle, IGHT; central oracle
-on every row, DP-IGHT [WG19]_ (the same loop is DP-IHT in [WX19]_ and DP-GD-HT in [L22]_).
+:math:`H_s` keeps the :math:`s` largest entries, :math:`\tilde g` is what the oracle answers,
+:math:`\psi` a public l2 penalty and :math:`\Pi` an optional projection to a ball. Who answers gives
+the name: exact oracle, IGHT; central oracle on every row, DP-IGHT [WG19]_ (the same loop is DP-IHT
+in [WX19]_ and DP-GD-HT in [L22]_).
 
-`IHT` asks for the whole gradient, with dense noise. `PeeledIHT` asks only for the :math:`s` coordinates that a step would
-keep, and for the gradient there: less noise when rows are dense and the model is sparse.
+`IHT` asks for the whole gradient, with dense noise. `PeeledIHT` asks only for the :math:`s`
+coordinates that a step would keep, and for the gradient there: less noise when rows are dense and
+the model is sparse.
 
 References
 ----------

@@ -1,12 +1,18 @@
 r"""Where intervals clip: public rules, and what part A leaves to part B.
 
-Two clips decide what the intervals are about: residuals beyond R count as R, and rows longer than Q weigh less. Both move the target where errors are skewed, or where the mean is
-not linear. The target ``robust`` has narrow clips: :math:`R = 1.5` times the .8 quantile of residuals and :math:`Q^2 = 1.25\,p` for p columns of second moment 1, which is about the .8 quantile of
-lengths. For the ``mean``, and for classes, Q is the highest quantile of lengths that part A can read, at most .995 (and nearer to 1 beyond 10000 rows, so that half the root of the number of rows are beyond it), unless the noise of the Gram matrix would hide it; then R is c times the .8
-quantile of residuals with :math:`c = .26\,\mu\sqrt{n_B}/Q` within [2.5, 4.5], so that the noise of the score stays below about .7 of its sampling error; from c = 9 on, half of it. With more and more rows both
-clips go to infinity, and what they move vanishes beside the standard error. Constants were chosen on simulated data; the
-quantile of Q on six public tables whose mean is not linear (California, BudgetFood, movies, DoctorAUS, OFP, Computers: least squares with weights and without differ by 3 to 10 standard errors for the
-.8 quantile, by at most .2 for the .99 one).
+Two clips decide what the intervals are about: residuals beyond R count as R, and rows longer than Q
+weigh less. Both move the target where errors are skewed, or where the mean is not linear. The
+target ``robust`` has narrow clips: :math:`R = 1.5` times the .8 quantile of residuals and
+:math:`Q^2 = 1.25\,p` for p columns of second moment 1, which is about the .8 quantile of lengths.
+For the ``mean``, and for classes, Q is the highest quantile of lengths that part A can read, at
+most .995 (and nearer to 1 beyond 10000 rows, so that half the root of the number of rows are beyond
+it), unless the noise of the Gram matrix would hide it; then R is c times the .8 quantile of
+residuals with :math:`c = .26\,\mu\sqrt{n_B}/Q` within [2.5, 4.5], so that the noise of the score
+stays below about .7 of its sampling error; from c = 9 on, half of it. With more and more rows both
+clips go to infinity, and what they move vanishes beside the standard error. Constants were chosen
+on simulated data; the quantile of Q on six public tables whose mean is not linear (California,
+BudgetFood, movies, DoctorAUS, OFP, Computers: least squares with weights and without differ by 3 to
+10 standard errors for the .8 quantile, by at most .2 for the .99 one).
 """
 
 from __future__ import annotations
@@ -37,7 +43,8 @@ class Pilot:
     beyond : float
         Part of rows longer than Q, at most.
     limited : float
-        Part of rows that a clip holds back: those beyond Q, and residuals beyond R as far as their count exceeds its noise.
+        Part of rows that a clip holds back: those beyond Q, and residuals beyond R as far as their
+        count exceeds its noise.
     typical : float
         About the standard deviation of residuals.
     """

@@ -1,8 +1,10 @@
 r"""Intervals after selection: what part A is asked once its model is known, and what part B is asked.
 
-A model of part A selects features S. Part A then says how its selected columns lie (means, lengths, second moments) and how large residuals are; part B
-answers one question about score, Gram matrix and meat at that pilot (two for classes, whose score is not linear), and one Newton step gives estimates and their
-covariance (see `one_step`). All clips of B are public before B is touched; `interval_clips` says where they are.
+A model of part A selects features S. Part A then says how its selected columns lie (means, lengths,
+second moments) and how large residuals are; part B answers one question about score, Gram matrix
+and meat at that pilot (two for classes, whose score is not linear), and one Newton step gives
+estimates and their covariance (see `one_step`). All clips of B are public before B is touched;
+`interval_clips` says where they are.
 
 """
 
@@ -30,7 +32,8 @@ MOMENTS = "score moments"
 def most_coefficients(n_rows: int, mu: float, factor: float = INTERVALS.cap) -> int:
     r"""How many coefficients so many rows of part B carry: :math:`(c\,n_B\mu)^{2/3}`.
 
-    The spectrum of the Gram matrix's noise reaches :math:`\sigma_H\sqrt{2p}` with :math:`\sigma_H \propto p/\mu`, and the matrix grows with :math:`n_B`.
+    The spectrum of the Gram matrix's noise reaches :math:`\sigma_H\sqrt{2p}` with
+    :math:`\sigma_H \propto p/\mu`, and the matrix grows with :math:`n_B`.
 
     Examples
     --------
@@ -47,7 +50,8 @@ class SplitIntervals:
     Parameters
     ----------
     robust : bool
-        Whether residuals are clipped narrowly: for another parameter than the mean where errors are skewed.
+        Whether residuals are clipped narrowly: for another parameter than the mean where errors are
+        skewed.
     classes, intercept : bool
     mu : float
         Gaussian budget of part B.
@@ -58,7 +62,9 @@ class SplitIntervals:
     most : int
         At most so many features.
     reading : float
-        Scale of the selection's noise, in rows, if it had all of part A's budget: :math:`2/\epsilon` with :math:`\epsilon^2/8 = \mu^2/2`, in which selections of this kind are priced.
+        Scale of the selection's noise, in rows, if it had all of part A's budget:
+        :math:`2/\epsilon` with :math:`\epsilon^2/8 = \mu^2/2`, in which selections of this kind are
+        priced.
     selection_noise, noise : Noise
     """
 

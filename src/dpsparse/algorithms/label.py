@@ -2,9 +2,9 @@ r"""Any loop on randomised labels: people randomise their label once, and everyt
 
 .. math:: \tilde y_i = \text{randomise}(y_i), \qquad w = \text{loop}\Bigl(w \mapsto \tfrac1n\textstyle\sum_i \phi'(\langle x_i, w\rangle, \tilde y_i)\,x_i\Bigr)
 
-Features are public here, and :math:`\tilde y` is an unbiased estimate of y, so for losses whose slope is linear in the target
-the loop sees unbiased gradients, as many as it likes: Label-LDP-IHT [WX19]_ with iterative hard thresholding, and a lasso with
-proximal steps.
+Features are public here, and :math:`\tilde y` is an unbiased estimate of y, so for losses whose
+slope is linear in the target the loop sees unbiased gradients, as many as it likes: Label-LDP-IHT
+[WX19]_ with iterative hard thresholding, and a lasso with proximal steps.
 
 References
 ----------
@@ -33,13 +33,15 @@ class OnLabels:
     Parameters
     ----------
     loop : Solver
-        Runs on public features and the released labels; its own plan is not priced, since it asks nobody.
+        Runs on public features and the released labels; its own plan is not priced, since it asks
+        nobody.
     noise : Noise
         ``Noise.LOCAL``, or ``Noise.LOCAL_GAUSSIAN`` for (epsilon, delta).
     randomiser : str
         As in `OncePerPerson`.
     scout : Solver or None
-        Runs first on the same labels; the loop, which has a `sparsity`, then keeps as many coefficients as the scout found.
+        Runs first on the same labels; the loop, which has a `sparsity`, then keeps as many
+        coefficients as the scout found.
     """
 
     loop: Solver

@@ -2,15 +2,22 @@ r"""One Newton step from a pilot with noisy score, Gram matrix and meat, and its
 
 .. math:: \Delta = H^{-1}g, \qquad V = H^{-1}\bigl[M_+ + \sigma_g^2 I + f\,\tfrac12\sigma_H^2(\|\Delta\|^2 I + \Delta\Delta^\top)\bigr]H^{-1}
 
-Given H, the score :math:`g - H\Delta^*` is that of the rows at the target, plus the noise of g, less :math:`N_H\Delta^*` for the noise :math:`N_H` of H and the way
-:math:`\Delta^*` from pilot to target. The first two have covariance :math:`M + \sigma_g^2 I` whatever H is, so that a bad H makes intervals wide and not wrong; the third has
-covariance :math:`\tfrac12\sigma_H^2(\|\Delta^*\|^2I + \Delta^*\Delta^{*\top})`, small for a good pilot. :math:`\|\Delta\|^2` is too large by the trace of the rest of V, which
-:math:`f = \max(0, 1 - \mathrm{tr}V_0/\|\Delta\|^2)` takes off. No ridge and no floor under the eigenvalues of H: each would add a bias that no interval knows.
-The meat is projected on positive matrices, which errs wide, and multiplied by n/(n-p), as usual for few rows (MacKinnon and White's HC1).
+Given H, the score :math:`g - H\Delta^*` is that of the rows at the target, plus the noise of g,
+less :math:`N_H\Delta^*` for the noise :math:`N_H` of H and the way :math:`\Delta^*` from pilot to
+target. The first two have covariance :math:`M + \sigma_g^2 I` whatever H is, so that a bad H makes
+intervals wide and not wrong; the third has covariance
+:math:`\tfrac12\sigma_H^2(\|\Delta^*\|^2I + \Delta^*\Delta^{*\top})`, small for a good pilot.
+:math:`\|\Delta\|^2` is too large by the trace of the rest of V, which
+:math:`f = \max(0, 1 - \mathrm{tr}V_0/\|\Delta\|^2)` takes off. No ridge and no floor under the
+eigenvalues of H: each would add a bias that no interval knows. The meat is projected on positive
+matrices, which errs wide, and multiplied by n/(n-p), as usual for few rows (MacKinnon and White's
+HC1).
 
-Clips move the target where errors are skewed or the mean is not linear, and no covariance knows by how much. What can be known is how many rows they hold back: if each of these lost a
-typical residual, all in one direction, the score would move by their number times that residual. `clipped` standard errors of the score are as much as is called good. On public tables
-whose mean is not linear the estimates moved by about .4 of this, and by 1.2 in the worst.
+Clips move the target where errors are skewed or the mean is not linear, and no covariance knows by
+how much. What can be known is how many rows they hold back: if each of these lost a typical
+residual, all in one direction, the score would move by their number times that residual. `clipped`
+standard errors of the score are as much as is called good. On public tables whose mean is not
+linear the estimates moved by about .4 of this, and by 1.2 in the worst.
 """
 
 from __future__ import annotations
@@ -83,7 +90,10 @@ class Step:
 
     @property
     def flag(self) -> Flag:
-        """``good``, ``wide``, or ``too many`` coefficients for the noise: coverage holds in all three; ``clipped``: the target may be another than the mean."""
+        """``good``, ``wide``, or ``too many`` coefficients for the noise: coverage holds in all three.
+
+        ``clipped``: the target may be another than the mean.
+        """
         if self.least <= 0 or self.edge > INTERVALS.wide_edge * self.least:
             return "too many"
         if self.moved > INTERVALS.clipped:
@@ -111,7 +121,10 @@ def newton_step(pilot: Vector, moments: Moments, kept: float, moved: float = 0.0
 
 
 def damped_step(pilot: Vector, moments: Moments, kept: float) -> Vector:
-    """A shortened step towards a better pilot: eigenvalues within the noise's spectrum, of edge tau, are raised to tau."""
+    """A shortened step towards a better pilot.
+
+    Eigenvalues within the noise's spectrum, of edge tau, are raised to tau.
+    """
     bent, noise = moments.bent(kept)
     values, vectors = np.linalg.eigh(bent)
     tau = ENGINE.edge * noise * math.sqrt(2 * pilot.size)

@@ -1,8 +1,9 @@
 r"""How select + polish spends its budget: every number here is a function of public facts and the budget.
 
-All shares are parts of the whole, on the zCDP scale. With :math:`\rho' = \rho(1 - f_G - f_i - f_m)` after what the Gram
-matrices, the intercept and the column means take, a part :math:`f_q` of :math:`\rho'` buys scalars (clips, curvatures), and of
-the rest a part :math:`f_s` buys selections and the other gradients.
+All shares are parts of the whole, on the zCDP scale. With :math:`\rho' = \rho(1 - f_G - f_i - f_m)`
+after what the Gram matrices, the intercept and the column means take, a part :math:`f_q` of
+:math:`\rho'` buys scalars (clips, curvatures), and of the rest a part :math:`f_s` buys selections
+and the other gradients.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ class BudgetShares:
     means_known : bool
         Whether the column means are public, or told before.
     told : bool
-        Whether they were told before. Selections then contrast values of a column, and an error of the intercept is seen by every column
-        that lies far from the middle of its values.
+        Whether they were told before. Selections then contrast values of a column, and an error of
+        the intercept is seen by every column that lies far from the middle of its values.
     """
 
     rule: Rule
@@ -104,9 +105,11 @@ class PolishSchedule:
     classes : bool
         Whether the loss is that of classes.
     load : float
-        x: coordinates per row and unit of budget for gradients; above 1 noise rules, far below 1 sampling does.
+        x: coordinates per row and unit of budget for gradients; above 1 noise rules, far below 1
+        sampling does.
     spare : int
-        Coordinates that are selected after the others; then as many of all are dropped, those of the smallest coefficients.
+        Coordinates that are selected after the others; then as many of all are dropped, those of
+        the smallest coefficients.
     """
 
     shares: BudgetShares

@@ -85,8 +85,9 @@ class Preconditioner:
     def length(self, step: Vector, gradient: Vector, curvature: float) -> float:
         r"""Part of a step p along the gradient g that does not overshoot: :math:`\min(1, g^Tp/p^THp)`.
 
-        The edge of the spectrum hides spikes that one known direction shows: along it the matrix has the noise of one entry
-        only. H is taken 1.5 standard deviations below what the matrix says, so that noise seldom shortens a step.
+        The edge of the spectrum hides spikes that one known direction shows: along it the matrix
+        has the noise of one entry only. H is taken 1.5 standard deviations below what the matrix
+        says, so that noise seldom shortens a step.
         """
         u = step / self.root
         noise = self.edge / (ENGINE.edge * math.sqrt(2 * self.root.size))

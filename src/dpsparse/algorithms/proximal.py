@@ -3,8 +3,9 @@ r"""Accelerated proximal gradient descent on exact answers: the lasso and its re
 .. math:: w_{t+1} = \mathrm{prox}_{\psi/L}\bigl(v_t - \tfrac1L\nabla f(v_t)\bigr), \qquad
           v_{t+1} = w_{t+1} + \tfrac{a_t - 1}{a_{t+1}}(w_{t+1} - w_t), \qquad a_{t+1} = \tfrac{1 + \sqrt{1+4a_t^2}}2
 
-:math:`L` starts as the largest eigenvalue that some turns of the power method show and grows whenever two answers differ by
-more than it allows. The momentum is forgotten when it points uphill [OC15]_.
+:math:`L` starts as the largest eigenvalue that some turns of the power method show and grows
+whenever two answers differ by more than it allows. The momentum is forgotten when it points uphill
+[OC15]_.
 
 References
 ----------

@@ -1,11 +1,12 @@
 r"""Choosing a support privately in one shot: the first stage of methods that then work on few coordinates.
 
-By scores: the s features with the largest :math:`|\sum_i \mathrm{clip}(g_{ij}(w_0))|`, for squared loss
-:math:`|\sum_i \mathrm{clip}(x_{ij}(y_i - b))|`; either chosen by noisy selection, or read off a gradient with dense noise. By
-votes: disjoint parts of the rows each name their s largest, and the s features with the most votes win.
+By scores: the s features with the largest :math:`|\sum_i \mathrm{clip}(g_{ij}(w_0))|`, for squared
+loss :math:`|\sum_i \mathrm{clip}(x_{ij}(y_i - b))|`; either chosen by noisy selection, or read off
+a gradient with dense noise. By votes: disjoint parts of the rows each name their s largest, and the
+s features with the most votes win.
 
-:math:`w_0` is zero but for the intercept, which is asked for first (a mean of the target costs little): clipped slopes of
-targets far from zero would all be the same.
+:math:`w_0` is zero but for the intercept, which is asked for first (a mean of the target costs
+little): clipped slopes of targets far from zero would all be the same.
 """
 
 from __future__ import annotations

@@ -2,16 +2,18 @@ r"""Stochastically controlled stochastic gradients with hard thresholding, priva
 
 .. math:: w \leftarrow H_s\bigl(w - \eta\,(\tilde\mu + \tilde\Delta(w, \tilde w))\bigr)
 
-Each epoch asks for one gradient :math:`\tilde\mu` at a snapshot :math:`\tilde w`, on many rows, and then takes some inner
-steps on few rows. An inner step asks only for the *change* :math:`\tilde\Delta(w, \tilde w)` of the gradient since the
-snapshot, and a change is small: between clipped gradients of one row of norm at most :math:`K`, entries at most
-:math:`B_\infty` and a loss with second derivative at most :math:`\beta_0` it is at most
+Each epoch asks for one gradient :math:`\tilde\mu` at a snapshot :math:`\tilde w`, on many rows, and
+then takes some inner steps on few rows. An inner step asks only for the *change*
+:math:`\tilde\Delta(w, \tilde w)` of the gradient since the snapshot, and a change is small: between
+clipped gradients of one row of norm at most :math:`K`, entries at most :math:`B_\infty` and a loss
+with second derivative at most :math:`\beta_0` it is at most
 
 .. math:: C_\Delta = \min\bigl(2C,\; \beta_0 K^2 \|w - \tilde w\|_2,\; \beta_0 K B_\infty \|w - \tilde w\|_1\bigr).
 
-Both points are released, so this bound is public, and noise is scaled to it; it removes nothing. It is kept above
-:math:`2^{-20} C`, so that a step at the snapshot itself is protected too. Snapshots on a sample: DP-SCSG-HT [L22]_; on every
-row: DP-SVRG-HT; on the exact oracle: SCSG-HT [LTZB20]_ and SVRG-HT [LZALH16]_.
+Both points are released, so this bound is public, and noise is scaled to it; it removes nothing. It
+is kept above :math:`2^{-20} C`, so that a step at the snapshot itself is protected too. Snapshots
+on a sample: DP-SCSG-HT [L22]_; on every row: DP-SVRG-HT; on the exact oracle: SCSG-HT [LTZB20]_ and
+SVRG-HT [LZALH16]_.
 
 References
 ----------
@@ -53,11 +55,13 @@ class SCSG:
     inner : float
         Inner steps of an epoch, or their mean where they are random.
     length_seed : int or None
-        None: every epoch has ``floor(inner)`` steps (option II of the paper). A number: the lengths are drawn from the
-        geometric law of this mean (option I) when the plan is made, by this public seed.
+        None: every epoch has ``floor(inner)`` steps (option II of the paper). A number: the lengths
+        are drawn from the geometric law of this mean (option I) when the plan is made, by this
+        public seed.
     lengths_known : bool
-        Whether somebody could know the lengths before they were drawn, as with a seed that was given. Then the price is that of
-        these lengths; otherwise it is that of the law, whatever was drawn.
+        Whether somebody could know the lengths before they were drawn, as with a seed that was
+        given. Then the price is that of these lengths; otherwise it is that of the law, whatever
+        was drawn.
     step_size : float
         Step along the noisy gradient.
     clip : Clip
@@ -71,8 +75,9 @@ class SCSG:
     ridge : float
         Weight of the l2 penalty.
     step_rule : StepRule
-        How long steps are. `step_size` is the length of path that an inner step of one epoch pays for; longer steps take
-        the mean over several epochs: of their snapshots at one point, and of as many changes for each inner step.
+        How long steps are. `step_size` is the length of path that an inner step of one epoch pays
+        for; longer steps take the mean over several epochs: of their snapshots at one point, and of
+        as many changes for each inner step.
     noise : Noise
         ``Noise.NONE`` for the non-private twin.
     """

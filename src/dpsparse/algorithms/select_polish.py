@@ -4,14 +4,15 @@ r"""Select + polish: select a few coordinates by noisy correlation, polish them 
     S \leftarrow S \cup \mathrm{top}_b\,\bigl|\tfrac1n\textstyle\sum_i \mathrm{clip}(x_{ij})\,\mathrm{clip}(\phi'_i)\bigr|
     + \text{noise}, \qquad w \leftarrow w - \gamma \circ P\,\tilde g_S(w)
 
-Noise is asked for only where it decides: scores rank d coordinates at the price of a few selections, gradients are released on
-the support alone, and every clip is a priced quantile. :math:`P` comes from a cheap noisy Gram matrix of which only what
-stands clear of its noise is believed; :math:`\gamma` takes less of a step the more of it is noise; at the end coefficients that
-noise and sampling explain are shrunk away. An intercept is paid for before every selection, and selected columns are
-measured from their paid means, so that neither needs centred data.
+Noise is asked for only where it decides: scores rank d coordinates at the price of a few
+selections, gradients are released on the support alone, and every clip is a priced quantile.
+:math:`P` comes from a cheap noisy Gram matrix of which only what stands clear of its noise is
+believed; :math:`\gamma` takes less of a step the more of it is noise; at the end coefficients that
+noise and sampling explain are shrunk away. An intercept is paid for before every selection, and
+selected columns are measured from their paid means, so that neither needs centred data.
 
-How many coordinates are selected follows from the size of a typical entry, which is asked first: each answer has a branch of
-the plan, and all branches cost the same.
+How many coordinates are selected follows from the size of a typical entry, which is asked first:
+each answer has a branch of the plan, and all branches cost the same.
 """
 
 from __future__ import annotations
@@ -195,7 +196,10 @@ class _Run:
             self.b = self.queries.median(ENGINE.whole.median_points)
 
     def _intercept(self, bound: float) -> None:
-        """Move the intercept by what the mean slope says; for classes by that part of it that is no noise, for it was told once before."""
+        """Move the intercept by what the mean slope says.
+
+        For classes by that part of it that is no noise, for it was told once before.
+        """
         mean, noise = self.queries.noisy(ResidualMean(self._model(), bound), "intercept")
         part = 1.0
         if self.schedule.classes and self.origin is not None:

@@ -2,9 +2,10 @@ r"""Stochastic gradient descent: smooth, proximal, or with hard thresholding; pr
 
 .. math:: w_{t+1} = H_s\bigl(\mathrm{prox}_{\eta_t\psi}(w_t - \eta_t\,\tilde g(w_t))\bigr)
 
-:math:`\tilde g` is what the oracle answers from a Poisson sample of the rows, :math:`\psi` a public penalty and :math:`H_s`
-keeps the s largest entries. With :math:`H_s` after every step and a central oracle this is DP-SGD-HT [L22]_; with
-:math:`H_s` once at the end it is DP-SGD, the rival in [MBST23]_; on the exact oracle it is SGD-HT [NNW17]_.
+:math:`\tilde g` is what the oracle answers from a Poisson sample of the rows, :math:`\psi` a public
+penalty and :math:`H_s` keeps the s largest entries. With :math:`H_s` after every step and a central
+oracle this is DP-SGD-HT [L22]_; with :math:`H_s` once at the end it is DP-SGD, the rival in
+[MBST23]_; on the exact oracle it is SGD-HT [NNW17]_.
 
 References
 ----------
@@ -39,14 +40,15 @@ class SGD:
     clip : Clip
         How much one row may contribute to a gradient.
     rows : EveryRow, PoissonRows, or a tuple of them
-        Which rows answer: the same at every turn, or one entry for each turn, a public schedule of sampling rates.
+        Which rows answer: the same at every turn, or one entry for each turn, a public schedule of
+        sampling rates.
     sparsity : int
         Nonzero coefficients of the result, without the intercept.
     thresholds : bool
         Threshold after every step, and not only at the end.
     settled : float
-        Without thresholds after every step: the part of the turns after which the largest `sparsity` coefficients are kept, and the
-        rest of the steps moves only those.
+        Without thresholds after every step: the part of the turns after which the largest
+        `sparsity` coefficients are kept, and the rest of the steps moves only those.
     penalty : Penalty
         Applied by its proximal map after every step.
     step_rule : StepRule

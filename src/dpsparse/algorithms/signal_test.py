@@ -1,14 +1,18 @@
 r"""Where along the frequencies of columns the signal is, read off gradients that were released already.
 
-In weighted columns those of one frequency, a bucket b of N columns, learn at the rate :math:`a_b^2 h_b` and put noise :math:`a_b^2 H_b` into a margin, for
-:math:`H_b` their part of a row's squared length and :math:`h_b = H_b/N_b`. The least signal is left at a given noise where
-:math:`a_b^2 \propto r_b/h_b`, with :math:`r_b` the energy of the mean gradient in the bucket over :math:`H_b`. With
-:math:`r \propto m^\kappa` that is a power :math:`P = (1-\kappa)/2` of the mean: frequent columns are held back by its root where signal is
-spread evenly over a row's energy (:math:`\kappa = 0`), and not at all where it grows with frequency (:math:`\kappa = 1`).
+In weighted columns those of one frequency, a bucket b of N columns, learn at the rate
+:math:`a_b^2 h_b` and put noise :math:`a_b^2 H_b` into a margin, for :math:`H_b` their part of a
+row's squared length and :math:`h_b = H_b/N_b`. The least signal is left at a given noise where
+:math:`a_b^2 \propto r_b/h_b`, with :math:`r_b` the energy of the mean gradient in the bucket over
+:math:`H_b`. With :math:`r \propto m^\kappa` that is a power :math:`P = (1-\kappa)/2` of the mean:
+frequent columns are held back by its root where signal is spread evenly over a row's energy
+(:math:`\kappa = 0`), and not at all where it grows with frequency (:math:`\kappa = 1`).
 
-`SignalTest` adds released gradients up, takes their energy bucket by bucket less that of their noise, which is known, and finds :math:`\kappa` from all
-buckets but the lowest. That one holds the columns whose means drown in noise, in text nearly all of them, and no law of frequency says what is in
-it. Its own energy does: its columns get the weight that :math:`r_0/h_0` speaks for, beside that of the law at the next bucket.
+`SignalTest` adds released gradients up, takes their energy bucket by bucket less that of their
+noise, which is known, and finds :math:`\kappa` from all buckets but the lowest. That one holds the
+columns whose means drown in noise, in text nearly all of them, and no law of frequency says what is
+in it. Its own energy does: its columns get the weight that :math:`r_0/h_0` speaks for, beside that
+of the law at the next bucket.
 """
 
 from __future__ import annotations
@@ -62,7 +66,8 @@ class SignalTest:
     def add(self, step: float, gradient: Vector, deviations: Vector, slope: float = 0.0) -> None:
         """One answer on the features, in units of the columns as they are.
 
-        `deviations` are those of its noise in each column, `slope` is the mean slope of rows, where there is an intercept to tell it.
+        `deviations` are those of its noise in each column, `slope` is the mean slope of rows, where
+        there is an intercept to tell it.
         """
         self._sum += step * gradient.reshape(self._sum.shape)
         self._slope += step * slope
@@ -92,7 +97,8 @@ class SignalTest:
     def _ratios(self) -> tuple[Vector, Vector, Vector]:
         """Energy of the mean gradient in each bucket over that of rows, the standard deviation of its noise, and the energy of rows.
 
-        For many classes energies add up over them; what is free of noise sums to zero, so that of K numbers K - 1 are noisy.
+        For many classes energies add up over them; what is free of noise sums to zero, so that of K
+        numbers K - 1 are noisy.
         """
         told, K = self.columns, self.classes
         size = told.counts.size
@@ -106,8 +112,9 @@ class SignalTest:
     def _common(self) -> Vector:
         r"""What an intercept that is not found yet adds to the gradient of every column: its mean times the mean slope.
 
-        It says nothing about a column, and it is large where classes are rare. Columns whose entries are not negative have as mean what was
-        told, others less: the part between none and all is taken that leaves the least of the gradient.
+        It says nothing about a column, and it is large where classes are rare. Columns whose
+        entries are not negative have as mean what was told, others less: the part between none and
+        all is taken that leaves the least of the gradient.
         """
         told = self.columns
         if self.classes > 1 or not self._slope:

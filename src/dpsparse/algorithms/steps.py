@@ -253,24 +253,28 @@ class _SampledSecant(Steps):
 class PacedSteps:
     r"""Steps as long as noisy answers allow, and as exact as their length needs.
 
-    Every turn pays for a piece :math:`p` of the path. A step of length :math:`\eta` takes the mean of the next
-    :math:`\eta/p` answers at the same point: where columns are uncorrelated a loop makes few long steps, where they are
-    correlated many short ones, at the same price and with the same noise in the result.
+    Every turn pays for a piece :math:`p` of the path. A step of length :math:`\eta` takes the mean
+    of the next :math:`\eta/p` answers at the same point: where columns are uncorrelated a loop
+    makes few long steps, where they are correlated many short ones, at the same price and with the
+    same noise in the result.
 
-    Between two points the answers show the curvature :math:`\langle\Delta g, \Delta w\rangle/\|\Delta w\|^2`, and their
-    noise leaves it open by :math:`D/\|\Delta w\|`: D is three standard deviations of a difference of two answers along
-    one direction, and what the first of them may have put of its own noise into the direction (`selection_noise`).
-    The largest curvature :math:`h` that was *proven*, the one shown less this doubt, bounds all steps: none is longer
-    than :math:`r/h`. Where the first answer at a new point proves that the step there was too long, the loop goes back
-    most of the way, and asks again. Where answers are clear (the doubt is below a tenth of h) h may fall by a tenth a
-    step, so that a loop that left a steep region goes on faster; elsewhere h is kept.
+    Between two points the answers show the curvature
+    :math:`\langle\Delta g, \Delta w\rangle/\|\Delta w\|^2`, and their noise leaves it open by
+    :math:`D/\|\Delta w\|`: D is three standard deviations of a difference of two answers along one
+    direction, and what the first of them may have put of its own noise into the direction
+    (`selection_noise`). The largest curvature :math:`h` that was *proven*, the one shown less this
+    doubt, bounds all steps: none is longer than :math:`r/h`. Where the first answer at a new point
+    proves that the step there was too long, the loop goes back most of the way, and asks again.
+    Where answers are clear (the doubt is below a tenth of h) h may fall by a tenth a step, so that
+    a loop that left a steep region goes on faster; elsewhere h is kept.
 
-    Steps :math:`\eta` along a direction of curvature :math:`\lambda` forget the noise :math:`\sigma` of all but the last
-    :math:`1/\eta\lambda`, and keep :math:`\sigma^2\eta/2\lambda` of it. A direction adds :math:`\lambda/\beta` times that to
-    the squares of the margins, so that s of them add :math:`s\sigma^2\eta/2\beta`, for any curvatures and any length of
-    the path. Where :math:`\sigma^2\eta` is harmless (`quiet`), steps get momentum, and the clip is doubled from step to
-    step: noise is proportional to the clip, and the price depends on their ratio alone. Answers under another clip are
-    those of another loss, and are not compared with the last ones.
+    Steps :math:`\eta` along a direction of curvature :math:`\lambda` forget the noise
+    :math:`\sigma` of all but the last :math:`1/\eta\lambda`, and keep :math:`\sigma^2\eta/2\lambda`
+    of it. A direction adds :math:`\lambda/\beta` times that to the squares of the margins, so that
+    s of them add :math:`s\sigma^2\eta/2\beta`, for any curvatures and any length of the path. Where
+    :math:`\sigma^2\eta` is harmless (`quiet`), steps get momentum, and the clip is doubled from
+    step to step: noise is proportional to the clip, and the price depends on their ratio alone.
+    Answers under another clip are those of another loss, and are not compared with the last ones.
 
     Parameters
     ----------
@@ -283,8 +287,8 @@ class PacedSteps:
     group : float
         No step takes more than about this part of all turns.
     falls : bool
-        Whether `longest` falls linearly with the turns that are left, to a tenth: for answers whose noise hides the
-        curvature.
+        Whether `longest` falls linearly with the turns that are left, to a tenth: for answers whose
+        noise hides the curvature.
     low_noise : float
         :math:`\sigma^2\eta` below which noise is harmless; 0: never.
     widest : float
@@ -416,8 +420,9 @@ class _Paced(Steps):
     def _extrapolate(self, w: Vector, noise: float) -> Vector:
         r"""The point ahead of `w` by momentum m, which multiplies the noise that is kept by 1/(1 - m).
 
-        Steps :math:`\eta` with momentum are stable along curvatures up to :math:`(1 + 1/(1+2m))/\eta`; m is held where no
-        curvature that answers leave possible is beyond.
+        Steps :math:`\eta` with momentum are stable along curvatures up to
+        :math:`(1 + 1/(1+2m))/\eta`; m is held where no curvature that answers leave possible is
+        beyond.
         """
         if self.gradients.thresholded:
             return w
@@ -461,7 +466,10 @@ class Momentum:
     was: Vector | None = None
 
     def extrapolate(self, w: Vector, slope: Vector | None, most: float) -> Vector:
-        """The point ahead of `w`, by at most this part of the last move; `slope` is the answer from which it was made."""
+        """The point ahead of `w`, by at most this part of the last move.
+
+        `slope` is the answer from which it was made.
+        """
         was, self.was, self.part = self.was, w, 0.0
         if was is None or slope is None or most <= 0:
             self.weight = 1.0
@@ -487,7 +495,8 @@ def without_intercept(w: Vector, free: int) -> Vector:
 def selection_noise(moved: Vector) -> float:
     r"""How much noise of an answer lies along a step that followed it, in its deviations: :math:`\sqrt{2k\ln(ed/k)}` for k of d entries.
 
-    A step goes along the answer's own noise, and a threshold keeps the entries where there is most of it.
+    A step goes along the answer's own noise, and a threshold keeps the entries where there is most
+    of it.
     """
     many = int(np.count_nonzero(moved))
     return math.sqrt(2 * many * math.log(math.e * moved.size / many)) if many else 0.0
@@ -496,8 +505,9 @@ def selection_noise(moved: Vector) -> float:
 def coordinate_steps(step: float, facts: Facts, least: float = 0.0) -> Vector:
     r"""The same step for every coordinate, but no more than :math:`1/(\beta_0 h^2)` for the intercept, and no less than `least` times that.
 
-    Along the intercept, whose column has the height h in every row, the loss bends by at most :math:`\beta_0 h^2`: known without
-    a look at the data, and often much more than along any feature.
+    Along the intercept, whose column has the height h in every row, the loss bends by at most
+    :math:`\beta_0 h^2`: known without a look at the data, and often much more than along any
+    feature.
     """
     steps = np.full(facts.dimension, step)
     if facts.free:
@@ -509,10 +519,11 @@ def coordinate_steps(step: float, facts: Facts, least: float = 0.0) -> Vector:
 def intercept_gain(asked: int, fresh: int, deviation: float, facts: Facts) -> float:
     r"""Part of the step :math:`1/(\beta_0h^2)` that the intercept takes at least: :math:`m/(t + r)` after t answers, the last m of them new.
 
-    One answer with noise :math:`\sigma` tells the intercept's margin up to :math:`\sigma/(\beta_0h)`; r is the square of that over the square of a
-    typical margin. The mean of what t answers tell, shrunk by their noise (Kalman's gain with a typical margin before them), is a
-    constant predictor that is no worse than 0. It needs no path: where noise shortens the steps of features to
-    nothing, the constant is still learned.
+    One answer with noise :math:`\sigma` tells the intercept's margin up to
+    :math:`\sigma/(\beta_0h)`; r is the square of that over the square of a typical margin. The mean
+    of what t answers tell, shrunk by their noise (Kalman's gain with a typical margin before them),
+    is a constant predictor that is no worse than 0. It needs no path: where noise shortens the
+    steps of features to nothing, the constant is still learned.
     """
     if not facts.free:
         return 0.0
@@ -523,8 +534,8 @@ def intercept_gain(asked: int, fresh: int, deviation: float, facts: Facts) -> fl
 def sampled_curvature(change: Vector, here: Vector, there: Vector, sparsity: int) -> float:
     r"""A curvature at which thresholded steps along sampled gradients contract: :math:`\|\Delta\|^2/\langle\Delta, v\rangle`.
 
-    Taken where one of the two points, or the threshold of the change :math:`\Delta` itself, is not zero. The square of a sampled
-    change holds its variance, so few rows ask for shorter steps.
+    Taken where one of the two points, or the threshold of the change :math:`\Delta` itself, is not
+    zero. The square of a sampled change holds its variance, so few rows ask for shorter steps.
     """
     support = (here != 0) | (there != 0) | (hard_threshold(change, sparsity) != 0)
     along = float(change @ (here - there))

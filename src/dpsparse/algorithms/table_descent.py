@@ -1,15 +1,16 @@
 r"""Noisy descent in phases on the rows of a frame, with clips that are asked for and an average behind a burn-in.
 
-For t = 1..T, with step lengths :math:`e_t` that fall to zero and add up to :math:`\tau`, and a share :math:`e_t/\tau` of the phase's
-budget each,
+For t = 1..T, with step lengths :math:`e_t` that fall to zero and add up to :math:`\tau`, and a
+share :math:`e_t/\tau` of the phase's budget each,
 
 .. math:: v \leftarrow .9 v + .1\,\tilde g_t, \qquad w \leftarrow w - e_t v,
 
 with .7 and .3 for classes, which have a third of the steps.
 
-Budget in proportion to step length keeps the noise of the margin of a row of length 1 at :math:`\nu C` whatever T is, so
-:math:`\tau = \nu N\sqrt f/2`. Where curvature is h, the last w has :math:`\tau h/2` times the variance of one Newton step; the weighted
-average of the path behind the burn-in has one, without knowing h.
+Budget in proportion to step length keeps the noise of the margin of a row of length 1 at
+:math:`\nu C` whatever T is, so :math:`\tau = \nu N\sqrt f/2`. Where curvature is h, the last w has
+:math:`\tau h/2` times the variance of one Newton step; the weighted average of the path behind the
+burn-in has one, without knowing h.
 """
 
 from __future__ import annotations
@@ -114,7 +115,10 @@ class Descent:
         return answer
 
     def _move(self, v: Vector, step: float) -> None:
-        """One proximal step along v, or with `soft` one of dual averaging: the sum of steps is thresholded by its noise."""
+        """One proximal step along v, or with `soft` one of dual averaging.
+
+        The sum of steps is thresholded by its noise.
+        """
         if not self.soft:
             self.w = (self.w - step * v) / (1 + step * self.ridge)
             return
@@ -149,14 +153,17 @@ VARIANCES = np.geomspace(*RACE.pair.variances, RACE.whole.variance_points)
 class TableSignalTest:
     r"""Few coefficients or many? Logarithms of likelihood ratios: many against few, and few against none.
 
-    A noisy mean gradient :math:`\tilde g_j = g_j + N(0, \sigma^2)` at the constant model is the truth in its coordinates, up to a factor, plus
-    noise that is known. Two laws of g are compared by their likelihoods:
+    A noisy mean gradient :math:`\tilde g_j = g_j + N(0, \sigma^2)` at the constant model is the
+    truth in its coordinates, up to a factor, plus noise that is known. Two laws of g are compared
+    by their likelihoods:
 
     * *few*: at most k of d entries come from N(0, :math:`\tau_1^2`), all others are 0;
-    * *many*: the others come from N(0, :math:`\tau_0^2`) with :math:`0 < \tau_0 < \tau_1`; with no outlier this is a dense truth.
+    * *many*: the others come from N(0, :math:`\tau_0^2`) with :math:`0 < \tau_0 < \tau_1`; with no
+      outlier this is a dense truth.
 
-    The first is the limit of the second, so the logarithm of their ratio, each at its best parameters, is at least about 0; where the truth is
-    sparse it exceeds 3 in less than one of a hundred cases (half a chi-squared with one or two degrees of freedom).
+    The first is the limit of the second, so the logarithm of their ratio, each at its best
+    parameters, is at least about 0; where the truth is sparse it exceeds 3 in less than one of a
+    hundred cases (half a chi-squared with one or two degrees of freedom).
     """
 
     many: float
@@ -183,9 +190,11 @@ class TableSignalTest:
 class IterateAverage:
     r"""Released gradients along a path, and what they would have been at its start.
 
-    Where the loss is nearly quadratic, :math:`\tilde g_t = g_0 + h w_t + \text{noise}_t` with h about the same in all coordinates. A typical h
-    is good enough as long as the path is short: an error of 30 % in h adds 3 % to the variance of the noise after one relaxation length
-    1/h, and answers beyond that do not count. A budget for which a path gets so far has evidence enough before.
+    Where the loss is nearly quadratic, :math:`\tilde g_t = g_0 + h w_t + \text{noise}_t` with h
+    about the same in all coordinates. A typical h is good enough as long as the path is short: an
+    error of 30 % in h adds 3 % to the variance of the noise after one relaxation length 1/h, and
+    answers beyond that do not count. A budget for which a path gets so far has evidence enough
+    before.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
 r"""What a fit of an ordinary table asks: every number here is a function of public facts and the budget.
 
-Shares are parts of the whole budget on the zCDP scale, so that a Gaussian answer with share f has :math:`\mu\sqrt f`. Two numbers
-decide: the level :math:`N = n\mu` (in units of replace-one neighbours: 2/kappa times as much for add-remove), which is how many records
-noise outweighs in one sum, and :math:`\kappa = N/(2d)`, which is how far a noisy path gets along one of d directions.
+Shares are parts of the whole budget on the zCDP scale, so that a Gaussian answer with share f has
+:math:`\mu\sqrt f`. Two numbers decide: the level :math:`N = n\mu` (in units of replace-one
+neighbours: 2/kappa times as much for add-remove), which is how many records noise outweighs in one
+sum, and :math:`\kappa = N/(2d)`, which is how far a noisy path gets along one of d directions.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ class TableSchedule:
     level : float
         N.
     classes, quadratic, free, centred : bool
-        Whether classes are predicted; slopes are whole residuals; there is an intercept; the means of columns are known or not wanted.
+        Whether classes are predicted; slopes are whole residuals; there is an intercept; the means
+        of columns are known or not wanted.
     curvature : float
         Of the loss.
     keep : int or None
@@ -108,7 +110,8 @@ class TableSchedule:
             race=race and not given,
         )
 
-    # ---------------------------------------------------------------------------------------------- what is asked at all
+    # ----------------------------------------------------------------------------------------------
+    # what is asked at all
 
     @property
     def kappa(self) -> float:
@@ -279,7 +282,10 @@ class TableSchedule:
     # ---------------------------------------------------------------------------------------------- plan
 
     def plan(self, *, gaussian: Noise, gumbel: Noise, others: Sequence[Plan] = ()) -> Plan:
-        """Everything that is asked, in order; `others` are the plans that may take over after each phase but the last."""
+        """Everything that is asked, in order.
+
+        `others` are the plans that may take over after each phase but the last.
+        """
         stages = self._stages(gaussian, gumbel)
         if not others:
             return _ordered([ask for stage in stages for ask in stage])

@@ -3,10 +3,12 @@ r"""Ordinary tables: private means, noise-aware whitening, then a noisy path in 
 .. math:: z = \bigl((x - \tilde\mu)\tilde M/\tilde R,\; .3\bigr), \qquad w \leftarrow w - e_t v_t, \qquad
           v_t = .9 v_{t-1} + .1\,\tfrac1n\Bigl(\textstyle\sum_i \mathrm{clip}_{\tilde C}(\phi'_i z_i) + \text{noise}\Bigr)
 
-Whatever has a tilde is a noisy answer: means of columns, a root of their Gram matrix that is the identity where the matrix is noise, a
-typical length of rows, and before every phase a typical size of gradients. Declared bounds may be far too wide: they set the range of
-grids, and not the noise. Where noise may dominate, the slope of the target on the score is asked at the end, and the score is drawn
-back to the constant by it; where even a typical length cannot be told, the median is all that is released.
+Whatever has a tilde is a noisy answer: means of columns, a root of their Gram matrix that is the
+identity where the matrix is noise, a typical length of rows, and before every phase a typical size
+of gradients. Declared bounds may be far too wide: they set the range of grids, and not the noise.
+Where noise may dominate, the slope of the target on the score is asked at the end, and the score is
+drawn back to the constant by it; where even a typical length cannot be told, the median is all that
+is released.
 """
 
 from __future__ import annotations
@@ -43,9 +45,11 @@ class TableDescent:
     Parameters
     ----------
     level : float
-        N: rows times the Gaussian budget, in units of replace-one neighbours; public choices are made for it, never a noise scale.
+        N: rows times the Gaussian budget, in units of replace-one neighbours; public choices are
+        made for it, never a noise scale.
     few_coefficients : tuple of SelectAndPolish
-        Who takes over, after the first phase and after the second, if few coefficients are enough; empty: nobody.
+        Who takes over, after the first phase and after the second, if few coefficients are enough;
+        empty: nobody.
     selection_noise, noise : Noise
         What protects a choice, and a sum.
     """
@@ -89,7 +93,8 @@ class TableDescent:
     def _few(self, descent: Descent, origin: ColumnLocations | None, number: int) -> bool:
         """Whether few coefficients are enough: after the first phase only if that is clear, or many have little hope.
 
-        Where nothing is clear after the second, many columns of which a few may matter are taken to be so, and others not.
+        Where nothing is clear after the second, many columns of which a few may matter are taken to
+        be so, and others not.
         """
         schedule, sparsity = descent.schedule, self.few_coefficients[number].sparsity
         if origin is not None and origin.heavy_tailed(descent.frame.length, sparsity, descent.facts.half_widths):
@@ -142,7 +147,10 @@ def _all_columns(
 
 
 def _last_columns(descent: Descent) -> Descent:
-    """A new path on the columns with the largest coefficients in units of their half-widths; where all are kept, the same."""
+    """A new path on the columns with the largest coefficients in units of their half-widths.
+
+    Where all are kept, the same.
+    """
     queries, schedule, facts = descent.queries, descent.schedule, descent.facts
     if schedule.keep is None:
         return descent
@@ -184,9 +192,10 @@ def _descent(
 def whitening(gram: Vector, noise: float, norm: float) -> tuple[Vector, float]:
     r"""A root of the inverse of a noisy Gram matrix, and its largest singular value.
 
-    The matrix is drawn towards a multiple h of the identity as far as its noise asks for (of its squared distance
-    :math:`\|A - hI\|^2`, :math:`\sigma^2d(d+1)/2` is noise), and the edge of the noise that is left is added to its eigenvalues: the identity,
-    up to a rotation, where the matrix is noise. Rows in the frame have their former mean square.
+    The matrix is drawn towards a multiple h of the identity as far as its noise asks for (of its
+    squared distance :math:`\|A - hI\|^2`, :math:`\sigma^2d(d+1)/2` is noise), and the edge of the
+    noise that is left is added to its eigenvalues: the identity, up to a rotation, where the matrix
+    is noise. Rows in the frame have their former mean square.
     """
     d = gram.shape[0]
     typical = max(float(np.trace(gram)) / d, ENGINE.gram_floor * norm**2 / d)
@@ -240,7 +249,10 @@ def slope(descent: Descent) -> float:
 
 
 def finish(descent: Descent, part: float) -> float:
-    """What is added to the constant: minus the mean of residuals within a wide clip, as far as it stands clear of twice its noise."""
+    """What is added to the constant.
+
+    Minus the mean of residuals within a wide clip, as far as it stands clear of twice its noise.
+    """
     clip = descent.clip
     assert clip is not None
     constant = descent.start + part * (descent.intercept() - descent.start)

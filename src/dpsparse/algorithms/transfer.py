@@ -3,8 +3,9 @@ r"""Knowledge transfer: a private teacher, public rows, and a student that never
 .. math:: \tilde y = \tilde X\theta_{teacher} \;(+\;\text{noise}), \qquad
           w_{t+1} = H_s\bigl(w_t - \tfrac\eta m\tilde X^\top(\tilde X w_t - \tilde y)\bigr)
 
-The teacher is stable, on a privately chosen support; that of DPSL-KT as printed [WG20]_ is not. The student solves least squares on margins also after a logistic teacher: its labels are
-the teacher's log-odds :math:`\langle\tilde x, \theta\rangle`, so its coefficients are log-odds too.
+The teacher is stable, on a privately chosen support; that of DPSL-KT as printed [WG20]_ is not. The
+student solves least squares on margins also after a logistic teacher: its labels are the teacher's
+log-odds :math:`\langle\tilde x, \theta\rangle`, so its coefficients are log-odds too.
 
 References
 ----------

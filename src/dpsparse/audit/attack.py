@@ -1,10 +1,11 @@
 r"""Black-box attacks: two worlds, many runs, and what tells them apart.
 
-For every ask of a plan a pair of neighbouring datasets is built that its question tells apart as well as it can
-(`canaries`). The question is then asked many times in both worlds through the real oracle, priced alone and generously
-(constants do not depend on the budget, and large budgets show small errors soonest). The whole fit is
-attacked too, through everything that its oracle said and through the model alone. Every attack ends in a `LowerBound` and
-its comparison with the whole claimed curve.
+For every ask of a plan a pair of neighbouring datasets is built that its question tells apart as
+well as it can (`canaries`). The question is then asked many times in both worlds through the real
+oracle, priced alone and generously (constants do not depend on the budget, and large budgets show
+small errors soonest). The whole fit is attacked too, through everything that its oracle said and
+through the model alone. Every attack ends in a `LowerBound` and its comparison with the whole
+claimed curve.
 """
 
 from __future__ import annotations
@@ -121,8 +122,10 @@ def attack(
     return AuditResult(
         target=subject.label,
         scope=(
-            f"each ask of the plan at mu or epsilon 2 (range 2.5, sampled 4), and whole fits at epsilon {epsilon:g}, delta {delta:g}, "
-            f"{subject.relation}, on made-up worlds of {subject.facts.n_rows} rows and {subject.facts.n_features} features; "
+            "each ask of the plan at mu or epsilon 2 (range 2.5, sampled 4), and whole fits at "
+            f"epsilon {epsilon:g}, delta {delta:g}, "
+            f"{subject.relation}, on made-up worlds of {subject.facts.n_rows} rows and "
+            f"{subject.facts.n_features} features; "
             f"{runs} answers and {fits} fits in each world"
         ),
         checks=tuple(checks),
@@ -171,7 +174,10 @@ def _jobs(
 
 
 def plan_attacks(subject: Subject) -> tuple[list[AskAttack], NeighbouringData, dict[str, int]]:
-    """For every ask the question and worlds that show most; worlds for the whole fit; how many numbers each ask says."""
+    """For every ask the question and worlds that show most; worlds for the whole fit.
+
+    How many numbers each ask says.
+    """
     best: dict[str, tuple[float, AskAttack]] = {}
     most, whole = -1.0, None
     widths: dict[str, int] = {}

@@ -1,8 +1,9 @@
 """Canaries: pairs of neighbouring datasets that a question tells apart as well as it can.
 
-A bank of datasets, and of records to exchange in them, is tried without noise; the pair that moves the answer most, in units
-of the movement its noise was made for, is kept. That search sees everything and is no attack: it only chooses where to
-attack, and says how much of the stated sensitivity the canaries use (`reach`).
+A bank of datasets, and of records to exchange in them, is tried without noise; the pair that moves
+the answer most, in units of the movement its noise was made for, is kept. That search sees
+everything and is no attack: it only chooses where to attack, and says how much of the stated
+sensitivity the canaries use (`reach`).
 """
 
 from __future__ import annotations

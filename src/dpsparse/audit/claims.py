@@ -1,8 +1,8 @@
 r"""What a mechanism claims, as points of its privacy curve, and whether a lower bound contradicts it.
 
-A claim is a list of :math:`(\epsilon, \delta)` that are all promised at once (the curve :math:`\delta(\epsilon)`), with a
-:math:`\mu` where one is promised too. An event that is too likely in one world for what it is in the other, at any of the
-points, refutes the claim.
+A claim is a list of :math:`(\epsilon, \delta)` that are all promised at once (the curve
+:math:`\delta(\epsilon)`), with a :math:`\mu` where one is promised too. An event that is too likely
+in one world for what it is in the other, at any of the points, refutes the claim.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class Claim:
     def excess(self, low: Vector, high: Vector) -> Vector:
         """How far an event, of at least probability `low` in one world and at most `high` in the other, is beyond the claim.
 
-        Positive: impossible. In the unit of mu: the difference of the distances of normal laws that the event proves and
-        that the claim allows.
+        Positive: impossible. In the unit of mu: the difference of the distances of normal laws that
+        the event proves and that the claim allows.
         """
         most = np.minimum(self.allowed(high), 1 - ROUNDING)
         return np.asarray(ndtri(low) - ndtri(most))

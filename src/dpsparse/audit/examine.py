@@ -40,9 +40,9 @@ def examine(
 ) -> AuditResult:
     """Audit a recipe, an estimator or a fitted model by every means there is.
 
-    Deterministic checks come first: replay, swap and asks = plan; the sensitivity trace; for a fitted model also its epsilon
-    bounded from the statement by another library. Then `attack`. Everything runs on made-up data: a model file
-    holds no rows, and none are needed.
+    Deterministic checks come first: replay, swap and asks = plan; the sensitivity trace; for a
+    fitted model also its epsilon bounded from the statement by another library. Then `attack`.
+    Everything runs on made-up data: a model file holds no rows, and none are needed.
 
     Parameters
     ----------
@@ -139,8 +139,10 @@ def _second_opinion(statement: Statement) -> LawCheck:
     except PrivacyError as refusal:
         return LawCheck(name, False, f"not possible: {refusal}")
     detail = (
-        f"stated epsilon {statement.epsilon:.4g} at delta {statement.delta:.3g}; another library bounds it from above by {found:.4g}, "
-        f"from the statement's own answers (its bound may be up to {LOOSER:.0%} larger, since it counts selections more coarsely)"
+        f"stated epsilon {statement.epsilon:.4g} at delta {statement.delta:.3g}; another library "
+        f"bounds it from above by {found:.4g}, "
+        f"from the statement's own answers (its bound may be up to {LOOSER:.0%} larger, since it "
+        "counts selections more coarsely)"
     )
     return LawCheck(name, found > statement.epsilon * (1 + LOOSER), detail)
 

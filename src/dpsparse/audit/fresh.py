@@ -1,7 +1,8 @@
 """Fresh data of the same kind: what the law of swap puts in the place of the rows.
 
-Shape, storage, types, column names and the set of classes stay, since these are public. Everything else is drawn anew: the balance of
-the classes, the moments and the extremes of every column, which entries of a sparse matrix there are.
+Shape, storage, types, column names and the set of classes stay, since these are public. Everything
+else is drawn anew: the balance of the classes, the moments and the extremes of every column, which
+entries of a sparse matrix there are.
 """
 
 from __future__ import annotations

@@ -31,9 +31,10 @@ def strength_of(ask: Ask) -> float:
     r"""Mu, eta or epsilon of one answer that is attacked alone.
 
     Constants do not depend on it, so it is chosen for power: N runs know mu to a relative
-    :math:`\sqrt{2p(1-p)}/(\varphi(\mu/2)\,\mu\sqrt N)` with :math:`p = \Phi(\mu/2)`: 1.9 of a root of N at 1, 1.1 at 2, 0.9 at 3. Beyond 2
-    a gross error is no longer seen sooner, since it shows in rare events only. Likewise 5/2 for the range of a selection.
-    Where rows are sampled the canary must show when it was drawn.
+    :math:`\sqrt{2p(1-p)}/(\varphi(\mu/2)\,\mu\sqrt N)` with :math:`p = \Phi(\mu/2)`: 1.9 of a root
+    of N at 1, 1.1 at 2, 0.9 at 3. Beyond 2 a gross error is no longer seen sooner, since it shows
+    in rare events only. Likewise 5/2 for the range of a selection. Where rows are sampled the
+    canary must show when it was drawn.
     """
     if isinstance(ask.rows, PoissonRows):
         return 4.0

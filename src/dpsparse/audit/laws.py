@@ -1,9 +1,10 @@
 """The laws: checks that a solver, an estimator or a loss, ours or a user's own, keeps the rules of the house.
 
-A law needs no statistics. **replay**: the same answers and no data give the identical result. **swap**: fresh data and the
-same answers give the identical result. **asks = plan**: what was priced is what was asked. **peeks**, **brings rows**: a solver
-reads nothing behind its oracle's doors, and holds no data of its own. A program that peeks at rows, stops on the exact loss, or
-takes its intercept from ``y.mean()`` breaks one of them.
+A law needs no statistics. **replay**: the same answers and no data give the identical result.
+**swap**: fresh data and the same answers give the identical result. **asks = plan**: what was
+priced is what was asked. **peeks**, **brings rows**: a solver reads nothing behind its oracle's
+doors, and holds no data of its own. A program that peeks at rows, stops on the exact loss, or takes
+its intercept from ``y.mean()`` breaks one of them.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ from .watch import LawBroken, check_brings_no_rows
 
 
 class Frame(Protocol):
-    """Rows of any kind that scikit-learn takes and that can be put in another order: arrays, sparse matrices, data frames."""
+    """Rows of any kind that scikit-learn takes and that can be put in another order.
+
+    Arrays, sparse matrices, data frames.
+    """
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -91,9 +95,10 @@ def check_solver(
 def check_estimator_privacy(estimator: BaseEstimator, X: Frame, y: ArrayLike) -> None:
     """Check that an estimator's fit keeps the laws: everything it learns comes from the oracle's answers.
 
-    Fits a clone while recording every answer, then fits two more clones that are told the recorded answers: one on the
-    same data, one on fresh data of the same shape, types and classes, with other moments of every column and another balance of the
-    classes. All fitted attributes and the whole statement must be identical.
+    Fits a clone while recording every answer, then fits two more clones that are told the recorded
+    answers: one on the same data, one on fresh data of the same shape, types and classes, with
+    other moments of every column and another balance of the classes. All fitted attributes and the
+    whole statement must be identical.
 
     Examples
     --------

@@ -1,18 +1,21 @@
 r"""Lower bounds on privacy loss from runs in two worlds: what a sample *proves* about a mechanism.
 
-World *present* and world *absent* are neighbouring datasets. An event E, such as "the score exceeds a threshold", happens
-with probability p in one and q in the other. :math:`(\epsilon, \delta)`-DP says :math:`p \le e^\epsilon q + \delta`, and the
-same for the complement of E; :math:`\mu`-GDP says :math:`\Phi^{-1}(p) - \Phi^{-1}(q) \le \mu`. Counts of hits prove
-:math:`p \ge p_-` and :math:`q \le q_+`, and hence that every :math:`(\epsilon, \delta)` or :math:`\mu` that would not allow
-these is false.
+World *present* and world *absent* are neighbouring datasets. An event E, such as "the score exceeds
+a threshold", happens with probability p in one and q in the other. :math:`(\epsilon, \delta)`-DP
+says :math:`p \le e^\epsilon q + \delta`, and the same for the complement of E; :math:`\mu`-GDP says
+:math:`\Phi^{-1}(p) - \Phi^{-1}(q) \le \mu`. Counts of hits prove :math:`p \ge p_-` and
+:math:`q \le q_+`, and hence that every :math:`(\epsilon, \delta)` or :math:`\mu` that would not
+allow these is false.
 
 Guarantee
 ---------
-Both Clopper-Pearson bounds [CP34]_ hold together with probability at least `confidence`, whatever the law of the scores:
-each is exact for a binomial count and fails with half of what is left. The event is fixed before its counts are
-seen: threshold and side are chosen on one half of the runs and counted on the other. Everything else here (bounds on epsilon
-at any delta, on mu, on delta at any epsilon, and the comparison with a whole claimed curve) follows from these two
-inequalities by arithmetic, so that looking at all of them costs no confidence. `LowerBound` may be too low, and usually is.
+Both Clopper-Pearson bounds [CP34]_ hold together with probability at least `confidence`, whatever
+the law of the scores: each is exact for a binomial count and fails with half of what is left. The
+event is fixed before its counts are seen: threshold and side are chosen on one half of the runs and
+counted on the other. Everything else here (bounds on epsilon at any delta, on mu, on delta at any
+epsilon, and the comparison with a whole claimed curve) follows from these two inequalities by
+arithmetic, so that looking at all of them costs no confidence. `LowerBound` may be too low, and
+usually is.
 
 References
 ----------
@@ -140,8 +143,8 @@ def two_worlds(
 ) -> LowerBound:
     """What scores of runs in two worlds prove.
 
-    The best event of the kind "score above t" or "score at most t" is chosen on the runs with even numbers, and counted on
-    the others.
+    The best event of the kind "score above t" or "score at most t" is chosen on the runs with even
+    numbers, and counted on the others.
 
     Parameters
     ----------
@@ -151,8 +154,9 @@ def two_worlds(
         At which epsilon is bounded.
     confidence : float
     aim : {"epsilon", "mu"} or callable
-        What the event is chosen for: the bound on epsilon (rare events do best), the bound on mu (common ones), or any
-        function of the arrays (present_low, absent_high), to be maximised, such as `Claim.excess`.
+        What the event is chosen for: the bound on epsilon (rare events do best), the bound on mu
+        (common ones), or any function of the arrays (present_low, absent_high), to be maximised,
+        such as `Claim.excess`.
 
     Examples
     --------

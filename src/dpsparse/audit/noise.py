@@ -1,9 +1,10 @@
 r"""Is the noise what it says it is? Tests of its law, of its support and of its independence; and of samplers.
 
-A privacy proof is about a law on the real numbers. Floats can betray it: :math:`q + \sigma Z` computed in floats lands on
-a grid that depends on :math:`q`, so that a single answer can exclude a neighbour. Our answers are integers times a public
-unit, whatever the data: `off_lattice` counts what is not. `check_noise` and `check_sampler` compare draws with the law
-that was priced, by tests that fail a right mechanism with probability `ALARM` each.
+A privacy proof is about a law on the real numbers. Floats can betray it: :math:`q + \sigma Z`
+computed in floats lands on a grid that depends on :math:`q`, so that a single answer can exclude a
+neighbour. Our answers are integers times a public unit, whatever the data: `off_lattice` counts
+what is not. `check_noise` and `check_sampler` compare draws with the law that was priced, by tests
+that fail a right mechanism with probability `ALARM` each.
 """
 
 from __future__ import annotations

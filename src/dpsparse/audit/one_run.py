@@ -1,24 +1,29 @@
 r"""Auditing by one fit with many canaries.
 
-Each of m canaries is decided by a coin of its own; the model is fitted once; an auditor who sees the model guesses some of the
-coins. Under differential privacy not many guesses can be right [SNJ23]_.
+Each of m canaries is decided by a coin of its own; the model is fitted once; an auditor who sees
+the model guesses some of the coins. Under differential privacy not many guesses can be right
+[SNJ23]_.
 
 Guarantee
 ---------
-Let :math:`S` be m independent fair coins, such that turning one of them makes a neighbouring dataset, and let the fit be
-:math:`(\epsilon, \delta)`-DP. If at most r coins are guessed, all others being abstained from, then for every v
+Let :math:`S` be m independent fair coins, such that turning one of them makes a neighbouring
+dataset, and let the fit be :math:`(\epsilon, \delta)`-DP. If at most r coins are guessed, all
+others being abstained from, then for every v
 
 .. math:: P[\text{at least } v \text{ right}] \le f(v) + 2m\delta \max_{1 \le i \le v} \frac{f(v-i) - f(v)}{i},
           \qquad f(v) = P\Bigl[\mathrm{Bin}\bigl(r, \tfrac{e^\epsilon}{1+e^\epsilon}\bigr) \ge v\Bigr]
 
-([SNJ23]_, Theorem 5.2 and Corollary 5.4; it was checked against the number printed in their Appendix D). `epsilon` is the largest one that
-this rejects, so it exceeds the true one with probability at most one minus `confidence`. The theorem is stated for coins that
-include or exclude a record: **add-remove**. Its proof uses of a coin only that the laws of the output for its two sides are
-:math:`(\epsilon, \delta)`-close whatever the other coins are. Under **replace-one** a coin therefore chooses which of two
-records is present, and the same bound holds; including or excluding would change the public number of rows. The number of
-guesses is fixed beforehand: choosing it by the scores is allowed, choosing it by the number of right guesses is not.
+([SNJ23]_, Theorem 5.2 and Corollary 5.4; it was checked against the number printed in their
+Appendix D). `epsilon` is the largest one that this rejects, so it exceeds the true one with
+probability at most one minus `confidence`. The theorem is stated for coins that include or exclude
+a record: **add-remove**. Its proof uses of a coin only that the laws of the output for its two
+sides are :math:`(\epsilon, \delta)`-close whatever the other coins are. Under **replace-one** a
+coin therefore chooses which of two records is present, and the same bound holds; including or
+excluding would change the public number of rows. The number of guesses is fixed beforehand:
+choosing it by the scores is allowed, choosing it by the number of right guesses is not.
 
-The bound is rarely tight: a few hundred guesses prove at most about :math:`\log r` less a constant, and only if they are nearly all right.
+The bound is rarely tight: a few hundred guesses prove at most about :math:`\log r` less a constant,
+and only if they are nearly all right.
 
 References
 ----------
@@ -90,7 +95,8 @@ class OneRun(Printed):
     def __str__(self) -> str:
         return (
             f"{self.correct} of {self.guesses} guesses right ({self.canaries} canaries, {self.adjacency}): epsilon >= "
-            f"{self.epsilon:.4g} at delta {self.delta:.3g} with confidence {self.confidence:g}; claimed {self.claimed:.4g}. "
+            f"{self.epsilon:.4g} at delta {self.delta:.3g} with confidence {self.confidence:g}; "
+            f"claimed {self.claimed:.4g}. "
             f"Verdict: {self.verdict}."
         )
 
@@ -137,23 +143,26 @@ def one_run(
 ) -> OneRun:
     """Fit once with many canary rows among the others, and guess their coins from the result.
 
-    Canaries are rows of random corners of the feature bounds. Under replace-one a coin chooses the target of each: one end
-    of the target's range or the other; the fitted data has `canaries` rows more than X. Under add-remove a coin
-    decides whether the row is there; declare `n_rows` on the estimator as for any other fit.
+    Canaries are rows of random corners of the feature bounds. Under replace-one a coin chooses the
+    target of each: one end of the target's range or the other; the fitted data has `canaries` rows
+    more than X. Under add-remove a coin decides whether the row is there; declare `n_rows` on the
+    estimator as for any other fit.
 
     Parameters
     ----------
     estimator : SparseRegressor or SparseClassifier
         Classifiers need two declared classes.
     X, y
-        The real rows. **This is a fit like any other, on real data**: it costs its budget if its outcome is shown to anyone,
-        and its model, bent by canaries, is thrown away.
+        The real rows. **This is a fit like any other, on real data**: it costs its budget if its
+        outcome is shown to anyone, and its model, bent by canaries, is thrown away.
     canaries : int
         m: more prove more, and disturb more.
     guesses : int, optional
-        r; default a third of the canaries: those whose scores are the most extreme. Chosen beforehand.
+        r; default a third of the canaries: those whose scores are the most extreme. Chosen
+        beforehand.
     access : {"model", "answers"}
-        Whether guesses come from the model alone, or from everything that the oracle said, which the promise covers too.
+        Whether guesses come from the model alone, or from everything that the oracle said, which
+        the promise covers too.
     confidence : float
     seed : int, optional
         Of the coins and canaries; the noise of the fit is the estimator's.

@@ -1,7 +1,8 @@
 """Leak checks: what stands around a private model and looks at the rows unpaid.
 
-A private estimator cannot see what was done to X before ``fit`` was called. This reads the arguments of a pipeline, never any
-data, runs what is not ours or scikit-learn's own on made-up rows, and names what would break the promise.
+A private estimator cannot see what was done to X before ``fit`` was called. This reads the
+arguments of a pipeline, never any data, runs what is not ours or scikit-learn's own on made-up
+rows, and names what would break the promise.
 """
 
 from __future__ import annotations
@@ -34,14 +35,17 @@ MIXES = KnownStep(
     "Write it as a function of one row, with public constants in place of anything that is taken over rows.",
 )
 
-#: Fitted steps that look up each cell of a row by itself, and refuse what they do not know: made-up rows cannot try them.
+#: Fitted steps that look up each cell of a row by itself, and refuse what they do not know: made-up
+#: rows cannot try them.
 REVIEWED = frozenset(("OneHotEncoder", "OrdinalEncoder", "DictVectorizer", "FeatureHasher"))
 
-#: Classes of scikit-learn whose `transform` starts at, and stops by, numbers of all rows: near convergence made-up rows show little of it.
+#: Classes of scikit-learn whose `transform` starts at, and stops by, numbers of all rows: near
+#: convergence made-up rows show little of it.
 MIXING = frozenset(("NMF", "MiniBatchNMF"))
 
-#: Largest relative difference of a row alone and in company that is taken for rounding of a fitted step, which then gets every row alone.
-#: The largest of scikit-learn's is 2e-6 (cosines of 1e9 in RBFSampler), the smallest that is none 7e-3 (NMF).
+#: Largest relative difference of a row alone and in company that is taken for rounding of a fitted
+#: step, which then gets every row alone. The largest of scikit-learn's is 2e-6 (cosines of 1e9 in
+#: RBFSampler), the smallest that is none 7e-3 (NMF).
 ROUNDING = 1e-5
 
 #: Our own steps that spend a budget.
@@ -80,17 +84,20 @@ def check_pipeline(estimator: BaseEstimator, *, strict: bool = False, public: tu
     Parameters
     ----------
     estimator : estimator
-        A pipeline, a search, or any estimator with a private model inside. Only its arguments are read; nothing in it is fitted.
+        A pipeline, a search, or any estimator with a private model inside. Only its arguments are
+        read; nothing in it is fitted.
     strict : bool
         Raise instead of returning findings.
     public : tuple of str
-        Names of steps that were fitted on public data, or learn nothing: they are believed. (A ``FrozenEstimator`` is, too.)
+        Names of steps that were fitted on public data, or learn nothing: they are believed. (A
+        ``FrozenEstimator`` is, too.)
 
     Returns
     -------
     list of Finding
-        Empty if nothing was found. Functions, and steps that are not scikit-learn's own, are run on made-up rows, which is a test and
-        not a proof; ``cross_val_score`` called on a model cannot be seen.
+        Empty if nothing was found. Functions, and steps that are not scikit-learn's own, are run on
+        made-up rows, which is a test and not a proof; ``cross_val_score`` called on a model cannot
+        be seen.
 
     Raises
     ------
@@ -147,15 +154,17 @@ def refuse_mixing_transform(name: str, step: BaseEstimator, like: Rows) -> bool:
     name : str
         Of the step.
     step : transformer
-        Fitted. Of steps that hold others each is tried by itself, and where it cannot be, with the others.
+        Fitted. Of steps that hold others each is tried by itself, and where it cannot be, with the
+        others.
     like : rows
         Those that the step would get: their width, column names and types are used, and no value.
 
     Returns
     -------
     bool
-        Whether rows come out alike to the last bit in any company. If not, as with products of matrices, whose sums are taken in an order that
-        depends on the number of rows, private rows have to go through it one by one.
+        Whether rows come out alike to the last bit in any company. If not, as with products of
+        matrices, whose sums are taken in an order that depends on the number of rows, private rows
+        have to go through it one by one.
 
     Raises
     ------
@@ -195,7 +204,8 @@ def _parts(step: BaseEstimator) -> Iterator[BaseEstimator]:
 
 def _untried(name: str, step: BaseEstimator) -> str:
     return (
-        f"step {name!r} ({type(step).__name__}) does not run on made-up rows with these columns, so that it cannot be seen whether "
+        f"step {name!r} ({type(step).__name__}) does not run on made-up rows with these columns, "
+        "so that it cannot be seen whether "
         "it mixes rows. Prepare such columns with a declared dictionary, or write the step so that it takes any value."
     )
 

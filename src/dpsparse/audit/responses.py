@@ -63,7 +63,10 @@ class Response:
 
 @dataclass(frozen=True, eq=False)
 class SyntheticWorld:
-    """Rows of a made-up world with the loss and the price of what is asked about them. Audits look at it without noise."""
+    """Rows of a made-up world with the loss and the price of what is asked about them.
+
+    Audits look at it without noise.
+    """
 
     host: MemoryHost
     loss: Loss
@@ -84,8 +87,9 @@ def _chances(response: Response, strength: float) -> Vector:
 def clearest(here: Vector, there: Vector, sigmas: float = 5.0) -> tuple[float, Indices, Indices]:
     """The two sets of candidates whose odds surely shift most, from counts in two worlds.
 
-    Candidates are sorted by how much likelier they are in the first world; the sets are some of the first and some of the
-    last. Returns the shift of the log-odds less some standard errors, and the sets.
+    Candidates are sorted by how much likelier they are in the first world; the sets are some of the
+    first and some of the last. Returns the shift of the log-odds less some standard errors, and the
+    sets.
     """
     order = np.argsort(-(np.log(here + 0.5) - np.log(there + 0.5)), kind="stable")
     first = np.cumsum([here[order], there[order]], axis=1) + 0.5

@@ -13,7 +13,8 @@ from .lower_bounds import LowerBound
 NOTHING_FOUND = "no violation found"
 VIOLATED = "VIOLATED"
 VOID = "NO PROMISE"
-#: An attack that proves less than this part of a claim saw next to nothing: with so few runs, or so much noise, none would.
+#: An attack that proves less than this part of a claim saw next to nothing: with so few runs, or so
+#: much noise, none would.
 BLIND = 0.1
 
 

@@ -90,8 +90,8 @@ def priced_alone(ask: Ask, strength: float, budget: Budget, times: int) -> Price
 class FitRuns:
     """Whole fits. Each gives the model, and all answers of the oracle summed by ask.
 
-    An answer is weighted with the square of its strength, as the likelihood ratio of Gaussian noise would: later answers of
-    a schedule may be worth less.
+    An answer is weighted with the square of its strength, as the likelihood ratio of Gaussian noise
+    would: later answers of a schedule may be worth less.
     """
 
     subject: Subject

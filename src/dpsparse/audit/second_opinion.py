@@ -22,9 +22,10 @@ def require_dp_accounting() -> None:
 def recomputed_epsilon(statement: Statement) -> float:
     """Epsilon of a statement at its delta, recomputed from its `asks` with dp-accounting.
 
-    Gaussian answers are composed as privacy loss distributions under the statement's adjacency; answers of selections
-    and Laplace noise by their zCDP bounds, which is looser than our own account (so the result, an upper bound, may exceed
-    the statement's epsilon there, by up to a fifth). Nothing of our accounting code is used.
+    Gaussian answers are composed as privacy loss distributions under the statement's adjacency;
+    answers of selections and Laplace noise by their zCDP bounds, which is looser than our own
+    account (so the result, an upper bound, may exceed the statement's epsilon there, by up to a
+    fifth). Nothing of our accounting code is used.
 
     Examples
     --------
@@ -75,7 +76,8 @@ def recomputed_epsilon(statement: Statement) -> float:
 def _local_epsilon(statement: Statement) -> float:
     """Of one person's reports: a part `rate` of the people gives each answer, so that times * rate of them are one person's.
 
-    Where labels are randomised for several classes only two reports count, and this is an upper bound.
+    Where labels are randomised for several classes only two reports count, and this is an upper
+    bound.
     """
     from dp_accounting.pld import privacy_loss_distribution as losses
 

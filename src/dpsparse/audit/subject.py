@@ -26,8 +26,8 @@ ROWS, FEATURES = 30, 5
 class Subject:
     """Everything public about the fits of who is audited.
 
-    `template` is an estimator to fit, None for a bare solver. `own_fit` says that it is not one of ours: then its own method
-    must be run, and not only its solver.
+    `template` is an estimator to fit, None for a bare solver. `own_fit` says that it is not one of
+    ours: then its own method must be run, and not only its solver.
     """
 
     label: str

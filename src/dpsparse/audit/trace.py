@@ -1,8 +1,9 @@
 """The sensitivity trace: every question of a fit, asked again of neighbouring data.
 
-A deterministic audit. A fit is recorded; then one record is exchanged for adversarial ones (or left out), every recorded
-question is answered again without noise, and no answer may move by more than the sensitivity that its noise was made for.
-A forgotten clip, a NaN that slips through, a wrong constant show at once.
+A deterministic audit. A fit is recorded; then one record is exchanged for adversarial ones (or left
+out), every recorded question is answered again without noise, and no answer may move by more than
+the sensitivity that its noise was made for. A forgotten clip, a NaN that slips through, a wrong
+constant show at once.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def sensitivity_trace(
     X, y
         Some data.
     positions : sequence of int, optional
-        Places of the record that is exchanged, added or removed, one after the other. Default: the first, the middle and the last.
+        Places of the record that is exchanged, added or removed, one after the other. Default: the
+        first, the middle and the last.
 
     Raises
     ------
@@ -115,7 +117,8 @@ def _central_trace(
             for moved, stated in _movements(question, other, there):
                 if not moved <= stated * (1 + 1e-9):
                     raise LawBroken(
-                        f"sensitivity: {type(question).__name__} moved {moved / stated:.4g} times as far as its noise was made for."
+                        f"sensitivity: {type(question).__name__} moved {moved / stated:.4g} times "
+                        "as far as its noise was made for."
                     )
                 compared, largest = compared + 1, max(largest, moved / stated)
         if priced.budget.relation is Adjacency.REPLACE_ONE:
@@ -124,7 +127,9 @@ def _central_trace(
 
 
 def _local_trace(questions: list[Query], terms: LocalNoise, loss: Loss, X: Matrix, y: Vector, place: int) -> Trace:
-    """The same for people who randomise: what one of them would report from must stay within what the randomiser was made for.
+    """The same for people who randomise.
+
+    What one of them would report from must stay within what the randomiser was made for.
 
     Where labels alone are private, neighbours differ in a label, and the public features must not.
     """
@@ -147,7 +152,8 @@ def _local_trace(questions: list[Query], terms: LocalNoise, loss: Loss, X: Matri
             own_move = float(moved[place])
             if not own_move <= stated * (1 + 1e-9) or np.any(np.delete(moved, place) > 0):
                 raise LawBroken(
-                    f"sensitivity: {type(question).__name__} of one person moved {own_move / stated:.4g} times as far as its "
+                    f"sensitivity: {type(question).__name__} of one person moved "
+                    f"{own_move / stated:.4g} times as far as its "
                     "randomiser was made for, or somebody else's moved too."
                 )
             compared, largest = compared + 1, max(largest, own_move / stated)

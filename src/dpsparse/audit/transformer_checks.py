@@ -2,9 +2,10 @@
 
 Guarantee
 ---------
-`mixes` compares what a step makes of a row alone with what it makes of the same row in company: all at once, one by one, in other
-companies, of other sizes and beside extreme rows, with made-up targets, and after other calls. This is a test and not a proof: code
-written to tell made-up rows from private ones would pass.
+`mixes` compares what a step makes of a row alone with what it makes of the same row in company: all
+at once, one by one, in other companies, of other sizes and beside extreme rows, with made-up
+targets, and after other calls. This is a test and not a proof: code written to tell made-up rows
+from private ones would pass.
 """
 
 from __future__ import annotations
@@ -49,9 +50,11 @@ def mixes(step: BaseEstimator, like: Rows = None, *, fitted: bool = False, toler
     step : transformer
         It is copied; nothing is fitted in place.
     like : rows, optional
-        Their width, column names and types say which rows are made up. No value of them is looked at.
+        Their width, column names and types say which rows are made up. No value of them is looked
+        at.
     fitted : bool
-        Whether `transform` of the step as it was fitted is tried. Otherwise a clone is fitted to the made-up rows first.
+        Whether `transform` of the step as it was fitted is tried. Otherwise a clone is fitted to
+        the made-up rows first.
     tolerance : float
         Largest relative difference that does not count; 0: the last bit counts.
 
@@ -78,7 +81,10 @@ class _Trial:
     tolerance: float
 
     def differs(self, draw: Draw) -> bool | None:
-        """Whether made-up rows of one kind come out differently in other company; None where the step does not take them."""
+        """Whether made-up rows of one kind come out differently in other company.
+
+        None where the step does not take them.
+        """
         rng = np.random.default_rng(SEED)
         known = draw(ALONE, rng)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -136,8 +142,9 @@ def steady_rows(step: BaseEstimator, like: Rows, *, fitted: bool = False) -> int
     Returns
     -------
     int or None
-        None: any number, since rows come out with the same bits alone and in company; also where the step ran on no synthetic rows.
-        Otherwise `GROUP`, where rows have the same bits in every place of so many rows, or 1.
+        None: any number, since rows come out with the same bits alone and in company; also where
+        the step ran on no synthetic rows. Otherwise `GROUP`, where rows have the same bits in every
+        place of so many rows, or 1.
 
     Parameters
     ----------

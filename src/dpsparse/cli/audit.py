@@ -52,10 +52,11 @@ if TYPE_CHECKING:
 def audit(target: str | None, papers: bool, plot: Path | None, as_json: bool, **options: Any) -> None:
     """Try to refute a promise: laws, traces, a second opinion, and attacks with canaries in two worlds.
 
-    MODEL_OR_RECIPE is a model that `dpsparse fit` saved, or the name of a recipe. A model file holds no rows, and none are
-    needed: what is audited is its recipe with its settings, on made-up data that is the worst for it, and the arithmetic
-    of its statement. Caveats come first. Exits with 6 when a promise is refuted, and with 7 when a caveat voids it: a seed, or a
-    plan without a proof.
+    MODEL_OR_RECIPE is a model that `dpsparse fit` saved, or the name of a recipe. A model file
+    holds no rows, and none are needed: what is audited is its recipe with its settings, on made-up
+    data that is the worst for it, and the arithmetic of its statement. Caveats come first. Exits
+    with 6 when a promise is refuted, and with 7 when a caveat voids it: a seed, or a plan without a
+    proof.
 
     \b
     Examples:
@@ -97,7 +98,8 @@ def _subject(target: str, task: str, adjacency: str) -> tuple[SparseLinear, str]
     if Path(target).suffix.lower() == ".json" or Path(target).is_file():
         model = load(target)
         about = (
-            f"recipe {model.statement_.recipe!r} with the bounds, loss and settings recorded in {target}, on made-up data, and "
+            f"recipe {model.statement_.recipe!r} with the bounds, loss and settings recorded in "
+            f"{target}, on made-up data, and "
             "the statement's arithmetic. Not audited: the fit that was made, its data, and who ran it."
         )
         return model, about

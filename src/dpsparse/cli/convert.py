@@ -26,8 +26,9 @@ from .output import check_file, progress, telling, writing
 def convert(data: Path, out: Path, target: str | None, n_features: int | None, zero_based: bool, as_json: bool) -> None:
     """Write the rows of DATA to OUT, a block file (.dpsrows), which fits read quickly and within any memory.
 
-    DATA is a file (.csv, .parquet, .svmlight, .npy or .npz), or a pattern in quotes. Rows are raw: bounds are declared when a model is
-    fitted. OUT can be read by its owner alone; it holds the private rows, so keep it as you keep them.
+    DATA is a file (.csv, .parquet, .svmlight, .npy or .npz), or a pattern in quotes. Rows are raw:
+    bounds are declared when a model is fitted. OUT can be read by its owner alone; it holds the
+    private rows, so keep it as you keep them.
 
     \b
     Examples:

@@ -74,7 +74,10 @@ def apply(path: Path | None, options: dict[str, Any]) -> Dictionary | None:
 
 
 def _share(given: float | None, recipe: str) -> float | None:
-    """The share of the budget that counts cells; without an option none for recipes that cannot: on devices, or without privacy."""
+    """The share of the budget that counts cells.
+
+    Without an option none for recipes that cannot: on devices, or without privacy.
+    """
     from .. import recipes
     from ..fitting.counts import SHARE
 
@@ -149,7 +152,10 @@ def encode_to_scratch(path: Path, dictionary: Dictionary, visible: bool) -> File
 def encoded(
     path: Path, dictionary: Dictionary, *, target: bool
 ) -> tuple[tuple[str, ...], Iterator[tuple[Any, Any, UnreadCells]]]:
-    """Names of the encoded columns; and encoded rows with their targets, or None, and with the cells that were not understood."""
+    """Names of the encoded columns.
+
+    And encoded rows with their targets, or None, and with the cells that were not understood.
+    """
     from ..io.columns import header
     from ..io.dictionary import TableEncoder, Target
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from ..io.dictionary import Dictionary
 
 NOT_TO_BE_RELEASED = (
-    "NOT PRIVATE: exact numbers and cells of the data, for the eyes of whoever holds it. Do not release, send or store them. Change how "
+    "NOT PRIVATE: exact numbers and cells of the data, for the eyes of whoever holds it. Do not "
+    "release, send or store them. Change how "
     "cells are read (format, decimal, thousands, below, above, match, missing) by them, and no bounds or categories."
 )
 #: Different cells that are shown of a column, and letters of each.

@@ -191,7 +191,10 @@ def check_charge(address: str | None, dataset: str | None) -> None:
 
 
 def _check_environment(model: SparseLinear) -> None:
-    """Refuse what would look at the rows unpaid. Files go to the model as they are, so that today nothing stands before it."""
+    """Refuse what would look at the rows unpaid.
+
+    Files go to the model as they are, so that today nothing stands before it.
+    """
     from ..audit import check_pipeline
 
     check_pipeline(model, strict=True)
@@ -202,7 +205,8 @@ def read_rows(path: Path, visible: bool, *, target: str | None, n_features: int 
     need_target(path, target)
     if input_kind(path) == "svmlight" and n_features is None:
         raise Refusal(
-            "svmlight files do not say how many features there are, and the largest that occurs is private. Declare --n-features."
+            "svmlight files do not say how many features there are, and the largest that occurs is "
+            "private. Declare --n-features."
         )
     table = read(path, visible, target=target, n_features=n_features, **options)
     if table.y is None:
@@ -295,7 +299,8 @@ def labelled(y: NDArray[np.generic] | None, classes: list[str] | list[float]) ->
     if declared.dtype.kind not in "biuf":
         if y.dtype.kind in "biuf":
             raise Refusal(
-                "--classes names labels, but the file stores the target as numbers. List the numbers that stand for them."
+                "--classes names labels, but the file stores the target as numbers. List the "
+                "numbers that stand for them."
             )
         return y
     if y.dtype.kind in "biufO":

@@ -25,7 +25,10 @@ def input_kind(path: Path) -> str | None:
 
 
 def read(path: Path, visible: bool, **options: Any) -> Table:
-    """Read a file, as `dpsparse.io.files.read_table` does. What is missing or no number becomes NaN; models decide about it."""
+    """Read a file, as `dpsparse.io.files.read_table` does.
+
+    What is missing or no number becomes NaN; models decide about it.
+    """
     from ..io.files import read_table
 
     with waiting(f"reading {path}", visible):

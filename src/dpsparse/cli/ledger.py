@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 def ledger() -> None:
     """Open, read and check durable privacy budgets.
 
-    ADDRESS is sqlite:///budget.db (a file beside you), sqlite:////full/path.db, or postgresql://user@host:port/database. Where it
-    is left out, the environment variable DPSPARSE_LEDGER names it.
+    ADDRESS is sqlite:///budget.db (a file beside you), sqlite:////full/path.db, or
+    postgresql://user@host:port/database. Where it is left out, the environment variable
+    DPSPARSE_LEDGER names it.
 
     \b
     Example:
@@ -77,8 +78,8 @@ def create(
 def show(place: tuple[str, ...], as_json: bool) -> None:
     """Show used capacity, odometer and what is left, for one DATASET with its entries, or for all.
 
-    Used capacity is the smallest total that would have taken the same fits. It measures the budget and is no promise: the total is. The
-    odometer bounds what was lost so far, whenever it is read.
+    Used capacity is the smallest total that would have taken the same fits. It measures the budget
+    and is no promise: the total is. The odometer bounds what was lost so far, whenever it is read.
 
     \b
     Examples:
@@ -164,7 +165,10 @@ def verify(address: str | None, head: str | None, model: Path | None, as_json: b
 
 
 def _place(words: tuple[str, ...]) -> tuple[str | None, str | None]:
-    """An address and a dataset, of which either may be missing. Words are not quoted: one of them may hold a password."""
+    """An address and a dataset, of which either may be missing.
+
+    Words are not quoted: one of them may hold a password.
+    """
     if len(words) > 2:
         raise Refusal("too many words were given: expected an address and the name of a dataset.")
     if len(words) == 2:
@@ -211,7 +215,8 @@ def _text(content: dict[str, Any]) -> str:
     lines = [
         f"{content['dataset']}: total ({content['epsilon']:.6g}, {content['delta']:.3g}) under {content['adjacency']}, "
         f"counted by {content['kind'] or 'the first fit, not made yet'}",
-        f"  used capacity  epsilon = {content['spent']['epsilon']:.6g} {at} ({100 * content['used']:.3g} %), by {content['live']} fits",
+        f"  used capacity  epsilon = {content['spent']['epsilon']:.6g} {at} "
+        f"({100 * content['used']:.3g} %), by {content['live']} fits",
         f"  odometer       epsilon = {content['odometer']['epsilon']:.6g} {at}: a bound on what was lost so far",
         f"  remaining      epsilon = {content['remaining']['epsilon']:.6g} {at}, for one all-Gaussian fit",
     ]

@@ -169,7 +169,8 @@ def make_estimator(
         )
     if task == "regression" and target_bound is None:
         raise Refusal(
-            "no bound on the target was given. Declare --target-bound, from what the outcome can be and not from this data."
+            "no bound on the target was given. Declare --target-bound, from what the outcome can "
+            "be and not from this data."
         )
     if task == "classification" and (target_bound is not None or target_center is not None):
         raise Refusal("--target-bound and --target-center belong to --task regression. Leave them out.")

@@ -27,7 +27,10 @@ def as_json(content: Mapping[str, object]) -> None:
 
 
 def check_file(path: Path, option: str = "--out", inputs: Iterable[Path] = ()) -> None:
-    """Refuse an output file that could not be written, before there is anything to write; also one that is an input, or a ledger."""
+    """Refuse an output file that could not be written, before there is anything to write.
+
+    Also one that is an input, or a ledger.
+    """
     from ..core.regular_files import same_file
 
     try:
@@ -65,7 +68,10 @@ def _starts_with(path: Path, head: bytes) -> bool:
 
 
 def check_folder(folder: Path, option: str = "--out") -> None:
-    """Refuse a folder where no file can be made. Trying is the only sure way: rights, quotas and full disks all count."""
+    """Refuse a folder where no file can be made.
+
+    Trying is the only sure way: rights, quotas and full disks all count.
+    """
     if not folder.is_dir():
         raise NotWritten(f"the folder {folder} does not exist. Create it, or choose another {option}.")
     with writing(folder, option), tempfile.TemporaryFile(dir=folder) as file:

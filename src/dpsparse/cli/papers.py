@@ -1,7 +1,7 @@
 """``dpsparse audit --papers``: the papers' mechanisms as published, audited beside ours.
 
-What was published is not part of this package, on purpose: it stands in ``benchmarks/as_published`` of the source tree and is run
-there, as a program of its own. Nothing of it is imported here.
+What was published is not part of this package, on purpose: it stands in ``benchmarks/as_published``
+of the source tree and is run there, as a program of its own. Nothing of it is imported here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def show_papers(runs: int | None, as_json: bool, plot: Path | None) -> None:
         check_file(plot, "--plot")
     if not (TREE / MUSEUM).is_file():
         raise Refusal(
-            "the published mechanisms are kept out of the installed package, in benchmarks/as_published of its source tree. "
+            "the published mechanisms are kept out of the installed package, in "
+            "benchmarks/as_published of its source tree. "
             "Run --papers from a checkout (make setup installs one)."
         )
     command = [sys.executable, "-m", "benchmarks.as_published"]

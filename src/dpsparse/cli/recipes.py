@@ -15,7 +15,9 @@ from .settings import default_of, types_of
 @click.argument("name", required=False)
 @json_option
 def recipes(name: str | None, as_json: bool) -> None:
-    """List the recipes, or describe the recipe NAME: its fields for --set, with types and defaults, and its documentation.
+    """List the recipes, or describe the recipe NAME.
+
+    Its fields for --set, with types and defaults, and its documentation.
 
     \b
     Examples:

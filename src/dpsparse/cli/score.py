@@ -76,8 +76,8 @@ def score(
 ) -> None:
     """Score the saved MODEL on the rows of DATA under differential privacy, with intervals.
 
-    Test rows are people, too: exact scores would tell about them. All metrics share one budget and one payment. Intervals contain the noise
-    and the error of sampling.
+    Test rows are people, too: exact scores would tell about them. All metrics share one budget and
+    one payment. Intervals contain the noise and the error of sampling.
 
     \b
     Examples:

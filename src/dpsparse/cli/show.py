@@ -18,8 +18,8 @@ from .output import as_json as print_json
 def show(model: Path, as_json: bool) -> None:
     """Print the statement of the saved MODEL, caveats first, its coefficients, its digest and the entry of a ledger that paid for it.
 
-    Says first if the file was edited after it was saved, and then exits with 2; and if the model carries no promise (a seed, a plan
-    without a proof, a baseline), and then exits with 7.
+    Says first if the file was edited after it was saved, and then exits with 2; and if the model
+    carries no promise (a seed, a plan without a proof, a baseline), and then exits with 7.
 
     \b
     Example:

@@ -1,8 +1,8 @@
 r"""What a promise means to an attacker: how often they guess right, and which promises are weak.
 
-Two neighbouring datasets are equally likely to an attacker who sees what was released, and knows all else. With laws P and Q of
-the release, the best guess is right with probability :math:`(1 + \mathrm{TV}(P, Q))/2`, where
-:math:`\mathrm{TV} = \sup_E P(E) - Q(E)`.
+Two neighbouring datasets are equally likely to an attacker who sees what was released, and knows
+all else. With laws P and Q of the release, the best guess is right with probability
+:math:`(1 + \mathrm{TV}(P, Q))/2`, where :math:`\mathrm{TV} = \sup_E P(E) - Q(E)`.
 """
 
 from __future__ import annotations
@@ -32,12 +32,16 @@ def attacker_success(epsilon: float, delta: float, mu: float = math.inf, rho: fl
     ---------
     Each promise bounds TV, and the least bound holds.
 
-    * (epsilon, delta): for every event :math:`P(E) \le e^\epsilon Q(E) + \delta` and, for its complement,
-      :math:`1 - Q(E) \le e^\epsilon (1 - P(E)) + \delta`. Their sum is :math:`(P(E) - Q(E))(1 + e^\epsilon) \le e^\epsilon - 1 + 2\delta`,
-      so the success is at most :math:`(e^\epsilon + \delta)/(e^\epsilon + 1)`; randomised response with a leak of probability delta attains it.
-    * mu: no easier than N(0,1) against N(mu,1), where TV is :math:`2\Phi(\mu/2) - 1`: success :math:`\Phi(\mu/2)`, an equality for Gaussians.
-    * rho: the Renyi divergence at order 1 is at most rho, so Pinsker's inequality gives :math:`\mathrm{TV} \le \sqrt{\rho/2}`, and that of
-      Bretagnolle and Huber :math:`\mathrm{TV} \le \sqrt{1 - e^{-\rho}}`.
+    * (epsilon, delta): for every event :math:`P(E) \le e^\epsilon Q(E) + \delta` and, for its
+      complement, :math:`1 - Q(E) \le e^\epsilon (1 - P(E)) + \delta`. Their sum is
+      :math:`(P(E) - Q(E))(1 + e^\epsilon) \le e^\epsilon - 1 + 2\delta`, so the success is at most
+      :math:`(e^\epsilon + \delta)/(e^\epsilon + 1)`; randomised response with a leak of probability
+      delta attains it.
+    * mu: no easier than N(0,1) against N(mu,1), where TV is :math:`2\Phi(\mu/2) - 1`: success
+      :math:`\Phi(\mu/2)`, an equality for Gaussians.
+    * rho: the Renyi divergence at order 1 is at most rho, so Pinsker's inequality gives
+      :math:`\mathrm{TV} \le \sqrt{\rho/2}`, and that of Bretagnolle and Huber
+      :math:`\mathrm{TV} \le \sqrt{1 - e^{-\rho}}`.
 
     Examples
     --------
@@ -53,7 +57,8 @@ def attacker_success(epsilon: float, delta: float, mu: float = math.inf, rho: fl
 def least_missed(wrong: NDArray[np.float64], epsilon: float, delta: float, mu: float = math.inf) -> NDArray[np.float64]:
     r"""The least part that an attacker misses, at each part that they accuse wrongly: the trade-off curve of a promise.
 
-    Of those who hold x they accuse a part alpha wrongly, and of those who hold x' they miss a part beta.
+    Of those who hold x they accuse a part alpha wrongly, and of those who hold x' they miss a part
+    beta.
 
     Parameters
     ----------
@@ -66,8 +71,9 @@ def least_missed(wrong: NDArray[np.float64], epsilon: float, delta: float, mu: f
     ---------
     Each promise bounds beta from below, and the larger bound holds.
 
-    * (epsilon, delta): :math:`\beta \ge \max(0,\; 1 - \delta - e^{\epsilon}\alpha,\; e^{-\epsilon}(1 - \delta - \alpha))`, which randomised
-      response with a leak of probability delta attains;
+    * (epsilon, delta):
+      :math:`\beta \ge \max(0,\; 1 - \delta - e^{\epsilon}\alpha,\; e^{-\epsilon}(1 - \delta - \alpha))`,
+      which randomised response with a leak of probability delta attains;
     * mu-GDP: :math:`\beta \ge \Phi(\Phi^{-1}(1 - \alpha) - \mu)`, an equality for Gaussians.
 
     Examples

@@ -18,7 +18,8 @@ def _positive(value: float, what: str) -> float:
         raise BudgetError(f"{what} must be a positive number, got {value!r}.") from None
     if not (math.isfinite(number) and number > 0):
         raise BudgetError(
-            f"{what} must be a positive finite number, got {value!r}. For a fit without privacy use a baseline such as recipe='ight'."
+            f"{what} must be a positive finite number, got {value!r}. For a fit without privacy "
+            "use a baseline such as recipe='ight'."
         )
     return number
 

@@ -29,7 +29,8 @@ Curve = NDArray[np.float64]
 #: orders per decade the conversion of a zCDP curve is within 1e-3 of the infimum over all orders.
 ORDERS: Curve = 1.0 + np.logspace(-3.0, 9.0, 481)
 
-#: Curves in closed form are logarithms that cancel. What rounding can hide is this times the size of their terms; it is added.
+#: Curves in closed form are logarithms that cancel. What rounding can hide is this times the size
+#: of their terms; it is added.
 ROUNDING = 8 * float(np.finfo(float).eps)
 
 #: Relative error of Mills' ratio and of a few operations with it, sixteen units in the last place; it is added.
@@ -55,8 +56,9 @@ def largest(holds: Callable[[float], bool], low: float, high: float, steps: int 
 def largest_smooth(excess: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
     """The largest value in [low, high] at which a rising function is at most 0, within `tolerance`, from below.
 
-    The function is at most 0 at `low` and above 0 at `high`, and so it is where this returns. False positions, and the weight of an
-    end that stays is halved (Illinois): some 8 evaluations of a smooth function, where halving intervals takes 40.
+    The function is at most 0 at `low` and above 0 at `high`, and so it is where this returns. False
+    positions, and the weight of an end that stays is halved (Illinois): some 8 evaluations of a
+    smooth function, where halving intervals takes 40.
     """
     below, above, side = excess(low), excess(high), 0
     for _ in range(200):
@@ -86,16 +88,18 @@ def gaussian_deltas(epsilons: Curve, mu: float) -> Curve:
     .. math:: \delta(\epsilon) = \Phi(\mu/2 - \epsilon/\mu) - e^\epsilon\,\Phi(-\mu/2 - \epsilon/\mu)
               = \varphi(x)\,\bigl(M(x) - M(x+\mu)\bigr), \qquad x = \epsilon/\mu - \mu/2,
 
-    with Mills' ratio :math:`M = (1-\Phi)/\varphi`, since :math:`\varphi(x) = e^\epsilon\varphi(x+\mu)`. The second form has no
-    cancelling exponentials.
+    with Mills' ratio :math:`M = (1-\Phi)/\varphi`, since
+    :math:`\varphi(x) = e^\epsilon\varphi(x+\mu)`. The second form has no cancelling exponentials.
 
     Guarantee
     ---------
-    Never below the exact value where that is above 1e-300. M is completely monotone, so :math:`-M' = 1 - xM` is convex, and the
-    trapezoidal rule for :math:`M(x) - M(x+\mu) = -\int M'` is a bound from above; it is used for :math:`\mu < 10^{-4}`, where it is
-    right to :math:`\mu^2`. Otherwise the difference of two ratios is right to `CANCEL` times their size, which is added;
-    :math:`1 - xM(x)` is right to `CANCEL` in the same way. The exponent :math:`x^2/2` has an absolute error of at most
-    :math:`2^{-51}x^2`: `CANCEL` times :math:`1 + x^2`, relatively, covers it.
+    Never below the exact value where that is above 1e-300. M is completely monotone, so
+    :math:`-M' = 1 - xM` is convex, and the trapezoidal rule for :math:`M(x) - M(x+\mu) = -\int M'`
+    is a bound from above; it is used for :math:`\mu < 10^{-4}`, where it is right to :math:`\mu^2`.
+    Otherwise the difference of two ratios is right to `CANCEL` times their size, which is added;
+    :math:`1 - xM(x)` is right to `CANCEL` in the same way. The exponent :math:`x^2/2` has an
+    absolute error of at most :math:`2^{-51}x^2`: `CANCEL` times :math:`1 + x^2`, relatively, covers
+    it.
     """
     if mu <= 0:
         return np.zeros_like(epsilons)
@@ -215,9 +219,10 @@ def objective_renyi(m: float, offset: float = 0.0, orders: Curve = ORDERS) -> Cu
 def objective_rho(m: float, offset: float = 0.0) -> float:
     r"""The zCDP of objective perturbation: :math:`c + m^2/2 + m\sqrt{2/\pi}`.
 
-    The smallest rho with :math:`D_\alpha \le \rho\alpha` for all orders. :math:`\log 2\Phi` is concave and zero at zero, so
-    :math:`\log(2\Phi(a))/a` falls from its slope :math:`\sqrt{2/\pi}` at 0; hence :math:`D_\alpha/\alpha - m^2/2` falls in
-    :math:`\alpha`, and its supremum is the limit at 1.
+    The smallest rho with :math:`D_\alpha \le \rho\alpha` for all orders. :math:`\log 2\Phi` is
+    concave and zero at zero, so :math:`\log(2\Phi(a))/a` falls from its slope :math:`\sqrt{2/\pi}`
+    at 0; hence :math:`D_\alpha/\alpha - m^2/2` falls in :math:`\alpha`, and its supremum is the
+    limit at 1.
     """
     return offset + m * m / 2 + m * math.sqrt(2 / math.pi)
 

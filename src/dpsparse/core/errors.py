@@ -31,12 +31,15 @@ class LedgerError(PrivacyError):
 
 
 class LedgerNotWrittenError(LedgerError):
-    """A ledger that could not be written: a full disk, a missing right, a lost connection. The message says what counts.
+    """A ledger that could not be written: a full disk, a missing right, a lost connection.
+
+    The message says what counts.
 
     Attributes
     ----------
     left : {"nothing", "event", "unknown"}
-        What the attempt left in the ledger: nothing; the whole event, although an error was reported; or it is not known.
+        What the attempt left in the ledger: nothing; the whole event, although an error was
+        reported; or it is not known.
     number : int or None
         Of the event that was to be written, where one was.
     """
@@ -85,9 +88,12 @@ class DataError(ValueError):
 
 
 class MissingValueError(DataError, TypeError):
-    """A cell or target is missing, infinite or no number, and that was to be refused. The message is the same for all of them.
+    """A cell or target is missing, infinite or no number, and that was to be refused.
 
-    It is a TypeError as well, since scikit-learn refuses missing values with the one and cells of a wrong type with the other.
+    The message is the same for all of them.
+
+    It is a TypeError as well, since scikit-learn refuses missing values with the one and cells of a
+    wrong type with the other.
     """
 
 

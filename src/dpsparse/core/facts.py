@@ -102,7 +102,8 @@ class Clip:
         for value in (self.norm, self.entry, self.slope):
             if not in_range(value):
                 raise ValueError(
-                    f"a clip must be positive, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, got {value!r}. Give the data in other units."
+                    f"a clip must be positive, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, got "
+                    f"{value!r}. Give the data in other units."
                 )
         if self.columns is not None:  # a copy that nobody can change under us
             object.__setattr__(self, "columns", np.array(self.columns, dtype=float))
@@ -163,7 +164,8 @@ class Projection:
             raise ValueError("a frame needs one finite centre, and one finite row of its matrix, for each feature.")
         if not (in_range(self.length) and (self.constant == 0 or in_range(self.constant))):
             raise ValueError(
-                f"a frame needs a positive length, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, and such a constant or none."
+                f"a frame needs a positive length, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, "
+                "and such a constant or none."
             )
 
     @property
@@ -190,18 +192,23 @@ class Projection:
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """What is public about the targets; the loss says it (`dpsparse.losses.target_of`), and rules ask it instead of the loss's name.
+    """What is public about the targets.
+
+    The loss says it (`dpsparse.losses.target_of`), and rules ask it instead of the loss's name.
 
     Parameters
     ----------
     kind : {"numbers", "classes", "counts"}
-        ``numbers``: real targets. ``classes``: 0 and 1, and margins are log-odds. ``counts``: non-negative targets behind a log link.
+        ``numbers``: real targets. ``classes``: 0 and 1, and margins are log-odds. ``counts``:
+        non-negative targets behind a log link.
     bound : float
         ``|y| <= bound`` after centring; 1 for classes.
     linked : bool
-        Whether numbers are predicted through a link, so that the size of a margin is not that of a target.
+        Whether numbers are predicted through a link, so that the size of a margin is not that of a
+        target.
     n_classes : int
-        Classes that one model tells apart: 2, coded 0 and 1, by one margin; or more, coded 0, 1, 2, ..., by a margin each.
+        Classes that one model tells apart: 2, coded 0 and 1, by one margin; or more, coded 0, 1, 2,
+        ..., by a margin each.
 
     Examples
     --------
@@ -266,7 +273,10 @@ class Target:
 
     @property
     def spread(self) -> float:
-        """How far a typical target lies from what margin zero predicts: a half for classes, else a third of the bound."""
+        """How far a typical target lies from what margin zero predicts.
+
+        A half for classes, else a third of the bound.
+        """
         return 0.5 if self.classes else self.bound / 3
 
 
@@ -289,11 +299,13 @@ class Facts:
     shift : float or array of shape (n_features,)
         Subtracted from every row, implicitly (sparse rows stay sparse).
     intercept : float
-        Height of the constant column that carries the intercept; 0 for none. It counts in the norm of a row.
+        Height of the constant column that carries the intercept; 0 for none. It counts in the norm
+        of a row.
     target : Target
         What the loss says about the targets: classes, numbers or counts, and their bound.
     target_bound : float
-        Short for ``target=Target(bound=...)``, numbers; ``facts.target_bound`` is ``facts.target.bound``.
+        Short for ``target=Target(bound=...)``, numbers; ``facts.target_bound`` is
+        ``facts.target.bound``.
     loss : str
         Name of the loss; for printing only.
     convex : bool
@@ -309,14 +321,18 @@ class Facts:
     means : array or None
         Public means of the shifted columns, where they are known and the shift is something else.
     sparse : bool
-        Whether rows are stored sparse. The storage format is the user's choice and treated as public.
+        Whether rows are stored sparse. The storage format is the user's choice and treated as
+        public.
     scale : float or array of shape (n_features,)
-        What each column was divided by before it is shown. Everything above is in the units of the shown columns; a column and its
-        coefficient in the user's units are ``scale`` times and one over ``scale`` times as large.
+        What each column was divided by before it is shown. Everything above is in the units of the
+        shown columns; a column and its coefficient in the user's units are ``scale`` times and one
+        over ``scale`` times as large.
     counts_clipped : bool
-        Whether rows remember, beside what they hold, how much of them was clipped, for a priced count.
+        Whether rows remember, beside what they hold, how much of them was clipped, for a priced
+        count.
     counts_unread : int
-        Declared columns of the table for which rows remember whether their cell was understood, for a priced count; 0: rows do not.
+        Declared columns of the table for which rows remember whether their cell was understood, for
+        a priced count; 0: rows do not.
     design : PublicRows or None
         Under label privacy: the features, which are public there.
 
@@ -428,7 +444,10 @@ class Facts:
         return self.n_features if self.sparsity is None else min(self.sparsity, self.n_features)
 
     def first(self) -> Vector:
-        """A fresh copy of the start vector, shape (dimension,); with a column for each class where one model tells many apart."""
+        """A fresh copy of the start vector, shape (dimension,).
+
+        With a column for each class where one model tells many apart.
+        """
         w = np.zeros((self.dimension, self.target.n_classes) if self.target.joint else self.dimension)
         if self.start is not None:
             w.T[..., : self.n_features] = self.start

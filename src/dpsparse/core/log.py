@@ -1,7 +1,8 @@
 """Structured messages of the package: one event with public facts, for the standard `logging`.
 
-Nothing is shown unless an application, or ``dpsparse --log-level``, asks for it. An event holds what a statement would: names, budgets, public
-numbers. It never holds a value of X or y, nor anything that was computed from one without noise.
+Nothing is shown unless an application, or ``dpsparse --log-level``, asks for it. An event holds
+what a statement would: names, budgets, public numbers. It never holds a value of X or y, nor
+anything that was computed from one without noise.
 """
 
 from __future__ import annotations

@@ -19,15 +19,19 @@ RANDOMISERS = ("best", "duchi", "two-point", "piecewise")
 @form("kind")
 @dataclass(frozen=True)
 class OncePerPerson:
-    r"""People are dealt into as many groups as an ask has turns, without a look at their records; each answers one turn.
+    r"""People are dealt into as many groups as an ask has turns, without a look at their records.
+
+    Each answers one turn.
 
     Guarantee
     ---------
-    Every person randomises their own answer before it leaves the device, so each report is protected by itself. Groups are
-    disjoint and public, hence one person's record touches one report, and the turns cost as much as the dearest of them:
-    the largest, not the sum. An ask that is repeated for several models is answered once for each of them.
-    Where only labels are private and each model tells one class from the rest, exchanging one person's class changes the label
-    in two models at most (a label of no class is zero in all of them), so two reports count, however many models there are.
+    Every person randomises their own answer before it leaves the device, so each report is
+    protected by itself. Groups are disjoint and public, hence one person's record touches one
+    report, and the turns cost as much as the dearest of them: the largest, not the sum. An ask that
+    is repeated for several models is answered once for each of them. Where only labels are private
+    and each model tells one class from the rest, exchanging one person's class changes the label in
+    two models at most (a label of no class is zero in all of them), so two reports count, however
+    many models there are.
 
     Parameters
     ----------
@@ -58,10 +62,14 @@ class OncePerPerson:
         return min(self.reports, 2) if self.labels else self.reports
 
     def deal(self, people: int, turns: int) -> NDArray[np.intp]:
-        """The turn at which each person answers: groups of equal size, but for one person, in an order drawn in public."""
+        """The turn at which each person answers.
+
+        Groups of equal size, but for one person, in an order drawn in public.
+        """
         if not 1 <= turns <= people:
             raise PrivacyError(
-                f"{turns} turns need at least as many people, since each speaks once; there are {people}. Use fewer steps."
+                f"{turns} turns need at least as many people, since each speaks once; there are "
+                f"{people}. Use fewer steps."
             )
         turn = np.empty(people, dtype=np.intp)
         turn[np.random.default_rng(self.seed).permutation(people)] = np.arange(people) % turns

@@ -2,23 +2,32 @@ r"""Parts: rows are dealt to plans that see no row in common, and the dearest of
 
 Guarantee
 ---------
-Fix the coins that deal the rows. Let a first mechanism read part A, and let a second one read part B and everything that the first released. One record differs.
+Fix the coins that deal the rows. Let a first mechanism read part A, and let a second one read part
+B and everything that the first released. One record differs.
 
-* It is in A: the second sees the same rows in both worlds, so that its answer is a randomised function of what the first released.
-* It is in B: the first has the same law in both worlds; given what it released, the second is as private as its own plan says, whatever that
-  was, since all branches are priced. Hockey-stick divergences of the pair are means of those of the second over what the first released, and Renyi
+* It is in A: the second sees the same rows in both worlds, so that its answer is a randomised
+  function of what the first released.
+* It is in B: the first has the same law in both worlds; given what it released, the second is as
+  private as its own plan says, whatever that was, since all branches are priced. Hockey-stick
+  divergences of the pair are means of those of the second over what the first released, and Renyi
   divergences at most their largest value.
 
-So at every epsilon the pair's delta is at most the larger of the two, and likewise Renyi divergences, mu and pure epsilons. This needs that the record is in the
-same part in both worlds, and that all other records are:
+So at every epsilon the pair's delta is at most the larger of the two, and likewise Renyi
+divergences, mu and pure epsilons. This needs that the record is in the same part in both worlds,
+and that all other records are:
 
-* **replace-one**: coins belong to positions, and the exchanged record keeps its position. They may be known. A coin that depends on the
-  content of a record would move it to the other part, where it would be seen once more.
-* **add-remove**: removing a record moves all later ones by a position, so coins that are known by position are refused. Fresh secret coins,
-  independent and all of one law, are allowed: the released law is a mean over coins, and independent coins can be thought of as tied to
-  the records; then every record that stays keeps its coin. Sizes of parts are private: sums are divided by public expectations.
-* **both**: a keyed hash of the id of a record's unit (a person, a household), where ids are no part of a record's content: a record that is exchanged keeps its id, and one that
-  stays keeps it. All rows of a unit are then in one part. A person with k rows has the price of k rows in one part, and not that of some of them in each.
+* **replace-one**: coins belong to positions, and the exchanged record keeps its position. They may
+  be known. A coin that depends on the content of a record would move it to the other part, where it
+  would be seen once more.
+* **add-remove**: removing a record moves all later ones by a position, so coins that are known by
+  position are refused. Fresh secret coins, independent and all of one law, are allowed: the
+  released law is a mean over coins, and independent coins can be thought of as tied to the records;
+  then every record that stays keeps its coin. Sizes of parts are private: sums are divided by
+  public expectations.
+* **both**: a keyed hash of the id of a record's unit (a person, a household), where ids are no part
+  of a record's content: a record that is exchanged keeps its id, and one that stays keeps it. All
+  rows of a unit are then in one part. A person with k rows has the price of k rows in one part, and
+  not that of some of them in each.
 """
 
 from __future__ import annotations
@@ -41,13 +50,15 @@ HOW: dict[CoinRule, str] = {
 
 @dataclass(frozen=True)
 class SplitRule:
-    """How rows are dealt to two parts: each row to the first with probability `first`, independently of the others and of its content.
+    """How rows are dealt to two parts.
+
+    Each row to the first with probability `first`, independently of the others and of its content.
 
     Parameters
     ----------
     rule : {"positions", "secret", "units"}
-        ``positions``: a coin for each position; may be known. ``secret``: tossed afresh for one release, never shown and never kept. ``units``: a keyed hash of the id of
-        the row's unit.
+        ``positions``: a coin for each position; may be known. ``secret``: tossed afresh for one
+        release, never shown and never kept. ``units``: a keyed hash of the id of the row's unit.
     first : float
         Probability of the first part.
 
@@ -77,7 +88,8 @@ class SplitRule:
         """Refuse coins under which a neighbour could be in both parts."""
         if relation is Adjacency.ADD_REMOVE and self.rule == "positions":
             raise BudgetError(
-                "under add-remove a record that goes moves all later ones to other positions, so coins by position would move them to the "
+                "under add-remove a record that goes moves all later ones to other positions, so "
+                "coins by position would move them to the "
                 "other part. Use Coins('secret', ...)."
             )
 

@@ -1,8 +1,9 @@
 """The one JSON form of what is stored and printed.
 
-Numbers, words, lists and dictionaries stay; numpy's scalars and arrays become Python's; tuples become lists; records become
-dictionaries of their fields, unless they have words of their own; an enumeration is its value. JSON has no word for numbers
-that are not finite: they become None, which readers take for infinite.
+Numbers, words, lists and dictionaries stay; numpy's scalars and arrays become Python's; tuples
+become lists; records become dictionaries of their fields, unless they have words of their own; an
+enumeration is its value. JSON has no word for numbers that are not finite: they become None, which
+readers take for infinite.
 """
 
 from __future__ import annotations

@@ -80,15 +80,18 @@ Participation = EveryRow | PoissonRows | OncePerPerson
 class RandomTurns:
     r"""The law of a number of turns that was drawn from public randomness when the plan was made.
 
-    The turns are the sum of `epochs` independent geometric numbers, :math:`P(N = k) = (1-\gamma)\gamma^k` for
-    :math:`k \ge 0` with :math:`\gamma = m/(1+m)` and mean m, and each model of the plan takes them `copies` times.
+    The turns are the sum of `epochs` independent geometric numbers,
+    :math:`P(N = k) = (1-\gamma)\gamma^k` for :math:`k \ge 0` with :math:`\gamma = m/(1+m)` and mean
+    m, and each model of the plan takes them `copies` times.
 
     Guarantee
     ---------
-    The draw is independent of the data and is published, so the price is that of the law: the delta of a plan is the mean
-    of the deltas of its outcomes (see `accounting.pld`), and the noise does not depend on which outcome was drawn. This needs a
-    draw by chance: an outcome that somebody picked is not covered by the law. Asks that use one draw say so by the same `name`, and
-    are priced together: :math:`E(M_1M_2)^N` is more than :math:`E M_1^N\, E M_2^N`. Different names are different, independent draws.
+    The draw is independent of the data and is published, so the price is that of the law: the delta
+    of a plan is the mean of the deltas of its outcomes (see `accounting.pld`), and the noise does
+    not depend on which outcome was drawn. This needs a draw by chance: an outcome that somebody
+    picked is not covered by the law. Asks that use one draw say so by the same `name`, and are
+    priced together: :math:`E(M_1M_2)^N` is more than :math:`E M_1^N\, E M_2^N`. Different names are
+    different, independent draws.
 
     Parameters
     ----------
@@ -109,7 +112,8 @@ class RandomTurns:
     def __post_init__(self) -> None:
         if self.epochs < 1 or self.copies < 1 or not (math.isfinite(self.mean_each) and self.mean_each > 0):
             raise PrivacyError(
-                f"random times need epochs >= 1, copies >= 1 and a positive mean, got {self.epochs}, {self.copies} and {self.mean_each!r}."
+                "random times need epochs >= 1, copies >= 1 and a positive mean, got "
+                f"{self.epochs}, {self.copies} and {self.mean_each!r}."
             )
 
     @property
@@ -137,7 +141,10 @@ class RandomTurns:
         return self.epochs * (math.log1p(-self.stay) - math.log1p(-self.stay * math.exp(self.copies * log_z)))
 
     def tilted(self, log_z: float) -> RandomTurns | None:
-        """The law with probabilities proportional to z^N P(N), which is of the same kind; None where that sum diverges."""
+        """The law with probabilities proportional to z^N P(N), which is of the same kind.
+
+        None where that sum diverges.
+        """
         log_stay = self.copies * log_z + math.log(self.stay)
         if log_stay >= -1e-9:
             return None
@@ -169,13 +176,14 @@ class Ask:
     schedule : tuple of float or None
         Relative weight of each turn; None: all alike.
     law : RandomTurns or None
-        The law that `times` was drawn from, by chance and in public; None: it was chosen. The price is that of the law, and
-        `share` is the weight of the expected number of turns.
+        The law that `times` was drawn from, by chance and in public; None: it was chosen. The price
+        is that of the law, and `share` is the weight of the expected number of turns.
     offset : float
-        Loss of one draw that no noise removes: the log-determinant of a perturbed objective. Public.
+        Loss of one draw that no noise removes: the log-determinant of a perturbed objective.
+        Public.
     question : str or None
-        Kind of question that will be asked, by the name of its type; oracles refuse any other, and refuse a plan whose questions
-        they cannot answer. None: any kind.
+        Kind of question that will be asked, by the name of its type; oracles refuse any other, and
+        refuse a plan whose questions they cannot answer. None: any kind.
     """
 
     name: str
@@ -212,7 +220,8 @@ class Ask:
             )
         if isinstance(self.rows, PoissonRows) and self.noise not in (Noise.GAUSSIAN, Noise.NONE):
             raise PrivacyError(
-                f"ask {self.name!r}: sampled rows can only be priced with Gaussian noise, not {str(self.noise)!r}. Use EveryRow() or noise='lattice'."
+                f"ask {self.name!r}: sampled rows can only be priced with Gaussian noise, not "
+                f"{str(self.noise)!r}. Use EveryRow() or noise='lattice'."
             )
 
         if isinstance(self.rows, OncePerPerson) is not self.noise.local:
@@ -222,7 +231,8 @@ class Ask:
             )
         if isinstance(self.rows, OncePerPerson) and (self.draws > 1 or self.schedule is not None):
             raise PrivacyError(
-                f"ask {self.name!r}: people who answer once all have the same budget and give one report: no draws, no schedule."
+                f"ask {self.name!r}: people who answer once all have the same budget and give one "
+                "report: no draws, no schedule."
             )
         if isinstance(self.rows, OncePerPerson) and self.rows.labels and self.times != self.rows.reports:
             raise PrivacyError(
@@ -285,13 +295,15 @@ def _check_laws(plan: Plan) -> None:
         assert ask.law is not None
         if len(drawn) > 1 and not ask.law.name:
             raise PrivacyError(
-                f"ask {ask.name!r} has a random number of turns, and so has another ask. Name the laws: the same name for one "
+                f"ask {ask.name!r} has a random number of turns, and so has another ask. Name the "
+                "laws: the same name for one "
                 "draw that both use, different names for independent draws."
             )
         first = seen.setdefault(ask.law.name, ask)
         if (first.law, first.times) != (ask.law, ask.times):
             raise PrivacyError(
-                f"asks {first.name!r} and {ask.name!r} share the draw {ask.law.name!r}, so they need the same law and the same "
+                f"asks {first.name!r} and {ask.name!r} share the draw {ask.law.name!r}, so they "
+                "need the same law and the same "
                 "number of turns."
             )
 
@@ -340,24 +352,28 @@ class Plan:
     ----------
     asks : tuple of Ask
     public : mapping
-        Public choices drawn when the plan was made (an order of coordinates, a random number of steps).
+        Public choices drawn when the plan was made (an order of coordinates, a random number of
+        steps).
     order : tuple of str
-        Names of asks, one for each turn, in the order in which they will be asked; oracles hold a solver to it. Empty:
-        any order. Plans with selections of several kinds are priced more tightly when their order is known.
+        Names of asks, one for each turn, in the order in which they will be asked; oracles hold a
+        solver to it. Empty: any order. Plans with selections of several kinds are priced more
+        tightly when their order is known.
     branches : tuple of (name, Plan)
-        What may follow once all asks are used: a solver chooses one by name, from what it was told. Every branch is
-        priced: the noise is such that the dearest one keeps the budget.
+        What may follow once all asks are used: a solver chooses one by name, from what it was told.
+        Every branch is priced: the noise is such that the dearest one keeps the budget.
     interleaved : bool
         The asks of this plan and of its branches run several times over, one model after the other.
     unproven : str
-        Why the price of this plan does not cover what is released; empty for a plan with a proof. A plan with an unproven
-        branch is unproven. Ledgers and searches refuse such a plan, a fit needs ``accept=("unproven",)``, and its statement says so
-        first.
+        Why the price of this plan does not cover what is released; empty for a plan with a proof. A
+        plan with an unproven branch is unproven. Ledgers and searches refuse such a plan, a fit
+        needs ``accept=("unproven",)``, and its statement says so first.
     models : int
-        How many times over, where that is known: then each model runs its part of the asks, and takes a branch of its own.
+        How many times over, where that is known: then each model runs its part of the asks, and
+        takes a branch of its own.
     parts : tuple of Plan
-        Plans of rows that are dealt to them by `coins`, each row to one; what a later one asks may depend on what the earlier were told. Such a
-        plan asks nothing itself, and costs as much as its dearest part (see `core.parts`).
+        Plans of rows that are dealt to them by `coins`, each row to one; what a later one asks may
+        depend on what the earlier were told. Such a plan asks nothing itself, and costs as much as
+        its dearest part (see `core.parts`).
     coins : Coins or None
         How rows are dealt to parts.
     """
@@ -463,7 +479,10 @@ class Plan:
         return replace(self, asks=asks, order=order, branches=branches, interleaved=mixed, models=models)
 
     def once(self, models: int | None = None) -> Plan:
-        """The plan of one of its models, at the price of each: the inverse of `repeated`, but for the order before branches."""
+        """The plan of one of its models, at the price of each.
+
+        The inverse of `repeated`, but for the order before branches.
+        """
         times = self.models if models is None else models
         return replace(
             self,
@@ -494,8 +513,9 @@ class Plan:
         return replace(self, asks=asks, branches=branches, parts=tuple(p.with_noise(old, new) for p in self.parts))
 
 
-#: Version of stored plans; a release reads every version up to its own. Version 1 had no names of laws and no numbers of
-#: models; version 2 had no parts, and is still written for plans without them.
+#: Version of stored plans; a release reads every version up to its own. Version 1 had no names of
+#: laws and no numbers of models; version 2 had no parts, and is still written for plans without
+#: them.
 VERSION = 3
 
 

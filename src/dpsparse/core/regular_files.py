@@ -47,7 +47,8 @@ def open_regular(path: str | os.PathLike[str], most: int, what: str) -> IO[bytes
         _refuse_others(found, path, what)
         if found.st_size > most:
             raise DataError(
-                f"{path} has {found.st_size:,} bytes, and at most {most:,} are read. Use a smaller file, or raise the limit."
+                f"{path} has {found.st_size:,} bytes, and at most {most:,} are read. Use a smaller "
+                "file, or raise the limit."
             )
         return os.fdopen(handle, "rb")
     except BaseException:
@@ -70,7 +71,10 @@ def read_bytes(path: str | os.PathLike[str], most: int, what: str) -> bytes:
 
 
 def parse_json(text: bytes | str) -> Any:
-    """JSON as its standard has it: no NaN, no name twice; a `ValueError` for everything else, also for nesting without end."""
+    """JSON as its standard has it: no NaN, no name twice.
+
+    A `ValueError` for everything else, also for nesting without end.
+    """
     try:
         return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_refuse_twins)
     except RecursionError:
@@ -101,7 +105,8 @@ def write_whole(
 ) -> None:
     """Write a file that appears whole or not at all, and is on the disk when this returns.
 
-    The rights are at most those that the process gives every new file. `check` looks at the path a last time before what is there is replaced.
+    The rights are at most those that the process gives every new file. `check` looks at the path a
+    last time before what is there is replaced.
     """
     with open_whole(path, rights, check) as file:
         file.write(text.encode("utf-8"))

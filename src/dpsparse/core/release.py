@@ -2,13 +2,16 @@
 
 Guarantee
 ---------
-Sensitivities are proven for one source. Where several processes compute what records contribute (workers of a cluster, sites
-of a federation, devices), each says its release beside what it computed, and another one is refused by name. `release` is the
-same text for the same Python files and constants (TOML) of the package (all of them, byte for byte), the same version of
-Python (major and minor) and the same versions of `LIBRARIES`. Where the files or a version cannot be read, the release is never equal to another.
+Sensitivities are proven for one source. Where several processes compute what records contribute
+(workers of a cluster, sites of a federation, devices), each says its release beside what it
+computed, and another one is refused by name. `release` is the same text for the same Python files
+and constants (TOML) of the package (all of them, byte for byte), the same version of Python (major
+and minor) and the same versions of `LIBRARIES`. Where the files or a version cannot be read, the
+release is never equal to another.
 
-It finds machines that were not updated, not a process that lies. It reads the files that are on the disk when it is first
-asked in a process: files that were replaced after the process had imported them are not noticed.
+It finds machines that were not updated, not a process that lies. It reads the files that are on the
+disk when it is first asked in a process: files that were replaced after the process had imported
+them are not noticed.
 """
 
 from __future__ import annotations
@@ -59,7 +62,8 @@ def difference(where: str, theirs: str, here: str, ours: str) -> str:
         return ""
     unread = UNREADABLE in theirs or UNREADABLE in ours
     return (
-        f"{where} runs {theirs}, and {here} runs {ours}. Records must be handled by one release with the same libraries "
+        f"{where} runs {theirs}, and {here} runs {ours}. Records must be handled by one release "
+        "with the same libraries "
         f"everywhere: install the same on both, and start again."
         f"{' What is unknown cannot be compared: install dpsparse and its libraries by pip.' if unread else ''}"
     )

@@ -1,4 +1,7 @@
-"""JSON files of our own with a digest: what was edited or damaged is refused, and only files of the same kind are replaced."""
+"""JSON files of our own with a digest.
+
+What was edited or damaged is refused, and only files of the same kind are replaced.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,8 @@ class SealedKind:
             raise self.damaged(path) from None
         if version != self.version:
             raise DataError(
-                f"{path} is {self.what} of format {version}, and this release reads format {self.version}. Go on with the release that saved it."
+                f"{path} is {self.what} of format {version}, and this release reads format "
+                f"{self.version}. Go on with the release that saved it."
             )
         held = {name: value for name, value in content.items() if name not in ("format", "version")}
         try:

@@ -74,7 +74,10 @@ class Receipt:
 
 @dataclass(frozen=True)
 class AskSummary:
-    """Equal answers of one ask of one part, counted. `cost` is sensitivity / scale of one draw, in the unit `cost_name`."""
+    """Equal answers of one ask of one part, counted.
+
+    `cost` is sensitivity / scale of one draw, in the unit `cost_name`.
+    """
 
     name: str
     times: Count
@@ -128,13 +131,14 @@ class Statement(Record):
     Attributes
     ----------
     private : bool
-        Whether there is a promise: False for baselines, for plans without a proof, for noise from a seed, and for a model file
-        that was edited. The caveats say which.
+        Whether there is a promise: False for baselines, for plans without a proof, for noise from a
+        seed, and for a model file that was edited. The caveats say which.
     epsilon, delta : float
         The promise in (epsilon, delta)-DP; where `private` is False, what the noise was made for.
     rho, mu : float
-        The same plan in zCDP and in Gaussian DP: exact for unsampled Gaussians, otherwise upper bounds. Infinite (None in
-        JSON) where nothing is proven, or where they would say much less than epsilon and delta: see `fitting.statement.in_other_words`.
+        The same plan in zCDP and in Gaussian DP: exact for unsampled Gaussians, otherwise upper
+        bounds. Infinite (None in JSON) where nothing is proven, or where they would say much less
+        than epsilon and delta: see `fitting.statement.in_other_words`.
     adjacency, unit : str
         Which datasets count as neighbours, and what one unit of privacy is.
     recipe, loss : str
@@ -152,10 +156,11 @@ class Statement(Record):
     versions : mapping
         Versions of the software.
     ledger : mapping or None
-        The citation of the entry under which a ledger was charged: its identity, the dataset, the entry and hashes; no address.
+        The citation of the entry under which a ledger was charged: its identity, the dataset, the
+        entry and hashes; no address.
     priced : bool
-        Whether a proof covers the price, whatever became of the promise: False for baselines and for plans without a proof. What was
-        fitted with a seed has a price, and is charged for it.
+        Whether a proof covers the price, whatever became of the promise: False for baselines and
+        for plans without a proof. What was fitted with a seed has a price, and is charged for it.
     """
 
     private: bool
@@ -179,7 +184,10 @@ class Statement(Record):
 
     @property
     def attacker_success(self) -> float:
-        """How often an attacker guesses right between two equally likely neighbours, at most; 1 where nothing is promised."""
+        """How often an attacker guesses right between two equally likely neighbours, at most.
+
+        1 where nothing is promised.
+        """
         return attacker_success(self.epsilon, self.delta, self.mu, self.rho) if self.private else 1.0
 
     def details(self) -> str:

@@ -1,6 +1,7 @@
 """A few threads for work that lets go of the interpreter's lock.
 
-How many: the environment variable ``DPSPARSE_THREADS``, else ``OMP_NUM_THREADS``, else two where there are as many cores. No answer depends on it.
+How many: the environment variable ``DPSPARSE_THREADS``, else ``OMP_NUM_THREADS``, else two where
+there are as many cores. No answer depends on it.
 """
 
 from __future__ import annotations

@@ -41,7 +41,8 @@ def paragraph(statement: Statement) -> str:
         return f"{void} Its noise was made for {promise}, which does not hold here: see the caveat."
     factor = f"{math.exp(statement.epsilon):.4g}" if statement.epsilon < 500 else f"e^{statement.epsilon:.6g}"
     said = [
-        f"{by} under {promise}, {statement.adjacency}: {NEIGHBOURS.get(statement.adjacency, statement.adjacency)} changes the "
+        f"{by} under {promise}, {statement.adjacency}: "
+        f"{NEIGHBOURS.get(statement.adjacency, statement.adjacency)} changes the "
         f"probability of any outcome by at most a factor {factor}, up to {statement.delta:.3g}.",
         f"The unit of privacy is {statement.unit}.",
         f"Whoever {GUESSES.get(statement.adjacency, GUESSES['replace-one'])} in at most "
@@ -86,7 +87,10 @@ def other_words(statement: Statement) -> str:
 
 
 def statement_page(caveats: Iterable[str], text: str, *, good: bool, more: str = "") -> str:
-    """A little HTML: caveats first and in red, then a text, red too unless it is good, and more on request; all escaped."""
+    """A little HTML: caveats first and in red, then a text, red too unless it is good, and more on request.
+
+    All escaped.
+    """
     parts = [f'<p style="{RED}"><strong>CAVEAT:</strong> {html.escape(c)}.</p>' for c in caveats]
     parts.append(f"<p>{html.escape(text)}</p>" if good else f'<p style="{RED}">{html.escape(text)}</p>')
     if more:
@@ -115,14 +119,16 @@ def _line(group: list[AskSummary]) -> str:
         people = "all people" if first.rate >= 1 else f"one part in {round(1 / first.rate)} of the people"
         return (
             f"{sum(a.times for a in group)} x {first.name}: reports randomised by each person ({first.noise}), "
-            f"{first.cost_name} = {span(a.cost for a in group)} per report, answers at most {span(a.sensitivity for a in group)} "
+            f"{first.cost_name} = {span(a.cost for a in group)} per report, answers at most "
+            f"{span(a.sensitivity for a in group)} "
             f"apart, {people} each"
         )
     rows = "" if first.rate >= 1 else f", rows sampled at rate {first.rate:.4g}"
     rows += f", offset {first.offset:.4g}" if first.offset else ""
     rows += f", {first.part} part of the rows" if first.part else ""
     return (
-        f"{sum(a.times for a in group)} x {first.name}{draws}: {first.noise} noise, {what} {span(a.scale for a in group)} "
+        f"{sum(a.times for a in group)} x {first.name}{draws}: {first.noise} noise, {what} "
+        f"{span(a.scale for a in group)} "
         f"for sensitivity {span(a.sensitivity for a in group)} "
         f"({first.cost_name} = {span(a.cost for a in group)} per draw{rows})"
     )

@@ -20,7 +20,10 @@ class StatementMixin:
 
     @property
     def report_(self) -> Report:
-        """One page for a reviewer: shown in a notebook, written by ``report_.save("report.html")``; see `dpsparse.report`."""
+        """One page for a reviewer: shown in a notebook, written by ``report_.save("report.html")``.
+
+        See `dpsparse.report`.
+        """
         from ..report.content import report_of
 
         if "statement_" not in vars(self):

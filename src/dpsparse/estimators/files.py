@@ -33,9 +33,10 @@ FORMATS: dict[str, tuple[tuple[int, ...], type, Callable[[Any], Fitted]]] = {
 def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = LARGEST_BYTES) -> Fitted:
     """Read a model, a private pipeline or a private search that `save` wrote.
 
-    The file ends with a digest over all that it holds. A file whose digest does not fit was changed after it was saved, or
-    damaged: it is refused. The digest finds changes; whoever can write the file can also make a new digest, so it proves nothing about
-    who made the model. A ledger does: see the statement's `ledger`. Nothing in a file is run.
+    The file ends with a digest over all that it holds. A file whose digest does not fit was changed
+    after it was saved, or damaged: it is refused. The digest finds changes; whoever can write the
+    file can also make a new digest, so it proves nothing about who made the model. A ledger does:
+    see the statement's `ledger`. Nothing in a file is run.
 
     Parameters
     ----------
@@ -72,7 +73,8 @@ def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = L
         sealed = content.get("digest") == model_digest(content)
         if not (sealed or edited):
             raise ModelEditedError(
-                f"{path} was edited after it was saved, or is damaged: its digest does not fit. Nothing in it can be relied on. "
+                f"{path} was edited after it was saved, or is damaged: its digest does not fit. "
+                "Nothing in it can be relied on. "
                 "Get the original; dpsparse.load(path, edited=True) reads it all the same."
             )
         found = make(held)

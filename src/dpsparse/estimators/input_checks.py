@@ -1,10 +1,13 @@
-"""The door of estimators and steps: shape, column names and declared types are checked, and nothing is said about a value.
+"""The door of estimators and steps.
+
+Shape, column names and declared types are checked, and nothing is said about a value.
 
 Guarantee
 ---------
-scikit-learn is asked about names and numbers of columns only. Messages are ours: none holds a cell, a target or the number of rows,
-which is private under add-remove adjacency. What is said, and whether, depends on values only through `refuse_missing`, a choice
-of the user, and through the set of classes where none was declared.
+scikit-learn is asked about names and numbers of columns only. Messages are ours: none holds a cell,
+a target or the number of rows, which is private under add-remove adjacency. What is said, and
+whether, depends on values only through `refuse_missing`, a choice of the user, and through the set
+of classes where none was declared.
 """
 
 from __future__ import annotations
@@ -116,8 +119,9 @@ def _read_names(estimator: BaseEstimator, source: Records, *, reset: bool) -> No
 def read_vector(estimator: BaseEstimator, y: Any, rows: int) -> NDArray[np.generic]:
     """Targets as they came, one for each row.
 
-    A list becomes an array of numbers where that changes none of them, otherwise one of objects: no target of a list changes another.
-    Arrays, series and frames have the type that whoever made them chose.
+    A list becomes an array of numbers where that changes none of them, otherwise one of objects: no
+    target of a list changes another. Arrays, series and frames have the type that whoever made them
+    chose.
     """
     if y is None:
         raise DataError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None.")
@@ -150,7 +154,8 @@ def refuse_numbers_for_labels(y: NDArray[np.generic]) -> None:
             check_classification_targets(y)
         except Exception:  # its message could hold a label
             raise DataError(
-                "Unknown label type: the targets of a classifier are labels, and these look continuous or of several types. "
+                "Unknown label type: the targets of a classifier are labels, and these look "
+                "continuous or of several types. "
                 "Declare classes=[...], or use a regressor."
             ) from None
 
@@ -193,7 +198,8 @@ def refuse_fit_arguments(given: Mapping[str, object]) -> None:
     """
     if "sample_weight" in given:
         raise TypeError(
-            "sample_weight is not supported: a weight multiplies what one record may contribute, so the noise would not cover "
+            "sample_weight is not supported: a weight multiplies what one record may contribute, "
+            "so the noise would not cover "
             "it, and weights that were computed from the data tell about it. Leave rows out by a public rule instead."
         )
     if given:

@@ -13,10 +13,13 @@ if TYPE_CHECKING:
 #: What the flag says to a person.
 FLAGS = {
     "good": "The noise leaves useful intervals.",
-    "clipped": "So many residuals or rows were held back that these intervals may be about another line than that of the mean: compare with a model on a log scale or with transformed features, "
+    "clipped": "So many residuals or rows were held back that these intervals may be about another "
+    "line than that of the mean: compare with a model on a log scale or with transformed features, "
     "or bring more rows or budget.",
-    "wide": "The noise of the Gram matrix is near its smallest eigenvalue: intervals are valid and wide. Ask for fewer coefficients, or bring more rows.",
-    "too many": "There are too many coefficients for this noise: intervals are valid and of little use. Ask for fewer coefficients, or bring more rows or budget.",
+    "wide": "The noise of the Gram matrix is near its smallest eigenvalue: intervals are valid and "
+    "wide. Ask for fewer coefficients, or bring more rows.",
+    "too many": "There are too many coefficients for this noise: intervals are valid and of little "
+    "use. Ask for fewer coefficients, or bring more rows or budget.",
 }
 NONE = "No feature was selected, so there is nothing to give an interval for."
 
@@ -57,18 +60,23 @@ def meaning(intervals: Intervals) -> list[str]:
     """What the intervals are about, what they rest on, and what was clipped; sentences."""
     what = "log-odds" if intervals.classes else "coefficient"
     said = [
-        f"Each {what} is that of the best {'logistic' if intervals.classes else 'linear'} model on the selected features: its effect given the other selected features.",
-        f"Selection and intervals used different rows, about {intervals.n_rows} of them for the intervals; standard errors hold sampling and privacy noise.",
+        f"Each {what} is that of the best {'logistic' if intervals.classes else 'linear'} model on "
+        "the selected features: its effect given the other selected features.",
+        f"Selection and intervals used different rows, about {intervals.n_rows} of them for the "
+        "intervals; standard errors hold sampling and privacy noise.",
         "They hold for independent rows and many of them; errors may have any size from row to row.",
-        f"Rows that lie far out in the selected features weigh less, at most {100 * intervals.beyond:.2g} % of them: where the truth is not linear, the line is that of the others.",
+        "Rows that lie far out in the selected features weigh less, at most "
+        f"{100 * intervals.beyond:.2g} % of them: where the truth is not linear, the line is that of the others.",
     ]
     if not intervals.classes:
         said.append(
-            f"Residuals were clipped at {intervals.clip:.4g}; about {100 * (1 - intervals.kept):.2g} % were beyond. {_target(intervals.target)}"
+            f"Residuals were clipped at {intervals.clip:.4g}; about "
+            f"{100 * (1 - intervals.kept):.2g} % were beyond. {_target(intervals.target)}"
         )
     if intervals.asked is not None:
         said.append(
-            f"{intervals.asked} coefficients were asked for, and at most {len(intervals.columns)} are given: more could not be told from noise."
+            f"{intervals.asked} coefficients were asked for, and at most {len(intervals.columns)} "
+            "are given: more could not be told from noise."
         )
     return [*said, FLAGS[intervals.flag]]
 

@@ -65,8 +65,9 @@ class Intervals(Record, Sequence[Interval]):
     estimate, covariance : arrays
     level : float
     flag : {"good", "clipped", "wide", "too many"}
-        ``wide`` and ``too many``: the noise leaves valid intervals of little use. ``clipped``: so many residuals or rows were clipped that the intervals may be about another
-        line than that of the mean.
+        ``wide`` and ``too many``: the noise leaves valid intervals of little use. ``clipped``: so
+        many residuals or rows were clipped that the intervals may be about another line than that
+        of the mean.
     target : {"mean", "robust"}
     clip, kept : float
         Where residuals were clipped, and the part of them that was not.
@@ -159,7 +160,8 @@ class Intervals(Record, Sequence[Interval]):
     def simultaneous(self, level: float = 0.95) -> Self:
         """Bands that hold for all coefficients together with this probability.
 
-        The number of standard errors is the quantile of the largest of normal numbers with the released correlations, by simulation.
+        The number of standard errors is the quantile of the largest of normal numbers with the
+        released correlations, by simulation.
         """
         level = checks.fraction(level, "level")
         root = _root(self.covariance / np.outer(self.standard_error, self.standard_error))

@@ -118,9 +118,12 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
     # ---------------------------------------------------------------------------------------------- fitting
 
     def read_rows(self, X: object, y: object) -> tuple[FitRequest, Records, Targets]:
-        """Check arguments, shapes and declared types, and code the targets; refuse missing values if that was asked for.
+        """Check arguments, shapes and declared types, and code the targets.
 
-        Sets `n_features_in_` and, for data frames, `feature_names_in_`. Messages name no row and no value.
+        Refuse missing values if that was asked for.
+
+        Sets `n_features_in_` and, for data frames, `feature_names_in_`. Messages name no row and no
+        value.
         """
         request, source, targets = self.read_silently(X, y)
         if request.on_missing == "refuse":
@@ -168,11 +171,17 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def fitted_bounds(self) -> RowBounds | None:
-        """To what rows are clipped wherever a fitted model is applied: the bounds of its fit. None for models of releases that did not keep them."""
+        """To what rows are clipped wherever a fitted model is applied: the bounds of its fit.
+
+        None for models of releases that did not keep them.
+        """
         return vars(self).get("_fitted_bounds")
 
     def fitted_request(self) -> FitRequest:
-        """The request with what a fitted model was fitted with: bounds that came with the rows or from a step before it, and its classes."""
+        """The request with what a fitted model was fitted with.
+
+        Bounds that came with the rows or from a step before it, and its classes.
+        """
         known = {"classes": self.classes_} if "classes_" in vars(self) else {}
         made: SparseLinear = type(self)(**{**self.get_params(deep=False), **self.plain_bounds(), **known})
         return made.request()
@@ -182,14 +191,17 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (rows, n_features), files, or rows on a cluster
-            Files are a path, a pattern such as ``"rows/*.parquet"``, or what `dpsparse.readers.open_rows` gives. Rows on a cluster are a Dask
-            array or frame, a Spark frame, or what `dpsparse.io.cluster.open_cluster` gives.
+        X : array, sparse matrix or data frame of shape (rows, n_features), files, or rows on a
+        cluster
+            Files are a path, a pattern such as ``"rows/*.parquet"``, or what
+            `dpsparse.readers.open_rows` gives. Rows on a cluster are a Dask array or frame, a Spark
+            frame, or what `dpsparse.io.cluster.open_cluster` gives.
         y : array of shape (rows,), or str
-            With a path or a frame of a cluster, the name of the target's column. None: files hold it.
-            ``fit(frame, target="name")`` is the same.
+            With a path or a frame of a cluster, the name of the target's column. None: files hold
+            it. ``fit(frame, target="name")`` is the same.
         units : array of shape (rows,), optional
-            With ``intervals="split"``: the id of each row's person or household, as a keyword. All rows of a unit are then in one part. Ids are not part of a record: they must not be
+            With ``intervals="split"``: the id of each row's person or household, as a keyword. All
+            rows of a unit are then in one part. Ids are not part of a record: they must not be
             computed from its content. The unit of privacy stays one row.
         """
         target, units = unsupported.pop("target", None), unsupported.pop("units", None)
@@ -203,7 +215,8 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
             return self.fit_source(request, source, targets)
         if request.intervals is None:
             raise ValueError(
-                "units say which rows stay together in the parts of intervals='split'. Leave them out, or ask for intervals."
+                "units say which rows stay together in the parts of intervals='split'. Leave them "
+                "out, or ask for intervals."
             )
         by_unit = replace(request, by_unit=True)
         return self.fit_source(by_unit, source, targets, read_units(units, source.shape[0]))
@@ -253,7 +266,10 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
     # ---------------------------------------------------------------------------------------------- after fitting
 
     def summary(self, level: float = 0.95) -> str:
-        """Coefficients with standard errors, intervals and p-values, and in words what they mean; needs ``intervals="split"``."""
+        """Coefficients with standard errors, intervals and p-values, and in words what they mean.
+
+        Needs ``intervals="split"``.
+        """
         return self._inferred().at(level).summary(self.statement_)
 
     def _inferred(self) -> Intervals:

@@ -90,7 +90,8 @@ def check_replaceable(path: FilePath) -> None:
         head = file.read(HEAD)
     if head and not STARTS.match(head):
         raise DataError(
-            f"{path} exists and is not a dpsparse model, so it is not replaced. Choose another name, or remove the file first."
+            f"{path} exists and is not a dpsparse model, so it is not replaced. Choose another "
+            "name, or remove the file first."
         )
 
 
@@ -194,6 +195,8 @@ class UnknownRecipe(PrivateRecipe):
 
     def _refuse(self) -> NoReturn:
         raise PrivacyError(
-            f"this model was fitted by the recipe {self.stored.get('recipe')!r}, which is not installed here with these settings: it "
-            "predicts, and cannot be fitted again. Set recipe= to one of dpsparse.recipes.names(), or to the recipe itself."
+            f"this model was fitted by the recipe {self.stored.get('recipe')!r}, which is not "
+            "installed here with these settings: it "
+            "predicts, and cannot be fitted again. Set recipe= to one of dpsparse.recipes.names(), "
+            "or to the recipe itself."
         )

@@ -33,12 +33,13 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     sparsity : int or None
         At most this many nonzero coefficients; None: the recipe decides.
     row_norm, feature_bound : float, array or (lo, hi)
-        Public bounds on the features; at least one is required. Rows are clipped to them, in the fit and wherever the model is applied:
-        coefficients hold for values within the bounds.
+        Public bounds on the features; at least one is required. Rows are clipped to them, in the
+        fit and wherever the model is applied: coefficients hold for values within the bounds.
     feature_center : float or array, optional
         Public column means, where known.
     target_bound : float
-        Required. The target is clipped to ``[-b, b]`` after `target_center` is subtracted. Predictions stay within that range.
+        Required. The target is clipped to ``[-b, b]`` after `target_center` is subtracted.
+        Predictions stay within that range.
     target_center : float, default=0
         Public centre of the target.
     recipe : str or recipe, default="auto"
@@ -46,8 +47,9 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     loss : Loss or None
         None: squared loss.
     penalty, alpha, l1_ratio, box
-        Regularisation; added after the noise. Where columns have bounds of their own, it weighs the coefficients of columns in
-        units of their half-widths, as `clip`, `step_size` and `radius` of recipes do.
+        Regularisation; added after the noise. Where columns have bounds of their own, it weighs the
+        coefficients of columns in units of their half-widths, as `clip`, `step_size` and `radius`
+        of recipes do.
     adjacency : {"replace-one", "add-remove"}
         Which datasets count as neighbours.
     n_rows : int or None
@@ -58,31 +60,39 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     keep_path : bool, default=False
         Keep the released iterates in ``path_``.
     noise : {"lattice", "exact"}
-        ``exact`` draws discrete Gaussians whose law is exact: no floating-point caveat, some 6 % more noise.
+        ``exact`` draws discrete Gaussians whose law is exact: no floating-point caveat, some 6 %
+        more noise.
     ledger, dataset
         A durable budget shared by many fits.
     label, run_id : str or None
-        For the ledger, both public: what the entry is called (default: the recipe), and which run it pays for: a retry with the same run_id does
-        not pay twice.
+        For the ledger, both public: what the entry is called (default: the recipe), and which run
+        it pays for: a retry with the same run_id does not pay twice.
     accept : tuple of str
         Names of assumptions that the user accepts.
     on_missing : {"refuse", "empty"}
-        What to do where a cell of X or a target is NaN, infinite or no number. ``refuse``: the fit is refused, before anything is spent; the
-        refusal says that there is such a cell, which the promise does not cover. ``empty``: the record counts as nothing, silently.
+        What to do where a cell of X or a target is NaN, infinite or no number. ``refuse``: the fit
+        is refused, before anything is spent; the refusal says that there is such a cell, which the
+        promise does not cover. ``empty``: the record counts as nothing, silently.
     check_bounds : float or None
-        Share of the budget, such as 0.02, for a priced count of entries, rows and targets that were clipped; the statement tells it, with advice.
+        Share of the budget, such as 0.02, for a priced count of entries, rows and targets that were
+        clipped; the statement tells it, with advice.
     check_cells : float or None
-        Share of the budget, such as 0.02, for a priced count of cells that were not understood, for each column of a table that a
-        `dpsparse.tables.TableEncoder` encodes right before. The statement tells the shares. A column that is mostly unread is warned of
-        (`UnreadCellsWarning`), and one of which (noisily) no cell was understood gets no coefficient.
+        Share of the budget, such as 0.02, for a priced count of cells that were not understood, for
+        each column of a table that a `dpsparse.tables.TableEncoder` encodes right before. The
+        statement tells the shares. A column that is mostly unread is warned of
+        (`UnreadCellsWarning`), and one of which (noisily) no cell was understood gets no
+        coefficient.
     intervals : {None, "split"}
-        ``split``: confidence intervals that hold after selection. A coin for each row decides whether it selects and makes the model, or is asked once
-        how sure the coefficients are; each part has the whole budget, since no row is in both. See the page on intervals.
+        ``split``: confidence intervals that hold after selection. A coin for each row decides
+        whether it selects and makes the model, or is asked once how sure the coefficients are; each
+        part has the whole budget, since no row is in both. See the page on intervals.
     interval_target : {"mean", "robust"}
-        ``robust`` clips residuals narrowly: narrower intervals, of another parameter where errors are skewed and their size depends on the features.
+        ``robust`` clips residuals narrowly: narrower intervals, of another parameter where errors
+        are skewed and their size depends on the features.
     memory_limit : str, int or None
-        How much memory a fit may take beside what the process holds, such as ``"2GB"``. Rows that do not fit stay on the disk and are read block
-        by block (see `dpsparse.rows.hosts.DiskHost`); the model is the same. None: rows are in memory.
+        How much memory a fit may take beside what the process holds, such as ``"2GB"``. Rows that
+        do not fit stay on the disk and are read block by block (see
+        `dpsparse.rows.hosts.DiskHost`); the model is the same. None: rows are in memory.
     random_state : int or None
         None: cryptographic randomness. A seed is for tests: the fit is then not private.
     verbose : bool
@@ -99,8 +109,9 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     path_ : Path
         Released iterates, if `keep_path`.
     intervals_, covariance_ : Intervals, array
-        If `intervals`: estimates of the selected coefficients that are not shrunken, their intervals, and their covariance, the intercept last. `coef_`
-        stays the model of the first part, for predictions.
+        If `intervals`: estimates of the selected coefficients that are not shrunken, their
+        intervals, and their covariance, the intercept last. `coef_` stays the model of the first
+        part, for predictions.
 
     Examples
     --------
@@ -204,10 +215,12 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         return self
 
     def predict_interval(self, X: object, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper ends of an interval for the mean of the target given the features, for each row; needs ``intervals="split"``.
+        """Lower and upper ends of an interval for the mean of the target given the features, for each row.
 
-        It is about the best linear prediction within the declared range of the target, not about one
-        new target, which varies around it.
+        Needs ``intervals="split"``.
+
+        It is about the best linear prediction within the declared range of the target, not about
+        one new target, which varies around it.
         """
         low, high = self._ends(X, level)
         return self._within_range(low), self._within_range(high)

@@ -14,13 +14,17 @@ from ..fitting import FitPlan, Shape, substituted
 CLOSE_ROWS, CLOSE_PART = 2, 0.01
 
 WORDS = (
-    "clones of one estimator were fitted again on data of the same shape, and no ledger counts them. If it is the same data, as in GridSearchCV, "
-    "cross_val_score, CalibratedClassifierCV or bagging, the budgets add up: {total}. From the second fit on, the statements say so and claim no "
-    "privacy. Use PrivateSearch to choose settings, private_score to test a model, and ledger=, dataset= to count every fit."
+    "clones of one estimator were fitted again on data of the same shape, and no ledger counts "
+    "them. If it is the same data, as in GridSearchCV, "
+    "cross_val_score, CalibratedClassifierCV or bagging, the budgets add up: {total}. From the "
+    "second fit on, the statements say so and claim no "
+    "privacy. Use PrivateSearch to choose settings, private_score to test a model, and ledger=, "
+    "dataset= to count every fit."
 )
 VOID = (
     "{count} fits of this estimator were made in this process on data of this shape, and no ledger counts them; "
-    "together they cost about epsilon = {epsilon:.4g} at delta = {delta:.2g}. If it was the same data, this is what holds, and not "
+    "together they cost about epsilon = {epsilon:.4g} at delta = {delta:.2g}. If it was the same "
+    "data, this is what holds, and not "
     "the epsilon of one fit"
 )
 
@@ -58,17 +62,22 @@ def together(costs: list[FitCost]) -> tuple[float, float]:
 
 @dataclass(eq=False)
 class RepeatedFits:
-    """An estimator and its clones: the public shapes on which they were fitted without a ledger, and what each fit cost."""
+    """An estimator and its clones.
+
+    The public shapes on which they were fitted without a ledger, and what each fit cost.
+    """
 
     fits: list[tuple[Shape, FitCost]] = field(default_factory=list)
     repeated: bool = False
 
     def note(self, prepared: FitPlan, shape: Shape, stacklevel: int) -> str:
-        """Count a fit; the caveat that its statement has to carry, with a warning, where it is one of several; else nothing.
+        """Count a fit; the caveat that its statement has to carry, with a warning, where it is one of several.
 
-        A fit is one of several where an earlier one had its shape. From then on every fit of as many features
-        is: a search fits folds first, and all rows at last. Shapes are public: under add-remove adjacency the
-        number of rows is the one that was declared.
+        Else nothing.
+
+        A fit is one of several where an earlier one had its shape. From then on every fit of as
+        many features is: a search fits folds first, and all rows at last. Shapes are public: under
+        add-remove adjacency the number of rows is the one that was declared.
         """
         request = prepared.request
         if request.ledger is not None or prepared.priced is None or substituted():

@@ -13,8 +13,10 @@ from .linear import SparseLinear
 
 WITHIN_BOUNDS = "Coefficients hold for values within the declared bounds; values outside are clipped to them, in the fit and in every prediction."
 NO_BOUNDS = (
-    "This model does not keep the bounds of its fit (it was saved by an earlier release): the fit clipped values to them, and predictions take "
-    "values as they come. Predictions for values outside the bounds are extrapolations; fit again to have such values clipped."
+    "This model does not keep the bounds of its fit (it was saved by an earlier release): the fit "
+    "clipped values to them, and predictions take "
+    "values as they come. Predictions for values outside the bounds are extrapolations; fit again "
+    "to have such values clipped."
 )
 
 

@@ -1,4 +1,7 @@
-"""The fit itself, without scikit-learn: a request, what is prepared from it, how it is run, and what is stated about it."""
+"""The fit itself, without scikit-learn.
+
+A request, what is prepared from it, how it is run, and what is stated about it.
+"""
 
 from .fit import fit
 from .parts import Inference, InferenceResult

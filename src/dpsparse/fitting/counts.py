@@ -1,16 +1,19 @@
 """Priced counts beside a fit, told in its statement: what the bounds clipped, and which cells were not understood.
 
-Everything here but the refusal works on released answers. *Cells.* With m columns and a standard error s of each share:
+Everything here but the refusal works on released answers. *Cells.* With m columns and a standard
+error s of each share:
 
-* a column is *named* where its share is above z s. A table of which every cell is understood has a named column with probability
-  at most `FALSE_ALARM`: z is the quantile of the noise at ``1 - FALSE_ALARM / m``;
+* a column is *named* where its share is above z s. A table of which every cell is understood has a
+  named column with probability at most `FALSE_ALARM`: z is the quantile of the noise at
+  ``1 - FALSE_ALARM / m``;
 * it is *mostly unread* where it is named and its share is above one half;
-* it is *unread* where its share is within z s of 1, and z s is at most `WIDEST`. A column of which no cell is understood is found
-  with probability at least ``1 - FALSE_ALARM``, and one of which half or more is understood is taken for it with probability at
-  most `FALSE_ALARM`: its share would have to be wrong by ``1 / 2 - z s >= z s``.
+* it is *unread* where its share is within z s of 1, and z s is at most `WIDEST`. A column of which
+  no cell is understood is found with probability at least ``1 - FALSE_ALARM``, and one of which
+  half or more is understood is taken for it with probability at most `FALSE_ALARM`: its share would
+  have to be wrong by ``1 / 2 - z s >= z s``.
 
-The features of an unread column hold one constant in (nearly) all rows. Their coefficients are set to zero, and what they added to
-every row goes to the intercept.
+The features of an unread column hold one constant in (nearly) all rows. Their coefficients are set
+to zero, and what they added to every row goes to the intercept.
 """
 
 from __future__ import annotations
@@ -40,7 +43,8 @@ CLIPPED_ASK, UNREAD = "clipped", "cells not understood"
 CLIPPED = "were clipped to the declared bounds"
 #: Parts of entries and of targets above which advice is given.
 MANY, MANY_TARGETS = 0.05, 0.02
-#: Words of the note that tells shares, of one about a column that is mostly unread, and of one about a column without a coefficient.
+#: Words of the note that tells shares, of one about a column that is mostly unread, and of one
+#: about a column without a coefficient.
 SHARES, MOSTLY, NO_COEFFICIENT = (
     "cells not understood, as a share of each column",
     "more than half of the cells of",
@@ -54,14 +58,19 @@ WIDEST = 0.25
 SHARE = 0.02
 
 NOBODY_SAID = (
-    "check_cells counts cells that a TableEncoder did not understand, and these rows do not say which: they were not encoded by a "
-    "dictionary right before, or stand on a cluster. Put a dpsparse.tables.TableEncoder directly before the estimator, or leave "
+    "check_cells counts cells that a TableEncoder did not understand, and these rows do not say "
+    "which: they were not encoded by a "
+    "dictionary right before, or stand on a cluster. Put a dpsparse.tables.TableEncoder directly "
+    "before the estimator, or leave "
     "check_cells=None."
 )
 
 
 def checked_columns(share: float | None, X: object) -> CheckedColumns | None:
-    """The columns whose cells are counted; None where that is not asked for. Refuses rows that do not say which were understood."""
+    """The columns whose cells are counted; None where that is not asked for.
+
+    Refuses rows that do not say which were understood.
+    """
     if share is None:
         return None
     unread = Records.of(X).unread
@@ -140,7 +149,8 @@ class UnreadShares:
         said = "; ".join([*told, *([rest] if count > len(told) else [])])
         notes = [f"{SHARES}: {said}"]
         notes += [
-            f"{MOSTLY} {names[j]!r} were not understood: the dictionary does not say how they are written (format, decimal, "
+            f"{MOSTLY} {names[j]!r} were not understood: the dictionary does not say how they are "
+            "written (format, decimal, "
             "thousands, categories, missing). Whoever may see the data finds them with dpsparse dictionary check --look"
             for j in np.flatnonzero(self.mostly)
         ]
@@ -160,7 +170,10 @@ class UnreadShares:
         return self.unread[self.columns.owners]
 
     def without(self, model: tuple[Vector, float]) -> tuple[Vector, float]:
-        """Coefficients and intercept of a model without the features of unread columns; rows with such cells are predicted as before."""
+        """Coefficients and intercept of a model without the features of unread columns.
+
+        Rows with such cells are predicted as before.
+        """
         coef, intercept = model
         gone = self.constant
         return np.where(gone, 0.0, coef), intercept + float(self.columns.filled[gone] @ coef[gone])
@@ -218,11 +231,13 @@ def clipping_notes(answers: Sequence[tuple[Vector, float]], *, classes: bool) ->
     notes = [f"about {', '.join(said)} {CLIPPED}, give or take {max(off, 0.1):.2g} %"]
     if entries > MANY + off / 100:
         notes.append(
-            "many entries were clipped: feature_bound is too narrow for this data. Look the limits up once more, or learn them with PrivateBounds"
+            "many entries were clipped: feature_bound is too narrow for this data. Look the limits "
+            "up once more, or learn them with PrivateBounds"
         )
     if targets > MANY_TARGETS + off / 100 and not classes:
         notes.append(
-            "many targets were clipped: choose a larger target_bound, or a target_center nearer to them, or learn both with PrivateBounds"
+            "many targets were clipped: choose a larger target_bound, or a target_center nearer to "
+            "them, or learn both with PrivateBounds"
         )
     return tuple(notes)
 
@@ -240,7 +255,8 @@ def with_count(plan: Plan, share: float | None, name: str, question: str, argume
         return plan
     if plan.local:
         raise PrivacyError(
-            f"{argument} counts over all rows in one place, and this recipe randomises on devices. Leave {argument}=None."
+            f"{argument} counts over all rows in one place, and this recipe randomises on devices. "
+            f"Leave {argument}=None."
         )
     pure = all(ask.noise.pure for ask in _all(plan))
     ask = Ask(

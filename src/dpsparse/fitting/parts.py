@@ -47,7 +47,8 @@ class Inference:
     def assumptions(self) -> tuple[str, ...]:
         """What the promise rests on."""
         return (
-            f"{self.coins}; the first part selected and made the model, the second was asked once for the intervals, and the dearer part is the price",
+            f"{self.coins}; the first part selected and made the model, the second was asked once "
+            "for the intervals, and the dearer part is the price",
         )
 
 
@@ -141,7 +142,8 @@ def _refuse(request: FitRequest, shape: Shape) -> None:
         raise ValueError("intervals are for regression and for two classes. Leave intervals=None for more classes.")
     if not isinstance(request.loss, Logistic if request.classifies else Squared):
         raise ValueError(
-            f"intervals are made for squared and logistic loss, not for {request.loss.name!r}. Leave loss=None, or intervals=None."
+            f"intervals are made for squared and logistic loss, not for {request.loss.name!r}. "
+            "Leave loss=None, or intervals=None."
         )
     if not request.recipe.private or not built_in(request.recipe):
         raise ValueError(
@@ -156,7 +158,8 @@ def _refuse_plan(made: FitPlan) -> None:
     sampled = any(isinstance(ask.rows, PoissonRows) for ask in made.plan.asks)
     if made.plan.local or sampled or made.plan.unproven or made.loss is not made.request.loss:
         raise ValueError(
-            f"recipe {made.recipe.name!r} samples rows or works on devices, and intervals need a curator who asks every row. "
+            f"recipe {made.recipe.name!r} samples rows or works on devices, and intervals need a "
+            "curator who asks every row. "
             "Use recipe='auto' or 'select_polish'."
         )
     if made.recipe.needs:

@@ -172,7 +172,10 @@ def clipped_to(request: FitRequest, shown: Facts) -> RowBounds:
 
 
 def plan_again(prepared: FitPlan) -> tuple[Solver, Plan]:
-    """Another solver of the same recipe, and its plan: equal to those of `prepared`, unless they depend on something else."""
+    """Another solver of the same recipe, and its plan.
+
+    Equal to those of `prepared`, unless they depend on something else.
+    """
     recipe, facts, request = prepared.recipe, prepared.facts, prepared.request
     assert has_budget(recipe)
     return _planned(recipe, facts, request, request.budget_for(facts.n_rows)[0], prepared.models)
@@ -187,7 +190,8 @@ def refuse_unaccepted(plan: Plan, recipe: str, accept: tuple[str, ...]) -> None:
     """Refuse to fit by an unproven plan that was not accepted by name."""
     if plan.unproven and UNPROVEN not in accept:
         raise AssumptionError(
-            f"the privacy of recipe {recipe!r} is not proven: {plan.unproven}. To fit it nevertheless, accept that by name: "
+            f"the privacy of recipe {recipe!r} is not proven: {plan.unproven}. To fit it "
+            "nevertheless, accept that by name: "
             f"accept=({UNPROVEN!r},). The statement will say first that there is no promise."
         )
 
@@ -200,7 +204,8 @@ def refuse_unguarded(plan: Plan, recipe: str) -> None:
         )
     if plan.unproven:
         raise LedgerError(
-            f"the privacy of recipe {recipe!r} is not proven, so no price covers it: it must not touch data that a ledger "
+            f"the privacy of recipe {recipe!r} is not proven, so no price covers it: it must not "
+            "touch data that a ledger "
             "guards. Leave ledger=None for it."
         )
 
@@ -209,7 +214,8 @@ def refuse_doubtful(accept: tuple[str, ...]) -> None:
     """Refuse to charge a ledger for a model that may be fitted by an unproven plan."""
     if UNPROVEN in accept:
         raise LedgerError(
-            f"the model accepts plans whose privacy is not proven (accept names {UNPROVEN!r}), so no price covers it: it must not "
+            f"the model accepts plans whose privacy is not proven (accept names {UNPROVEN!r}), so "
+            "no price covers it: it must not "
             "touch data that a ledger guards. Leave ledger=None for it."
         )
 
@@ -239,7 +245,8 @@ def _solver_and_plan(recipe: PrivateRecipe, facts: Facts, budget: Budget, models
 def _check_facts(recipe: recipes.Recipe, facts: Facts) -> None:
     if facts.penalty.active and facts.penalty.kind not in recipe.penalties:
         raise ValueError(
-            f"recipe {recipe.name!r} cannot take penalty {facts.penalty.kind!r}; it takes {', '.join(recipe.penalties) or 'none'}."
+            f"recipe {recipe.name!r} cannot take penalty {facts.penalty.kind!r}; it takes "
+            f"{', '.join(recipe.penalties) or 'none'}."
         )
     if facts.sparse and (np.any(np.asarray(facts.lower) > 0) or np.any(np.asarray(facts.upper) < 0)):
         raise DataError("sparse rows hold zeros, so feature_bound must contain zero for every feature.")
@@ -249,7 +256,10 @@ def _check_facts(recipe: recipes.Recipe, facts: Facts) -> None:
 
 
 def per_report(plan: Plan, budget: Budget, models: int) -> Budget:
-    """What one report may cost when people report for several models; it does not depend on how many turns there are."""
+    """What one report may cost when people report for several models.
+
+    It does not depend on how many turns there are.
+    """
     priced = price(plan.repeated(models), budget)
     [ask] = plan.asks
     strength = priced.cost(ask.name).strength

@@ -65,8 +65,8 @@ class TerminalBar:
 class ProgressBar:
     """Counts charges while a fit runs; shows that it runs, where even their number is secret.
 
-    Made before anything is paid, so that a missing library is refused first. In a notebook it is a line of HTML, which needs no
-    widgets; elsewhere it is drawn by rich.
+    Made before anything is paid, so that a missing library is refused first. In a notebook it is a
+    line of HTML, which needs no widgets; elsewhere it is drawn by rich.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """What was asked for: every public argument of a fit, checked once, before any row is seen.
 
-The rules that several rooms need stand here, each once: the default of delta, the public number of rows, how many models a
-set of classes takes, and in which language a budget is stated.
+The rules that several rooms need stand here, each once: the default of delta, the public number of
+rows, how many models a set of classes takes, and in which language a budget is stated.
 """
 
 from __future__ import annotations
@@ -56,13 +56,15 @@ def public_rows(declared: int | None, adjacency: Adjacency, found: int) -> int:
     if adjacency is Adjacency.ADD_REMOVE:
         if declared is None:
             raise PrivacyError(
-                "under add-remove adjacency the number of rows is private, so n_rows must be declared: a public guess of it, or "
+                "under add-remove adjacency the number of rows is private, so n_rows must be "
+                "declared: a public guess of it, or "
                 "counted first with NoisyCount in a private pipeline."
             )
         return checks.whole(declared, "n_rows")
     if declared is not None and declared != found:
         raise PrivacyError(
-            f"n_rows={declared!r} was declared, but the data has another number of rows; under replace-one they must agree."
+            f"n_rows={declared!r} was declared, but the data has another number of rows; under "
+            "replace-one they must agree."
         )
     return int(found)
 
@@ -161,11 +163,13 @@ class Shape:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FitRequest:
-    """Everything that a user asked for. Public, frozen, and checked: what does not depend on the shape of the data has passed.
+    """Everything that a user asked for.
 
-    Attributes are the arguments of `SparseRegressor` and `SparseClassifier` under their names, in plain types: `loss` and
-    `recipe` are objects, `penalty` holds its strength. What has one entry per feature (bounds, centre, start) is read by
-    `facts`, which knows how many there are.
+    Public, frozen, and checked: what does not depend on the shape of the data has passed.
+
+    Attributes are the arguments of `SparseRegressor` and `SparseClassifier` under their names, in
+    plain types: `loss` and `recipe` are objects, `penalty` holds its strength. What has one entry
+    per feature (bounds, centre, start) is read by `facts`, which knows how many there are.
     """
 
     classifies: bool
@@ -278,7 +282,10 @@ class FitRequest:
         return stated_budget(self.budget, self.epsilon, self.delta, self.adjacency, n_rows)
 
     def facts(self, shape: Shape, loss: Loss | None = None) -> Facts:
-        """What is public about a fit, as it was declared; with another form of the loss, where many classes are one model."""
+        """What is public about a fit, as it was declared.
+
+        With another form of the loss, where many classes are one model.
+        """
         loss = self.loss if loss is None else loss
         lower, upper, row_norm = read_bounds(self.feature_bound, self.row_norm, shape.n_features)
         return Facts(
@@ -307,9 +314,12 @@ class FitRequest:
         return None if self.start is None else checks.vector(self.start, "start", n_features)
 
     def check_storable(self) -> None:
-        """Refuse numbers that are not finite, also in arguments that this fit does not use: a model file has no word for them.
+        """Refuse numbers that are not finite, also in arguments that this fit does not use.
 
-        They would come to light when the model is saved, after it was paid for. A loss may be unbounded, and is stored by its own form.
+        A model file has no word for them.
+
+        They would come to light when the model is saved, after it was paid for. A loss may be
+        unbounded, and is stored by its own form.
         """
         for field in fields(self):
             if field.name != "loss" and not checks.all_finite(getattr(self, field.name)):

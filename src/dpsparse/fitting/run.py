@@ -175,7 +175,10 @@ def _shift_and_height(prepared: FitPlan) -> tuple[Vector, float]:
 
 
 def _run_solver(prepared: FitPlan, oracle: Oracle, path: Path | None) -> Vector:
-    """What the solver finds. One that is not ours gets a guarded oracle, and must give one number for each coordinate."""
+    """What the solver finds.
+
+    One that is not ours gets a guarded oracle, and must give one number for each coordinate.
+    """
     if built_in(prepared.recipe) or not prepared.recipe.private:
         return prepared.solver.run(oracle, path)
     doors = GuardedOracle(oracle)
@@ -183,7 +186,8 @@ def _run_solver(prepared: FitPlan, oracle: Oracle, path: Path | None) -> Vector:
     refuse_violations(doors)
     if w.shape != (prepared.facts.dimension,):
         raise PrivacyError(
-            f"the solver of recipe {prepared.recipe.name!r} must return {prepared.facts.dimension} numbers, one for each coordinate, "
+            f"the solver of recipe {prepared.recipe.name!r} must return {prepared.facts.dimension} "
+            "numbers, one for each coordinate, "
             f"got an array of shape {w.shape}."
         )
     return w

@@ -2,14 +2,16 @@
 
 Guarantee
 ---------
-*Pay, then read.* The whole cost is durable in the ledger before rows are opened on a host, and the ledger's start before the
-first answer is computed. What was never answered is refunded; once an answer was asked for, the payment counts, whatever fails
-afterwards. While rows are read no warning passes, since it could depend on one.
+*Pay, then read.* The whole cost is durable in the ledger before rows are opened on a host, and the
+ledger's start before the first answer is computed. What was never answered is refunded; once an
+answer was asked for, the payment counts, whatever fails afterwards. While rows are read no warning
+passes, since it could depend on one.
 
-*Where rows are.* In memory, on a disk within a limit, or on a cluster: decided before anything is paid, by public facts, the limit
-and how much storage rows take. It shows in no answer. What cannot work is refused before a ledger is asked: a limit that is too
-small, a disk that is too full, a recipe that needs all rows in one place. Such a refusal says whether storage and memory are large
-or small, as the machine itself would; see the limits of the guarantee.
+*Where rows are.* In memory, on a disk within a limit, or on a cluster: decided before anything is
+paid, by public facts, the limit and how much storage rows take. It shows in no answer. What cannot
+work is refused before a ledger is asked: a limit that is too small, a disk that is too full, a
+recipe that needs all rows in one place. Such a refusal says whether storage and memory are large or
+small, as the machine itself would; see the limits of the guarantee.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Where statements are made: of fits, of priced steps, of pipelines, of searches and of servers.
 
-A statement is drafted before anything is paid, so that nothing about it can fail afterwards; `complete` adds what was drawn.
+A statement is drafted before anything is paid, so that nothing about it can fail afterwards;
+`complete` adds what was drawn.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from .prepare import FitPlan
 SIMULATED = "the protocol was simulated on one machine, which held the rows"
 SCORED = "this promise is about the rows that score the model; those that trained it have a promise of their own"
 MADE_ROWS = (
-    "what made these rows before they came here (scaling, a vocabulary, a choice of columns, a split) did not look at them: each was made "
+    "what made these rows before they came here (scaling, a vocabulary, a choice of columns, a "
+    "split) did not look at them: each was made "
     "from one record by rules that are public"
 )
 DEVICES = "every device randomised its own report as the protocol says"
@@ -34,15 +36,18 @@ EXACT = (
     "delta is 0 and nothing hides in it: Laplace noise and selections are drawn from their exact laws, tails included"
 )
 SECRET = (
-    "only the best run was published, and the number of runs stays secret: publishing it, other runs, or the time that the "
+    "only the best run was published, and the number of runs stays secret: publishing it, other "
+    "runs, or the time that the "
     "search took is not covered"
 )
 
-#: How many times the mu of Gaussian noise of the same (epsilon, delta) a stated mu may be. A selection of range eta has the Renyi curve of a
-#: Gaussian with mu = eta/2, and is dominated by one with mu = 2 Phi^-1(e^(eta/2) / (1 + e^(eta/2))), which is sqrt(pi/2) = 1.2533 times as much
-#: for small eta: a plan of selections alone states that, with one per cent of room.
+#: How many times the mu of Gaussian noise of the same (epsilon, delta) a stated mu may be. A
+#: selection of range eta has the Renyi curve of a Gaussian with mu = eta/2, and is dominated by one
+#: with mu = 2 Phi^-1(e^(eta/2) / (1 + e^(eta/2))), which is sqrt(pi/2) = 1.2533 times as much for
+#: small eta: a plan of selections alone states that, with one per cent of room.
 LOOSEST_MU = 1.01 * math.sqrt(math.pi / 2)
-#: The same for rho beside mu^2/2. Selections and Gaussians add up exactly in zCDP; what their (epsilon, delta) gains on it was at most 3 % up to epsilon 4.
+#: The same for rho beside mu^2/2. Selections and Gaussians add up exactly in zCDP; what their
+#: (epsilon, delta) gains on it was at most 3 % up to epsilon 4.
 LOOSEST_RHO = 1.1
 
 
@@ -125,12 +130,12 @@ def in_other_words(said: Statement, asked: Budget | None = None) -> Statement:
     r"""A statement with rho and mu where they say about as much as its epsilon, and without (infinite) where they say much less.
 
     The measure is the Gaussian mechanism that is (epsilon, delta)-DP and no better, with
-    :math:`\mu_0 =` `gaussian_mu(epsilon, delta)`: mu stays up to `LOOSEST_MU` :math:`\mu_0`, rho up to
-    `LOOSEST_RHO` :math:`\mu_0^2/2`. What a budget `asked` for stays in any case.
+    :math:`\mu_0 =` `gaussian_mu(epsilon, delta)`: mu stays up to `LOOSEST_MU` :math:`\mu_0`, rho up
+    to `LOOSEST_RHO` :math:`\mu_0^2/2`. What a budget `asked` for stays in any case.
 
-    Poisson sampling has neither: all T sampled answers fall on one record with probability :math:`q^T`, and
-    then the loss is that of the plan without sampling. So as epsilon and the order grow, the least rho and mu
-    that hold everywhere are those without sampling, however small q is.
+    Poisson sampling has neither: all T sampled answers fall on one record with probability
+    :math:`q^T`, and then the loss is that of the plan without sampling. So as epsilon and the order
+    grow, the least rho and mu that hold everywhere are those without sampling, however small q is.
     """
     same = gaussian_mu(said.epsilon, said.delta) if 0 < said.delta < 1 and math.isfinite(said.epsilon) else 0.0
     rho_asked, mu_asked = (False, False) if asked is None else (asked.rho is not None, asked.mu is not None)
@@ -174,7 +179,8 @@ def of_others(prepared: FitPlan) -> tuple[str, ...]:
     if prepared.recipe.private and not built_in(prepared.recipe):
         kind = type(prepared.recipe)
         found.append(
-            f"the recipe {prepared.recipe.name!r} ({kind.__module__}.{kind.__qualname__}) is not one of dpsparse: that its model is made "
+            f"the recipe {prepared.recipe.name!r} ({kind.__module__}.{kind.__qualname__}) is not "
+            "one of dpsparse: that its model is made "
             f"of noisy answers alone {tested}"
         )
     if prepared.recipe.private and user_defined(prepared.loss):
@@ -315,12 +321,16 @@ def complete(
 
 
 def with_size(statement: Statement, prepared: FitPlan, used: int) -> Statement:
-    """A statement that says how many features a model uses, where nobody asked for a number. Public: the coefficients show it."""
+    """A statement that says how many features a model uses, where nobody asked for a number.
+
+    Public: the coefficients show it.
+    """
     if prepared.request.sparsity is not None or prepared.priced is None:
         return statement
     name = prepared.recipe.name
     note = (
-        f"no sparsity was asked for: {used} of {prepared.facts.n_features} features have a coefficient, those that the rule of "
+        f"no sparsity was asked for: {used} of {prepared.facts.n_features} features have a "
+        "coefficient, those that the rule of "
         f"{name} kept (dpsparse.recipes.describe({name!r}))"
     )
     return replace(statement, notes=(*statement.notes, note))

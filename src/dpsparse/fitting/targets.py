@@ -1,4 +1,7 @@
-"""Targets of the models of a fit: one vector for each. The only thing learned from them is the set of classes, if none was declared."""
+"""Targets of the models of a fit: one vector for each.
+
+The only thing learned from them is the set of classes, if none was declared.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,13 @@ class Targets:
     Attributes
     ----------
     coded : array
-        Classes coded 0, 1, ..., or centred outcomes; NaN for a class that is not known and for what is no number. What scores compare with.
+        Classes coded 0, 1, ..., or centred outcomes; NaN for a class that is not known and for what
+        is no number. What scores compare with.
     classes : array or None
         Public: declared, or assumed to be.
     assumptions : tuple of str
-        What a promise rests on: that classes are public, where they were not declared; that nothing looked at the rows before.
+        What a promise rests on: that classes are public, where they were not declared; that nothing
+        looked at the rows before.
     """
 
     coded: Vector
@@ -40,7 +45,10 @@ class Targets:
         return models_of(self.classes)
 
     def vectors(self, models: int) -> tuple[Vector, ...]:
-        """For each of several models: 1 and 0 for its class and the others, NaN for a class that is not known. For one: all codes, or outcomes."""
+        """For each of several models: 1 and 0 for its class and the others, NaN for a class that is not known.
+
+        For one: all codes, or outcomes.
+        """
         if self.classes is None or models == 1:
             return (self.coded,)
         known = np.isfinite(self.coded)
@@ -52,7 +60,10 @@ class Targets:
 
 
 def read_targets(request: FitRequest, y: NDArray[np.generic]) -> Targets:
-    """Code the targets as the models take them; silent about every value, but for the classes, where they are to be learned."""
+    """Code the targets as the models take them.
+
+    Silent about every value, but for the classes, where they are to be learned.
+    """
     if not request.classifies:
         return Targets(center_targets(y, request.target_center), None, ())
     classes, assumptions = request.classes, tuple[str, ...]()
@@ -73,7 +84,8 @@ def learn_classes(y: NDArray[np.generic]) -> NDArray[np.generic]:
             raise DataError("Unknown label type: labels of several types. Declare classes=[...].") from None
     if classes.size < 2:
         raise DataError(
-            "y holds one class only, and a classifier needs at least 2 classes. If the data may hold a single class, declare classes=[...]."
+            "y holds one class only, and a classifier needs at least 2 classes. If the data may "
+            "hold a single class, declare classes=[...]."
         )
     return classes
 

@@ -2,11 +2,14 @@
 
 Guarantee
 ---------
-A recipe that is not ours is run on made-up rows, behind `GuardedOracle`, and its answers are recorded. Then it runs twice more and is told the recorded answers:
-once on the same rows and once on others (other moments of the columns, another balance of the targets; another number of rows where that is
-private). It is refused, before anything is paid, if it reads what is no door, asks other than it planned, plans differently the second time,
-gives other coefficients for the same answers, or keeps its oracle. What it gives is then a function of answers on these rows. This
-is a test and not a proof: code that tells made-up rows from private ones passes, and so does one that sends what it sees elsewhere.
+A recipe that is not ours is run on made-up rows, behind `GuardedOracle`, and its answers are
+recorded. Then it runs twice more and is told the recorded answers: once on the same rows and once
+on others (other moments of the columns, another balance of the targets; another number of rows
+where that is private). It is refused, before anything is paid, if it reads what is no door, asks
+other than it planned, plans differently the second time, gives other coefficients for the same
+answers, or keeps its oracle. What it gives is then a function of answers on these rows. This is a
+test and not a proof: code that tells made-up rows from private ones passes, and so does one that
+sends what it sees elsewhere.
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ from .session import Matrix, Session, substituted, wrapped
 from .statement import draft_fit
 from .user_recipes import plan_text
 
-#: Entries of the made-up rows at most, but for the least number of rows: few, so that the rehearsal costs about what the recipe's own loop costs.
+#: Entries of the made-up rows at most, but for the least number of rows: few, so that the rehearsal
+#: costs about what the recipe's own loop costs.
 ENTRIES, FEWEST = 2**15, 6
 #: Entries of a made-up sparse row.
 NONZEROS = 8
@@ -42,13 +46,16 @@ NONZEROS = 8
 SEED = 20_261
 
 STOPPING = (
-    "A loop that stops, or goes on, by what it sees of the data tells it by the number of its asks: always use the whole plan, "
+    "A loop that stops, or goes on, by what it sees of the data tells it by the number of its "
+    "asks: always use the whole plan, "
     "or decide by noisy answers that the plan pays for."
 )
 
 
 def trial_run(prepared: FitPlan) -> None:
-    """Run a foreign recipe on made-up rows and refuse it if what it gives depends on more than the answers. Ours pass without a look.
+    """Run a foreign recipe on made-up rows and refuse it if what it gives depends on more than the answers.
+
+    Ours pass without a look.
 
     Parameters
     ----------
@@ -57,7 +64,8 @@ def trial_run(prepared: FitPlan) -> None:
     Raises
     ------
     PrivacyLeakError
-        The message begins with the name of the law: ``plan``, ``violations``, ``asks = plan``, ``replay``, ``swap`` or ``keeps``.
+        The message begins with the name of the law: ``plan``, ``violations``, ``asks = plan``,
+        ``replay``, ``swap`` or ``keeps``.
     PrivacyError
         If it fails on made-up rows.
     """
@@ -82,7 +90,8 @@ def trial_run(prepared: FitPlan) -> None:
         if not _same(told, _run(trial, draft, rows, tape.replay, law)):
             raise _refusal(
                 prepared,
-                f"{law}: the coefficients differ although every answer was the same, so they come from something else: rows, the "
+                f"{law}: the coefficients differ although every answer was the same, so they come "
+                "from something else: rows, the "
                 "time, chance of its own, or an earlier run.",
             )
 
@@ -186,7 +195,8 @@ def _run(
         raise _refusal(trial, f"{why} {refusal}{'' if law else ' ' + STOPPING}") from None
     except Exception as error:
         raise PrivacyError(
-            f"recipe {trial.recipe.name!r} fails on made-up rows, before private ones came and before anything was paid: "
+            f"recipe {trial.recipe.name!r} fails on made-up rows, before private ones came and "
+            "before anything was paid: "
             f"{type(error).__name__}: {error}"
         ) from error
 

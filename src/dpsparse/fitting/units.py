@@ -1,21 +1,25 @@
 r"""Columns in units of their declared half-widths: public numbers that cost nothing, and that every recipe gains from.
 
-Noise is the same in every coordinate of a gradient, and a norm adds up all columns. A column in thousands beside others in ones
-would drown them in both. So where columns have bounds of their own, each is divided by its half-width before anything else, and
-coefficients come back multiplied accordingly. A column in other units has other bounds, and the quotient is the same: the model
-does not depend on the units (law *units*).
+Noise is the same in every coordinate of a gradient, and a norm adds up all columns. A column in
+thousands beside others in ones would drown them in both. So where columns have bounds of their own,
+each is divided by its half-width before anything else, and coefficients come back multiplied
+accordingly. A column in other units has other bounds, and the quotient is the same: the model does
+not depend on the units (law *units*).
 
-The half-width is :math:`h_j = (u_j - l_j)/2` for dense rows with an intercept, which recipes measure from the midpoint, and
-:math:`h_j = \max(|l_j|, |u_j|)` where columns are measured from zero: sparse rows, which a shift would fill, and models without
-an intercept. A recipe that takes zero at an end of a column's bounds for absence, and so measures that column from zero
-(`Recipe.zero_is_absence`), has its unit from zero too. Where all half-widths are equal, nothing is divided: one bound for all columns is one common unit.
+The half-width is :math:`h_j = (u_j - l_j)/2` for dense rows with an intercept, which recipes
+measure from the midpoint, and :math:`h_j = \max(|l_j|, |u_j|)` where columns are measured from
+zero: sparse rows, which a shift would fill, and models without an intercept. A recipe that takes
+zero at an end of a column's bounds for absence, and so measures that column from zero
+(`Recipe.zero_is_absence`), has its unit from zero too. Where all half-widths are equal, nothing is
+divided: one bound for all columns is one common unit.
 
-A declared row norm K speaks of the user's units. Rows in the box :math:`|x_j| \le r_j` with :math:`\|x\| \le K` have
+A declared row norm K speaks of the user's units. Rows in the box :math:`|x_j| \le r_j` with
+:math:`\|x\| \le K` have
 
 .. math:: \sum_j x_j^2/h_j^2 \le \max\Bigl\{\sum_j t_j/h_j^2 : 0 \le t_j \le r_j^2,\ \sum_j t_j \le K^2\Bigr\},
 
-a linear programme with one constraint, solved by filling the columns of the least :math:`h_j` first. Its root is the norm to which
-shown rows are clipped; it is at most that of the box.
+a linear programme with one constraint, solved by filling the columns of the least :math:`h_j`
+first. Its root is the norm to which shown rows are clipped; it is at most that of the box.
 """
 
 from __future__ import annotations

@@ -2,11 +2,13 @@
 
 Guarantee
 ---------
-A plan of a recipe that is not ours is written out and read back before it is priced: whoever counts turns, prices and draws noise goes by the same
-plain numbers. It may not call a number of turns drawn by chance, since a price by the law of a draw does not cover a number that somebody picked.
-A view may move rows and choose the height of the intercept, and may change nothing else that is public about them.
-A recipe or loss must not hold the private rows. That is found by identity of memory and never by comparing values, so that no refusal depends
-on a value; a copy, or a number that was computed from the rows, is not found.
+A plan of a recipe that is not ours is written out and read back before it is priced: whoever counts
+turns, prices and draws noise goes by the same plain numbers. It may not call a number of turns
+drawn by chance, since a price by the law of a draw does not cover a number that somebody picked. A
+view may move rows and choose the height of the intercept, and may change nothing else that is
+public about them. A recipe or loss must not hold the private rows. That is found by identity of
+memory and never by comparing values, so that no refusal depends on a value; a copy, or a number
+that was computed from the rows, is not found.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ def check_view(recipe: Recipe, declared: Facts, shown: Facts) -> None:
 
 
 def normalised_plan(recipe: Recipe, plan: Plan) -> Plan:
-    """The plan itself, of our recipes; of others, the same plan in plain numbers. Refuses one that a price would not cover.
+    """The plan itself, of our recipes; of others, the same plan in plain numbers.
+
+    Refuses one that a price would not cover.
 
     Raises
     ------
@@ -89,8 +93,10 @@ def refuse_rows_brought(what: str, brought: object, rows: object, targets: objec
         for name, data, memory in private:
             if value is data or any(_overlap(a, b) for a in arrays(value) for b in memory):
                 raise PrivacyLeakError(
-                    f"brings rows: {where} of {what} holds {name} itself. What a fit is made of may know public facts and noisy "
-                    "answers, so that everything it does is post-processing. Give it public numbers, or ask for what it needs."
+                    f"brings rows: {where} of {what} holds {name} itself. What a fit is made of "
+                    "may know public facts and noisy "
+                    "answers, so that everything it does is post-processing. Give it public "
+                    "numbers, or ask for what it needs."
                 )
 
 
@@ -98,7 +104,9 @@ def refuse_rows_brought(what: str, brought: object, rows: object, targets: objec
 
 
 def holdings(brought: object) -> Iterator[tuple[str, object]]:
-    """Everything that an object holds or its methods can name, with words for where: fields, variables of closures, globals.
+    """Everything that an object holds or its methods can name, with words for where.
+
+    Fields, variables of closures, globals.
 
     Classes and functions of well-known packages are not looked into.
     """
@@ -191,8 +199,10 @@ def _refuse_laws(recipe: Recipe, plan: Plan) -> None:
     for ask in plan.asks:
         if ask.law is not None:
             raise PrivacyError(
-                f"recipe {recipe.name!r}: ask {ask.name!r} is said to have a number of turns that chance drew. Its price would be that of "
-                "the law, which does not cover a number that somebody picked, and nobody can tell the two apart. Plan the "
+                f"recipe {recipe.name!r}: ask {ask.name!r} is said to have a number of turns that "
+                "chance drew. Its price would be that of "
+                "the law, which does not cover a number that somebody picked, and nobody can tell "
+                "the two apart. Plan the "
                 "largest number of turns, or say unproven= in the plan."
             )
     for _, branch in plan.branches:

@@ -8,15 +8,17 @@ r"""Block files (``.dpsrows``): rows as raw numbers, block by block, to be read 
     table                                                        one `ENTRY` for each block
     lengths of header and table, their checksum, "rows end\n"    `TAIL`
 
-Sparse blocks hold the number of entries of each row, 32-bit column numbers and values; dense blocks hold values only. Values are raw: no
-bound is needed to write them. They stand in the narrowest type that gives them back (`rows.narrow`), which may differ from block to block. All numbers are
+Sparse blocks hold the number of entries of each row, 32-bit column numbers and values; dense blocks
+hold values only. Values are raw: no bound is needed to write them. They stand in the narrowest type
+that gives them back (`rows.narrow`), which may differ from block to block. All numbers are
 little-endian.
 
 Guarantee
 ---------
-A file is used only if it is an ordinary one, its tail, header, table and length agree to the byte, and all sizes are within limits: so opening
-takes bounded time and memory, whatever the file holds. Each block is checked against its checksum, and its counts and column numbers
-against the shape, whenever it is read. Refusals name the file, and quote nothing of it.
+A file is used only if it is an ordinary one, its tail, header, table and length agree to the byte,
+and all sizes are within limits: so opening takes bounded time and memory, whatever the file holds.
+Each block is checked against its checksum, and its counts and column numbers against the shape,
+whenever it is read. Refusals name the file, and quote nothing of it.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ MAGIC = b"dpsparse rows 1\n"
 END = b"rows end\n"
 #: Lengths of header and table, their checksum, and the end.
 TAIL = struct.Struct(f"<QQI{len(END)}s")
-#: Rows and entries of a block, the types of its values and targets by their place in `TYPES`, whether all is finite, two checksums.
+#: Rows and entries of a block, the types of its values and targets by their place in `TYPES`,
+#: whether all is finite, two checksums.
 ENTRY = np.dtype(
     [
         ("rows", "<u4"),

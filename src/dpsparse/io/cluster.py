@@ -52,13 +52,15 @@ def open_cluster(
     Parameters
     ----------
     X : paths as `open_rows` takes them, Dask array or frame, or Spark frame
-        Every file is a part; block files (``.dpsrows``) are cut into several. Workers must find the files under the same names.
+        Every file is a part; block files (``.dpsrows``) are cut into several. Workers must find the
+        files under the same names.
     target : str or None
         Column of the target; with a dictionary it says so itself.
     cluster : Client of Dask or SparkSession, optional
         Needed for files; default: the running client.
     dictionary : Dictionary or its file, optional
-        Of a frame, or of CSV and Parquet files: each part is encoded where it is, and brings its bounds along.
+        Of a frame, or of CSV and Parquet files: each part is encoded where it is, and brings its
+        bounds along.
     n_features, columns, zero_based, classes
         Of files, as in `open_rows`.
     """

@@ -2,9 +2,10 @@
 
 Guarantee
 ---------
-`header` reads the first line of a CSV file, or the schema of a Parquet file, and nothing behind it. `blocks` hands on cells
-without looking at them. A line with another number of cells than the header has `UNREADABLE` in every column, which a dictionary counts
-as not understood. Refusals name the file and columns, never a row, a value or how many rows there are.
+`header` reads the first line of a CSV file, or the schema of a Parquet file, and nothing behind it.
+`blocks` hands on cells without looking at them. A line with another number of cells than the header
+has `UNREADABLE` in every column, which a dictionary counts as not understood. Refusals name the
+file and columns, never a row, a value or how many rows there are.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 ANY_SIZE = 2**63 - 1
 #: Bytes of CSV that are parsed at once; an encoder sees single rows, so the result does not depend on it.
 CSV_BYTES = 2**23
-#: In place of each cell of a line that has another number of them than the header: no gap, and nothing that can be understood.
+#: In place of each cell of a line that has another number of them than the header: no gap, and
+#: nothing that can be understood.
 UNREADABLE = "\ufffd"
 
 

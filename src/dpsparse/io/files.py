@@ -2,12 +2,15 @@
 
 Guarantee
 ---------
-A refusal names the file, a column and what was expected: never a row, a value or how many rows there are. Messages of
-the parsers underneath quote what they stumbled over, so they are replaced and not passed on. After the form of a file (its kind, names and
-declared types) has been checked, nothing is refused for one record, and none changes how another is read: a cell that is no number is NaN,
-whatever its bytes and its length, and so is a record of an svmlight file with columns that do not exist. Exceptions: what is learned
-from the records (labels that are not declared, the number of columns of an svmlight file), and a quote in a CSV file that is never closed
-(see `tabular`). Only ordinary files are opened, and no file makes a reader take more memory than a small multiple of `largest`.
+A refusal names the file, a column and what was expected: never a row, a value or how many rows
+there are. Messages of the parsers underneath quote what they stumbled over, so they are replaced
+and not passed on. After the form of a file (its kind, names and declared types) has been checked,
+nothing is refused for one record, and none changes how another is read: a cell that is no number is
+NaN, whatever its bytes and its length, and so is a record of an svmlight file with columns that do
+not exist. Exceptions: what is learned from the records (labels that are not declared, the number of
+columns of an svmlight file), and a quote in a CSV file that is never closed (see `tabular`). Only
+ordinary files are opened, and no file makes a reader take more memory than a small multiple of
+`largest`.
 """
 
 from __future__ import annotations
@@ -69,18 +72,22 @@ def read_table(
     Parameters
     ----------
     path : str or Path
-        ``.csv`` (commas, a first line of names), ``.parquet``, ``.svmlight`` (also ``.libsvm``, ``.svm``), or ``.npz``
-        with arrays ``X, y``, or ``data, indices, indptr, shape, y`` for CSR, or ``.npy`` with one table of numbers. Parquet with a column of
-        index lists and one of value lists (``indices``, ``values``) holds sparse rows, counted from 0; their width is `n_features`.
+        ``.csv`` (commas, a first line of names), ``.parquet``, ``.svmlight`` (also ``.libsvm``,
+        ``.svm``), or ``.npz`` with arrays ``X, y``, or ``data, indices, indptr, shape, y`` for CSR,
+        or ``.npy`` with one table of numbers. Parquet with a column of index lists and one of value
+        lists (``indices``, ``values``) holds sparse rows, counted from 0; their width is
+        `n_features`.
     target : str or None
-        Column of the target in CSV and Parquet, its number in npy; None: there is none. The others hold their own target, ``y``.
+        Column of the target in CSV and Parquet, its number in npy; None: there is none. The others
+        hold their own target, ``y``.
     n_features : int or None
-        Public number of features. A file with another number is refused, but for svmlight: there it is the width of
-        X, which otherwise would be learned from the data.
+        Public number of features. A file with another number is refused, but for svmlight: there it
+        is the width of X, which otherwise would be learned from the data.
     columns : sequence of str or None
         Features to take from CSV and Parquet, in this order; None: every column but the target.
     labels : bool
-        Whether the target may be text. It is numbers if all of it are, so its type is learned from the data, as the set of labels is.
+        Whether the target may be text. It is numbers if all of it are, so its type is learned from
+        the data, as the set of labels is.
     text_labels : bool
         The target of a CSV file stays text, whatever it holds: for labels that were declared.
     zero_based : bool
@@ -165,7 +172,8 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         raise
     except Exception:
         raise DataError(
-            f"{path} could not be read as {kind}: it is damaged, or something else. Write the file again, or correct its ending."
+            f"{path} could not be read as {kind}: it is damaged, or something else. Write the file "
+            "again, or correct its ending."
         ) from None
 
 

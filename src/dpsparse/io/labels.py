@@ -2,9 +2,10 @@
 
 Guarantee
 ---------
-Where classes are declared when a file is opened, or the file declares its targets as texts, any number of different targets is read, and what
-one of them becomes depends on no other. In a CSV file without declared classes, a piece that brings more than `MOST_LABELS` different texts
-is stored as numbers, and such a file cannot be fitted to classes that are texts.
+Where classes are declared when a file is opened, or the file declares its targets as texts, any
+number of different targets is read, and what one of them becomes depends on no other. In a CSV file
+without declared classes, a piece that brings more than `MOST_LABELS` different texts is stored as
+numbers, and such a file cannot be fitted to classes that are texts.
 """
 
 from __future__ import annotations
@@ -184,7 +185,8 @@ def joined_targets(parts: Sequence[TargetPart], meant: str, path: Path) -> NDArr
     ----------
     parts : sequence of TargetPart
     meant : {"numbers", "labels", "texts"}
-        ``labels``: texts, or numbers if all of them are. ``numbers``, ``texts``: by declaration, whatever they look like.
+        ``labels``: texts, or numbers if all of them are. ``numbers``, ``texts``: by declaration,
+        whatever they look like.
     path : Path
     """
     if not parts:  # files without rows
@@ -217,7 +219,11 @@ def _beyond_floats(whole: NDArray[Any]) -> bool:
 
 
 def labels_of(text: Sequence[str], as_text: bool, path: Path) -> NDArray[np.generic]:
-    """Labels as text; where their type was not declared, as numbers if all of them are, and whole ones if they are that too."""
+    """Labels as text.
+
+    Where their type was not declared, as numbers if all of them are, and whole ones if they are
+    that too.
+    """
     if as_text:
         return np.array([t.strip() for t in text], dtype=str)
     numbers = [exact(t) for t in text]

@@ -40,7 +40,9 @@ Tell = Callable[[float], None]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FileRows:
-    """Rows of block files, one after the other, and their targets: for `fit` and `predict` in place of X. Prints without what it holds.
+    """Rows of block files, one after the other, and their targets: for `fit` and `predict` in place of X.
+
+    Prints without what it holds.
 
     Attributes
     ----------
@@ -97,7 +99,10 @@ class FileRows:
         return np.cumsum([0, *(rows for part in self.parts for rows in part.table["rows"].tolist())], dtype=np.int64)
 
     def cut(self, entries: int) -> list[int]:
-        """Row numbers between which at most about `entries` numbers stand: whole blocks together, or equal parts of one."""
+        """Row numbers between which at most about `entries` numbers stand.
+
+        Whole blocks together, or equal parts of one.
+        """
         edges, held = [0], 0
         for (_, _, size), start, stop in zip(
             self._blocks, *(e.tolist() for e in (self._edges[:-1], self._edges[1:])), strict=True
@@ -134,7 +139,10 @@ class FileRows:
         return self._last[part, block]
 
     def targets(self, meant: str) -> NDArray[Any] | None:
-        """The target of each row: ``numbers``, ``texts``, or ``labels``, which may be either; None where there are none."""
+        """The target of each row: ``numbers``, ``texts``, or ``labels``, which may be either.
+
+        None where there are none.
+        """
         if not all(part.has_targets for part in self.parts):
             return None
         return joined_targets([t for part in self.parts for t in part.read_targets()], meant, self.parts[0].path)
@@ -158,25 +166,30 @@ def open_rows(
 ) -> FileRows:
     """Open files of rows that may be larger than the memory, for `fit` and `predict`.
 
-    Block files (``.dpsrows``, see `convert`) are read where they are. Others are read once, and put aside as raw rows in a file without a name,
-    which is gone when the rows are no longer used; `convert` saves doing that for every fit.
+    Block files (``.dpsrows``, see `convert`) are read where they are. Others are read once, and put
+    aside as raw rows in a file without a name, which is gone when the rows are no longer used;
+    `convert` saves doing that for every fit.
 
     Parameters
     ----------
     paths : path, pattern such as ``"rows/*.parquet"``, or list of paths
-        Files of one kind, taken in the order of their names, or of the list: ``.csv``, ``.parquet``, ``.svmlight``, ``.npy``, ``.npz`` or
-        ``.dpsrows``. Sparse rows in Parquet are two columns of lists, of column numbers (from 0 on) and of values.
+        Files of one kind, taken in the order of their names, or of the list: ``.csv``,
+        ``.parquet``, ``.svmlight``, ``.npy``, ``.npz`` or ``.dpsrows``. Sparse rows in Parquet are
+        two columns of lists, of column numbers (from 0 on) and of values.
     target : str or None
-        Column of the target in CSV and Parquet; for ``.npy`` the path of another such file. The others hold their own.
+        Column of the target in CSV and Parquet; for ``.npy`` the path of another such file. The
+        others hold their own.
     n_features : int or None
         Public number of features; required for svmlight and for lists in Parquet.
     columns : sequence of str or None
-        Features to take from CSV and Parquet, in this order; for lists their two columns. None: every column but the target.
+        Features to take from CSV and Parquet, in this order; for lists their two columns. None:
+        every column but the target.
     zero_based : bool
         Whether columns of svmlight files are counted from 0; the format counts from 1.
     classes : sequence or None
-        Labels, if the target is one of a declared set: a target with any other label is stored without one. Needed for CSV files whose
-        targets are texts of more than 4,096 kinds; a path that is given to `fit` takes those of the model.
+        Labels, if the target is one of a declared set: a target with any other label is stored
+        without one. Needed for CSV files whose targets are texts of more than 4,096 kinds; a path
+        that is given to `fit` takes those of the model.
     tell : callable, optional
         Told which part of the files is read.
 
@@ -262,7 +275,8 @@ def convert(
 ) -> None:
     """Write rows as a block file, which fits read quickly and within any memory.
 
-    Rows are raw: bounds are declared when a model is fitted. The file can be read by its owner alone (mode 600), and appears whole or not at all.
+    Rows are raw: bounds are declared when a model is fitted. The file can be read by its owner
+    alone (mode 600), and appears whole or not at all.
 
     Parameters
     ----------
@@ -352,6 +366,7 @@ def _disk_errors() -> Iterator[None]:
         yield
     except OSError:
         raise DataError(
-            f"rows could not be put aside in {scratch_folder()}: there is no room. Free some, or name another folder in the environment "
+            f"rows could not be put aside in {scratch_folder()}: there is no room. Free some, or "
+            "name another folder in the environment "
             "variable TMPDIR."
         ) from None

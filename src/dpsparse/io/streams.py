@@ -2,8 +2,9 @@
 
 Guarantee
 ---------
-As for `files`: a refusal names the file, a column and what was expected, and never a row or a value. The numbers are those that `read_table`
-gives. Memory is that of a piece, whatever the file's length.
+As for `files`: a refusal names the file, a column and what was expected, and never a row or a
+value. The numbers are those that `read_table` gives. Memory is that of a piece, whatever the file's
+length.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ Piece = tuple[Matrix, Target]
 class ReadOptions:
     """What is taken of files; see `dpsparse.readers.open_rows`.
 
-    With `whole`, rows are read into memory at once: arrays may be stored by columns, and a width may be learned from svmlight files.
+    With `whole`, rows are read into memory at once: arrays may be stored by columns, and a width
+    may be learned from svmlight files.
     """
 
     target: str | None = None
@@ -124,7 +126,8 @@ def parquet_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStrea
     lists = is_pair_of_lists([schema.field(name).type for name in features])
     if lists and wanted.n_features is None:
         raise DataError(
-            f"{path} holds lists of columns, which do not say how many features there are, and the largest that occurs is private. Declare "
+            f"{path} holds lists of columns, which do not say how many features there are, and the "
+            "largest that occurs is private. Declare "
             "n_features."
         )
     if not lists:
@@ -151,7 +154,8 @@ def svmlight_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStre
     """svmlight; the number of columns is declared."""
     if wanted.n_features is None and not wanted.whole:
         raise DataError(
-            f"{path}: svmlight files do not say how many features there are, and the largest that occurs is private. Declare n_features."
+            f"{path}: svmlight files do not say how many features there are, and the largest that "
+            "occurs is private. Declare n_features."
         )
     pieces = svmlight.read_pieces(file, path, wanted.n_features, wanted.zero_based)
     return RowStream(wanted.n_features or svmlight.WIDEST, True, None, False, pieces)

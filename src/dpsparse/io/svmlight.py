@@ -1,16 +1,18 @@
 """svmlight: one line for each record, a target and pairs ``column:value``.
 
-Lines are read some megabytes at a time. Where a piece has the plain form that programs write (one blank between pairs, no comments), its
-targets and its pairs are parsed as two columns of CSV by pyarrow, which is about ten times as fast as line by line; any other piece is
-read line by line. Both give the same numbers and the same absent records.
+Lines are read some megabytes at a time. Where a piece has the plain form that programs write (one
+blank between pairs, no comments), its targets and its pairs are parsed as two columns of CSV by
+pyarrow, which is about ten times as fast as line by line; any other piece is read line by line.
+Both give the same numbers and the same absent records.
 
 Guarantee
 ---------
-A record with a column that does not exist, that comes twice, or that cannot be read is absent: its row is one NaN, which estimators refuse
-or count as nothing, as on_missing says. Its target stays, and is NaN where it is no number; a record without a target and without pairs,
-such as a line of CSV or one that is too long, is absent, too. Where the number of columns is declared, nothing else is said about any of
-them, and what a record becomes does not depend on others. Where it is learned from the records, which no promise covers, a file without a
-usable record is refused.
+A record with a column that does not exist, that comes twice, or that cannot be read is absent: its
+row is one NaN, which estimators refuse or count as nothing, as on_missing says. Its target stays,
+and is NaN where it is no number; a record without a target and without pairs, such as a line of CSV
+or one that is too long, is absent, too. Where the number of columns is declared, nothing else is
+said about any of them, and what a record becomes does not depend on others. Where it is learned
+from the records, which no promise covers, a file without a usable record is refused.
 """
 
 from __future__ import annotations
@@ -56,7 +58,8 @@ def read_pieces(file: IO[bytes], path: Path, n_features: int | None, zero_based:
     file : binary file
     path : Path
     n_features : int or None
-        Columns; None: as many as 32-bit numbers count. How many there are is then told by the records, which are private.
+        Columns; None: as many as 32-bit numbers count. How many there are is then told by the
+        records, which are private.
     zero_based : bool
         Whether columns are counted from 0.
     """
@@ -74,7 +77,8 @@ def read_pieces(file: IO[bytes], path: Path, n_features: int | None, zero_based:
         return
     if not usable:
         raise DataError(
-            f"{path} could not be read as svmlight: no record has its form. Write the file again, or correct its ending."
+            f"{path} could not be read as svmlight: no record has its form. Write the file again, "
+            "or correct its ending."
         )
     if tried and not held:
         hint = "" if zero_based else " If it counts its columns from 0, say so with zero_based=True."
@@ -82,7 +86,10 @@ def read_pieces(file: IO[bytes], path: Path, n_features: int | None, zero_based:
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:
-    """Whole lines, some megabytes at a time; each piece ends with a line's end. A line that is too long becomes an absent record."""
+    """Whole lines, some megabytes at a time; each piece ends with a line's end.
+
+    A line that is too long becomes an absent record.
+    """
     rest = b""
     while more := file.read(PIECE):
         end = more.rfind(b"\n")
@@ -168,7 +175,11 @@ def _rows(
     first: int,
     width: int,
 ) -> Piece:
-    """Rows of pairs in their order; those with a column that does not exist or comes twice, or with neither pairs nor target, are one NaN."""
+    """Rows of pairs in their order.
+
+    Those with a column that does not exist or comes twice, or with neither pairs nor target, are
+    one NaN.
+    """
     columns = columns - first
     owner = np.repeat(np.arange(counts.size), counts)
     wrong = np.isnan(y) & (counts == 0)

@@ -2,13 +2,16 @@
 
 Guarantee
 ---------
-After the header nothing in a CSV file is refused for one record. A cell that is no number is NaN, also one with bytes that are no UTF-8 or
-of any length up to `CSV_BLOCK`. A record with another number of cells than the header has names, or on a line of more than `CSV_BLOCK`
-characters, has gaps in their place. No record changes how another is read. The file must be CSV, though: a quote that opens a cell and is never
-closed makes one cell of everything that follows, and is refused if that has more than `CSV_BLOCK` characters.
+After the header nothing in a CSV file is refused for one record. A cell that is no number is NaN,
+also one with bytes that are no UTF-8 or of any length up to `CSV_BLOCK`. A record with another
+number of cells than the header has names, or on a line of more than `CSV_BLOCK` characters, has
+gaps in their place. No record changes how another is read. The file must be CSV, though: a quote
+that opens a cell and is never closed makes one cell of everything that follows, and is refused if
+that has more than `CSV_BLOCK` characters.
 
-Sparse rows in Parquet are a list of column numbers and a list of values for each record. One whose lists have different lengths, or that names
-a column which does not exist, comes twice or is missing, has no features; its target stays. A value that is missing is NaN.
+Sparse rows in Parquet are a list of column numbers and a list of values for each record. One whose
+lists have different lengths, or that names a column which does not exist, comes twice or is
+missing, has no features; its target stays. A value that is missing is NaN.
 """
 
 from __future__ import annotations
@@ -38,7 +41,8 @@ from .labels import Texts
 
 #: Bytes that pyarrow parses at once, and the longest line, and cell, that is read.
 CSV_BLOCK = 2**25
-#: Records that the standard library parses while its limit on the length of cells, which is one for the process, is raised.
+#: Records that the standard library parses while its limit on the length of cells, which is one for
+#: the process, is raised.
 RECORDS_AT_ONCE = 64
 _RAISING_LIMIT = threading.Lock()
 #: Longer cells are left to the standard library.
@@ -227,8 +231,9 @@ def csv_columns(
 ) -> Iterator[dict[str, Texts]]:
     """The cells of some columns of a CSV file, some rows at a time.
 
-    By pyarrow; without it, and from the first block on that it refuses or that is not plain (a line with another number of cells, bytes that
-    are no UTF-8, a very long cell), by the standard library, which finds the same cells.
+    By pyarrow; without it, and from the first block on that it refuses or that is not plain (a line
+    with another number of cells, bytes that are no UTF-8, a very long cell), by the standard
+    library, which finds the same cells.
 
     Parameters
     ----------
@@ -280,10 +285,13 @@ def csv_columns(
 
 @contextmanager
 def csv_records(file: IO[bytes], path: Path, *, header: bool = False) -> Iterator[Iterator[list[str]]]:
-    """The records of a CSV file as lists of cells. Bytes that are no UTF-8 are replaced, and lines that are too long are left out.
+    """The records of a CSV file as lists of cells.
 
-    In the place of a line that is too long stands a line with one cell, so that its record has other cells than the header. For the header
-    such bytes come as lone surrogates, and a line that is too long is refused.
+    Bytes that are no UTF-8 are replaced, and lines that are too long are left out.
+
+    In the place of a line that is too long stands a line with one cell, so that its record has
+    other cells than the header. For the header such bytes come as lone surrogates, and a line that
+    is too long is refused.
     """
     errors = "surrogateescape" if header else "replace"
     text = io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="")
@@ -311,7 +319,8 @@ def csv_records(file: IO[bytes], path: Path, *, header: bool = False) -> Iterato
                     some = list(islice(reader, 1 if header else RECORDS_AT_ONCE))
                 except csv.Error:
                     raise DataError(
-                        f"{path} holds a cell of more than {CSV_BLOCK:,} characters: is a quote not closed? Write the file again."
+                        f"{path} holds a cell of more than {CSV_BLOCK:,} characters: is a quote "
+                        "not closed? Write the file again."
                     ) from None
                 finally:
                     csv.field_size_limit(usual)
@@ -332,8 +341,8 @@ def _is_number(cell: str) -> bool:
 class ThreadedFile(io.RawIOBase):
     """The bytes of an open file from its beginning, with a position and a handle of its own.
 
-    A parser that gave up may go on reading for a while in the background: here it moves nobody else's position, and its handle is closed with
-    the last reference to it.
+    A parser that gave up may go on reading for a while in the background: here it moves nobody
+    else's position, and its handle is closed with the last reference to it.
 
     Parameters
     ----------

@@ -2,9 +2,10 @@
 
 Guarantee
 ---------
-No text, message, copy on disk or pickle that is made from an address holds its password. An address that cannot be read in one way only
-(an unescaped ``@``, ``/``, ``#``, ``?`` or ``%`` in a password) is refused, and no refusal quotes an address: what looks like a host or
-a database's name may be half a password.
+No text, message, copy on disk or pickle that is made from an address holds its password. An address
+that cannot be read in one way only (an unescaped ``@``, ``/``, ``#``, ``?`` or ``%`` in a password)
+is refused, and no refusal quotes an address: what looks like a host or a database's name may be
+half a password.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ _FORMS = (
     "Write sqlite:///budget.db for a file beside you, sqlite:////full/path.db for one anywhere, or "
     "postgresql://user@host:port/database"
 )
-#: user, password, hosts with ports, database, parameters: what libpq reads in the same way, and nothing that it might not.
+#: user, password, hosts with ports, database, parameters: what libpq reads in the same way, and
+#: nothing that it might not.
 _SERVER = re.compile(
     r"(?:(?P<user>[^:@/?#\[\]]*)(?::(?P<password>[^@/?#\[\]]*))?@)?"
     r"(?P<host>(?:[\w.%~-]*|\[[0-9A-Fa-f:.]+\])(?::\d+)?(?:,(?:[\w.%~-]*|\[[0-9A-Fa-f:.]+\])(?::\d+)?)*)"
@@ -174,7 +176,8 @@ def read_address(text: object) -> Address:
         return FileAddress(rest[1:])
     known = "It begins with another scheme. " if separator else ""
     raise LedgerError(
-        f"this is not the address of a ledger. {known}{_FORMS}; a ledger in memory would not last. (An address is never "
+        f"this is not the address of a ledger. {known}{_FORMS}; a ledger in memory would not last. "
+        "(An address is never "
         "quoted: it may hold a password.)"
     )
 
@@ -196,8 +199,10 @@ def _server(rest: str) -> ServerAddress:
     found = _SERVER.fullmatch(rest)
     if found is None or _ESCAPES.search(rest) or not rest.isprintable() or " " in rest:
         raise LedgerError(
-            "a PostgreSQL address looks like postgresql://user@host:port/database, and this one can be read in more than one way. "
-            "Write characters such as @ / # ? % in a password as %40 %2F %23 %3F %25, or keep the password in PGPASSFILE."
+            "a PostgreSQL address looks like postgresql://user@host:port/database, and this one "
+            "can be read in more than one way. "
+            "Write characters such as @ / # ? % in a password as %40 %2F %23 %3F %25, or keep the "
+            "password in PGPASSFILE."
         )
     secrets = {}
     if found["password"]:
@@ -212,7 +217,8 @@ def _server(rest: str) -> ServerAddress:
             place |= {name: unquote(value)}
         else:
             raise LedgerError(
-                "a PostgreSQL address has a parameter that is not known. Those after '?' are the connection parameters of libpq, such as "
+                "a PostgreSQL address has a parameter that is not known. Those after '?' are the "
+                "connection parameters of libpq, such as "
                 "sslmode."
             )
     user = f"{found['user']}@" if found["user"] else ""

@@ -1,4 +1,7 @@
-"""The argument ``ledger`` of estimators: an address is turned into a ledger at once, so that nobody prints or stores its password."""
+"""The argument ``ledger`` of estimators.
+
+An address is turned into a ledger at once, so that nobody prints or stores its password.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,9 @@ from .ledger import Ledger
 class LedgerArgument:
     """An attribute that holds a `Ledger` where an address is set.
 
-    Nothing is refused when it is set, as scikit-learn wants it: what is neither is kept for `check_ledger` to refuse, and a text that is no
-    address is kept as a secret, since it may be one with a slip in it.
+    Nothing is refused when it is set, as scikit-learn wants it: what is neither is kept for
+    `check_ledger` to refuse, and a text that is no address is kept as a secret, since it may be one
+    with a slip in it.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:

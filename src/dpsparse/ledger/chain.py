@@ -1,13 +1,16 @@
 r"""Events of a ledger, chained by hashes, and the SQL that stores of either kind share.
 
-Every event holds the hash of the one before it. The head holds the identity of the ledger, the number of events, the last hash, the number of
-the last event of each dataset, and a seal over all of this. Whoever reads or writes compares first: the head with its seal, the end of the
-chain with the head, and the dataset's last event with what the head says it is. Events are found by their number alone: there is no
-index that could hide one. What is taken of a budget is counted from the events (`state.Replay`), and the last event must say the same.
+Every event holds the hash of the one before it. The head holds the identity of the ledger, the
+number of events, the last hash, the number of the last event of each dataset, and a seal over all
+of this. Whoever reads or writes compares first: the head with its seal, the end of the chain with
+the head, and the dataset's last event with what the head says it is. Events are found by their
+number alone: there is no index that could hide one. What is taken of a budget is counted from the
+events (`state.Replay`), and the last event must say the same.
 
-What a chain without a secret key cannot show: somebody who may write the file and rebuilds *everything* after the place of
-an edit, head included. `verify` still recomputes every price, so the rebuilt entries must be honest bills; that entries
-are missing shows only against a head that was kept elsewhere (`Ledger.export`, `Ledger.verify(head=...)`).
+What a chain without a secret key cannot show: somebody who may write the file and rebuilds
+*everything* after the place of an edit, head included. `verify` still recomputes every price, so
+the rebuilt entries must be honest bills; that entries are missing shows only against a head that
+was kept elsewhere (`Ledger.export`, `Ledger.verify(head=...)`).
 """
 
 from __future__ import annotations
@@ -29,9 +32,11 @@ NOTHING = "0" * 64
 
 COLUMNS = "number, dataset, entry, what, body, previous, hash"
 EVENTS, HEAD = "dpsparse_ledger_events", "dpsparse_ledger_head"
-#: INTEGER PRIMARY KEY is the place of the row itself in SQLite, so that no second structure has to agree with the table.
+#: INTEGER PRIMARY KEY is the place of the row itself in SQLite, so that no second structure has to
+#: agree with the table.
 TABLES = (
-    f"CREATE TABLE {EVENTS} (number INTEGER PRIMARY KEY, dataset TEXT NOT NULL, entry INTEGER NOT NULL, what TEXT NOT NULL, "
+    f"CREATE TABLE {EVENTS} (number INTEGER PRIMARY KEY, dataset TEXT NOT NULL, entry INTEGER NOT "
+    "NULL, what TEXT NOT NULL, "
     "body TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL)",
     f"CREATE TABLE {HEAD} (one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL, ledger TEXT NOT NULL, "
     "number INTEGER NOT NULL, hash TEXT NOT NULL, ends TEXT NOT NULL, seal TEXT NOT NULL)",
@@ -121,8 +126,9 @@ class Chain:
 
     Guarantee
     ---------
-    `head`, `last` and `append` refuse a ledger in which the head does not agree with its seal, with the end of the events, or with the dataset's
-    last event. `entry` and `events` refuse events that do not match their hashes, and a range in which one is missing.
+    `head`, `last` and `append` refuse a ledger in which the head does not agree with its seal, with
+    the end of the events, or with the dataset's last event. `entry` and `events` refuse events that
+    do not match their hashes, and a range in which one is missing.
 
     Parameters
     ----------
@@ -131,7 +137,8 @@ class Chain:
     mark : str
         How this database writes a parameter.
     witness : int or None
-        How many events a third place says there were when the transaction began; None where there is no such place.
+        How many events a third place says there were when the transaction began; None where there
+        is no such place.
     """
 
     def __init__(
@@ -171,7 +178,8 @@ class Chain:
             age = "a later" if version > VERSION else "an earlier"
             advice = "Update dpsparse." if version > VERSION else "Use the release that wrote it."
             raise LedgerError(
-                f"the ledger was written by {age} release (version {version}); this one reads version {VERSION}. {advice}"
+                f"the ledger was written by {age} release (version {version}); this one reads "
+                f"version {VERSION}. {advice}"
             )
         [(ledger, number, last, ends, seal)] = self._execute(f"SELECT ledger, number, hash, ends, seal FROM {HEAD}", ())
         try:
@@ -189,7 +197,10 @@ class Chain:
         return (Event(*row) for row in self._execute(text, (first,)))
 
     def of(self, dataset: str | None, first: int = 1) -> list[Event]:
-        """The events of a dataset, or of all, in order, from a number on; none is missing, and each matches its hash."""
+        """The events of a dataset, or of all, in order, from a number on.
+
+        None is missing, and each matches its hash.
+        """
         number, found = self.head().number, []
         place = first - 1
         for place, event in enumerate(self.events(first), start=first):
@@ -218,7 +229,8 @@ class Chain:
         event = self.event(number)
         if event is None or (event.number, event.dataset) != (number, dataset) or not event.intact:
             raise LedgerTamperedError(
-                f"the ledger was changed from outside, or is damaged: event {number}, the last of dataset {dataset!r}, is missing or "
+                f"the ledger was changed from outside, or is damaged: event {number}, the last of "
+                f"dataset {dataset!r}, is missing or "
                 f"does not match its hash. {SEE}"
             )
         return event

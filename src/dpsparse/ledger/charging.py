@@ -2,8 +2,9 @@
 
 Guarantee
 ---------
-What is written fits the state that the same transaction read. A run that the ledger knows by its `run_id` is never charged again: if nothing was
-answered for it, its entry is taken up; otherwise it is refused.
+What is written fits the state that the same transaction read. A run that the ledger knows by its
+`run_id` is never charged again: if nothing was answered for it, its entry is taken up; otherwise it
+is refused.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _LEFT = {
     "nothing": "Nothing was reserved; try again when the reason is gone.",
     "event": "Entry {number} was written all the same: it counts.",
     "unknown": (
-        "It is not known whether an entry was reserved: if it was, it counts. dpsparse ledger show tells, and a retry with the same "
+        "It is not known whether an entry was reserved: if it was, it counts. dpsparse ledger show "
+        "tells, and a retry with the same "
         "run_id is not charged twice."
     ),
 }
@@ -104,7 +106,10 @@ class _Priced:
 
 
 def _take(chain: Chain, request: Request, content: dict[str, Any], priced: _Priced) -> tuple[str, Event] | State | None:
-    """Write the entry: the ledger's identity and the event; the state if it does not fit; None if the price is out of date."""
+    """Write the entry: the ledger's identity and the event; the state if it does not fit.
+
+    None if the price is out of date.
+    """
     known = _known(chain, request, content)
     if known is not None:
         return known
@@ -147,7 +152,8 @@ def _known(chain: Chain, request: Request, content: dict[str, Any]) -> tuple[str
         "done": "is done: use the model that it saved",
     }[state]
     raise RunRepeatedError(
-        f"run {request.run_id!r} {why}. It is entry {event.entry} of dataset {request.dataset!r}, which counts; nothing more was "
+        f"run {request.run_id!r} {why}. It is entry {event.entry} of dataset {request.dataset!r}, "
+        "which counts; nothing more was "
         "charged. Choose another run_id to run, and pay, once more.",
         event.entry,
         state,
@@ -181,8 +187,10 @@ def _refusal(state: State, request: Request) -> BudgetExceededError:
         else "Nothing like it fits any more"
     )
     return BudgetExceededError(
-        f"dataset {dataset!r} has less left than this fit costs ({bill.epsilon(at):.4g} at delta = {at:g}): of its total "
-        f"({state.epsilon:g}, {state.delta:g}) an all-Gaussian fit of epsilon = {room:.4g} could still be taken. {advice}. "
+        f"dataset {dataset!r} has less left than this fit costs ({bill.epsilon(at):.4g} at delta = "
+        f"{at:g}): of its total "
+        f"({state.epsilon:g}, {state.delta:g}) an all-Gaussian fit of epsilon = {room:.4g} could "
+        f"still be taken. {advice}. "
         "Nothing was read or reserved.",
         remaining=room,
         would_fit=fits,

@@ -14,7 +14,8 @@ from ..core.errors import LedgerTamperedError, PrivacyError
 from .chain import NOTHING, Event, Head
 from .state import Replay, State, differs
 
-#: How far a price that is computed again may be above the stored one: other versions of numpy and scipy round differently.
+#: How far a price that is computed again may be above the stored one: other versions of numpy and
+#: scipy round differently.
 TOLERANCE = 1e-6
 #: Problems named in a message.
 NAMED = 5
@@ -95,7 +96,8 @@ def _state_problem(event: Event, replay: Replay) -> str:
 def _price_problem(state: State, cost: Charge, text: str) -> str:
     """Whether the stored cost covers the stored bill, and was within the budget.
 
-    A stored cost above the one that is computed now counts more than was spent, and is no danger: an earlier release may have had looser prices.
+    A stored cost above the one that is computed now counts more than was spent, and is no danger:
+    an earlier release may have had looser prices.
     """
     fresh = _recharged(text, cost.slack, canonical_json(write(state.filters)))
     for name, value in cost.costs.items():

@@ -28,7 +28,10 @@ def citation_of(head: Head, events: Sequence[Event], dataset: str, entry: int) -
 
 
 def check_citation(cited: Mapping[str, Any], head: Head, events: Sequence[Event]) -> Entry:
-    """The entry that is cited, if this is its ledger and everything agrees; `events` are those of a chain that was verified."""
+    """The entry that is cited, if this is its ledger and everything agrees.
+
+    `events` are those of a chain that was verified.
+    """
     if not isinstance(cited, Mapping) or any(type(cited.get(name)) is not kind for name, kind in FIELDS.items()):
         raise LedgerError(f"a citation of a ledger's entry must hold {', '.join(FIELDS)}, as Ledger.cite gives them.")
     if cited["ledger"] != head.ledger:
@@ -37,7 +40,8 @@ def check_citation(cited: Mapping[str, Any], head: Head, events: Sequence[Event]
     number, dataset = cited["entry"], cited["dataset"]
     if place.get(cited["entry_hash"]) != number or place.get(cited["head"], 0) < number:
         raise LedgerTamperedError(
-            f"the citation of entry {number} does not match this ledger: the entry or the head it names is not part of the chain."
+            f"the citation of entry {number} does not match this ledger: the entry or the head it "
+            "names is not part of the chain."
         )
     for entry in read_entries(e for e in events if e.dataset == dataset):
         if entry.number == number:

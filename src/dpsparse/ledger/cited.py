@@ -33,11 +33,13 @@ class Cited:
         certified = price <= epsilon * (1 + TOLERANCE) or entry.bill.delta(epsilon) <= delta * (1 + TOLERANCE)
         if not certified:
             raise LedgerTamperedError(
-                f"the model states epsilon = {epsilon:.6g} at delta = {delta:.3g}, and entry {entry.number} paid for {price:.6g}."
+                f"the model states epsilon = {epsilon:.6g} at delta = {delta:.3g}, and entry "
+                f"{entry.number} paid for {price:.6g}."
             )
         if math.isfinite(mu) and not math.isclose(entry.bill.mu(), mu, rel_tol=TOLERANCE):
             raise LedgerTamperedError(
-                f"the model states mu = {mu:.6g}, and entry {entry.number} paid for {entry.bill.mu():.6g}: it is not the entry of this model."
+                f"the model states mu = {mu:.6g}, and entry {entry.number} paid for "
+                f"{entry.bill.mu():.6g}: it is not the entry of this model."
             )
         if self.statement.private and is_seeded(entry.label):
             raise LedgerTamperedError(

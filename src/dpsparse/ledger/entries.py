@@ -108,7 +108,8 @@ def recount(state: State, entries: Iterable[Entry]) -> tuple[Entry, ...]:
     slack = PARTS - sum(e.slack for e in live)
     if (totals, slack, len(live)) != (dict(state.totals), state.slack, state.live):
         raise LedgerTamperedError(
-            "the ledger is damaged: its entries do not add up to its totals. See dpsparse ledger verify, and restore it from a copy."
+            "the ledger is damaged: its entries do not add up to its totals. See dpsparse ledger "
+            "verify, and restore it from a copy."
         )
     return live
 
@@ -116,9 +117,10 @@ def recount(state: State, entries: Iterable[Entry]) -> tuple[Entry, ...]:
 def spent_of(state: State, entries: Iterable[Entry]) -> Amount:
     r"""The capacity that is used: the smallest total with which a ledger would have taken these entries.
 
-    By the Gaussian filter: the exact curve of :math:`\sum\mu_i^2`, at delta less the slacks. By a Renyi filter: the best
-    order for their sum. A single entry may also be taken at its own price. Never above the total. It is chosen after the fact, so it is
-    no bound on what was lost: that is `odometer_of`.
+    By the Gaussian filter: the exact curve of :math:`\sum\mu_i^2`, at delta less the slacks. By a
+    Renyi filter: the best order for their sum. A single entry may also be taken at its own price.
+    Never above the total. It is chosen after the fact, so it is no bound on what was lost: that is
+    `odometer_of`.
     """
     live = recount(state, entries)
     if not live:

@@ -35,18 +35,21 @@ class Ledger:
 
     Guarantee
     ---------
-    Everything that was reserved for a dataset and not refunded is together (epsilon, delta)-DP with the total that the
-    dataset was created with, also when each fit was chosen after seeing the models before it (`filters`). A reservation
-    is durable before it is acknowledged, and is made in one transaction with the check that it fits: processes cannot
-    overspend together. A crash counts as spent; a refund is possible only before the first answer. Damage that would give budget back is found
-    when the ledger is read or charged: it is refused then. No text or pickle that is made from a ledger holds its password.
+    Everything that was reserved for a dataset and not refunded is together (epsilon, delta)-DP with
+    the total that the dataset was created with, also when each fit was chosen after seeing the
+    models before it (`filters`). A reservation is durable before it is acknowledged, and is made in
+    one transaction with the check that it fits: processes cannot overspend together. A crash counts
+    as spent; a refund is possible only before the first answer. Damage that would give budget back
+    is found when the ledger is read or charged: it is refused then. No text or pickle that is made
+    from a ledger holds its password.
 
     Parameters
     ----------
     address : str or None
         ``sqlite:///budget.db`` (relative), ``sqlite:////var/lib/budget.db`` (absolute) or
-        ``postgresql://user@host:port/database`` (extra ``postgres``). None: that of the environment variable ``DPSPARSE_LEDGER``.
-        Nothing is opened until it is needed, and nothing is made but by `create`.
+        ``postgresql://user@host:port/database`` (extra ``postgres``). None: that of the environment
+        variable ``DPSPARSE_LEDGER``. Nothing is opened until it is needed, and nothing is made but
+        by `create`.
 
     Examples
     --------
@@ -120,9 +123,11 @@ class Ledger:
         Parameters
         ----------
         dataset : str
-            A public name. It is stored in one spelling (NFC, trimmed); one that differs from a known name by case or spaces alone is refused.
+            A public name. It is stored in one spelling (NFC, trimmed); one that differs from a
+            known name by case or spaces alone is refused.
         epsilon, delta : float
-            The total that all fits together may spend. delta = 0 allows pure fits only, whose epsilons add up.
+            The total that all fits together may spend. delta = 0 allows pure fits only, whose
+            epsilons add up.
         adjacency : {"replace-one", "add-remove"}
         kind : {"gaussian", "renyi"} or None
             How costs are counted (see ``docs/ledger.md``). None: the first entry decides.
@@ -139,7 +144,8 @@ class Ledger:
             replayed(chain)
             if name in head.ends:
                 raise LedgerError(
-                    f"dataset {name!r} is in the ledger already. A budget is never set anew: use it, or choose another name for "
+                    f"dataset {name!r} is in the ledger already. A budget is never set anew: use "
+                    "it, or choose another name for "
                     "other data."
                 )
             refuse_likeness(name, head.ends)
@@ -166,10 +172,13 @@ class Ledger:
         label : str
             What it is for; public.
         run_id : str or None
-            Names the run that is paid for, in public, so that a retry is not charged twice. What an earlier entry of the same dataset and
-            run_id makes of it: none, or a refunded one: a new entry is reserved. *reserved*, with an equal bill: that entry is taken up, and
-            nothing more is charged; of several who hold it, one can start. *started*, *done*, or reserved with another bill, or for noise from a seed where
-            this is none, or the other way round: refused by `RunRepeatedError`. It is written in the same transaction as the entry, so a crash cannot part them.
+            Names the run that is paid for, in public, so that a retry is not charged twice. What an
+            earlier entry of the same dataset and run_id makes of it: none, or a refunded one: a new
+            entry is reserved. *reserved*, with an equal bill: that entry is taken up, and nothing
+            more is charged; of several who hold it, one can start. *started*, *done*, or reserved
+            with another bill, or for noise from a seed where this is none, or the other way round:
+            refused by `RunRepeatedError`. It is written in the same transaction as the entry, so a
+            crash cannot part them.
         delta : float or None
             At which a refusal says what would fit; None: the dataset's.
 
@@ -202,16 +211,17 @@ class Ledger:
     def spent(self, dataset: str) -> Amount:
         """The used capacity: the smallest total with which a ledger would have taken the same entries, at the dataset's delta.
 
-        It is what the budget is measured by, and no promise: it is chosen after the fact. The promise is the total, and `odometer` bounds what
-        was lost so far.
+        It is what the budget is measured by, and no promise: it is chosen after the fact. The
+        promise is the total, and `odometer` bounds what was lost so far.
         """
         return spent_of(*self._state_and_entries(dataset))
 
     def odometer(self, dataset: str) -> Amount:
         """A bound on what was lost so far, valid whenever it is read and whatever was chosen because of it.
 
-        For the transcript at which somebody stops, P(S) <= E_Q[exp(epsilon); S] + delta for every set S (`accounting.odometer`). Dearer than
-        `spent`, and near the end above the total, which holds as well.
+        For the transcript at which somebody stops, P(S) <= E_Q[exp(epsilon); S] + delta for every
+        set S (`accounting.odometer`). Dearer than `spent`, and near the end above the total, which
+        holds as well.
         """
         return odometer_of(*self._state_and_entries(dataset))
 
@@ -231,7 +241,10 @@ class Ledger:
         return self._store().read(lambda chain: latest(chain, name))
 
     def cite(self, dataset: str, entry: int) -> dict[str, Any]:
-        """What names an entry elsewhere, such as in a model file: identity of the ledger, dataset, entry, its hash and the present head."""
+        """What names an entry elsewhere, such as in a model file.
+
+        Identity of the ledger, dataset, entry, its hash and the present head.
+        """
         name = dataset_name(dataset)
 
         def act(chain: Chain) -> dict[str, Any]:
@@ -252,7 +265,10 @@ class Ledger:
         return check_citation(citation, *self._everything())
 
     def export(self) -> dict[str, Any]:
-        """Everything as plain JSON types, with the head: keep a copy elsewhere, and compare it by ``verify(head=...)``."""
+        """Everything as plain JSON types, with the head.
+
+        Keep a copy elsewhere, and compare it by ``verify(head=...)``.
+        """
         head, events = self._everything()
         return {
             "format": FORMAT,

@@ -9,7 +9,8 @@ from ..core.errors import LedgerError
 
 #: Longest name, in characters.
 LONGEST = 200
-#: What the label of an entry ends with whose noise came from a seed. The chain seals it, so that no model file can claim otherwise.
+#: What the label of an entry ends with whose noise came from a seed. The chain seals it, so that no
+#: model file can claim otherwise.
 SEEDED_LABEL = "[seed: not private]"
 
 
@@ -58,8 +59,10 @@ def refuse_likeness(name: str, known: Iterable[str]) -> None:
     for other in known:
         if _sight(name) == _sight(other):
             raise LedgerError(
-                f"dataset {name!r} is too like {other!r}, which is in the ledger: two budgets for the same people would double "
-                f"what they lose. Use {other!r} if it is the same data; otherwise choose a name that cannot be mistaken for it."
+                f"dataset {name!r} is too like {other!r}, which is in the ledger: two budgets for "
+                "the same people would double "
+                f"what they lose. Use {other!r} if it is the same data; otherwise choose a name "
+                "that cannot be mistaken for it."
             )
 
 
@@ -74,7 +77,10 @@ def _name(given: object, what: str) -> str:
 
 
 def _sight(name: str) -> str:
-    """What is seen of a name at a glance: no case, no width, and one space for any row of spaces, dashes and underscores."""
+    """What is seen of a name at a glance.
+
+    No case, no width, and one space for any row of spaces, dashes and underscores.
+    """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     spaced = "".join(" " if c.isspace() or c == "_" or unicodedata.category(c) == "Pd" else c for c in folded)
     return " ".join(spaced.split())

@@ -31,7 +31,10 @@ class Payment:
     reservation: Reservation | None = None
 
     def start(self) -> None:
-        """Write durably that an answer is about to be computed; called before the first one, and only that call writes."""
+        """Write durably that an answer is about to be computed.
+
+        Called before the first one, and only that call writes.
+        """
         if self.reservation is not None:
             self.reservation.start()
 
@@ -42,7 +45,10 @@ class Payment:
 
 
 def check_ledger(ledger: object, dataset: object, label: object = None, run_id: object = None) -> None:
-    """Refuse a ledger without a dataset's name, the other way round, and what is neither; a run without a ledger; opens nothing."""
+    """Refuse a ledger without a dataset's name, the other way round, and what is neither; a run without a ledger.
+
+    Opens nothing.
+    """
     if label is not None:
         own_label(label)
     if ledger is None and dataset is None:
@@ -70,12 +76,14 @@ def refuse_own_ledger(part: Paid, whole: str) -> None:
     own = part.get_params(deep=False)
     if any(own.get(name) is not None for name in ("ledger", "dataset")):
         raise LedgerError(
-            f"{type(part).__name__} has a ledger or dataset of its own, which would not be charged: {whole} is paid for as one. "
+            f"{type(part).__name__} has a ledger or dataset of its own, which would not be "
+            f"charged: {whole} is paid for as one. "
             f"Give ledger and dataset to {whole} instead."
         )
     if any(own.get(name) is not None for name in ("label", "run_id")):
         raise LedgerError(
-            f"{type(part).__name__} has a label or run_id of its own, under which nothing would be charged: {whole} is paid for as "
+            f"{type(part).__name__} has a label or run_id of its own, under which nothing would be "
+            f"charged: {whole} is paid for as "
             f"one. Give label and run_id to {whole} instead."
         )
 
@@ -93,8 +101,9 @@ def reserve(
 ) -> Iterator[Payment]:
     """Reserve a bill, run what stands inside, and confirm; refunded if nothing was answered.
 
-    A plan with a number of turns that chance drew is priced by the law of the draw. It is never refunded: whoever saw the
-    number could give it back and draw again, until the law was another one.
+    A plan with a number of turns that chance drew is priced by the law of the draw. It is never
+    refunded: whoever saw the number could give it back and draw again, until the law was another
+    one.
 
     Parameters
     ----------
@@ -107,7 +116,8 @@ def reserve(
     label : str
         What it is for; public.
     run_id : str or None
-        Which run it pays for; public. A retry with the same one is not charged twice (`Ledger.reserve`).
+        Which run it pays for; public. A retry with the same one is not charged twice
+        (`Ledger.reserve`).
     delta : float or None
         At which a refusal says what would fit.
     seeded : bool
@@ -119,7 +129,8 @@ def reserve(
         return
     if bill is None:
         raise LedgerError(
-            f"{label!r} has no privacy and so no price: it must not touch data that a ledger guards. Leave ledger=None for it."
+            f"{label!r} has no privacy and so no price: it must not touch data that a ledger "
+            "guards. Leave ledger=None for it."
         )
     label = seeded_label(label) if seeded else label
     with Ledger.of(ledger).reserve(dataset, bill, label=label, run_id=run_id, delta=delta) as reservation:

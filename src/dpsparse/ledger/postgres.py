@@ -1,12 +1,14 @@
 """Ledgers in a PostgreSQL database, through psycopg 3 (extra ``postgres``).
 
-Every writing transaction first locks the one row of the head (``SELECT ... FOR UPDATE``): writers take turns, and what
-they read afterwards is what the one before them committed. ``synchronous_commit`` is switched on for each of them.
+Every writing transaction first locks the one row of the head (``SELECT ... FOR UPDATE``): writers
+take turns, and what they read afterwards is what the one before them committed.
+``synchronous_commit`` is switched on for each of them.
 
-A transaction that failed before its commit left nothing and is tried again where the reason passes: a failed serialization, a
-deadlock, a lost connection. Where the connection is lost *during* the commit, the head is locked anew, which waits for the end of the
-lost transaction, and the event is looked for: it was committed, or it is tried again. If the server cannot be asked, the error says that
-it is not known.
+A transaction that failed before its commit left nothing and is tried again where the reason passes:
+a failed serialization, a deadlock, a lost connection. Where the connection is lost *during* the
+commit, the head is locked anew, which waits for the end of the lost transaction, and the event is
+looked for: it was committed, or it is tried again. If the server cannot be asked, the error says
+that it is not known.
 """
 
 from __future__ import annotations
@@ -139,7 +141,10 @@ class PostgresStore:
         connection.commit()
 
     def _left(self, event: Event) -> str:
-        """What a commit without an answer has left: asked under the lock, which the lost transaction holds until it ends."""
+        """What a commit without an answer has left.
+
+        Asked under the lock, which the lost transaction holds until it ends.
+        """
         psycopg = _driver()
         for turn in range(TRIES):
             if turn:
@@ -195,7 +200,8 @@ class PostgresStore:
     def _chain(self, connection: Any) -> Chain:
         if not self._there(connection):
             raise LedgerError(
-                f"there is no ledger in {self.shown}. Make one with Ledger(address).create(dataset, epsilon, delta), or check the "
+                f"there is no ledger in {self.shown}. Make one with "
+                "Ledger(address).create(dataset, epsilon, delta), or check the "
                 "address: a ledger that was lost must not be replaced by an empty one."
             )
 
@@ -206,7 +212,8 @@ class PostgresStore:
         return Chain(execute, "%s")
 
 
-#: READ COMMITTED, so that what is read after the lock is what the writer before committed, whatever the server's default.
+#: READ COMMITTED, so that what is read after the lock is what the writer before committed, whatever
+#: the server's default.
 _WRITING = (
     "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
     f"SET LOCAL lock_timeout = {PATIENCE}",

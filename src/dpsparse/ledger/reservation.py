@@ -17,7 +17,8 @@ _KNOWN = {
     "start": {
         "nothing": "No answer was computed.",
         "event": "No answer was computed. Entry {entry} was noted as started all the same: it counts.",
-        "unknown": "No answer was computed. It is not known whether entry {entry} was noted as started; it counts until it is refunded.",
+        "unknown": "No answer was computed. It is not known whether entry {entry} was noted as "
+        "started; it counts until it is refunded.",
     },
     "confirm": {
         "nothing": "Entry {entry} counts; its end was not noted.",
@@ -37,9 +38,10 @@ class Reservation:
 
     Guarantee
     ---------
-    Until `refund` is durable the cost counts, so a crash at any moment counts as spent. `start` is durable before the
-    first answer is computed, and follows one reservation once: of two processes that hold the same entry, one answers. After it
-    a refund is refused, by this object and by the ledger.
+    Until `refund` is durable the cost counts, so a crash at any moment counts as spent. `start` is
+    durable before the first answer is computed, and follows one reservation once: of two processes
+    that hold the same entry, one answers. After it a refund is refused, by this object and by the
+    ledger.
 
     Attributes
     ----------

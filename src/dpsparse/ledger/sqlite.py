@@ -2,18 +2,21 @@
 
 Durability
 ----------
-Each transaction takes the write lock at its beginning (``BEGIN IMMEDIATE``), so a total that was read cannot change before
-the reservation is written. The rollback journal (``journal_mode=DELETE``) with ``synchronous=EXTRA`` syncs the journal, the
-file and their folder before a commit returns: a process killed at any moment, or a power cut, leaves either the whole
-event or none, and the next one to open the file undoes a half-written one. A write-ahead log would be quicker, but it
-keeps committed events in a second file, which a copy of the first one misses.
+Each transaction takes the write lock at its beginning (``BEGIN IMMEDIATE``), so a total that was
+read cannot change before the reservation is written. The rollback journal (``journal_mode=DELETE``)
+with ``synchronous=EXTRA`` syncs the journal, the file and their folder before a commit returns: a
+process killed at any moment, or a power cut, leaves either the whole event or none, and the next
+one to open the file undoes a half-written one. A write-ahead log would be quicker, but it keeps
+committed events in a second file, which a copy of the first one misses.
 
-A commit that reports an error is looked at again: what it left is said, and nothing is acknowledged that was not reported durable. The number
-of events also stands in the header of the file (``user_version``), so that the pages of the events, of the head and of the header must agree; and
+A commit that reports an error is looked at again: what it left is said, and nothing is acknowledged
+that was not reported durable. The number of events also stands in the header of the file
+(``user_version``), so that the pages of the events, of the head and of the header must agree; and
 the file must be as long as its header says, so that no page is newer than all of them.
 
-Every statement is read to its end and closed before its rows are looked at. SQLite keeps the locks of a closed connection for as long as one of
-its statements is open: one that a kept traceback holds would make every later writer wait.
+Every statement is read to its end and closed before its rows are looked at. SQLite keeps the locks
+of a closed connection for as long as one of its statements is open: one that a kept traceback holds
+would make every later writer wait.
 """
 
 from __future__ import annotations
@@ -158,7 +161,8 @@ class SqliteStore:
         found = self._there()
         if found is None:
             raise LedgerError(
-                f"there is no ledger at {self.path}. Make one with Ledger(address).create(dataset, epsilon, delta), or check the "
+                f"there is no ledger at {self.path}. Make one with Ledger(address).create(dataset, "
+                "epsilon, delta), or check the "
                 "address: a ledger that was lost must not be replaced by an empty one."
             )
         uri = f"{self.path.resolve().as_uri()}?mode=rw"

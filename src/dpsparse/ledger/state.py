@@ -2,11 +2,13 @@
 
 Guarantee
 ---------
-`latest` counts what is taken from the costs of the reservations and from what became of each of them, and refuses a ledger whose
-last event says anything else. An event that gives budget back is therefore refused whenever the dataset is read or charged, unless
-it is a refund of an entry for which nothing was answered. Intermediate states and prices are compared by `Ledger.verify` alone.
+`latest` counts what is taken from the costs of the reservations and from what became of each of
+them, and refuses a ledger whose last event says anything else. An event that gives budget back is
+therefore refused whenever the dataset is read or charged, unless it is a refund of an entry for
+which nothing was answered. Intermediate states and prices are compared by `Ledger.verify` alone.
 
-The events of a ledger are read once in a process; afterwards only those that were added since (`replayed`).
+The events of a ledger are read once in a process; afterwards only those that were added since
+(`replayed`).
 """
 
 from __future__ import annotations
@@ -85,8 +87,9 @@ class State(Record):
     def decided(self, bill: Cost) -> State:
         """With filters: where they are still open, this first entry decides.
 
-        Renyi, if the entry takes clearly less of it; otherwise Gaussian, which is exact for Gaussian entries to come. Nothing
-        was released yet, so this is as good as a decision at the start.
+        Renyi, if the entry takes clearly less of it; otherwise Gaussian, which is exact for
+        Gaussian entries to come. Nothing was released yet, so this is as good as a decision at the
+        start.
         """
         if self.kind is not None:
             return self
@@ -135,7 +138,10 @@ class State(Record):
         return min(self.epsilon, max(found, default=0.0))
 
     def largest_factor(self, bill: Cost) -> float:
-        """A factor a little below the largest with which the scaled bill would be taken; 0 if there is none above 1e-6."""
+        """A factor a little below the largest with which the scaled bill would be taken.
+
+        0 if there is none above 1e-6.
+        """
         factor = 1.0
         for _ in range(10):  # costs are nearly linear in the factor, so that two or three turns are enough
             cost = self.charge(bill.scaled(factor))
@@ -210,7 +216,10 @@ class Replay:
         return Replay(self.number, self.hash, dict(self.states), dict(self.ends), dict(self.entries), dict(self.runs))
 
     def follow(self, event: Event) -> str:
-        """Go on by one event, and say what is wrong with it: that it does not follow those before it. Empty: nothing."""
+        """Go on by one event, and say what is wrong with it: that it does not follow those before it.
+
+        Empty: nothing.
+        """
         if event.number != self.number + 1 or event.previous != self.hash:
             return "is out of place"
         if not event.intact:
@@ -272,8 +281,9 @@ _REPLAYS: dict[str, Replay] = {}
 def replayed(chain: Chain) -> Replay:
     """What the events of a ledger amount to; refuses one that does not follow those before it.
 
-    Events that this process has seen to follow are not read again, as long as the last of them is still part of the chain: after a transaction
-    that was undone, and for another copy of a ledger, it is not.
+    Events that this process has seen to follow are not read again, as long as the last of them is
+    still part of the chain: after a transaction that was undone, and for another copy of a ledger,
+    it is not.
     """
     head = chain.head()
     known = _REPLAYS.get(head.ledger)
@@ -290,7 +300,8 @@ def replayed(chain: Chain) -> Replay:
             problem = "is not readable"
         if problem:
             raise LedgerTamperedError(
-                f"event {event.number} of the ledger {problem}: it was added or changed from outside, or is damaged. {SEE}"
+                f"event {event.number} of the ledger {problem}: it was added or changed from "
+                f"outside, or is damaged. {SEE}"
             )
     if (now.number, now.hash, now.ends) != (head.number, head.hash, dict(head.ends)):
         raise LedgerTamperedError(
@@ -317,7 +328,8 @@ def latest(chain: Chain, dataset: str) -> State:
         raise LedgerError(f"event {event.number} of the ledger is damaged. Restore the ledger from a copy.") from None
     if differs(counted[dataset], stated):
         raise LedgerTamperedError(
-            f"event {event.number}, the last of dataset {dataset!r}, says that other costs were taken than its entries have: it was added "
+            f"event {event.number}, the last of dataset {dataset!r}, says that other costs were "
+            "taken than its entries have: it was added "
             f"or changed from outside. {SEE}"
         )
     return stated

@@ -1,14 +1,15 @@
 r"""The central oracle: a trusted curator holds the rows and answers with noise.
 
-An answer is told in four lines: pass the gate, which checks and pays; add up the exact integers of all shards; add the noise of the charge;
-divide by the public number of rows.
+An answer is told in four lines: pass the gate, which checks and pays; add up the exact integers of
+all shards; add the noise of the charge; divide by the public number of rows.
 
 Guarantee
 ---------
-`queries` bounds what one record contributes, `Sensitivity` turns that into a sensitivity for the adjacency, `PricedNoise` adds the rounding
-of the released lattice, and `PricedPlan` says which multiple of it the noise must be. Selections release an index only and use the
-fine sum. Minimisers come from `queries.minimisers`, with the sensitivity that is proved there. Everything that is public about a query is
-checked before it is charged, and nothing private is looked at before that.
+`queries` bounds what one record contributes, `Sensitivity` turns that into a sensitivity for the
+adjacency, `PricedNoise` adds the rounding of the released lattice, and `PricedPlan` says which
+multiple of it the noise must be. Selections release an index only and use the fine sum. Minimisers
+come from `queries.minimisers`, with the sensitivity that is proved there. Everything that is public
+about a query is checked before it is charged, and nothing private is looked at before that.
 """
 
 from __future__ import annotations
@@ -126,8 +127,9 @@ class CentralOracle(ChargedOracle):
     def _noisy(self, charge: Charge, spec: SumSpec, scale: float | Vector) -> Vector:
         """A rounded sum with noise, in steps; where there is much Gaussian noise, it is drawn while the sum is made.
 
-        The noise of a sum of zeros is noise alone, and whole: added to the sum it is what noise on the sum would have been, to the bit, for the
-        generator is taken at the same place: after the key of a sample.
+        The noise of a sum of zeros is noise alone, and whole: added to the sum it is what noise on
+        the sum would have been, to the bit, for the generator is taken at the same place: after the
+        key of a sample.
         """
         if charge.ask.noise is not Noise.GAUSSIAN or spec.size < DRAWN_ASIDE or thread_count() < 2:
             return self._add(charge.ask.noise, spec.rounded(self._host.total(charge, self._loss)), scale)

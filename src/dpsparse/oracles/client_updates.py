@@ -2,11 +2,13 @@ r"""What whole sites changed in a model, as one noisy average: the client-level 
 
 Guarantee
 ---------
-Every change is held within norm S and truncated towards zero to whole multiples of :math:`S/2^{20}`, which only shrinks: one site moves the
-integer sum by at most S, and exchanging one for another by :math:`2S`. Noise of the priced multiple of :math:`\kappa S` is added once, to the sum, by
-`lattice_gaussian`; the divisor is the public rate times the public number of sites. A site that is absent adds nothing, so the stated
-sensitivity holds whoever answers. Sites that are sampled by coins amplify the promise only as long as the coins stay secret.
-Whoever holds the changes sees them without noise: the promise is about what is *published*.
+Every change is held within norm S and truncated towards zero to whole multiples of
+:math:`S/2^{20}`, which only shrinks: one site moves the integer sum by at most S, and exchanging
+one for another by :math:`2S`. Noise of the priced multiple of :math:`\kappa S` is added once, to
+the sum, by `lattice_gaussian`; the divisor is the public rate times the public number of sites. A
+site that is absent adds nothing, so the stated sensitivity holds whoever answers. Sites that are
+sampled by coins amplify the promise only as long as the coins stay secret. Whoever holds the
+changes sees them without noise: the promise is about what is *published*.
 """
 
 from __future__ import annotations
@@ -47,7 +49,8 @@ class ClippedMeanNoise:
 
     Guarantee
     ---------
-    Everybody adds a vector of norm at most S, so neighbours move the sum by at most :math:`\kappa S`.
+    Everybody adds a vector of norm at most S, so neighbours move the sum by at most
+    :math:`\kappa S`.
 
     Parameters
     ----------
@@ -142,7 +145,11 @@ class ClientUpdates:
         return [int(i) for i in np.flatnonzero(taking)]
 
     def average(self, turn: int, changes: Sequence[Vector], size: int, randomness: Randomness) -> Vector:
-        """The noisy average of a round: changes in, of at most as many sites as there are, one number for each of `size` coefficients out."""
+        """The noisy average of a round.
+
+        Changes in, of at most as many sites as there are, one number for each of `size`
+        coefficients out.
+        """
         gate = Gate(self.terms, used={NAME: turn})  # rounds are counted, and paid for, by the server
         charge = gate.next(Gradient(np.zeros(0), Clip(self.clip)), NAME)
         if len(changes) > self.sites:

@@ -2,10 +2,12 @@ r"""The gate: checks, measures and pays for one turn of a plan. Rows are asked w
 
 Guarantee
 ---------
-`Gate.next` returns a `Charge` only if the ask is in the plan, has a turn left and is next in order; the query is of the kind that was planned;
-its kind may be asked of these rows at this participation, and its noise protects it; its sensitivity is proven; and the payment is durable.
-Everything up to the payment reads public numbers alone. A turn that was paid is spent, whatever happens afterwards. Who adds up records or
-noise reads sensitivity, noise scale, divisor and sample from the charge, and computes none of them.
+`Gate.next` returns a `Charge` only if the ask is in the plan, has a turn left and is next in order;
+the query is of the kind that was planned; its kind may be asked of these rows at this
+participation, and its noise protects it; its sensitivity is proven; and the payment is durable.
+Everything up to the payment reads public numbers alone. A turn that was paid is spent, whatever
+happens afterwards. Who adds up records or noise reads sensitivity, noise scale, divisor and sample
+from the charge, and computes none of them.
 """
 
 from __future__ import annotations
@@ -89,7 +91,8 @@ class Gate(Generic[AnyTerms]):
     ----------
     terms : Terms
     key : callable, optional
-        Draws the key of a sample; None where no rows are asked, so that a charge for a sample names none, and rows refuse it.
+        Draws the key of a sample; None where no rows are asked, so that a charge for a sample names
+        none, and rows refuse it.
     payment : PaymentLike, optional
         Started before the first answer is computed.
     watcher : callable, optional
@@ -156,7 +159,10 @@ class Gate(Generic[AnyTerms]):
 
     @property
     def unused_turns(self) -> dict[str, int]:
-        """Turns that were priced and not asked for. Exact turns have no price: a loop without privacy may stop when it has converged."""
+        """Turns that were priced and not asked for.
+
+        Exact turns have no price: a loop without privacy may stop when it has converged.
+        """
         plan = self.terms.plan
         priced = [a for a in plan.asks if a.noise is not Noise.NONE]
         left = {a.name: a.times - self._used[a.name] for a in priced if self._used[a.name] < a.times}
@@ -173,7 +179,9 @@ def check_kind(question: Query, ask: Ask) -> None:
 
 
 def check_query(question: Query, ask: Ask, *, together: bool, noisy: bool = True) -> None:
-    """Refuse a query that must not be answered at the price of an ask: the one check of every oracle that sums rows or noise.
+    """Refuse a query that must not be answered at the price of an ask.
+
+    The one check of every oracle that sums rows or noise.
 
     Parameters
     ----------

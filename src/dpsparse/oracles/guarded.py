@@ -2,10 +2,12 @@
 
 Guarantee
 ---------
-Whoever holds `GuardedOracle` can ask, and read public numbers; other attributes are refused, and remembered (`violations`). Questions are copied before they
-are passed on, into exact types of ours that hold plain numbers and arrays: what is measured is what is computed, and nothing that was kept can
-change it in between. Facts, plan and terms are copies too, so that nothing which the oracle goes by can be changed from outside. Python has
-ways around any wall: this one holds accidents, and names them.
+Whoever holds `GuardedOracle` can ask, and read public numbers; other attributes are refused, and
+remembered (`violations`). Questions are copied before they are passed on, into exact types of ours
+that hold plain numbers and arrays: what is measured is what is computed, and nothing that was kept
+can change it in between. Facts, plan and terms are copies too, so that nothing which the oracle
+goes by can be changed from outside. Python has ways around any wall: this one holds accidents, and
+names them.
 """
 
 from __future__ import annotations
@@ -164,7 +166,8 @@ def _copied(value: object) -> object:
     if kind.__module__ == "numpy" and np.ndim(value) == 0:  # type: ignore[arg-type]
         return _copied(value.item())  # type: ignore[attr-defined]
     raise PrivacyError(
-        f"a question holds something of type {kind.__name__}. Questions are made of numbers, texts and arrays of numbers, and of "
+        f"a question holds something of type {kind.__name__}. Questions are made of numbers, texts "
+        "and arrays of numbers, and of "
         "clips, models and scores of dpsparse."
     )
 
@@ -198,6 +201,7 @@ COPIES: dict[type, Callable[..., object]] = {
 
 def _peek(name: str) -> str:
     return (
-        f"violations: the solver reads oracle.{name}, which is behind the doors: rows, exact sums and randomness are there. "
+        f"violations: the solver reads oracle.{name}, which is behind the doors: rows, exact sums "
+        "and randomness are there. "
         "Ask for a noisy answer, and put it in the plan."
     )

@@ -1,15 +1,17 @@
 r"""The local oracle: every person randomises their own answer, and nobody else sees it.
 
-An answer is told in four lines: charge; each person of this turn's group computes their own clipped gradient, or takes their
-own label; a local randomiser turns it into a report; reports are added up, and the mean is unbiased.
+An answer is told in four lines: charge; each person of this turn's group computes their own clipped
+gradient, or takes their own label; a local randomiser turns it into a report; reports are added up,
+and the mean is unbiased.
 
 Guarantee
 ---------
-What one person contributes is a function of that record and of public things, held within a public bound (`answers.contributions`). The
-randomiser is as private as the price says for *any two* values within the bound. People are dealt into groups by their
-position and public chance (`OncePerPerson`), so one record touches one report; whoever sees all reports, and not only their
-mean, learns no more than the price allows. Here the protocol is simulated: rows and reports live in one process.
-``dpsparse.local`` has the same randomisers on devices.
+What one person contributes is a function of that record and of public things, held within a public
+bound (`answers.contributions`). The randomiser is as private as the price says for *any two* values
+within the bound. People are dealt into groups by their position and public chance
+(`OncePerPerson`), so one record touches one report; whoever sees all reports, and not only their
+mean, learns no more than the price allows. Here the protocol is simulated: rows and reports live in
+one process. ``dpsparse.local`` has the same randomisers on devices.
 """
 
 from __future__ import annotations
@@ -104,7 +106,8 @@ class LocalNoise:
         once = _once(paid)
         if once.labels is not (type(question) is RandomizedLabels):
             raise PrivacyError(
-                f"ask {ask!r} was priced for {'labels' if once.labels else 'gradients'}, not for {type(question).__name__}."
+                f"ask {ask!r} was priced for {'labels' if once.labels else 'gradients'}, not for "
+                f"{type(question).__name__}."
             )
         strength = self.priced.cost(ask, turn).strength
         dimension = 1 if once.labels else self.facts.dimension

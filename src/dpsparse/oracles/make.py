@@ -21,7 +21,10 @@ def make_oracle(
     payment: PaymentLike | None = None,
     watcher: ProgressCallback | None = None,
 ) -> CentralOracle | LocalOracle | ExactOracle:
-    """Who answers: people themselves where each speaks once, otherwise a trusted curator; nobody protects a plan without a price."""
+    """Who answers: people themselves where each speaks once, otherwise a trusted curator.
+
+    Nobody protects a plan without a price.
+    """
     if isinstance(plan, Plan):
         return ExactOracle(host, loss, plan, randomness.generator(), payment, watcher)
     kind = LocalOracle if plan.plan.local else CentralOracle

@@ -1,4 +1,7 @@
-"""The terms on which rows are asked: what is refused, and how much noise each answer gets. Public numbers only, and no rows."""
+"""The terms on which rows are asked: what is refused, and how much noise each answer gets.
+
+Public numbers only, and no rows.
+"""
 
 from __future__ import annotations
 
@@ -88,13 +91,15 @@ class PricedNoise:
 
     Guarantee
     ---------
-    `measure` and `deviation` are what oracles draw by: they have no other source. Before Gaussian or Laplace
-    noise the fine integer sum is rounded to a coarser lattice of step :math:`h`, so that a bin of it holds many floats of the
-    sampler. Rounding moves each coordinate by at most h/2, so two sums that differed by :math:`\Delta` differ by less than
-    :math:`\Delta + h` per coordinate afterwards: l2 sensitivities grow by :math:`h\sqrt m` and l1 sensitivities by :math:`hm` for an
-    answer of m coordinates; by the l2 and l1 norms of the steps where each coordinate has its own. That term is part of the stated
-    sensitivity; h is a millionth of one record's bound. Where rows are sampled the price counts in norms of one record, which is
-    present or not, so the term is counted once for each of the :math:`\kappa` records.
+    `measure` and `deviation` are what oracles draw by: they have no other source. Before Gaussian
+    or Laplace noise the fine integer sum is rounded to a coarser lattice of step :math:`h`, so that
+    a bin of it holds many floats of the sampler. Rounding moves each coordinate by at most h/2, so
+    two sums that differed by :math:`\Delta` differ by less than :math:`\Delta + h` per coordinate
+    afterwards: l2 sensitivities grow by :math:`h\sqrt m` and l1 sensitivities by :math:`hm` for an
+    answer of m coordinates; by the l2 and l1 norms of the steps where each coordinate has its own.
+    That term is part of the stated sensitivity; h is a millionth of one record's bound. Where rows
+    are sampled the price counts in norms of one record, which is present or not, so the term is
+    counted once for each of the :math:`\kappa` records.
 
     Parameters
     ----------
@@ -152,7 +157,8 @@ class PricedNoise:
                 offset = proven_offset(query, self.loss)
                 if offset > cost.offset * (1 + 1e-12):
                     raise PrivacyError(
-                        f"ask {ask.name!r} was not priced for a perturbed objective with offset log(1 + beta/lambda) = {offset:.4g}."
+                        f"ask {ask.name!r} was not priced for a perturbed objective with offset "
+                        f"log(1 + beta/lambda) = {offset:.4g}."
                     )
             moved, strength, spec = MINIMA[kind].measure(query, self.loss, facts.n_rows, strength)
         return TurnNoise(moved, strength, cost.sampling_rate, divisor, spec)

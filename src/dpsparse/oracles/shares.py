@@ -1,23 +1,29 @@
 r"""The oracle of sites: rows stay where they are, every site adds its share of the noise, and only a sum is published.
 
-An answer is told in four lines: charge; every site adds up its own rows, rounds, and adds its share of noise; the integers are added, modulo
-:math:`2^{64}`; the public number of all rows divides.
+An answer is told in four lines: charge; every site adds up its own rows, rounds, and adds its share
+of noise; the integers are added, modulo :math:`2^{64}`; the public number of all rows divides.
 
 Guarantee
 ---------
-Sites use one public lattice, made for the public number of all rows, so the sum of their integers is that of a curator, but for rounding, which
-each does for itself. One record is at one site: it moves the rounded sum of that site by what `PricedNoise` states, and no other. Each share has
-standard deviation :math:`\sigma/\sqrt m` for the priced :math:`\sigma`. If at least m of the sites that answer add their shares honestly and keep them
-secret, the noise of the sum is at least that of the price (`core.mechanisms.shares`), and the promise to everybody who sees *sums* is the price.
+Sites use one public lattice, made for the public number of all rows, so the sum of their integers
+is that of a curator, but for rounding, which each does for itself. One record is at one site: it
+moves the rounded sum of that site by what `PricedNoise` states, and no other. Each share has
+standard deviation :math:`\sigma/\sqrt m` for the priced :math:`\sigma`. If at least m of the sites
+that answer add their shares honestly and keep them secret, the noise of the sum is at least that of
+the price (`core.mechanisms.shares`), and the promise to everybody who sees *sums* is the price.
 Fewer than m answers are not published. More of them make more noise.
 
-*One question.* Shares add up in units of the lattice, and each site makes its own for the question, ask and turn that it was sent. The promise about sums therefore
-assumes that the m honest sites were sent the same ones: to an aggregator who sends other ones to some of them, the sum holds fewer units of noise. Nothing in a part shows
-this. `SharedNoiseOracle` asks all alike; a secure sum between processes must add only parts to one (question, ask, turn), for example with masks that the sites
-derive from a digest of it. What single parts cost (`single_site_bill`) holds whatever each site was sent.
+*One question.* Shares add up in units of the lattice, and each site makes its own for the question,
+ask and turn that it was sent. The promise about sums therefore assumes that the m honest sites were
+sent the same ones: to an aggregator who sends other ones to some of them, the sum holds fewer units
+of noise. Nothing in a part shows this. `SharedNoiseOracle` asks all alike; a secure sum between
+processes must add only parts to one (question, ask, turn), for example with masks that the sites
+derive from a digest of it. What single parts cost (`single_site_bill`) holds whatever each site was
+sent.
 
-Whoever sees the integers of a single site, as an aggregator without secure aggregation does, sees them with noise :math:`\sigma/\sqrt m`: the same plan at m times
-the rho (`single_site_bill`). Integers modulo :math:`2^{64}` are what secure aggregation adds.
+Whoever sees the integers of a single site, as an aggregator without secure aggregation does, sees
+them with noise :math:`\sigma/\sqrt m`: the same plan at m times the rho (`single_site_bill`).
+Integers modulo :math:`2^{64}` are what secure aggregation adds.
 """
 
 from __future__ import annotations
@@ -50,11 +56,15 @@ _SUMS = {kind.__name__ for kind in SUMS}
 
 
 def check_shareable(plan: Plan) -> None:
-    """Refuse a plan that no curator may answer, or whose noise cannot be made in shares: selections, statistics, noise that is not Gaussian."""
+    """Refuse a plan that no curator may answer, or whose noise cannot be made in shares.
+
+    Selections, statistics, noise that is not Gaussian.
+    """
     for ask in plan.asks:
         if ask.question not in _SUMS or ask.noise is not Noise.GAUSSIAN:
             raise PrivacyError(
-                f"ask {ask.name!r} is not a sum with Gaussian noise, so sites cannot make its noise in shares. Use a recipe of noisy sums, "
+                f"ask {ask.name!r} is not a sum with Gaussian noise, so sites cannot make its "
+                "noise in shares. Use a recipe of noisy sums, "
                 "such as dp_sgd_ht, dp_ight with mechanism='dense', or dual_averaging."
             )
     for follower in (*(branch for _, branch in plan.branches), *plan.parts):
@@ -81,7 +91,10 @@ class Part(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SharedNoise(PricedNoise):
-    """The terms of sites that make noise in shares: with all of them honest, the noise is wider by the root of `spare`."""
+    """The terms of sites that make noise in shares.
+
+    With all of them honest, the noise is wider by the root of `spare`.
+    """
 
     spare: float = 1.0
 
@@ -177,7 +190,8 @@ class SharedNoiseOracle(ChargedOracle):
         parts = [found for site in self._sites if (found := site.part(question, ask)) is not None]
         if len(parts) < self._honest:
             raise PrivacyError(
-                f"{len(parts)} sites answered, and {self._honest} shares make the priced noise. The turn is spent, and nothing is published."
+                f"{len(parts)} sites answered, and {self._honest} shares make the priced noise. "
+                "The turn is spent, and nothing is published."
             )
         total = np.zeros_like(parts[0])
         for part in parts:

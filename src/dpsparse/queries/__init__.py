@@ -1,1 +1,4 @@
-"""Everything that may be asked about records: kinds of queries, their sensitivities and exact sums, minimisers and losses."""
+"""Everything that may be asked about records.
+
+Kinds of queries, their sensitivities and exact sums, minimisers and losses.
+"""

@@ -2,17 +2,21 @@ r"""Bounded sums: what one record adds is held within a declared set, in whole u
 
 Guarantee
 ---------
-A `Bound` is a box around 0, perhaps cut with an l2 ball. `held` brings *any* floats into it, record by record: what is no number counts
-as the upper end, entries are clipped to the box, and vectors beyond the ball are scaled down. Norms of m entries are summed one column after
-the other, and err by less than :math:`(m+2)u` for :math:`u = 2^{-53}`, and scaling down by 2u more; the ball is therefore taken at the part
-:math:`1 - 2(m+8)u` of itself. Truncation towards zero to whole units only shrinks. So for any function of records one record adds a vector of
-the set. Let N be the radius of the ball, or the norm of the box's far corner where there is none.
+A `Bound` is a box around 0, perhaps cut with an l2 ball. `held` brings *any* floats into it, record
+by record: what is no number counts as the upper end, entries are clipped to the box, and vectors
+beyond the ball are scaled down. Norms of m entries are summed one column after the other, and err
+by less than :math:`(m+2)u` for :math:`u = 2^{-53}`, and scaling down by 2u more; the ball is
+therefore taken at the part :math:`1 - 2(m+8)u` of itself. Truncation towards zero to whole units
+only shrinks. So for any function of records one record adds a vector of the set. Let N be the
+radius of the ball, or the norm of the box's far corner where there is none.
 
 * Added or removed: the sum moves by at most N, and by :math:`\max(-l_j, u_j)` in coordinate j.
-* Replaced: by at most :math:`u_j - l_j` in coordinate j, hence by :math:`\|u - l\|` in norm; and by at most 2N.
+* Replaced: by at most :math:`u_j - l_j` in coordinate j, hence by :math:`\|u - l\|` in norm; and by
+  at most 2N.
 
-What is still believed of a row function is that a record's values do not depend on other records, which a law tests for every one of them
-(`tests/laws/test_row_laws.py`). Nobody has to prove a bound.
+What is still believed of a row function is that a record's values do not depend on other records,
+which a law tests for every one of them (`tests/laws/test_row_laws.py`). Nobody has to prove a
+bound.
 """
 
 from __future__ import annotations
@@ -33,7 +37,8 @@ from .losses import Loss
 from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec
 from .table import Asked, SumRule
 
-#: Units of the fine lattice per bound on one record: a sum is rounded to `RELEASE_UNITS` of them once, and not for each record.
+#: Units of the fine lattice per bound on one record: a sum is rounded to `RELEASE_UNITS` of them
+#: once, and not for each record.
 FINE_UNITS = 2.0**30
 
 

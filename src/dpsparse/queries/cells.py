@@ -2,19 +2,24 @@ r"""Counts and moments of scored rows, by public cells.
 
 Guarantee
 ---------
-Every record is in one cell at most, found from its own margins, group and target and from public numbers.
+Every record is in one cell at most, found from its own margins, group and target and from public
+numbers.
 
-* ``CellCounts``: it adds 1 to its cell. Added or removed: the counts move by 1. Replaced: one cell falls and another rises, so they move by
-  at most :math:`\sqrt2` in l2 norm and by 1 in each coordinate.
-* ``CellMoments``: it adds t and :math:`s = t^2 - \tfrac12` to the two coordinates of its cell, :math:`|t| \le 1`, :math:`|s| \le \tfrac12`.
-  Added or removed: the sums move by at most :math:`\sqrt{1 + \tfrac14} = \tfrac{\sqrt5}{2}`, or by 1 without squares. Replaced within a cell:
-  with :math:`a = |t - t'|` and :math:`b = |t + t'|`, so that :math:`a + b \le 2`, the square of the movement is
-  :math:`a^2 + a^2b^2 \le a^2(1 + (2-a)^2)`. Its derivative :math:`2a(2a^2 - 6a + 5)` is positive, hence it is largest at a = 2: the sums move
-  by at most 2, and squares cost nothing. Replaced by a record of another cell: by at most :math:`\sqrt2\cdot\tfrac{\sqrt5}2 < 2`.
-  Without squares the same: 2, and :math:`\sqrt2`.
+* ``CellCounts``: it adds 1 to its cell. Added or removed: the counts move by 1. Replaced: one cell
+  falls and another rises, so they move by at most :math:`\sqrt2` in l2 norm and by 1 in each
+  coordinate.
+* ``CellMoments``: it adds t and :math:`s = t^2 - \tfrac12` to the two coordinates of its cell,
+  :math:`|t| \le 1`, :math:`|s| \le \tfrac12`. Added or removed: the sums move by at most
+  :math:`\sqrt{1 + \tfrac14} = \tfrac{\sqrt5}{2}`, or by 1 without squares. Replaced within a cell:
+  with :math:`a = |t - t'|` and :math:`b = |t + t'|`, so that :math:`a + b \le 2`, the square of the
+  movement is :math:`a^2 + a^2b^2 \le a^2(1 + (2-a)^2)`. Its derivative :math:`2a(2a^2 - 6a + 5)` is
+  positive, hence it is largest at a = 2: the sums move by at most 2, and squares cost nothing.
+  Replaced by a record of another cell: by at most :math:`\sqrt2\cdot\tfrac{\sqrt5}2 < 2`. Without
+  squares the same: 2, and :math:`\sqrt2`.
 
-*Rounding.* t is rounded to whole units of 1/U and s is computed from that and rounded: t stays in [-1, 1] and is any number there, and s is
-off by at most 1/(2U), so that norms grow by at most that, and differences of two records by at most 1/U.
+*Rounding.* t is rounded to whole units of 1/U and s is computed from that and rounded: t stays in
+[-1, 1] and is any number there, and s is off by at most 1/(2U), so that norms grow by at most that,
+and differences of two records by at most 1/U.
 """
 
 from __future__ import annotations
@@ -75,7 +80,8 @@ def moment_measure(question: CellMoments, lattice: Lattice) -> SumSpec:
         raise PrivacyError(f"rows fare by one of {', '.join(VALUES)}, not by {question.value!r}.")
     if not (in_range(question.top) and math.isfinite(question.centre) and math.isfinite(question.ratio)):
         raise PrivacyError(
-            f"moments of scored rows need finite numbers, and a positive top, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}."
+            "moments of scored rows need finite numbers, and a positive top, between "
+            f"{SMALLEST_SIZE:g} and {LARGEST_SIZE:g}."
         )
     if not question.within > 0:
         raise PrivacyError("predictions are clipped to a positive range.")

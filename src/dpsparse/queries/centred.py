@@ -2,9 +2,10 @@ r"""Rows on a few features, measured from a public centre, as models on a suppor
 
 Guarantee
 ---------
-Write :math:`a_i = x_{i,S} - \mu` for a row on a support S. It, its norm, its margin :math:`a + \langle a_i, w\rangle` and its slope are
-computed by elementwise operations, column by column in the order of the support: they are functions of that record and of the
-question alone, to the last bit, whatever part or place the row is in and however it is stored.
+Write :math:`a_i = x_{i,S} - \mu` for a row on a support S. It, its norm, its margin
+:math:`a + \langle a_i, w\rangle` and its slope are computed by elementwise operations, column by
+column in the order of the support: they are functions of that record and of the question alone, to
+the last bit, whatever part or place the row is in and however it is stored.
 """
 
 from __future__ import annotations

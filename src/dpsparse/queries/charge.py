@@ -2,8 +2,8 @@
 
 Guarantee
 ---------
-Only `oracles.gate.Gate.next` makes charges, once the turn is paid. A charge is frozen, is not made from another one, and
-travels in messages to workers only.
+Only `oracles.gate.Gate.next` makes charges, once the turn is paid. A charge is frozen, is not made
+from another one, and travels in messages to workers only.
 """
 
 from __future__ import annotations

@@ -2,14 +2,18 @@ r"""Choices on public grids: counts from the rows, scores on the driver.
 
 Guarantee
 ---------
-* ``Quantile``: :math:`T_k = \#\{v\le e_k\} - q\#\{v\}`, values beyond the grid at its last point, rises with k, and cell k scores :math:`\min(0, T_k, -T_{k-1})`, of which at most
-  one is below 0. A record whose value counts adds :math:`1-q` to :math:`T_k` from its cell on and :math:`-q` before it. Added or
-  removed (A): every score moves by at most :math:`\max(q, 1-q)`, since it is 1-Lipschitz in each of two numbers that matter one at a
-  time and move by :math:`1-q` or :math:`-q`; the difference of two by at most :math:`2\max(q,1-q)`. Replaced (R): two values that count
-  cancel in q, each T moves by at most 1, so a score does, and the difference of two by at most 2; a value that stops or begins to count moves
-  less, as in A. q is rounded to a multiple of :math:`2^{-20}`, so that :math:`2^{20}T` is an integer, and scores are exact; beyond
+* ``Quantile``: :math:`T_k = \#\{v\le e_k\} - q\#\{v\}`, values beyond the grid at its last point,
+  rises with k, and cell k scores :math:`\min(0, T_k, -T_{k-1})`, of which at most one is below 0. A
+  record whose value counts adds :math:`1-q` to :math:`T_k` from its cell on and :math:`-q` before
+  it. Added or removed (A): every score moves by at most :math:`\max(q, 1-q)`, since it is
+  1-Lipschitz in each of two numbers that matter one at a time and move by :math:`1-q` or
+  :math:`-q`; the difference of two by at most :math:`2\max(q,1-q)`. Replaced (R): two values that
+  count cancel in q, each T moves by at most 1, so a score does, and the difference of two by at
+  most 2; a value that stops or begins to count moves less, as in A. q is rounded to a multiple of
+  :math:`2^{-20}`, so that :math:`2^{20}T` is an integer, and scores are exact; beyond
   :math:`2^{53}` they are clamped, which moves no two of them apart.
-* ``ModalEntry``: a record adds 1 to one bin. A: 1. R: one bin falls while another rises, so the range is 2.
+* ``ModalEntry``: a record adds 1 to one bin. A: 1. R: one bin falls while another rises, so the
+  range is 2.
 """
 
 from __future__ import annotations

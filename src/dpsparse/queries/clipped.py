@@ -2,8 +2,9 @@ r"""How much of the rows was clipped.
 
 Guarantee
 ---------
-A record adds three numbers in [0, 1], truncated to whole units, or nothing if it is absent. Two records differ by at most 1 in each of them, so the
-sums move by at most :math:`\sqrt3` in l2 norm and by 1 in each coordinate, whether a record is replaced, added or removed.
+A record adds three numbers in [0, 1], truncated to whole units, or nothing if it is absent. Two
+records differ by at most 1 in each of them, so the sums move by at most :math:`\sqrt3` in l2 norm
+and by 1 in each coordinate, whether a record is replaced, added or removed.
 """
 
 from __future__ import annotations

@@ -2,13 +2,17 @@ r"""Quantiles of columns, of rows and of targets on public grids.
 
 Guarantee
 ---------
-Point :math:`e_k` of the grid stands for its cell :math:`(e_{k-1}, e_k]`, the first for all values below and the last for all above. A record has one
-value, or none if it is absent. With N values and :math:`T_k = \#\{v \le e_k\} - qN`, :math:`T_{-1} = -qN` and :math:`T_m = (1-q)N` at the last point, the
-score of a cell is :math:`\min(0, T_k, -T_{k-1})`: zero for the cell that holds the quantile, elsewhere minus the number of records between.
+Point :math:`e_k` of the grid stands for its cell :math:`(e_{k-1}, e_k]`, the first for all values
+below and the last for all above. A record has one value, or none if it is absent. With N values and
+:math:`T_k = \#\{v \le e_k\} - qN`, :math:`T_{-1} = -qN` and :math:`T_m = (1-q)N` at the last point,
+the score of a cell is :math:`\min(0, T_k, -T_{k-1})`: zero for the cell that holds the quantile,
+elsewhere minus the number of records between.
 
-A record that is replaced moves every T by at most 1, and one that is added or removed by :math:`1-q` or :math:`-q`. A minimum is 1-Lipschitz in its terms,
-so each score moves by at most 1, or :math:`\max(q, 1-q)`, and the difference of two by at most 2, or :math:`2\max(q, 1-q)`. q is rounded to a multiple
-of :math:`2^{-20}`, so that :math:`2^{20}T` is an integer, and scores are exact; beyond :math:`2^{53}` they are clamped, which moves no two of them apart.
+A record that is replaced moves every T by at most 1, and one that is added or removed by
+:math:`1-q` or :math:`-q`. A minimum is 1-Lipschitz in its terms, so each score moves by at most 1,
+or :math:`\max(q, 1-q)`, and the difference of two by at most 2, or :math:`2\max(q, 1-q)`. q is
+rounded to a multiple of :math:`2^{-20}`, so that :math:`2^{20}T` is an integer, and scores are
+exact; beyond :math:`2^{53}` they are clamped, which moves no two of them apart.
 """
 
 from __future__ import annotations

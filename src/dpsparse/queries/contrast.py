@@ -2,12 +2,14 @@ r"""Contrasts of clipped slopes with all features: sums that selections rank whe
 
 Guarantee
 ---------
-``IntervalContrast``: a record adds :math:`c\,(2\,\mathrm{clip}(X_j, l_j, u_j) - l_j - u_j)` for whole numbers :math:`l_j < u_j` and
-:math:`|c| \le u`, in units of :math:`R/(u(u_j - l_j))`: the bracket lies within :math:`\pm(u_j - l_j)`, so coordinate j is within R and the norm
-within :math:`R\sqrt d`. Movements are twice these when a record is replaced and once when one is added or removed, and scores follow as in
-`scores`. Ends are rounded to whole units, at least 64 apart, and held within :math:`\pm 2^{17}` units: rows do not reach beyond
-:math:`2^{16}`, so nothing is lost. u is a power of two for which a record stays within ``Lattice.record_units``. A record of which nothing
-counts has slope zero.
+``IntervalContrast``: a record adds :math:`c\,(2\,\mathrm{clip}(X_j, l_j, u_j) - l_j - u_j)` for
+whole numbers :math:`l_j < u_j` and :math:`|c| \le u`, in units of :math:`R/(u(u_j - l_j))`: the
+bracket lies within :math:`\pm(u_j - l_j)`, so coordinate j is within R and the norm within
+:math:`R\sqrt d`. Movements are twice these when a record is replaced and once when one is added or
+removed, and scores follow as in `scores`. Ends are rounded to whole units, at least 64 apart, and
+held within :math:`\pm 2^{17}` units: rows do not reach beyond :math:`2^{16}`, so nothing is lost. u
+is a power of two for which a record stays within ``Lattice.record_units``. A record of which
+nothing counts has slope zero.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from .table import SUMS, SumRule
 
 #: Ends of intervals are held within this many units.
 FARTHEST = 2.0**17
-#: Intervals are at least this many units wide, so that no coordinate has so coarse a unit that the rounding of scores would count.
+#: Intervals are at least this many units wide, so that no coordinate has so coarse a unit that the
+#: rounding of scores would count.
 LEAST_WIDTH = 64.0
 #: Units that a factor may have.
 FACTOR_UNITS = 2.0**20

@@ -2,10 +2,11 @@ r"""Correlations of clipped slopes with all features: sums that selections rank.
 
 Guarantee
 ---------
-``Correlation``: a record adds :math:`c\,\mathrm{clip}(x, \pm e)` with :math:`|c| \le R`: coordinate j within
-:math:`R\min(B_j, e)`, norm within :math:`R\min(K_2, e\sqrt d)`; :math:`c` and the clipped row are whole numbers. Its movements are
-twice these when a record is replaced and once when one is added or removed, and scores follow as in `scores`. The clip of entries is
-rounded to whole units, at least one, and `Lattice.clipped_lattice` gives c so few units that a record stays within
+``Correlation``: a record adds :math:`c\,\mathrm{clip}(x, \pm e)` with :math:`|c| \le R`: coordinate
+j within :math:`R\min(B_j, e)`, norm within :math:`R\min(K_2, e\sqrt d)`; :math:`c` and the clipped
+row are whole numbers. Its movements are twice these when a record is replaced and once when one is
+added or removed, and scores follow as in `scores`. The clip of entries is rounded to whole units,
+at least one, and `Lattice.clipped_lattice` gives c so few units that a record stays within
 ``Lattice.record_units``.
 """
 

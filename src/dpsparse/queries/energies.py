@@ -2,11 +2,13 @@ r"""How much of the rows' squared length is in which columns: one number for eac
 
 Guarantee
 ---------
-A record adds :math:`E_b = \sum_{j\in b} x_j^2 \ge 0` to bucket b. Buckets do not overlap and the intercept is in none, so that
-:math:`\sum_b E_b = \|x\|_2^2 \le K_2^2`; this is enforced, by shrinking all :math:`E_b` of a record together where their float sum is
-larger, and they are then truncated to whole units, which only shrinks. Hence :math:`\|E\|_2 \le \|E\|_1 \le K_2^2`: adding or removing a
-record moves the sum by at most :math:`K_2^2` in l2 norm and in each number. Replacing one: for vectors that are not negative
-:math:`\|E - E'\|_2^2 \le \|E\|_2^2 + \|E'\|_2^2`, so the sum moves by at most :math:`\sqrt2 K_2^2`, and by :math:`K_2^2` in each number.
+A record adds :math:`E_b = \sum_{j\in b} x_j^2 \ge 0` to bucket b. Buckets do not overlap and the
+intercept is in none, so that :math:`\sum_b E_b = \|x\|_2^2 \le K_2^2`; this is enforced, by
+shrinking all :math:`E_b` of a record together where their float sum is larger, and they are then
+truncated to whole units, which only shrinks. Hence :math:`\|E\|_2 \le \|E\|_1 \le K_2^2`: adding or
+removing a record moves the sum by at most :math:`K_2^2` in l2 norm and in each number. Replacing
+one: for vectors that are not negative :math:`\|E - E'\|_2^2 \le \|E\|_2^2 + \|E'\|_2^2`, so the sum
+moves by at most :math:`\sqrt2 K_2^2`, and by :math:`K_2^2` in each number.
 """
 
 from __future__ import annotations

@@ -2,12 +2,15 @@ r"""Questions about rows in the coordinates of a public frame: exact integer sum
 
 Guarantee
 ---------
-Rows :math:`Z_i` of a frame are whole numbers of a unit u, functions of their record alone (see `rows.frames`).
+Rows :math:`Z_i` of a frame are whole numbers of a unit u, functions of their record alone (see
+`rows.frames`).
 
-* ``ProjectedGradient``: the factor of row i is an integer :math:`c_i = \mathrm{trunc}(\phi'_i/h)`, :math:`h = C/(Su)` with
-  :math:`S` = ``Lattice.record_units``, held within :math:`\pm\lfloor S/\|Z_i\|_2\rfloor`, the exact norm rounded against us. Hence
-  :math:`\|c_iZ_i\|_2 \le S` in units of :math:`C/S`: a record adds a vector of norm at most C. Replaced: :math:`2C`. Added or removed:
-  C. A record of which nothing counts, or whose row is zero, adds nothing.
+* ``ProjectedGradient``: the factor of row i is an integer :math:`c_i = \mathrm{trunc}(\phi'_i/h)`,
+  :math:`h = C/(Su)` with :math:`S` = ``Lattice.record_units``, held within
+  :math:`\pm\lfloor S/\|Z_i\|_2\rfloor`, the exact norm rounded against us. Hence
+  :math:`\|c_iZ_i\|_2 \le S` in units of :math:`C/S`: a record adds a vector of norm at most C.
+  Replaced: :math:`2C`. Added or removed: C. A record of which nothing counts, or whose row is zero,
+  adds nothing.
 """
 
 from __future__ import annotations

@@ -1,18 +1,20 @@
 r"""Clipped gradients: sums of slope times row.
 
-A linear model's row gradient is one number times the row, :math:`g_i = c_i x_i`. Rows are whole numbers :math:`X_i` of the
-lattice, the numbers :math:`c_i` are truncated to whole numbers as well, and so every sum is an exact integer.
+A linear model's row gradient is one number times the row, :math:`g_i = c_i x_i`. Rows are whole
+numbers :math:`X_i` of the lattice, the numbers :math:`c_i` are truncated to whole numbers as well,
+and so every sum is an exact integer.
 
 Guarantee
 ---------
-* ``Gradient``: the factor of row i is an integer :math:`c_i = \mathrm{trunc}(\phi'_i / h_c)` held within
-  :math:`\pm\lfloor \min(S/\|X_i\|_2,\; S_\infty/\|X_i\|_\infty,\; S_c) \rfloor`, with the norms of the stored integers, rounded
-  against us, and :math:`S` = ``Lattice.record_units``. Hence :math:`\|c_i X_i\|_2 \le S` exactly, in units of :math:`C_2/S`;
-  truncation only shrinks. Where columns have clips of their own, the integers :math:`c_i X_{ij}` are clipped to them, which only
-  shrinks. Coordinate j is at most :math:`\min(C_2, C_\infty, R\,B_j, C_j)` for the bounds that the clip names (:math:`B_j`: largest
-  entry of column j).
-* ``GradientChange``: both gradients are multiples of the same row, held within `clip`; so is their difference, and its factor is
-  truncated and capped like any other, within norm `change`.
+* ``Gradient``: the factor of row i is an integer :math:`c_i = \mathrm{trunc}(\phi'_i / h_c)` held
+  within :math:`\pm\lfloor \min(S/\|X_i\|_2,\; S_\infty/\|X_i\|_\infty,\; S_c) \rfloor`, with the
+  norms of the stored integers, rounded against us, and :math:`S` = ``Lattice.record_units``. Hence
+  :math:`\|c_i X_i\|_2 \le S` exactly, in units of :math:`C_2/S`; truncation only shrinks. Where
+  columns have clips of their own, the integers :math:`c_i X_{ij}` are clipped to them, which only
+  shrinks. Coordinate j is at most :math:`\min(C_2, C_\infty, R\,B_j, C_j)` for the bounds that the
+  clip names (:math:`B_j`: largest entry of column j).
+* ``GradientChange``: both gradients are multiples of the same row, held within `clip`; so is their
+  difference, and its factor is truncated and capped like any other, within norm `change`.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@ Guarantee
 ---------
 ``CountWithin``: a record adds 0 or 1. Replaced (R), added or removed (A): 1.
 
-``ScoreMoments``: in the symbols of the question let :math:`b = \sqrt w\,\tilde x/Q`, so that :math:`\|b\| \le 1`, and :math:`\eta = \sqrt w\,\psi/R`. A record adds
-:math:`\eta b`, :math:`\sqrt{B_H}\,(v/v_{\max})\,bb^\top` and :math:`\sqrt{B_M}\,\eta^2 bb^\top`. Write :math:`a = |\eta|\|b\| \le 1`, :math:`u = (v/v_{\max})\|b\|^2 \le 1` and
-:math:`B = B_H + B_M`.
+``ScoreMoments``: in the symbols of the question let :math:`b = \sqrt w\,\tilde x/Q`, so that
+:math:`\|b\| \le 1`, and :math:`\eta = \sqrt w\,\psi/R`. A record adds :math:`\eta b`,
+:math:`\sqrt{B_H}\,(v/v_{\max})\,bb^\top` and :math:`\sqrt{B_M}\,\eta^2 bb^\top`. Write
+:math:`a = |\eta|\|b\| \le 1`, :math:`u = (v/v_{\max})\|b\|^2 \le 1` and :math:`B = B_H + B_M`.
 
 * A: the squared norm is :math:`a^2 + B_H u^2 + B_M a^4 \le 1 + B`.
 * R: with c the size of the cosine between b and b' the squared distance of two records is at most
@@ -14,13 +15,16 @@ Guarantee
   .. math:: F = a^2 + a'^2 + 2aa'c + B_H(u^2 + u'^2 - 2uu'c^2) + B_M(a^4 + a'^4 - 2a^2a'^2c^2),
 
   since the score is longest apart for opposite signs. ``docs/guarantees/inference.md`` proves
-  :math:`F \le 4` if :math:`B \le 1/2`, and for numbers :math:`F \le 2 + 2B + 1/(2B)` if :math:`1/2 \le B \le 2` and :math:`B_M \le 1/2`; for classes, where v is tied
-  to the residual, :math:`F \le 4` if :math:`B_M < 1/2` and :math:`B_H \le 1.38\,(1 - 2B_M)`. Anything else is refused.
+  :math:`F \le 4` if :math:`B \le 1/2`, and for numbers :math:`F \le 2 + 2B + 1/(2B)` if
+  :math:`1/2 \le B \le 2` and :math:`B_M \le 1/2`; for classes, where v is tied to the residual,
+  :math:`F \le 4` if :math:`B_M < 1/2` and :math:`B_H \le 1.38\,(1 - 2B_M)`. Anything else is
+  refused.
 
-Contributions are rounded to a lattice of step h, by at most h/2 in each of D numbers: norms grow by :math:`h\sqrt D/2` and distances by :math:`h\sqrt D`.
-b is held within :math:`1 - 2^{-36}`, which covers the rounding of floats. Public numbers are between :math:`10^{-60}` and :math:`10^{60}`, and entries of rows
-below :math:`10^{155}`, since longer rows count as nothing: columns stay within floats, squares do not vanish beside Q, and a row whose squares overflow is
-shrunk to nothing.
+Contributions are rounded to a lattice of step h, by at most h/2 in each of D numbers: norms grow by
+:math:`h\sqrt D/2` and distances by :math:`h\sqrt D`. b is held within :math:`1 - 2^{-36}`, which
+covers the rounding of floats. Public numbers are between :math:`10^{-60}` and :math:`10^{60}`, and
+entries of rows below :math:`10^{155}`, since longer rows count as nothing: columns stay within
+floats, squares do not vanish beside Q, and a row whose squares overflow is shrunk to nothing.
 """
 
 from __future__ import annotations
@@ -140,7 +144,10 @@ def _moments(question: ScoreMoments, shard: Shard, loss: Loss) -> Iterator[Vecto
 
 
 def _clipped(question: ScoreMoments, view: RowView, size: int, *, classes: bool) -> tuple[Vector, Vector, Vector]:
-    """b, eta and v over its largest value, of each row: column by column, so that a row's do not depend on its place."""
+    """b, eta and v over its largest value, of each row.
+
+    Column by column, so that a row's do not depend on its place.
+    """
     columns, squares = np.empty((view.slopes.size, size), order="F"), np.zeros(view.slopes.size)
     if question.constant:
         columns[:, 0] = view.block.present

@@ -1,22 +1,26 @@
 r"""One gradient for many classes: a matrix with a row for each coordinate and a column for each class.
 
-A row of a linear model with K margins has the gradient :math:`x_i r_i^\top` for its vector of slopes :math:`r_i`. That is a matrix of rank
-one, so that its Frobenius norm in weighted columns is :math:`\|x_i\circ a\|_2\,\|r_i\|_2`, and a clip is one number for each row.
+A row of a linear model with K margins has the gradient :math:`x_i r_i^\top` for its vector of
+slopes :math:`r_i`. That is a matrix of rank one, so that its Frobenius norm in weighted columns is
+:math:`\|x_i\circ a\|_2\,\|r_i\|_2`, and a clip is one number for each row.
 
 Guarantee
 ---------
-Row i has K integer factors :math:`c_{ik}` and adds :math:`h\,c_{ik} X_{ij}` to entry (j, k) of the unweighted sum G, in units of
-:math:`h = C/(a_{\min} S)` as in `queries.weighted`. The factors are slopes in their units, shrunk all together by
+Row i has K integer factors :math:`c_{ik}` and adds :math:`h\,c_{ik} X_{ij}` to entry (j, k) of the
+unweighted sum G, in units of :math:`h = C/(a_{\min} S)` as in `queries.weighted`. The factors are
+slopes in their units, shrunk all together by
 
 .. math:: \min\bigl(1,\; C\,(1-2^{-36})\,/\,(u\,\|X_i\circ a\|_2\,\|r_i\|_2)\bigr), \qquad u = \text{the lattice's unit},
 
-the row's norm rounded up, and then truncated. Shrinking and the norm of at most :math:`2^{16}` slopes err by less than
-:math:`2^{-36}` in relation, and truncation only shrinks, so :math:`h\,\|c_i\|_2\,\|X_i\circ a\|_2 \le C`: one record contributes a matrix of
-Frobenius norm at most C to :math:`a\circ G`, which so moves by at most :math:`\kappa C`: 2C where a record is replaced, C where one is
-added or removed. Nothing is multiplied by K: a class more is a column more of the same matrix. Entries are within
-:math:`|c_{ik} X_{ij}| \le S`, since :math:`a_{\min}|X_{ij}| \le \|X_i\circ a\|_2`. Rounding to the released lattice and noise are those of
-`WeightedGradient`, entry by entry: the sensitivity grows by :math:`\|u\|_2` over all entries. All K slopes of a row are functions of
-that row alone (`losses.Softmax`).
+the row's norm rounded up, and then truncated. Shrinking and the norm of at most :math:`2^{16}`
+slopes err by less than :math:`2^{-36}` in relation, and truncation only shrinks, so
+:math:`h\,\|c_i\|_2\,\|X_i\circ a\|_2 \le C`: one record contributes a matrix of Frobenius norm at
+most C to :math:`a\circ G`, which so moves by at most :math:`\kappa C`: 2C where a record is
+replaced, C where one is added or removed. Nothing is multiplied by K: a class more is a column more
+of the same matrix. Entries are within :math:`|c_{ik} X_{ij}| \le S`, since
+:math:`a_{\min}|X_{ij}| \le \|X_i\circ a\|_2`. Rounding to the released lattice and noise are those
+of `WeightedGradient`, entry by entry: the sensitivity grows by :math:`\|u\|_2` over all entries.
+All K slopes of a row are functions of that row alone (`losses.Softmax`).
 """
 
 from __future__ import annotations
@@ -68,7 +72,8 @@ def joint_part(question: JointGradient, spec: SumSpec, shard: Shard, loss: Loss)
             shrink = np.where(square > 0, np.minimum(room, 1.0), 0.0)
             factor *= np.nan_to_num(shrink)[:, None]  # a row of zeros has room for anything
             factor /= step
-        # S for rows whose true norm is zero, which is rounded up to almost nothing: larger factors are not summed exactly
+        # S for rows whose true norm is zero, which is rounded up to almost nothing: larger factors
+        # are not summed exactly
         np.clip(np.trunc(factor, out=factor), -units, units, out=factor)
         products.scatter(block, lattice, factor, total, question.support)
     return total.ravel()

@@ -20,7 +20,8 @@ class MinimumRule:
     Parameters
     ----------
     measure : (question, loss, n_rows, strength) -> (float, float, MinimiserSpec)
-        Sensitivity and strength of the priced noise, and how the values are released: public. Refuses what has no proof.
+        Sensitivity and strength of the priced noise, and how the values are released: public.
+        Refuses what has no proof.
     exact : (question, shards, loss) -> array
         Without clip, tilt or noise.
     """

@@ -1,26 +1,33 @@
 r"""What polishing asks: exact integer sums over a few centred features.
 
-Write :math:`a_i = x_{i,S} - \mu` for a row on a support S of m features, :math:`\phi'_i` for the slope of its loss at the question's
-model (see `centred`). What a record adds is put on a lattice by truncation towards zero, which only shrinks it, and integers are
-summed. A record that is not finite adds nothing.
+Write :math:`a_i = x_{i,S} - \mu` for a row on a support S of m features, :math:`\phi'_i` for the
+slope of its loss at the question's model (see `centred`). What a record adds is put on a lattice by
+truncation towards zero, which only shrinks it, and integers are summed. A record that is not finite
+adds nothing.
 
 Guarantee
 ---------
-One record's contribution, and how far the sum moves when a record is replaced (R) or added or removed (A):
+One record's contribution, and how far the sum moves when a record is replaced (R) or added or
+removed (A):
 
 * ``ResidualMean``: :math:`\mathrm{clip}(\phi', \pm R)`, within :math:`[-R, R]`. R: 2R. A: R.
-* ``ColumnMeans``: :math:`x_S - c`, entries within :math:`\min(B_j + |c_j|, \text{norm})` for the bounds :math:`B_j` of their columns, and
-  norm within :math:`N = \min(K_2 + \|c\|, \|B_S + |c|\|, \text{norm})`. R: 2N. A: N.
+* ``ColumnMeans``: :math:`x_S - c`, entries within :math:`\min(B_j + |c_j|, \text{norm})` for the
+  bounds :math:`B_j` of their columns, and norm within
+  :math:`N = \min(K_2 + \|c\|, \|B_S + |c|\|, \text{norm})`. R: 2N. A: N.
 * ``CentredGradient``: :math:`c\,a` with :math:`|c| \le C/\|a\|`, norm within C. R: 2C. A: C.
-* ``Curvature``: within :math:`[0, h]`, :math:`h = \beta\,\mathrm{norm}^2/m`, since the second derivative is held within
-  :math:`[0,\beta]` and f within [0, 1]. Two numbers in [0, h] differ by at most h. R and A: h.
-* ``Gram``: :math:`b b^\top` for :math:`b = a\min(1, Q/\|a\|)`. Its Frobenius norm is :math:`\|b\|^2 \le Q^2`. A: :math:`Q^2`. R:
-  :math:`\|bb^\top - cc^\top\|_F^2 = \|b\|^4 + \|c\|^4 - 2\langle b,c\rangle^2 \le 2Q^4`, so :math:`\sqrt2\,Q^2`. b is an
-  integer vector in units of :math:`Q/q` for a power of two q with :math:`q^2` within ``Lattice.record_units``, so the products are exact.
-  The answer is the upper triangle, whose off-diagonal entries count :math:`\sqrt2` times as much: units differ by coordinate, no
-  integer is rounded, and the norm is that of the matrix, since each of these entries stands twice in it. Dividing by
-  :math:`\sqrt2` after the noise leaves variance :math:`\sigma^2` on the diagonal and :math:`\sigma^2/2` off it. Entries off the
-  diagonal are at most :math:`b_i b_j \le Q^2/2`, hence :math:`Q^2/\sqrt2` with their weight, and two of them are
+* ``Curvature``: within :math:`[0, h]`, :math:`h = \beta\,\mathrm{norm}^2/m`, since the second
+  derivative is held within :math:`[0,\beta]` and f within [0, 1]. Two numbers in [0, h] differ by
+  at most h. R and A: h.
+* ``Gram``: :math:`b b^\top` for :math:`b = a\min(1, Q/\|a\|)`. Its Frobenius norm is
+  :math:`\|b\|^2 \le Q^2`. A: :math:`Q^2`. R:
+  :math:`\|bb^\top - cc^\top\|_F^2 = \|b\|^4 + \|c\|^4 - 2\langle b,c\rangle^2 \le 2Q^4`, so
+  :math:`\sqrt2\,Q^2`. b is an integer vector in units of :math:`Q/q` for a power of two q with
+  :math:`q^2` within ``Lattice.record_units``, so the products are exact. The answer is the upper
+  triangle, whose off-diagonal entries count :math:`\sqrt2` times as much: units differ by
+  coordinate, no integer is rounded, and the norm is that of the matrix, since each of these entries
+  stands twice in it. Dividing by :math:`\sqrt2` after the noise leaves variance :math:`\sigma^2` on
+  the diagonal and :math:`\sigma^2/2` off it. Entries off the diagonal are at most
+  :math:`b_i b_j \le Q^2/2`, hence :math:`Q^2/\sqrt2` with their weight, and two of them are
   :math:`\sqrt2\,Q^2` apart.
 """
 
@@ -62,7 +69,10 @@ def residuals(question: ResidualMean, shard: Shard, loss: Loss) -> Iterator[Vect
 
 
 def means_bound(question: ColumnMeans, lattice: Lattice) -> Bound:
-    """Bounds of the columns, and the norm; at least one unit of the rows, since columns far narrower than others have no whole units."""
+    """Bounds of the columns, and the norm.
+
+    At least one unit of the rows, since columns far narrower than others have no whole units.
+    """
     bounds = lattice.coordinate_bounds[check_support(question.support, lattice.facts.n_features, "features")]
     centre = _means_centre(question)
     bounds = np.maximum(bounds, lattice.unit) + np.abs(centre)
@@ -101,7 +111,8 @@ def means_part(question: ColumnMeans, spec: SumSpec, shard: Shard, loss: Loss) -
     return total
 
 
-# ------------------------------------------------------------------------------------------------ gradients and curvature
+# ------------------------------------------------------------------------------------------------
+# gradients and curvature
 
 
 def centred_bound(question: CentredGradient, lattice: Lattice) -> Bound:

@@ -2,38 +2,45 @@ r"""Scores for selections, with how fast they can move.
 
 Guarantee
 ---------
-`score_sensitivity` bounds how far the *difference* of any two candidates' scores can move between neighbours, from the movement of
-the gradient sum: at most :math:`D_j` in coordinate j and :math:`D_2` in l2 norm.
+`score_sensitivity` bounds how far the *difference* of any two candidates' scores can move between
+neighbours, from the movement of the gradient sum: at most :math:`D_j` in coordinate j and
+:math:`D_2` in l2 norm.
 
-* ``Magnitude``: :math:`|\,|b-\eta g| - |b-\eta g'|\,| \le \eta|g-g'|`, so one score moves by at most
-  :math:`\eta D_j`; two together by at most :math:`\min(2\eta\max_j D_j, \sqrt2\,\eta D_2)`
+* ``Magnitude``: :math:`|\,|b-\eta g| - |b-\eta g'|\,| \le \eta|g-g'|`, so one score moves by at
+  most :math:`\eta D_j`; two together by at most :math:`\min(2\eta\max_j D_j, \sqrt2\,\eta D_2)`
   (:math:`|a|+|b| \le \sqrt2\,\|(a,b)\|_2`).
 * ``Vertex``: the candidates :math:`+e_j` and :math:`-e_j` move against each other, so the range is
   :math:`2\max_j D_j`, and the l2 bound cannot help.
-* ``Greedy``: with :math:`G_j = g_j + \lambda_2 w_j` the gradient of the smooth part, :math:`\psi` the rest of the penalty (l1 or
-  a box) and :math:`H_j` the declared curvature, every rule is 1-Lipschitz in :math:`g_j/\sqrt{H_j}`:
-  gs is :math:`|G_j|/\sqrt{H_j}`;
-  gs-s is the distance of :math:`-G_j` from the subdifferential :math:`\partial\psi(w_j)` over :math:`\sqrt{H_j}`, and a
-  distance to a convex set is 1-Lipschitz;
-  gs-r is :math:`\sqrt{H_j}\,|\mathrm{prox}_{\psi/H_j}(w_j - G_j/H_j) - w_j|`, and a proximal map is 1-Lipschitz;
-  gs-q is :math:`\sqrt{2V_j}`, :math:`V_j = -\min_\alpha [G_j\alpha + H_j\alpha^2/2 + \psi(w_j+\alpha) - \psi(w_j)]`.
-  Write :math:`a = \sqrt{H_j}\,\alpha` and :math:`u = -G_j/\sqrt{H_j}`: :math:`2V_j = \max_a [2ua - a^2 - 2\phi(a)]` with
-  :math:`\phi` convex, :math:`\phi(0) = 0`, so :math:`2V = u^2 - \min_a[(u-a)^2 + 2\phi(a)]` and its derivative in u is
-  :math:`2a^*(u)`. The optimal :math:`a^*` obeys :math:`(u - a^*)a^* \ge \phi(a^*)`, from the subgradient inequality at 0, so
-  :math:`2V = 2ua^* - a^{*2} - 2\phi(a^*) \ge a^{*2}` and :math:`|d\sqrt{2V}/du| = |a^*|/\sqrt{2V} \le 1`.
-  This needs :math:`\phi(0)` finite, that is :math:`w_j` inside the box (outside, the slope of the root is unbounded):
-  the rules see :math:`w` projected onto the box. It needs :math:`\psi` convex: negative weights are refused.
-  Two candidates together move by at most the sum of the two largest :math:`D_j/\sqrt{H_j}`, and by at most
+* ``Greedy``: with :math:`G_j = g_j + \lambda_2 w_j` the gradient of the smooth part, :math:`\psi`
+  the rest of the penalty (l1 or a box) and :math:`H_j` the declared curvature, every rule is
+  1-Lipschitz in :math:`g_j/\sqrt{H_j}`: gs is :math:`|G_j|/\sqrt{H_j}`; gs-s is the distance of
+  :math:`-G_j` from the subdifferential :math:`\partial\psi(w_j)` over :math:`\sqrt{H_j}`, and a
+  distance to a convex set is 1-Lipschitz; gs-r is
+  :math:`\sqrt{H_j}\,|\mathrm{prox}_{\psi/H_j}(w_j - G_j/H_j) - w_j|`, and a proximal map is
+  1-Lipschitz; gs-q is :math:`\sqrt{2V_j}`,
+  :math:`V_j = -\min_\alpha [G_j\alpha + H_j\alpha^2/2 + \psi(w_j+\alpha) - \psi(w_j)]`. Write
+  :math:`a = \sqrt{H_j}\,\alpha` and :math:`u = -G_j/\sqrt{H_j}`:
+  :math:`2V_j = \max_a [2ua - a^2 - 2\phi(a)]` with :math:`\phi` convex, :math:`\phi(0) = 0`, so
+  :math:`2V = u^2 - \min_a[(u-a)^2 + 2\phi(a)]` and its derivative in u is :math:`2a^*(u)`. The
+  optimal :math:`a^*` obeys :math:`(u - a^*)a^* \ge \phi(a^*)`, from the subgradient inequality at
+  0, so :math:`2V = 2ua^* - a^{*2} - 2\phi(a^*) \ge a^{*2}` and
+  :math:`|d\sqrt{2V}/du| = |a^*|/\sqrt{2V} \le 1`. This needs :math:`\phi(0)` finite, that is
+  :math:`w_j` inside the box (outside, the slope of the root is unbounded): the rules see :math:`w`
+  projected onto the box. It needs :math:`\psi` convex: negative weights are refused. Two candidates
+  together move by at most the sum of the two largest :math:`D_j/\sqrt{H_j}`, and by at most
   :math:`D_2\sqrt{1/H_{(1)} + 1/H_{(2)}}` for the two smallest curvatures (Cauchy-Schwarz).
 
-*Rounding.* Scores are floats. A gradient from a total of at most :math:`2^{62}` units of h, divided by the public divisor, is off by
-at most :math:`2^{-52}G` for :math:`G = 2^{62}h/\text{divisor}`; and a score is made of it and of public numbers by at most eight
-operations of numbers no larger than A (below), each off by at most :math:`2^{-53}` of its size. Two scores in each of two
-neighbours are off by less than :math:`64\cdot 2^{-53}A` together, which `rounding` adds to the range:
+*Rounding.* Scores are floats. A gradient from a total of at most :math:`2^{62}` units of h, divided
+by the public divisor, is off by at most :math:`2^{-52}G` for :math:`G = 2^{62}h/\text{divisor}`;
+and a score is made of it and of public numbers by at most eight operations of numbers no larger
+than A (below), each off by at most :math:`2^{-53}` of its size. Two scores in each of two
+neighbours are off by less than :math:`64\cdot 2^{-53}A` together, which `rounding` adds to the
+range:
 
 * ``Magnitude``: :math:`A = \max_j|b_j| + \eta G`. ``Vertex``: :math:`A = G`.
-* ``Greedy``: :math:`A = \max_j\,(H_j|w_j| + \lambda_1 + \lambda_2|w_j| + G)/\sqrt{H_j}`. For gs-q, where a root is taken, an error
-  :math:`|w|\delta` of the surplus moves :math:`\sqrt{Hw^2 + 2\,\text{surplus}} \ge \sqrt H|w|` by at most :math:`\delta/\sqrt H`.
+* ``Greedy``: :math:`A = \max_j\,(H_j|w_j| + \lambda_1 + \lambda_2|w_j| + G)/\sqrt{H_j}`. For gs-q,
+  where a root is taken, an error :math:`|w|\delta` of the surplus moves
+  :math:`\sqrt{Hw^2 + 2\,\text{surplus}} \ge \sqrt H|w|` by at most :math:`\delta/\sqrt H`.
 """
 
 from __future__ import annotations
@@ -102,7 +109,8 @@ def _rule(score: Score) -> ScoreRule:
     return SCORES[type(score)]
 
 
-# ------------------------------------------------------------------------------------------------ magnitudes and vertices
+# ------------------------------------------------------------------------------------------------
+# magnitudes and vertices
 
 
 def magnitudes(score: Magnitude, gradient: Vector, free: int) -> Vector:
@@ -190,8 +198,8 @@ def greedy(score: Greedy, g: Vector, free: int) -> Vector:
 def _surplus(g: Vector, w: Vector, moved: Vector, H: Vector, penalty: Penalty, free: int) -> Vector:
     r"""What gs-q has beyond the squared step: :math:`p\alpha - [\psi(w+\alpha) - \psi(w)] \ge 0` for :math:`p = -g - H\alpha`.
 
-    p is a subgradient at the new point. Written case by case: the difference of two large numbers would leave a root of
-    rounding errors, and scores may not move by more than their proof says.
+    p is a subgradient at the new point. Written case by case: the difference of two large numbers
+    would leave a root of rounding errors, and scores may not move by more than their proof says.
     """
     if penalty.kind == "box":
         surplus = np.maximum((-g - H * moved) * moved, 0.0)

@@ -103,8 +103,9 @@ class SumSpec:
         r"""The sum in steps of the released lattice, rounded to the nearest: :math:`\lfloor (q + \lfloor k/2\rfloor)/k\rfloor` for q units.
 
         Exact: floats divide whole numbers below :math:`2^{53}` to the right floor. For with
-        :math:`q = ak + r`, :math:`0 \le r < k`, the quotient is at most :math:`a + 1 - 1/k`, and could be rounded to :math:`a+1` only if
-        :math:`|q/k|\,2^{-53} \ge 1/k`. Larger sums are divided as integers; either way the number is the same.
+        :math:`q = ak + r`, :math:`0 \le r < k`, the quotient is at most :math:`a + 1 - 1/k`, and
+        could be rounded to :math:`a+1` only if :math:`|q/k|\,2^{-53} \ge 1/k`. Larger sums are
+        divided as integers; either way the number is the same.
         """
         moved = total + self._half
         if max(int(moved.max(initial=0)), -int(moved.min(initial=0))) < 2**53:

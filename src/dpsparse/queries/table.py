@@ -1,7 +1,8 @@
 """The table of answers: for each type of question who answers it, filled by the files of this room.
 
-A question that is a sum has a public `measure` (how far one record moves it, in which units) and a private `partial_sum` (the integers of
-one shard, made where the rows are), which is asked for with a `Charge`. Nothing else is needed to answer it on any host.
+A question that is a sum has a public `measure` (how far one record moves it, in which units) and a
+private `partial_sum` (the integers of one shard, made where the rows are), which is asked for with
+a `Charge`. Nothing else is needed to answer it on any host.
 """
 
 from __future__ import annotations
@@ -36,14 +37,18 @@ class SumRule:
     measure : (question, lattice) -> SumSpec
         Public.
     part : (question, spec, shard, loss) -> integers
-        What the rows of one shard add; run where the rows are. A sum that may be sampled takes the sample as one more argument.
+        What the rows of one shard add; run where the rows are. A sum that may be sampled takes the
+        sample as one more argument.
     exact : (question, shards, loss) -> array
-        The sum without lattice, clip and noise, in real units, for the exact oracle; with the sample, likewise.
+        The sum without lattice, clip and noise, in real units, for the exact oracle; with the
+        sample, likewise.
     sampled : bool
-        Whether it may be asked of a sample: bounds on pairs of records are not what sampling is priced with. The others cannot be given one:
-        a sum over all rows at the price of a sample would break the guarantee.
+        Whether it may be asked of a sample: bounds on pairs of records are not what sampling is
+        priced with. The others cannot be given one: a sum over all rows at the price of a sample
+        would break the guarantee.
     read : (question) -> tuple, optional
-        All that `measure` reads of a question: where loops ask the same again at another iterate, it is not measured again.
+        All that `measure` reads of a question: where loops ask the same again at another iterate,
+        it is not measured again.
     """
 
     measure: Callable[[Asked, Lattice], SumSpec]
@@ -86,8 +91,8 @@ class SumSpecCache:
 
     Guarantee
     ---------
-    What comes back is what `measure` gives for this question: it is kept with copies of all that it was made from, and they are compared
-    entry by entry.
+    What comes back is what `measure` gives for this question: it is kept with copies of all that it
+    was made from, and they are compared entry by entry.
 
     Parameters
     ----------
@@ -132,7 +137,10 @@ def exact_sum(charge: Charge, shards: Sequence[Shard], loss: Loss) -> Vector:
 
 
 def sample_of(charge: Charge) -> tuple[PoissonSample | None, ...]:
-    """Who answers, for a rule that may be sampled; nothing for one that may not. Refuses what is no charge, and one whose sample is not what was priced."""
+    """Who answers, for a rule that may be sampled; nothing for one that may not.
+
+    Refuses what is no charge, and one whose sample is not what was priced.
+    """
     if not isinstance(charge, Charge):
         raise PrivacyError(NO_CHARGE)
     name, rule = type(charge.summed).__name__, SUMS.get(type(charge.summed))

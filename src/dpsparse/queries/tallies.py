@@ -2,11 +2,12 @@ r"""One bounded number from each row: the loss of a model's prediction, or just 
 
 Guarantee
 ---------
-* ``MeanLoss``: a record adds :math:`\min(\ell, B)` for a loss :math:`\ell \ge 0`, truncated to whole units: a number in
-  :math:`[0, B]`. A record that is not finite adds 0; a loss that is not a number counts as B. Two numbers in [0, B] differ by
-  at most B, so the sum moves by at most B when a record is replaced, and by at most B when one is added or removed.
-* ``Count``: a record adds 1, so the sum moves by 1 when one is added or removed. When one is replaced it does not move; it is
-  priced like the other, since no answer may have noise zero.
+* ``MeanLoss``: a record adds :math:`\min(\ell, B)` for a loss :math:`\ell \ge 0`, truncated to
+  whole units: a number in :math:`[0, B]`. A record that is not finite adds 0; a loss that is not a
+  number counts as B. Two numbers in [0, B] differ by at most B, so the sum moves by at most B when
+  a record is replaced, and by at most B when one is added or removed.
+* ``Count``: a record adds 1, so the sum moves by 1 when one is added or removed. When one is
+  replaced it does not move; it is priced like the other, since no answer may have noise zero.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def loss_bound(question: MeanLoss, lattice: Lattice) -> Bound:
         raise PrivacyError(f"a validation loss is one of {', '.join(KINDS)}, got {question.kind!r}.")
     if not in_range(question.bound):
         raise PrivacyError(
-            f"the bound on a validation loss must be positive, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, got {question.bound!r}."
+            f"the bound on a validation loss must be positive, between {SMALLEST_SIZE:g} and "
+            f"{LARGEST_SIZE:g}, got {question.bound!r}."
         )
     dimension = lattice.facts.dimension
     if question.models.ndim != 2 or question.models.shape[1] != dimension or not question.models.size:
@@ -58,7 +60,10 @@ def model_losses(question: MeanLoss, shard: Shard, loss: Loss) -> Iterator[Vecto
 
 
 def losses_of(kind: str, margins: Vector, y: Vector, loss: Loss, within: float) -> Vector:
-    """Loss of each record; not yet bounded. Predictions of numbers are clipped to [-within, within], as `predict` does."""
+    """Loss of each record; not yet bounded.
+
+    Predictions of numbers are clipped to [-within, within], as `predict` does.
+    """
     several = margins.shape[1] > 1
     first = np.ascontiguousarray(margins[:, 0])
     if kind == "error":

@@ -2,9 +2,11 @@ r"""How many cells of each column were not understood.
 
 Guarantee
 ---------
-A record adds one bit for each of the m declared columns, or nothing if it is not in the part that is asked. Two such vectors differ by at
-most 1 in each of m coordinates, so the sums move by at most :math:`\sqrt m` in l2 norm and by 1 in each coordinate, whether a record is
-replaced, added or removed. A record without a usable target still says which of its cells were not understood: that is what is asked.
+A record adds one bit for each of the m declared columns, or nothing if it is not in the part that
+is asked. Two such vectors differ by at most 1 in each of m coordinates, so the sums move by at most
+:math:`\sqrt m` in l2 norm and by 1 in each coordinate, whether a record is replaced, added or
+removed. A record without a usable target still says which of its cells were not understood: that is
+what is asked.
 """
 
 from __future__ import annotations

@@ -2,11 +2,13 @@ r"""Votes for a support: parts of the data each name their favourite coordinates
 
 Guarantee
 ---------
-Every row is dealt to one of the parts by a coin of its own, independent of the data and of the other rows (`RandomPartition`). Given the
-coins, neighbours differ in one part only, which names `count` coordinates, each once: every number of votes moves by at
-most 1, and the difference of two of them by at most `VOTE_RANGE` = 2. The coins have the same law for both neighbours
-(the added row has one more), so that their release costs nothing and the selection on the votes is what is paid for.
-Dealing by position in the file instead would be wrong under add-remove: one row less would shift all others.
+Every row is dealt to one of the parts by a coin of its own, independent of the data and of the
+other rows (`RandomPartition`). Given the coins, neighbours differ in one part only, which names
+`count` coordinates, each once: every number of votes moves by at most 1, and the difference of two
+of them by at most `VOTE_RANGE` = 2. The coins have the same law for both neighbours (the added row
+has one more), so that their release costs nothing and the selection on the votes is what is paid
+for. Dealing by position in the file instead would be wrong under add-remove: one row less would
+shift all others.
 """
 
 from __future__ import annotations

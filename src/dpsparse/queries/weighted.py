@@ -2,25 +2,32 @@ r"""Questions about columns: squares, absolute entries, and rows seen through pu
 
 Guarantee
 ---------
-* ``WeightedGradient``: row i has an integer factor :math:`c_i` and adds :math:`h\,c_i X_{ij}` to coordinate j of the unweighted sum
-  :math:`G`, in units of :math:`h = C/(a_{\min} S)` with :math:`S` = ``Lattice.record_units``. The factor is held within
-  :math:`\pm\lfloor C/(h\,\|X_i\circ a\|_2)\rfloor`, the norm rounded up, over the coordinates of the support (one weight for each, all
-  positive). Hence :math:`h\,|c_i|\,\|X_i\circ a\|_2 \le C`, and, since :math:`a_{\min}|X_{ij}| \le \|X_i\circ a\|_2`, every
-  :math:`|c_i X_{ij}| \le S`. The query is :math:`a\circ G`; one record contributes a vector of norm at most C to it, so it moves by at
-  most :math:`\kappa C` in l2 norm. Only integers get noise, so coordinate j of :math:`G/h` is rounded to :math:`k_j` units and gets
-  Gaussian noise of standard deviation :math:`\sigma/u_j` on the lattice of integers, :math:`u_j = a_j k_j h`, before it is multiplied
-  by :math:`u_j`. That is noise of standard deviation :math:`\sigma` in every coordinate of the weighted query: the Gaussian mechanism
-  on :math:`a\circ G`, with multiplication by public numbers after it. Rounding moves coordinate j of the weighted query by at most
-  :math:`u_j/2` in each of two neighbours, so the sensitivity is at most :math:`\kappa C + \|u\|_2`. The steps :math:`k_j` make
-  :math:`u_j` a millionth of C, or one unit where that is more.
+* ``WeightedGradient``: row i has an integer factor :math:`c_i` and adds :math:`h\,c_i X_{ij}` to
+  coordinate j of the unweighted sum :math:`G`, in units of :math:`h = C/(a_{\min} S)` with
+  :math:`S` = ``Lattice.record_units``. The factor is held within
+  :math:`\pm\lfloor C/(h\,\|X_i\circ a\|_2)\rfloor`, the norm rounded up, over the coordinates of
+  the support (one weight for each, all positive). Hence :math:`h\,|c_i|\,\|X_i\circ a\|_2 \le C`,
+  and, since :math:`a_{\min}|X_{ij}| \le \|X_i\circ a\|_2`, every :math:`|c_i X_{ij}| \le S`. The
+  query is :math:`a\circ G`; one record contributes a vector of norm at most C to it, so it moves by
+  at most :math:`\kappa C` in l2 norm. Only integers get noise, so coordinate j of :math:`G/h` is
+  rounded to :math:`k_j` units and gets Gaussian noise of standard deviation :math:`\sigma/u_j` on
+  the lattice of integers, :math:`u_j = a_j k_j h`, before it is multiplied by :math:`u_j`. That is
+  noise of standard deviation :math:`\sigma` in every coordinate of the weighted query: the Gaussian
+  mechanism on :math:`a\circ G`, with multiplication by public numbers after it. Rounding moves
+  coordinate j of the weighted query by at most :math:`u_j/2` in each of two neighbours, so the
+  sensitivity is at most :math:`\kappa C + \|u\|_2`. The steps :math:`k_j` make :math:`u_j` a
+  millionth of C, or one unit where that is more.
 * ``MeanSquares``: a row contributes :math:`x_{ij}^2 \le B_j^2`; its norm is
-  :math:`\sqrt{\sum_j x_{ij}^4} \le B_\infty K_2`. All contributions are non-negative, so two of them differ by at most
-  :math:`B_j^2` in a coordinate and, since :math:`\|a-b\|^2 \le \|a\|^2 + \|b\|^2` for non-negative vectors, by at most
+  :math:`\sqrt{\sum_j x_{ij}^4} \le B_\infty K_2`. All contributions are non-negative, so two of
+  them differ by at most :math:`B_j^2` in a coordinate and, since
+  :math:`\|a-b\|^2 \le \|a\|^2 + \|b\|^2` for non-negative vectors, by at most
   :math:`\sqrt2\,B_\infty K_2` in norm.
-* ``MeanAbsolute``: a row adds :math:`|x_{ij}| \ge 0`, at most :math:`B_j` in coordinate j and :math:`K_2` in norm. Vectors
-  that are not negative differ by at most the root of the sum of their squared norms: :math:`\sqrt2 K_2` for replace-one,
-  :math:`K_2` for add-remove; in a coordinate by at most :math:`B_j`.
-* ``MeanRowNorm``: a row adds a number of :math:`[0, \mathrm{top}]`, truncated to whole units: `top` in both relations.
+* ``MeanAbsolute``: a row adds :math:`|x_{ij}| \ge 0`, at most :math:`B_j` in coordinate j and
+  :math:`K_2` in norm. Vectors that are not negative differ by at most the root of the sum of their
+  squared norms: :math:`\sqrt2 K_2` for replace-one, :math:`K_2` for add-remove; in a coordinate by
+  at most :math:`B_j`.
+* ``MeanRowNorm``: a row adds a number of :math:`[0, \mathrm{top}]`, truncated to whole units: `top`
+  in both relations.
 """
 
 from __future__ import annotations
@@ -54,7 +61,8 @@ def checked_weights(weights: Vector, support: Indices | None, bound: float, leas
         raise PrivacyError(f"{size} weights are needed, one for each coordinate of the answer.")
     if not (in_range(weights[weights != 0]) and np.all(weights >= least) and in_range(bound)):
         raise PrivacyError(
-            f"column weights must be positive, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, and so must the bound on a row's contribution."
+            f"column weights must be positive, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, and "
+            "so must the bound on a row's contribution."
         )
     return weights
 
@@ -100,7 +108,10 @@ def weighted_part(question: WeightedGradient, spec: SumSpec, shard: Shard, loss:
 
 
 def _caps(square: Vector, norm: float, unit: float, lattice: Lattice) -> Vector:
-    """Largest factor of each row; at most S, for rows, too, whose true norm is zero, which is rounded up to almost nothing."""
+    """Largest factor of each row.
+
+    At most S, for rows, too, whose true norm is zero, which is rounded up to almost nothing.
+    """
     with np.errstate(divide="ignore", over="ignore"):
         room = norm / (unit * np.sqrt(square)) * (1 - 2.0**-40)
     return np.where(square > 0, np.floor(np.minimum(room, lattice.record_units)), 0.0)

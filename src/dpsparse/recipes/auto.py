@@ -20,25 +20,30 @@ from .tables import Tables
 class Auto(PrivateRecipe):
     r"""Pick the algorithm by public facts alone; the plan and the statement say which, and why.
 
-    Dense rows with at most 1000 features: **tables**, which itself finds out, from answers that it has paid for, whether few
-    coefficients are enough, and then goes on with select_polish. With :math:`\kappa = n\mu/(2d)`, :math:`\mu` the Gaussian budget,
-    and s the number of coefficients asked for, **select_polish** takes its place from 60 features on
+    Dense rows with at most 1000 features: **tables**, which itself finds out, from answers that it
+    has paid for, whether few coefficients are enough, and then goes on with select_polish. With
+    :math:`\kappa = n\mu/(2d)`, :math:`\mu` the Gaussian budget, and s the number of coefficients
+    asked for, **select_polish** takes its place from 60 features on
 
-    * where :math:`\kappa < 0.4` and no `sparsity` was asked for: noise on whole gradients could not show anything;
-    * where :math:`s \le d/4` coefficients were asked for and :math:`K_2/(K_\infty\sqrt s) \ge 2`, for the bounds :math:`K_2, K_\infty` on a
-      row's norm and entries after columns were shifted to the midpoint of their bounds.
+    * where :math:`\kappa < 0.4` and no `sparsity` was asked for: noise on whole gradients could not
+      show anything;
+    * where :math:`s \le d/4` coefficients were asked for and :math:`K_2/(K_\infty\sqrt s) \ge 2`,
+      for the bounds :math:`K_2, K_\infty` on a row's norm and entries after columns were shifted to
+      the midpoint of their bounds.
 
     Sparse rows, more features, and many classes in one model: **select_polish** if
 
     .. math:: \frac{K_2}{K_\infty\sqrt s} \ge 2 \quad\text{and}\quad s < d/4,
 
-    else **dual_averaging**. Wide rows with few true coefficients are told apart by private selection, whose noise
-    grows with the largest entry of a row; spiky rows (text) by Gaussian noise on whole gradients, which
-    grows with the norm of a row. Without `sparsity` s is what select_polish would take, and dual_averaging is picked where
-    :math:`\kappa \ge 2`, or :math:`\kappa \ge 0.4` with fewer than 1000 features: nobody said that few coefficients are enough.
+    else **dual_averaging**. Wide rows with few true coefficients are told apart by private
+    selection, whose noise grows with the largest entry of a row; spiky rows (text) by Gaussian
+    noise on whole gradients, which grows with the norm of a row. Without `sparsity` s is what
+    select_polish would take, and dual_averaging is picked where :math:`\kappa \ge 2`, or
+    :math:`\kappa \ge 0.4` with fewer than 1000 features: nobody said that few coefficients are
+    enough.
 
-    A public `start` vector, losses other than squared, logistic and Huber, and penalties other than l2 give
-    **dual_averaging**, which can use them.
+    A public `start` vector, losses other than squared, logistic and Huber, and penalties other than
+    l2 give **dual_averaging**, which can use them.
 
     Guarantee
     ---------

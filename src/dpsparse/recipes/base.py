@@ -25,11 +25,14 @@ class Recipe(ABC):
     needs : tuple of str
         Assumptions that the user must accept by name.
     zero_is_absence : bool
-        Whether zero at an end of a column's bounds is taken for absence, and the column measured from zero.
+        Whether zero at an end of a column's bounds is taken for absence, and the column measured
+        from zero.
     local : bool
-        Whether people's devices randomise, so that nobody can be asked anything else about the rows.
+        Whether people's devices randomise, so that nobody can be asked anything else about the
+        rows.
     joint : bool
-        Whether it makes one model of many classes (``facts.target.joint``); otherwise each class has a model against the rest.
+        Whether it makes one model of many classes (``facts.target.joint``); otherwise each class
+        has a model against the rest.
     """
 
     name: ClassVar[str]
@@ -45,7 +48,10 @@ class Recipe(ABC):
         return self, ""
 
     def view(self, facts: Facts) -> Facts:
-        """The facts as this recipe wants the rows shown. Here: columns from the midpoint of their bounds, and an intercept column."""
+        """The facts as this recipe wants the rows shown.
+
+        Here: columns from the midpoint of their bounds, and an intercept column.
+        """
         return centre(facts, facts.intercept > 0)
 
     def assumptions(self, facts: Facts) -> tuple[str, ...]:

@@ -26,39 +26,42 @@ class DPCD(PrivateRecipe):
         \tfrac1n\textstyle\sum_i \mathrm{clip}\,g_{ij}(w_t) + N(0, \sigma_j^2) + \lambda_2 w_{t,j_t}\bigr)\Bigr),
         \qquad j_1, j_2, \ldots \text{ random and public}
 
-    Each step releases one entry of the gradient, so d steps cost what one whole gradient costs; unlike a gradient step, every
-    coordinate has its own step and its own noise. With ``sparsity=s`` the s largest :math:`\sqrt{H_j}|w_j|` are kept in the
-    end.
+    Each step releases one entry of the gradient, so d steps cost what one whole gradient costs;
+    unlike a gradient step, every coordinate has its own step and its own noise. With ``sparsity=s``
+    the s largest :math:`\sqrt{H_j}|w_j|` are kept in the end.
 
     Parameters
     ----------
     steps : int or None
         Coordinates moved. None: as many as add noise of 0.4 typical targets to a margin,
-        :math:`T\min(T, d) = (0.4\,u\,q\,n\mu\sqrt v/(\kappa R))^2`, within 1 and the smaller of 10 d and 20000, where
-        :math:`\mu` is the budget in GDP, :math:`v = M_j/(\beta_0B_j^2)` (1 where curvatures are private), q = 1/4 for classes
-        and 1 otherwise.
+        :math:`T\min(T, d) = (0.4\,u\,q\,n\mu\sqrt v/(\kappa R))^2`, within 1 and the smaller of 10
+        d and 20000, where :math:`\mu` is the budget in GDP, :math:`v = M_j/(\beta_0B_j^2)` (1 where
+        curvatures are private), q = 1/4 for classes and 1 otherwise.
     step_size : float
         :math:`\gamma`: the step is :math:`\gamma/H_j`.
     clip : float or None
-        As in `DPGCD`: :math:`C = R K_2`. None: :math:`R = u\max(0.3, q n\mu\sqrt v/(200\kappa\sqrt d))` (at least 1/4 for
-        classes).
+        As in `DPGCD`: :math:`C = R K_2`. None:
+        :math:`R = u\max(0.3, q n\mu\sqrt v/(200\kappa\sqrt d))` (at least 1/4 for classes).
     curvature : {"auto", "average", "bounds", "private"}
         Where :math:`M_j` comes from, as in `DPGCD`.
     order : {"shuffled", "uniform"}
-        Every pass in a new random order, the intercept first; or independent uniform draws, as in the papers.
+        Every pass in a new random order, the intercept first; or independent uniform draws, as in
+        the papers.
     order_seed : int
         Seed of the public order: it is part of the plan, and needs no secrecy.
 
     Guarantee
     ---------
-    T Gaussian releases of one entry each, of sensitivity :math:`\kappa C_j`; exact Gaussian composition. The order is drawn
-    before a row is read. Holds for any data, since rows are clipped.
+    T Gaussian releases of one entry each, of sensitivity :math:`\kappa C_j`; exact Gaussian
+    composition. The order is drawn before a row is read. Holds for any data, since rows are
+    clipped.
 
     Deviations
     ----------
-    The papers compose by Renyi divergences; the exact Gaussian composition needs 6 to 8 % less noise. They take
-    :math:`M_j` from the data without paying for it, and tune steps, step size and clip on the private objective; here they
-    follow from public facts. The default order visits every coordinate once a pass.
+    The papers compose by Renyi divergences; the exact Gaussian composition needs 6 to 8 % less
+    noise. They take :math:`M_j` from the data without paying for it, and tune steps, step size and
+    clip on the private objective; here they follow from public facts. The default order visits
+    every coordinate once a pass.
 
     References
     ----------
@@ -102,11 +105,14 @@ class DPCD(PrivateRecipe):
     ) -> DPCD:
         r"""Steps of a convex problem where noise and what is left to optimise are balanced: :math:`T = c\,\sqrt p\,n\epsilon R/(L\sqrt{\ln(1/\delta)})`.
 
-        T uniform steps 1/M leave :math:`pR^2/T`, with :math:`R` the distance to the minimiser in the norm of the curvatures (`radius`). The noise of one
-        entry, :math:`\sigma_j^2 \propto L_j^2T\ln(1/\delta)/(n\epsilon)^2`, adds :math:`\sum_j\sigma_j^2/M_j = L^2T\ln(1/\delta)/(n\epsilon)^2`, with
-        :math:`L^2 = \sum_j L_j^2/M_j` of one row's loss (`lipschitz`). Both are equal at T, which gives the rate
-        :math:`RL\sqrt{p\ln(1/\delta)}/(n\epsilon)`: polynomial in p, as [M23]_ (section 2, private coordinate descent) says of [M22]_. The
-        order is that of the bound; its constants are left to `constant` c. At most 20,000 steps, curvatures from bounds.
+        T uniform steps 1/M leave :math:`pR^2/T`, with :math:`R` the distance to the minimiser in
+        the norm of the curvatures (`radius`). The noise of one entry,
+        :math:`\sigma_j^2 \propto L_j^2T\ln(1/\delta)/(n\epsilon)^2`, adds
+        :math:`\sum_j\sigma_j^2/M_j = L^2T\ln(1/\delta)/(n\epsilon)^2`, with
+        :math:`L^2 = \sum_j L_j^2/M_j` of one row's loss (`lipschitz`). Both are equal at T, which
+        gives the rate :math:`RL\sqrt{p\ln(1/\delta)}/(n\epsilon)`: polynomial in p, as [M23]_
+        (section 2, private coordinate descent) says of [M22]_. The order is that of the bound; its
+        constants are left to `constant` c. At most 20,000 steps, curvatures from bounds.
         """
         epsilon, _ = budget_of(epsilon, delta, rho)
         wanted = (

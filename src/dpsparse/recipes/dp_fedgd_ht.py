@@ -18,7 +18,8 @@ class DPFedGDHT(PrivateRounds):
     .. math:: w_{t+1} = H_\tau\Bigl(\textstyle\sum_i p_i\,w^i_{t,K}\Bigr), \qquad
               w^i_{t,k+1} = H_s\Bigl(w^i_{t,k} - \eta\bigl(\tfrac{1}{n_i}\textstyle\sum_j \mathrm{clip}_C\,g_j + \text{noise}\bigr)\Bigr)
 
-    In an ordinary fit this is the federation of one site, which holds all rows; ``dpsparse.federated`` runs it across sites.
+    In an ordinary fit this is the federation of one site, which holds all rows;
+    ``dpsparse.federated`` runs it across sites.
 
     Parameters
     ----------
@@ -27,12 +28,13 @@ class DPFedGDHT(PrivateRounds):
 
     Guarantee
     ---------
-    Rounds times K Gaussian answers about every row of a site, composed exactly; each site prices all of them before it starts.
+    Rounds times K Gaussian answers about every row of a site, composed exactly; each site prices
+    all of them before it starts.
 
     Deviations
     ----------
-    As in `DPFedSGDHT`. At equal steps this has the least noise in a mean gradient; where the paper finds it behind its stochastic form, that is
-    due to the formulas of its noise.
+    As in `DPFedSGDHT`. At equal steps this has the least noise in a mean gradient; where the paper
+    finds it behind its stochastic form, that is due to the formulas of its noise.
 
     References
     ----------

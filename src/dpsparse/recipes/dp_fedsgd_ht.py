@@ -19,7 +19,8 @@ class DPFedSGDHT(PrivateRounds):
     .. math:: w_{t+1} = H_\tau\Bigl(\textstyle\sum_i p_i\,w^i_{t,K}\Bigr), \qquad
               w^i_{t,k+1} = H_s\Bigl(w^i_{t,k} - \eta\bigl(\tfrac{1}{qn_i}\textstyle\sum_{j \in B} \mathrm{clip}_C\,g_j + \text{noise}\bigr)\Bigr)
 
-    In an ordinary fit this is the federation of one site, which holds all rows; ``dpsparse.federated`` runs it across sites.
+    In an ordinary fit this is the federation of one site, which holds all rows;
+    ``dpsparse.federated`` runs it across sites.
 
     Parameters
     ----------
@@ -32,19 +33,23 @@ class DPFedSGDHT(PrivateRounds):
     batch_size : float or None
         Expected rows of a batch; None: a rate at which sampling costs little.
     sparsity : int or None
-        Coefficients kept, by sites and by the server; None: what the estimator asks for, or :math:`n\mu/10`.
+        Coefficients kept, by sites and by the server; None: what the estimator asks for, or
+        :math:`n\mu/10`.
 
     Guarantee
     ---------
-    Rounds times K Gaussian answers on Poisson samples of the rows of a site, record norm C, composed by their privacy loss distributions: each site
-    prices all of them before it starts, and its promise holds whatever the server and the other sites do. Averages and thresholds are
+    Rounds times K Gaussian answers on Poisson samples of the rows of a site, record norm C,
+    composed by their privacy loss distributions: each site prices all of them before it starts, and
+    its promise holds whatever the server and the other sites do. Averages and thresholds are
     post-processing.
 
     Deviations
     ----------
-    The paper's noise is that of a moments accountant for one local run, not for rounds times K answers; here all are composed. Its weights are
-    shares of rows, which tell how many rows a site has; ours are public numbers. We sample by coins, clip, and divide by the public
-    :math:`qn_i`, never by the size of a batch; the average has a fixed divisor, so that a site that drops out changes nothing.
+    The paper's noise is that of a moments accountant for one local run, not for rounds times K
+    answers; here all are composed. Its weights are shares of rows, which tell how many rows a site
+    has; ours are public numbers. We sample by coins, clip, and divide by the public :math:`qn_i`,
+    never by the size of a batch; the average has a fixed divisor, so that a site that drops out
+    changes nothing.
 
     References
     ----------

@@ -27,39 +27,48 @@ class DPFrankWolfe(PrivateRecipe):
     ----------
     steps : int or None
         Vertices T that are asked for. None: as many as selections can tell from noise,
-        :math:`T = \tfrac43\rho\,\bigl(n K_2/(\kappa K_\infty\sqrt{ds}\,\ln 2d)\bigr)^2` (for classes 0.4 of it) within 10..60, with
-        :math:`\rho` of the budget.
+        :math:`T = \tfrac43\rho\,\bigl(n K_2/(\kappa K_\infty\sqrt{ds}\,\ln 2d)\bigr)^2` (for
+        classes 0.4 of it) within 10..60, with :math:`\rho` of the budget.
     radius : float or None
-        Radius r of the ball. None: the l1 norm of :math:`\min(s, T)` coefficients, as many as T vertices can make, uniform in size, that
-        together give margins of a typical size t (target_bound/3; 1 for classes, counts and links): :math:`r = 0.87\,t\sqrt{\min(s,T)}\,\min(1/x,\; 5/K_\infty)` with
-        :math:`x = \min(K_2/\sqrt d, K_\infty/\sqrt3)`, a typical entry, from the bounds on the norm :math:`K_2` and the entries
-        :math:`K_\infty` of a row; s is the `sparsity` asked for, or :math:`\min(d, 10)` and more with the budget.
+        Radius r of the ball. None: the l1 norm of :math:`\min(s, T)` coefficients, as many as T
+        vertices can make, uniform in size, that together give margins of a typical size t
+        (target_bound/3; 1 for classes, counts and links):
+        :math:`r = 0.87\,t\sqrt{\min(s,T)}\,\min(1/x,\; 5/K_\infty)` with
+        :math:`x = \min(K_2/\sqrt d, K_\infty/\sqrt3)`, a typical entry, from the bounds on the norm
+        :math:`K_2` and the entries :math:`K_\infty` of a row; s is the `sparsity` asked for, or
+        :math:`\min(d, 10)` and more with the budget.
     clip : float or None
-        l2 clip of one row's gradient. None: :math:`R K_2` with R = 0.25 for classes and a fifth of a typical residual
-        (target_bound/15) for regression, more where the budget is so large that noise is no concern. Entries are held within
-        :math:`R\min(K_\infty, K_2/5)`, by shrinking the row's factor.
+        l2 clip of one row's gradient. None: :math:`R K_2` with R = 0.25 for classes and a fifth of
+        a typical residual (target_bound/15) for regression, more where the budget is so large that
+        noise is no concern. Entries are held within :math:`R\min(K_\infty, K_2/5)`, by shrinking
+        the row's factor.
     entry_clip : float or None
         Bound on the entries of one row's gradient. None: as above.
 
     Guarantee
     ---------
-    T selections among the 2d vertices by Gumbel noise. One record moves the score of a vertex by at most
-    :math:`\kappa C_\infty`, that of its opposite by as much in the other direction, so the range is :math:`2\kappa C_\infty` and the l2
-    clip does not help. Selections are composed by the recursion of ``accounting/selections.py`` or their exact Renyi curve, whichever
-    certifies less noise. The number of candidates costs no privacy. Holds for any data, since every row is clipped.
+    T selections among the 2d vertices by Gumbel noise. One record moves the score of a vertex by at
+    most :math:`\kappa C_\infty`, that of its opposite by as much in the other direction, so the
+    range is :math:`2\kappa C_\infty` and the l2 clip does not help. Selections are composed by the
+    recursion of ``accounting/selections.py`` or their exact Renyi curve, whichever certifies less
+    noise. The number of candidates costs no privacy. Holds for any data, since every row is
+    clipped.
 
     Deviations
     ----------
-    [TTZ15]_ adds Laplace noise of :math:`\Delta\sqrt{8T\log(1/\delta)}/\epsilon` to every score. With the sensitivity of replace-one
-    taken as that of add-remove it certifies 1.3 to 1.8 for a claimed 1, and 37 for a claimed 10 at delta 0.01, the setting of
-    [WG19]_; Gumbel noise of the right size is 1.6 to 2.4 times smaller than theirs. Nothing there bounds the gradient of squared
-    loss; we clip. The papers do not say how they chose the radius; the default is a formula in public bounds.
+    [TTZ15]_ adds Laplace noise of :math:`\Delta\sqrt{8T\log(1/\delta)}/\epsilon` to every score.
+    With the sensitivity of replace-one taken as that of add-remove it certifies 1.3 to 1.8 for a
+    claimed 1, and 37 for a claimed 10 at delta 0.01, the setting of [WG19]_; Gumbel noise of the
+    right size is 1.6 to 2.4 times smaller than theirs. Nothing there bounds the gradient of squared
+    loss; we clip. The papers do not say how they chose the radius; the default is a formula in
+    public bounds.
 
     Notes
     -----
-    A step changes the at most T coefficients that have been touched; margins are mended through those columns, in time
-    proportional to their nonzeros. The gradient is mended through the rows whose factor changed, and is one pass over the nonzeros
-    where more than half did. Nothing is made dense but vectors of length n and d.
+    A step changes the at most T coefficients that have been touched; margins are mended through
+    those columns, in time proportional to their nonzeros. The gradient is mended through the rows
+    whose factor changed, and is one pass over the nonzeros where more than half did. Nothing is
+    made dense but vectors of length n and d.
 
     References
     ----------
@@ -96,11 +105,14 @@ class DPFrankWolfe(PrivateRecipe):
     ) -> DPFrankWolfe:
         r"""Steps where noise and what is left to optimise are balanced: :math:`T = c\,(\Gamma n\epsilon/(L_1 r))^{2/3}`, rounded up.
 
-        T steps leave :math:`\Gamma/T`, with the `curvature` constant :math:`\Gamma` of the mean loss on the ball, at most
-        :math:`4\beta_0K_\infty^2r^2`. A choice among the vertices errs by :math:`L_1r\sqrt T/(n\epsilon)` up to logarithms, with :math:`L_1` the
-        Lipschitz constant of one row's loss for the l1 norm: a bound on the entries of its gradient, and here its clip. Both are equal at
-        T, which gives the rate :math:`\log(nd)/(n\epsilon)^{2/3}` of [TTZ15]_ that Table 1 of [WG19]_ repeats. Logarithms of d and
-        :math:`1/\delta` would shorten T; they are left to `constant` c. ([WG19]_'s sequel tries c times s steps on validation data.) At most 1000 steps.
+        T steps leave :math:`\Gamma/T`, with the `curvature` constant :math:`\Gamma` of the mean
+        loss on the ball, at most :math:`4\beta_0K_\infty^2r^2`. A choice among the vertices errs by
+        :math:`L_1r\sqrt T/(n\epsilon)` up to logarithms, with :math:`L_1` the Lipschitz constant of
+        one row's loss for the l1 norm: a bound on the entries of its gradient, and here its clip.
+        Both are equal at T, which gives the rate :math:`\log(nd)/(n\epsilon)^{2/3}` of [TTZ15]_
+        that Table 1 of [WG19]_ repeats. Logarithms of d and :math:`1/\delta` would shorten T; they
+        are left to `constant` c. ([WG19]_'s sequel tries c times s steps on validation data.) At
+        most 1000 steps.
         """
         epsilon, _ = budget_of(epsilon, delta, rho)
         steps = constant * (curvature * n_rows * epsilon / (lipschitz * radius)) ** (2 / 3)

@@ -29,44 +29,53 @@ class DPIGHT(PrivateRecipe):
     Parameters
     ----------
     steps : int or None
-        Dense: turns T, as in `DPSGD`. Peel: selections; None: the signal-to-noise ratio of one step that had the whole budget, for a
-        coefficient that carries 1/s of the target, :math:`T = n\sqrt{2\rho}\,K_2/(K_\infty\sqrt d\,s\ln d)` within 3..40, rounded.
+        Dense: turns T, as in `DPSGD`. Peel: selections; None: the signal-to-noise ratio of one step
+        that had the whole budget, for a coefficient that carries 1/s of the target,
+        :math:`T = n\sqrt{2\rho}\,K_2/(K_\infty\sqrt d\,s\ln d)` within 3..40, rounded.
     step_size : float or None
-        A number: the step of each turn, and the loop is the papers'. None: as in `DPSGD` (dense); for peeling a path of
-        :math:`\eta_t = \eta_0(1 - t/T)` a selection, with :math:`\eta_0 = a \min(1, 20/T)\, d/(\beta_0 K_2^2)` (:math:`a` = 2.5 for regression, 0.5 for
-        classes), longer where the noise allows it; it is walked in up to eight steps on what was selected, as long as the released
-        answers allow (`algorithms.steps.PacedSteps`).
+        A number: the step of each turn, and the loop is the papers'. None: as in `DPSGD` (dense);
+        for peeling a path of :math:`\eta_t = \eta_0(1 - t/T)` a selection, with
+        :math:`\eta_0 = a \min(1, 20/T)\, d/(\beta_0 K_2^2)` (:math:`a` = 2.5 for regression, 0.5
+        for classes), longer where the noise allows it; it is walked in up to eight steps on what
+        was selected, as long as the released answers allow (`algorithms.steps.PacedSteps`).
     clip : float or None
-        l2 clip C of one row's gradient. None: as in `DPSGD` (dense); :math:`C = R K_2` with :math:`R` = a fifth of a typical residual
-        (target_bound/15) for regression and 1/2 for classes (peel). Clipping squared loss is Huber's loss: tight clips cost
-        little bias and save much noise. Peeling also holds entries within :math:`C K_\infty/K_2`.
+        l2 clip C of one row's gradient. None: as in `DPSGD` (dense); :math:`C = R K_2` with
+        :math:`R` = a fifth of a typical residual (target_bound/15) for regression and 1/2 for
+        classes (peel). Clipping squared loss is Huber's loss: tight clips cost little bias and save
+        much noise. Peeling also holds entries within :math:`C K_\infty/K_2`.
     mechanism : {"auto", "dense", "peel"}
-        Noise on the whole gradient; or private selection of the s coordinates that a step would keep, then noise on
-        those. ``auto`` peels iff :math:`K_2/K_\infty > \sqrt{s \ln d}` and :math:`s < d/4`: the noise that decides is then smaller.
+        Noise on the whole gradient; or private selection of the s coordinates that a step would
+        keep, then noise on those. ``auto`` peels iff :math:`K_2/K_\infty > \sqrt{s \ln d}` and
+        :math:`s < d/4`: the noise that decides is then smaller.
     radius : float or None
         Project onto the l2 ball of this radius after each step.
     selection : float
         Part of the budget that pays for the selections of peeling.
     decay : bool
-        For peeling and for a given `step_size`: steps and budgets fall linearly. False keeps them equal over the turns, as the papers do.
+        For peeling and for a given `step_size`: steps and budgets fall linearly. False keeps them
+        equal over the turns, as the papers do.
     sparsity : int or None
-        Coefficients kept after each step, never more than the estimator allows. None: the estimator's `sparsity`, or
-        `default_sparsity`.
+        Coefficients kept after each step, never more than the estimator allows. None: the
+        estimator's `sparsity`, or `default_sparsity`.
 
     Guarantee
     ---------
-    Dense: T Gaussian releases of l2 sensitivity :math:`\kappa C`; exact Gaussian composition. Peel: per step, s selections
-    of range :math:`\min(2\kappa C_\infty, \sqrt2\kappa C)` and eight Gaussian releases (one with a given
-    `step_size`) of sensitivity :math:`\kappa\min(\sqrt s C_\infty, C)`. Step lengths follow from released answers. Holds for any data, since rows are clipped.
+    Dense: T Gaussian releases of l2 sensitivity :math:`\kappa C`; exact Gaussian composition. Peel:
+    per step, s selections of range :math:`\min(2\kappa C_\infty, \sqrt2\kappa C)` and eight
+    Gaussian releases (one with a given `step_size`) of sensitivity
+    :math:`\kappa\min(\sqrt s C_\infty, C)`. Step lengths follow from released answers. Holds for
+    any data, since rows are clipped.
 
     Deviations
     ----------
-    Theorem 5.2 of [WG19]_ takes G/n for the sensitivity of a mean of n gradients of norm G; under the paper's replace-one
-    neighbours it is 2G/n, so its noise gives twice the stated rho (claimed epsilon 10 is really 13.1 at delta 1e-5).
-    Nothing there bounds a gradient of squared loss: one record with y = 1000 gives epsilon 249 for a claimed 2. We clip
-    every row and use the exact curve, which needs 6 to 33 % less noise than the paper's conversion at the same sensitivity.
-    The papers' steps are equal and known beforehand, with a step length from constants that nobody knows; ours follow from the
-    answers, and several turns answer for a long step. Peeling descends in several steps on what it selected.
+    Theorem 5.2 of [WG19]_ takes G/n for the sensitivity of a mean of n gradients of norm G; under
+    the paper's replace-one neighbours it is 2G/n, so its noise gives twice the stated rho (claimed
+    epsilon 10 is really 13.1 at delta 1e-5). Nothing there bounds a gradient of squared loss: one
+    record with y = 1000 gives epsilon 249 for a claimed 2. We clip every row and use the exact
+    curve, which needs 6 to 33 % less noise than the paper's conversion at the same sensitivity. The
+    papers' steps are equal and known beforehand, with a step length from constants that nobody
+    knows; ours follow from the answers, and several turns answer for a long step. Peeling descends
+    in several steps on what it selected.
 
     References
     ----------
@@ -167,8 +176,8 @@ class DPIGHT(PrivateRecipe):
     ) -> DPIGHT:
         r"""The choices of Theorem 7 of [WX19]_, where the same loop is DP-IHT.
 
-        :math:`s = (1 + 64\kappa^2)k^*`, :math:`\eta = 1/(2 l_s)`, :math:`T = C\kappa\log(n^2\epsilon^2/k^*)`, rounded up;
-        dense noise, clip `gradient_norm`.
+        :math:`s = (1 + 64\kappa^2)k^*`, :math:`\eta = 1/(2 l_s)`,
+        :math:`T = C\kappa\log(n^2\epsilon^2/k^*)`, rounded up; dense noise, clip `gradient_norm`.
         """
         condition = smoothness / strong_convexity
         epsilon, _ = budget_of(epsilon, delta, rho)

@@ -28,24 +28,28 @@ class DPSGDHT(PrivateRecipe):
     steps, step_size, clip
         As in `DPSGD`.
     batch_size : float, tuple of float, or None
-        Expected rows of a batch, or one number for each step (the :math:`b_t` of the paper); as in `DPSGD`.
+        Expected rows of a batch, or one number for each step (the :math:`b_t` of the paper); as in
+        `DPSGD`.
     sparsity : int or None
-        Coefficients kept; None: what the estimator asks for, or :math:`n\mu/10`. Never more than the estimator allows.
+        Coefficients kept; None: what the estimator asks for, or :math:`n\mu/10`. Never more than
+        the estimator allows.
 
     Guarantee
     ---------
-    T Gaussian answers on Poisson samples, record norm C, composed by their privacy loss distributions; thresholding is
-    post-processing. Holds for any data, since every row is clipped.
+    T Gaussian answers on Poisson samples, record norm C, composed by their privacy loss
+    distributions; thresholding is post-processing. Holds for any data, since every row is clipped.
 
     Deviations
     ----------
-    Theorem 4.1 of [L22]_ rests on a lemma for :math:`\alpha \le -\log(2.5\tau)` and :math:`\sigma^2 \ge 1.5\Delta^2`, which no batch
-    size and no T satisfies at epsilon 2 on any of its data sets, nor with the 20 epochs of its tables at any epsilon. Its
-    :math:`\sigma^2 = 40\alpha l^2 T/(n^2\epsilon)` does not contain the batch size: with batches of 128 of 20,242 rows, delta 1e-5
-    and T = 20 a claimed epsilon of 2 is really 5.4, and 10 is 160; with 20 epochs the noise is 5.6 clips where 1.4 suffice
-    (epsilon 0.45 for a claimed 2). It samples without replacement, which at equal noise costs four to five times the epsilon of
-    coins (29.6 against 5.5, and 629 against 160). We sample by coins and price exactly: between a quarter of the paper's noise and three times it.
-    The paper assumes Lipschitz losses; we clip.
+    Theorem 4.1 of [L22]_ rests on a lemma for :math:`\alpha \le -\log(2.5\tau)` and
+    :math:`\sigma^2 \ge 1.5\Delta^2`, which no batch size and no T satisfies at epsilon 2 on any of
+    its data sets, nor with the 20 epochs of its tables at any epsilon. Its
+    :math:`\sigma^2 = 40\alpha l^2 T/(n^2\epsilon)` does not contain the batch size: with batches of
+    128 of 20,242 rows, delta 1e-5 and T = 20 a claimed epsilon of 2 is really 5.4, and 10 is 160;
+    with 20 epochs the noise is 5.6 clips where 1.4 suffice (epsilon 0.45 for a claimed 2). It
+    samples without replacement, which at equal noise costs four to five times the epsilon of coins
+    (29.6 against 5.5, and 629 against 160). We sample by coins and price exactly: between a quarter
+    of the paper's noise and three times it. The paper assumes Lipschitz losses; we clip.
 
     References
     ----------

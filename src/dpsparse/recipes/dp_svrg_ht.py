@@ -35,9 +35,10 @@ class DPSVRGHT(PrivateEpochs):
 
     Guarantee
     ---------
-    J Gaussian answers of every row with record norm C, and Gaussian answers at rate b/n with the public record norm
-    :math:`C_\Delta`, composed in one privacy loss distribution under one convention, noise over the norm of one record. (Mixed with
-    noise over sensitivity, four snapshots and forty inner steps would be stated as 7.7 where 3.6 is right.)
+    J Gaussian answers of every row with record norm C, and Gaussian answers at rate b/n with the
+    public record norm :math:`C_\Delta`, composed in one privacy loss distribution under one
+    convention, noise over the norm of one record. (Mixed with noise over sensitivity, four
+    snapshots and forty inner steps would be stated as 7.7 where 3.6 is right.)
 
     Deviations
     ----------
@@ -69,8 +70,8 @@ class DPSVRGHT(PrivateEpochs):
     ) -> DPSVRGHT:
         r"""The choices of Theorems 5.3 and 5.5 of [L22]_ at B = n.
 
-        :math:`\eta = 1/(32 L_s\kappa_s)`, :math:`J = c\,\log(n^2\epsilon^2/\log(1/\delta))`, :math:`n/b = c\sqrt k`; l becomes the clip.
-        Parameters as in `DPSCSGHT.from_theory`.
+        :math:`\eta = 1/(32 L_s\kappa_s)`, :math:`J = c\,\log(n^2\epsilon^2/\log(1/\delta))`,
+        :math:`n/b = c\sqrt k`; l becomes the clip. Parameters as in `DPSCSGHT.from_theory`.
         """
         epsilon, _ = budget_of(epsilon, delta, rho)
         return cls(

@@ -35,32 +35,35 @@ class DPSLKT(PrivateRecipe):
               \theta = \arg\min_{\mathbb R^S} \tfrac1n\textstyle\sum_i \Psi_i(\langle x_{iS},\theta\rangle) + \tfrac\lambda2\|\theta\|^2,
               \qquad \tilde y = \tilde X_S\theta + \text{noise}, \qquad w = \text{IHT}(\tilde X, \tilde y)
 
-    A teacher learns from private rows; public rows :math:`\tilde X` carry what it knows to a student that never sees a
-    private one. Labels are margins: after a logistic teacher the student fits log-odds by least squares, and its
-    coefficients are log-odds.
+    A teacher learns from private rows; public rows :math:`\tilde X` carry what it knows to a
+    student that never sees a private one. Labels are margins: after a logistic teacher the student
+    fits log-odds by least squares, and its coefficients are log-odds.
 
     Parameters
     ----------
     release : {"theta", "labels"}
-        What gets noise: the teacher itself, or its labels of the public rows. Noise on the teacher is never worse (it can
-        imitate the other exactly), and the student of a released teacher is that teacher; ``labels`` is for fidelity.
+        What gets noise: the teacher itself, or its labels of the public rows. Noise on the teacher
+        is never worse (it can imitate the other exactly), and the student of a released teacher is
+        that teacher; ``labels`` is for fidelity.
     auxiliary : matrix of shape (m, n_features), "normal", "uniform", function or None
-        Public rows, in the units of the private ones, for ``release="labels"``; refused with ``theta``, which would not look at them.
-        A word: rows with entries from N(0, 1) or U(-1, 1) on the chosen columns, clipped to the row bound, from a public `seed`. A
-        function: of a generator, a number of rows and a number of columns, which draws them; entries are clipped to
-        `auxiliary_bound`. None: ``normal``.
+        Public rows, in the units of the private ones, for ``release="labels"``; refused with
+        ``theta``, which would not look at them. A word: rows with entries from N(0, 1) or U(-1, 1)
+        on the chosen columns, clipped to the row bound, from a public `seed`. A function: of a
+        generator, a number of rows and a number of columns, which draws them; entries are clipped
+        to `auxiliary_bound`. None: ``normal``.
     auxiliary_bound : float or None
         Bound on the entries of rows that are drawn, declared by whoever gives the function.
     auxiliary_rows : int or None
         m. None: as many as private rows.
     candidates : int or None
-        Columns on which the teacher learns and among which the student keeps s. None: s with ``theta``; :math:`\lceil 1.5 s\rceil` with
-        ``labels``, so that the threshold of the student decides something.
+        Columns on which the teacher learns and among which the student keeps s. None: s with
+        ``theta``; :math:`\lceil 1.5 s\rceil` with ``labels``, so that the threshold of the student
+        decides something.
     seed : int
         Public seed of the rows that are drawn.
     steps : int
-        Steps of the student, each 1 over the largest eigenvalue of the public rows' own covariance: the :math:`C/\tilde\beta` of the paper
-        with :math:`\tilde\beta` computed from the matrix.
+        Steps of the student, each 1 over the largest eigenvalue of the public rows' own covariance:
+        the :math:`C/\tilde\beta` of the paper with :math:`\tilde\beta` computed from the matrix.
     mechanism : {"auto", "dense", "peel"}
         How the support is chosen, as in ``two_stage``.
     selection : float
@@ -68,34 +71,39 @@ class DPSLKT(PrivateRecipe):
     sparsity : int or None
         s; None: the estimator's, or the recipe's own choice.
     residual : float or None
-        R: slopes beyond are clipped. None: a sixth of the target bound, or 1/2 for classes; up to twice that for budgets
-        of mu above 2, where bias matters more than noise.
+        R: slopes beyond are clipped. None: a sixth of the target bound, or 1/2 for classes; up to
+        twice that for budgets of mu above 2, where bias matters more than noise.
     clip : float or None
-        G: bound on the norm of one row's gradient on the support. None: R times a typical norm there (0.7 of the box, or a
-        quarter of the row norm), up to twice that for such budgets.
+        G: bound on the norm of one row's gradient on the support. None: R times a typical norm
+        there (0.7 of the box, or a quarter of the row norm), up to twice that for such budgets.
     row_clip : float or None
         K: rows are scaled down to this norm on the support. None: the largest norm there.
     ridge : float or None
-        :math:`\lambda`, in the units of the estimator's `alpha`, to which it is added. None: none if alpha > 0, otherwise
-        :math:`n\lambda = \tfrac12 K\sqrt{2\beta_0\,n\,G K/(T\mu s)}`: where shrinkage and noise are about equal, for
-        features of equal size and margins of size T. (Noise of a tenth of R/K, whatever the shrinkage, would shrink by
-        80 % at n = 1000, s = 10, epsilon = 2.)
+        :math:`\lambda`, in the units of the estimator's `alpha`, to which it is added. None: none
+        if alpha > 0, otherwise :math:`n\lambda = \tfrac12 K\sqrt{2\beta_0\,n\,G K/(T\mu s)}`: where
+        shrinkage and noise are about equal, for features of equal size and margins of size T.
+        (Noise of a tenth of R/K, whatever the shrinkage, would shrink by 80 % at n = 1000, s = 10,
+        epsilon = 2.)
 
     Guarantee
     ---------
-    The teacher's l2 sensitivity is, under either adjacency, :math:`2 G/(n\lambda) + 2\tau/\lambda`, by strong convexity on a support that is
-    already public (``dpsparse.queries.minimisers.teacher``); labels multiply it by :math:`\|\tilde X_S\|_2`. Selection and one
-    Gaussian release compose. Holds for any data. Convex losses only (squared, Huber, logistic, Poisson).
+    The teacher's l2 sensitivity is, under either adjacency, :math:`2 G/(n\lambda) + 2\tau/\lambda`,
+    by strong convexity on a support that is already public
+    (``dpsparse.queries.minimisers.teacher``); labels multiply it by :math:`\|\tilde X_S\|_2`.
+    Selection and one Gaussian release compose. Holds for any data. Convex losses only (squared,
+    Huber, logistic, Poisson).
 
     Deviations
     ----------
-    Theorem 4.3 of [WG20]_ is false: its teacher minimises over all s-sparse vectors, and one record can exchange the
-    support, which moves the teacher by :math:`\sqrt2/(1+2\lambda)` for any n (claimed epsilon 1, true 120 at n = 1001;
-    see docs/papers.md). Its proof also loses a factor 2 in (B.3) and hides :math:`|y|` and :math:`\|\theta\|` in a
-    constant. Here the support is chosen privately first, slopes are clipped, the minimiser is exact, and noise fits.
-    For the same :math:`\lambda` and :math:`\gamma = RK_\infty` the noise on labels is about the printed one (the factor lost there
-    is about what its bound on :math:`\|\tilde X\|` gives away, and the exact curve saves another quarter): what costs is the
-    selection, half of the budget, and a :math:`\lambda` that must be large.
+    Theorem 4.3 of [WG20]_ is false: its teacher minimises over all s-sparse vectors, and one record
+    can exchange the support, which moves the teacher by :math:`\sqrt2/(1+2\lambda)` for any n
+    (claimed epsilon 1, true 120 at n = 1001; see docs/papers.md). Its proof also loses a factor 2
+    in (B.3) and hides :math:`|y|` and :math:`\|\theta\|` in a constant. Here the support is chosen
+    privately first, slopes are clipped, the minimiser is exact, and noise fits. For the same
+    :math:`\lambda` and :math:`\gamma = RK_\infty` the noise on labels is about the printed one (the
+    factor lost there is about what its bound on :math:`\|\tilde X\|` gives away, and the exact
+    curve saves another quarter): what costs is the selection, half of the budget, and a
+    :math:`\lambda` that must be large.
 
     References
     ----------
@@ -153,10 +161,12 @@ class DPSLKT(PrivateRecipe):
     ) -> DPSLKT:
         r"""The choices of Theorem 4.5 and Lemma B.2 of [WG20]_ for the regulariser and the sparsity.
 
-        :math:`\lambda^2 = C\gamma\sqrt{s^*\ln d\ln(1/\delta)}/(n\epsilon)` with :math:`\gamma = C'\sqrt{s^*}K_\infty^2` (linear)
-        or :math:`K_\infty` (logistic), and :math:`s = (4\kappa^2+1)s^*`, :math:`\kappa = (3s^*K_\infty^2 + \lambda)/\lambda`, at most d.
-        (The paper has s on both sides of that condition; here it stands at :math:`s^*`, its smallest value.) The private
-        steps are ours. With `auxiliary` rows labels are released. The condition on s nearly always exceeds d: a warning says so.
+        :math:`\lambda^2 = C\gamma\sqrt{s^*\ln d\ln(1/\delta)}/(n\epsilon)` with
+        :math:`\gamma = C'\sqrt{s^*}K_\infty^2` (linear) or :math:`K_\infty` (logistic), and
+        :math:`s = (4\kappa^2+1)s^*`, :math:`\kappa = (3s^*K_\infty^2 + \lambda)/\lambda`, at most
+        d. (The paper has s on both sides of that condition; here it stands at :math:`s^*`, its
+        smallest value.) The private steps are ours. With `auxiliary` rows labels are released. The
+        condition on s nearly always exceeds d: a warning says so.
         """
         epsilon, _ = budget_of(epsilon, delta, rho)
         ridge, sparsity, _ = theory(

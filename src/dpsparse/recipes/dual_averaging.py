@@ -27,58 +27,71 @@ class DualAveraging(PrivateRecipe):
     .. math:: Z_{t+1} = Z_t - \eta_t\,v_t, \quad v_t = \beta v_{t-1} + (1-\beta)\tilde g_t, \quad
               w_{t+1} = a\circ\mathrm{soft}\bigl(Z_{t+1}, \lambda\,\mathrm{sd}(Z_{t+1})\bigr)
 
-    Three parts. (1) Mean absolute entries of the columns, noisy, give weights :math:`a_j \propto m_j^{-P}`, scaled so that rows are
-    about as long as 1 (1.25 for classes). Frequent columns no longer use up the clip, and the coefficients are still those of a linear
+    Three parts. (1) Mean absolute entries of the columns, noisy, give weights
+    :math:`a_j \propto m_j^{-P}`, scaled so that rows are about as long as 1 (1.25 for classes).
+    Frequent columns no longer use up the clip, and the coefficients are still those of a linear
     model in x. Dense rows have P = 1/2 and one noisy mean length. For documents (sparse rows that
-    are long in few of many columns, by their bounds) P starts at 0.45 and follows the answers that the path was given
-    (`dpsparse.algorithms.signal_test`): where signal grows with frequency, frequent columns are held back less. That takes the energies of
-    at most 16 buckets of columns in place of the mean length, and no other question. Where a noisy count finds the rarer of two
-    classes below 15 %, weights start at three times the mean, since columns that are frequent in a rare class are what finds it, and the path of
-    documents is longer by 1.35. (2) The loop: steps
-    fall linearly, every turn's budget is proportional to its step, so the noise in Z depends on the length of the path and not on the number of
-    steps; the length is such that this noise moves the margin of a row of length 1 by `margin_noise`. (3) With
-    `sparsity` below a quarter of the features the largest entries of Z, over their noise, are the support, and a fifth of the budget runs the
-    loop once more on it, from where it stands: rows are shorter there, so weights are larger and noise is less.
+    are long in few of many columns, by their bounds) P starts at 0.45 and follows the answers that
+    the path was given (`dpsparse.algorithms.signal_test`): where signal grows with frequency,
+    frequent columns are held back less. That takes the energies of at most 16 buckets of columns in
+    place of the mean length, and no other question. Where a noisy count finds the rarer of two
+    classes below 15 %, weights start at three times the mean, since columns that are frequent in a
+    rare class are what finds it, and the path of documents is longer by 1.35. (2) The loop: steps
+    fall linearly, every turn's budget is proportional to its step, so the noise in Z depends on the
+    length of the path and not on the number of steps; the length is such that this noise moves the
+    margin of a row of length 1 by `margin_noise`. (3) With `sparsity` below a quarter of the
+    features the largest entries of Z, over their noise, are the support, and a fifth of the budget
+    runs the loop once more on it, from where it stands: rows are shorter there, so weights are
+    larger and noise is less.
 
-    **More than two classes** are one multinomial model: Z is a matrix with a column for each class, one release is one gradient of the softmax
-    loss, clipped by its Frobenius norm. Nothing is split among classes. `sparsity` counts features: rows of the matrix are ranked by their
-    norm over the classes. The weights of documents have P = 1/4 there, fixed.
+    **More than two classes** are one multinomial model: Z is a matrix with a column for each class,
+    one release is one gradient of the softmax loss, clipped by its Frobenius norm. Nothing is split
+    among classes. `sparsity` counts features: rows of the matrix are ranked by their norm over the
+    classes. The weights of documents have P = 1/4 there, fixed.
 
     Parameters
     ----------
     steps : int or None
-        Steps T of each run. None: 100; more, up to 400, for paths that are so long that 100 steps could be unstable,
-        :math:`T = \tau\beta_0/19` for a curvature :math:`\beta_0` of the loss. For two classes of documents a third of that: 34, up to
-        134, and :math:`\tau\beta_0/57`. For many classes 60 (sparse rows: 24) and
-        :math:`\tau\beta_0/76` (:math:`\tau\beta_0/152`). Steps cost time and no privacy.
+        Steps T of each run. None: 100; more, up to 400, for paths that are so long that 100 steps
+        could be unstable, :math:`T = \tau\beta_0/19` for a curvature :math:`\beta_0` of the loss.
+        For two classes of documents a third of that: 34, up to 134, and :math:`\tau\beta_0/57`. For
+        many classes 60 (sparse rows: 24) and :math:`\tau\beta_0/76` (:math:`\tau\beta_0/152`).
+        Steps cost time and no privacy.
     clip : float or None
-        l2 clip C of one row's gradient in weighted columns. None: for classes 0.42, and 0.35 where a refit follows (0.5
-        without weights and in the refit), for many classes 0.6 (0.9 in the refit); for regression a third of `target_bound`.
+        l2 clip C of one row's gradient in weighted columns. None: for classes 0.42, and 0.35 where
+        a refit follows (0.5 without weights and in the refit), for many classes 0.6 (0.9 in the
+        refit); for regression a third of `target_bound`.
     momentum : float or None
-        :math:`\beta`. None: 0.9; 0.7 for two classes of documents and 0.8 for many, whose steps are few.
+        :math:`\beta`. None: 0.9; 0.7 for two classes of documents and 0.8 for many, whose steps are
+        few.
     margin_noise : float or None
-        :math:`\nu`: the path's length is :math:`\tau = \nu n\sqrt{2\rho}/(\kappa C)` (times C for squared loss, whose margins
-        are measured in it). None: 1.1 for two classes, 1.2 for many (1 for sparse rows), 0.9 for regression, 0.8 where a refit
-        follows and in it.
+        :math:`\nu`: the path's length is :math:`\tau = \nu n\sqrt{2\rho}/(\kappa C)` (times C for
+        squared loss, whose margins are measured in it). None: 1.1 for two classes, 1.2 for many (1
+        for sparse rows), 0.9 for regression, 0.8 where a refit follows and in it.
     threshold : float or None
-        :math:`\lambda`, in standard deviations. None: 0.7 from 300 features on, else 0; 0 in the refit, and for many classes of dense
-        rows.
+        :math:`\lambda`, in standard deviations. None: 0.7 from 300 features on, else 0; 0 in the
+        refit, and for many classes of dense rows.
     weights : {"private", "none"}
-        Whether columns are weighted; ``none`` gives all the inverse of the declared row norm. Sparse columns are not weighted either where
-        twice the noise of their means would be above a twenty-fifth of the bound on a row: a public rule.
+        Whether columns are weighted; ``none`` gives all the inverse of the declared row norm.
+        Sparse columns are not weighted either where twice the noise of their means would be above a
+        twenty-fifth of the bound on a row: a public rule.
     refit : float
-        Part of the budget of the loops for the second one; 0: none, and the largest coefficients are kept.
+        Part of the budget of the loops for the second one; 0: none, and the largest coefficients
+        are kept.
 
     Guarantee
     ---------
-    Gaussian releases only, composed exactly: the means have l2 sensitivity :math:`\sqrt2 K_2` (:math:`K_2` for add-remove; never
-    more than the diagonal of the box), a mean length of rows held at `top` has `top`, energies of buckets :math:`\sqrt2 K_2^2`, the balance of
-    classes :math:`\kappa/2`, and every weighted gradient :math:`\kappa C`, of one margin or of many. Weights, lengths and supports are built from released answers. Holds for any data.
+    Gaussian releases only, composed exactly: the means have l2 sensitivity :math:`\sqrt2 K_2`
+    (:math:`K_2` for add-remove; never more than the diagonal of the box), a mean length of rows
+    held at `top` has `top`, energies of buckets :math:`\sqrt2 K_2^2`, the balance of classes
+    :math:`\kappa/2`, and every weighted gradient :math:`\kappa C`, of one margin or of many.
+    Weights, lengths and supports are built from released answers. Holds for any data.
 
     Deviations
     ----------
-    No paper: regularised dual averaging [X10]_ with momentum, noise calibrated by path length, and private column weights
-    are put together here. All constants were fixed on public text and tabular data, one rule for every budget.
+    No paper: regularised dual averaging [X10]_ with momentum, noise calibrated by path length, and
+    private column weights are put together here. All constants were fixed on public text and
+    tabular data, one rule for every budget.
 
     References
     ----------
@@ -197,7 +210,10 @@ class Rule:
 
 
 def weighting(facts: Facts, budget: Budget, rule: Rule) -> Weighting:
-    """Means count from twice the standard deviation of their noise on; two classes are counted if there is an intercept."""
+    """Means count from twice the standard deviation of their noise on.
+
+    Two classes are counted if there is an intercept.
+    """
     pair = math.sqrt(2) if budget.relation is Adjacency.REPLACE_ONE else 1.0
     reach = min(pair * facts.norm_bound, float(np.linalg.norm(facts.half_widths)))
     noise = reach / (facts.n_rows * budget.as_mu() * math.sqrt(rule.means))

@@ -28,8 +28,9 @@ class GCD(Baseline):
     steps : int or None
         Number of steps. None: ten for each coordinate, within 200..2000.
     tol : float or None
-        After these steps: the minimiser on all coordinates that may move (with a `sparsity`, those that were chosen), by accelerated
-        proximal steps down to this part of the first one. Default 1e-8. None: the greedy steps alone.
+        After these steps: the minimiser on all coordinates that may move (with a `sparsity`, those
+        that were chosen), by accelerated proximal steps down to this part of the first one. Default
+        1e-8. None: the greedy steps alone.
     step_size : float
         Part of the step 1 over the curvature, whose mean squares are those of the data.
     rule : {"auto", "gs", "gs-r", "gs-s", "gs-q"}

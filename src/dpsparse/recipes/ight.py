@@ -26,13 +26,16 @@ class IGHT(Baseline):
     steps : int
         Number of steps; default 200.
     tol : float or None
-        After these steps: the minimiser on the support, with steps down to this part of the first one, and exchanges of coordinates
-        while they help (`algorithms.converged`). Default 1e-6. None, or a given `step_size` or `radius`: the steps alone.
+        After these steps: the minimiser on the support, with steps down to this part of the first
+        one, and exchanges of coordinates while they help (`algorithms.converged`). Default 1e-6.
+        None, or a given `step_size` or `radius`: the steps alone.
     restart : bool
-        A second start, from the largest coefficients of the minimiser on all columns; the better of the two is returned. Off, since this is
-        the twin of `DPIGHT`, which goes to the optimum that plain steps find, and since it seldom helps: on california with 4 coefficients the
-        loss falls by 14 %, on meltingpoint, covtype, pneumonia and mnist not at all. For figures that measure a gap to the
-        least loss give True; it costs little time. No search proves that there is no better.
+        A second start, from the largest coefficients of the minimiser on all columns; the better of
+        the two is returned. Off, since this is the twin of `DPIGHT`, which goes to the optimum that
+        plain steps find, and since it seldom helps: on california with 4 coefficients the loss
+        falls by 14 %, on meltingpoint, covtype, pneumonia and mnist not at all. For figures that
+        measure a gap to the least loss give True; it costs little time. No search proves that there
+        is no better.
     step_size : float or None
         None: 1 over the curvature that successive exact gradients show; the first step is
         :math:`1/(\beta_0 K_2^2)`, safe for any rows within the bounds.

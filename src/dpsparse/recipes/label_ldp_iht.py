@@ -21,44 +21,53 @@ from .defaults.theory import prescribed
 
 @dataclass(frozen=True, kw_only=True)
 class LabelLDPIHT(PrivateRecipe):
-    r"""Hard thresholding on randomised labels (Label-LDP-IHT [WX19]_): non-interactive; **features are treated as public**.
+    r"""Hard thresholding on randomised labels (Label-LDP-IHT [WX19]_): non-interactive.
+
+    **features are treated as public**.
 
     .. math:: \tilde y_i = R_\epsilon(y_i), \qquad
               w_{t+1} = \Pi\,H_s\Bigl(w_t + \tfrac\eta n X^\top(\tilde y - f(Xw_t))\Bigr)
 
-    Everybody randomises their own label once; the rest is ordinary computation. f is the identity for squared loss and the mean
-    of the loss for logistic, Poisson and known links. Error grows with :math:`\log p` only.
+    Everybody randomises their own label once; the rest is ordinary computation. f is the identity
+    for squared loss and the mean of the loss for logistic, Poisson and known links. Error grows
+    with :math:`\log p` only.
 
     Parameters
     ----------
     steps : int or None
         T; steps cost no privacy here. None: 100.
     step_size : float or None
-        :math:`\eta`. None: 1 over the curvature that successive gradients show. [WX19]_ has 0.2 and 0.1.
+        :math:`\eta`. None: 1 over the curvature that successive gradients show. [WX19]_ has 0.2 and
+        0.1.
     sparsity : int or None
-        s. None: the estimator's, or :math:`n (B/\sigma)^2/(2\ln p)` with B the typical label and :math:`\sigma` the deviation of a
-        randomised one, at least 1: features that labels can tell from noise. Of these as many are kept as a lasso on the same
-        randomised labels finds with the penalty :math:`\sigma (K_2/\sqrt p)\sqrt{2\ln p/n}`, which pure noise seldom passes.
+        s. None: the estimator's, or :math:`n (B/\sigma)^2/(2\ln p)` with B the typical label and
+        :math:`\sigma` the deviation of a randomised one, at least 1: features that labels can tell
+        from noise. Of these as many are kept as a lasso on the same randomised labels finds with
+        the penalty :math:`\sigma (K_2/\sqrt p)\sqrt{2\ln p/n}`, which pure noise seldom passes.
     radius : float or None
-        Project onto the l2 ball of this radius. None: no projection for squared loss, and :math:`4\sqrt p/K_2` for other losses, which
-        lets margins of dense rows be 4 on average: their estimate may run away on few randomised labels; [WX19]_ has 1.
+        Project onto the l2 ball of this radius. None: no projection for squared loss, and
+        :math:`4\sqrt p/K_2` for other losses, which lets margins of dense rows be 4 on average:
+        their estimate may run away on few randomised labels; [WX19]_ has 1.
     mechanism : {"auto", "two-point", "piecewise", "gaussian"}
-        Randomiser of numbers; ``auto``: the one of the smaller worst variance. Classes always get randomised response, unless
-        ``gaussian``, which is for (epsilon, delta) and never better.
+        Randomiser of numbers; ``auto``: the one of the smaller worst variance. Classes always get
+        randomised response, unless ``gaussian``, which is for (epsilon, delta) and never better.
 
     Guarantee
     ---------
-    Each label is epsilon-LDP (``gaussian``: :math:`(\epsilon,\delta)`) for any two labels within the bounds, to which labels are clipped on
-    the device. Features get **no protection**. With several classes every model tells one class from the rest, and a change of
-    class moves two labels: each is randomised at epsilon/2.
+    Each label is epsilon-LDP (``gaussian``: :math:`(\epsilon,\delta)`) for any two labels within
+    the bounds, to which labels are clipped on the device. Features get **no protection**. With
+    several classes every model tells one class from the rest, and a change of class moves two
+    labels: each is randomised at epsilon/2.
 
     Deviations
     ----------
-    Algorithm 2 of [WX19]_ takes 4C for the sensitivity of a label, C being the bound on the *noise* in it; labels differ by up to
-    :math:`2(\|\theta\|_1 + C)`, so a claimed epsilon of 1 is 62 under the paper's model and 153 in its experiment. Its update has the wrong
-    sign: it runs to :math:`-\theta^*`. Here labels are clipped to a declared bound and randomised by a pure mechanism, which beats
-    Gaussian noise at every epsilon (variance 4.7 instead of 71 at epsilon = 1, delta = 1e-6). Losses must have a slope that is linear in
-    the target: squared, logistic, Poisson, known links; not Huber.
+    Algorithm 2 of [WX19]_ takes 4C for the sensitivity of a label, C being the bound on the *noise*
+    in it; labels differ by up to :math:`2(\|\theta\|_1 + C)`, so a claimed epsilon of 1 is 62 under
+    the paper's model and 153 in its experiment. Its update has the wrong sign: it runs to
+    :math:`-\theta^*`. Here labels are clipped to a declared bound and randomised by a pure
+    mechanism, which beats Gaussian noise at every epsilon (variance 4.7 instead of 71 at epsilon =
+    1, delta = 1e-6). Losses must have a slope that is linear in the target: squared, logistic,
+    Poisson, known links; not Huber.
 
     References
     ----------
@@ -97,8 +106,9 @@ class LabelLDPIHT(PrivateRecipe):
     ) -> LabelLDPIHT:
         r"""The choices of Theorem 5 of [WX19]_ for features of size 1.
 
-        :math:`s = 8s^*`, :math:`T = C'\ln(\sqrt n\,\epsilon/(C\sqrt{s^*\ln p}))` rounded up, projection onto the ball of `radius`, and the step of the
-        paper's experiments. `noise_bound` is C, the bound on the noise in a label.
+        :math:`s = 8s^*`, :math:`T = C'\ln(\sqrt n\,\epsilon/(C\sqrt{s^*\ln p}))` rounded up,
+        projection onto the ball of `radius`, and the step of the paper's experiments. `noise_bound`
+        is C, the bound on the noise in a label.
         """
         ratio = math.sqrt(n_rows) * epsilon / (noise_bound * math.sqrt(true_sparsity * math.log(max(n_features, 2))))
         return cls(

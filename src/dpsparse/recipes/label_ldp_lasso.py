@@ -29,20 +29,24 @@ class LabelLDPLasso(PrivateRecipe):
     steps : int
         Gradients of the accelerated proximal loop; they cost no privacy.
     constant : float or None
-        c. None: :math:`c = \tfrac12\sigma\epsilon\sqrt2\,K_2/\sqrt p` with :math:`\sigma` the largest deviation of a randomised label, so that
-        :math:`\lambda = \tfrac12\sigma (K_2/\sqrt p)\sqrt{2\ln(p)/n}`, half of what the noise of labels alone reaches. Ignored where
-        the estimator has a penalty of its own (``penalty="l1", alpha=...``).
+        c. None: :math:`c = \tfrac12\sigma\epsilon\sqrt2\,K_2/\sqrt p` with :math:`\sigma` the
+        largest deviation of a randomised label, so that
+        :math:`\lambda = \tfrac12\sigma (K_2/\sqrt p)\sqrt{2\ln(p)/n}`, half of what the noise of
+        labels alone reaches. Ignored where the estimator has a penalty of its own
+        (``penalty="l1", alpha=...``).
     mechanism : {"auto", "two-point", "piecewise", "gaussian"}
         As in ``label_ldp_iht``.
 
     Guarantee
     ---------
-    That of ``label_ldp_iht``: each label is epsilon-LDP; features get **no protection**; the lasso is computed from what was released.
+    That of ``label_ldp_iht``: each label is epsilon-LDP; features get **no protection**; the lasso
+    is computed from what was released.
 
     Deviations
     ----------
-    [WX19]_ gives the order of :math:`\lambda` only, and Gaussian noise of a sensitivity that is too small (see ``label_ldp_iht``). A `sparsity`
-    that is asked for keeps the largest coefficients, once, at the end.
+    [WX19]_ gives the order of :math:`\lambda` only, and Gaussian noise of a sensitivity that is too
+    small (see ``label_ldp_iht``). A `sparsity` that is asked for keeps the largest coefficients,
+    once, at the end.
 
     References
     ----------

@@ -19,8 +19,8 @@ class Lasso(Baseline):
 
     .. math:: \min_w \tfrac1n\textstyle\sum_i \phi(\langle x_i, w\rangle, y_i) + \alpha\|w\|_1
 
-    With squared loss :math:`\phi = \tfrac12(m-y)^2` this is the problem that ``sklearn.linear_model.Lasso`` solves, with the same
-    `alpha`; the intercept is not penalised.
+    With squared loss :math:`\phi = \tfrac12(m-y)^2` this is the problem that
+    ``sklearn.linear_model.Lasso`` solves, with the same `alpha`; the intercept is not penalised.
 
     Parameters
     ----------
@@ -31,13 +31,16 @@ class Lasso(Baseline):
 
     Notes
     -----
-    With `alpha` 0, where no penalty was asked for, :math:`\alpha = 0.15\,t\,\tfrac{K_2}{\sqrt d}\sqrt{2\ln(d)/n}`: a part of what
-    noise of a typical target t (target_bound/3; 1/2 for classes) would call for, on columns that fill the bound on a row's
-    norm. A `sparsity` that is asked for keeps the largest coefficients, once, at the end.
+    With `alpha` 0, where no penalty was asked for,
+    :math:`\alpha = 0.15\,t\,\tfrac{K_2}{\sqrt d}\sqrt{2\ln(d)/n}`: a part of what noise of a
+    typical target t (target_bound/3; 1/2 for classes) would call for, on columns that fill the
+    bound on a row's norm. A `sparsity` that is asked for keeps the largest coefficients, once, at
+    the end.
 
     References
     ----------
-    Beck and Teboulle, SIAM Journal on Imaging Sciences 2, 2009: the accelerated proximal gradient method.
+    Beck and Teboulle, SIAM Journal on Imaging Sciences 2, 2009: the accelerated proximal gradient
+    method.
     """
 
     name: ClassVar[str] = "lasso"

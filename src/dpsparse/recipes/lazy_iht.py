@@ -31,35 +31,38 @@ class LazyIHT(PrivateRecipe):
     .. math:: Z_{t+1} = Z_t - \eta_t\,v_t, \quad v_t = \beta v_{t-1} + (1-\beta)\,\tilde g\bigl(H_s(Z_t)\bigr), \quad
               w = H_s(Z_T)
 
-    DP-IGHT throws away what it learned about all but s coordinates after each noisy step. Here answers add up in Z, so a
-    coordinate that was missed once returns when enough evidence has come together, and the noise in Z does not grow with
-    the number of steps, since every turn's budget is proportional to its step.
+    DP-IGHT throws away what it learned about all but s coordinates after each noisy step. Here
+    answers add up in Z, so a coordinate that was missed once returns when enough evidence has come
+    together, and the noise in Z does not grow with the number of steps, since every turn's budget
+    is proportional to its step.
 
     Parameters
     ----------
     steps : int or None
         Number of steps. None: 100, or more where a long path needs them (as for `DualAveraging`).
     clip : float or None
-        l2 clip of one row's gradient, rows measured in units of their declared norm. None: 0.5 for classes, a third of
-        `target_bound` for regression.
+        l2 clip of one row's gradient, rows measured in units of their declared norm. None: 0.5 for
+        classes, a third of `target_bound` for regression.
     momentum : float
         :math:`\beta`.
     margin_noise : float
-        :math:`\nu`: noise of the whole path on the margin of a row of the declared norm; less where a path of length
-        :math:`10 d/\beta_0`, after which entries outside only add up their own noise, is shorter than that.
+        :math:`\nu`: noise of the whole path on the margin of a row of the declared norm; less where
+        a path of length :math:`10 d/\beta_0`, after which entries outside only add up their own
+        noise, is shorter than that.
     settled : float
-        Part of the steps after which the coordinates stay. Entries that waited outside have added up to more than they are
-        worth; the last steps correct those that came in.
+        Part of the steps after which the coordinates stay. Entries that waited outside have added
+        up to more than they are worth; the last steps correct those that came in.
 
     Guarantee
     ---------
-    Gaussian releases of l2 sensitivity :math:`\kappa C` only, composed exactly. Holds for any data, since rows are clipped.
+    Gaussian releases of l2 sensitivity :math:`\kappa C` only, composed exactly. Holds for any data,
+    since rows are clipped.
 
     Deviations
     ----------
-    No paper has this loop; it is DP-IGHT [WG19]_ (see `DPIGHT` for what is wrong there) with its threshold moved, as in
-    dual averaging. On news20 with 500 nonzeros its test error was some 30 to 40 % below that of DP-IGHT with the best of a
-    grid of constants, from epsilon 0.5 to 8.
+    No paper has this loop; it is DP-IGHT [WG19]_ (see `DPIGHT` for what is wrong there) with its
+    threshold moved, as in dual averaging. On news20 with 500 nonzeros its test error was some 30 to
+    40 % below that of DP-IGHT with the best of a grid of constants, from epsilon 0.5 to 8.
 
     References
     ----------

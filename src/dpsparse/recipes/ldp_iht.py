@@ -28,49 +28,56 @@ class LDPIHT(PrivateRecipe):
 
     .. math:: w_t = \Pi\,H_s\Bigl(w_{t-1} - \eta\,\tfrac1{|S_t|}\textstyle\sum_{i\in S_t} R_\epsilon\bigl(\mathrm{clip}_r\,g_i(w_{t-1})\bigr)\Bigr)
 
-    People are dealt into T groups without a look at their records. The people of group t see :math:`w_{t-1}`, clip their own
-    gradient to the public radius r and send it through a randomiser :math:`R_\epsilon`; each speaks once. Any loss works. The
-    estimator simulates the protocol on one machine; ``dpsparse.local`` has devices and a server.
+    People are dealt into T groups without a look at their records. The people of group t see
+    :math:`w_{t-1}`, clip their own gradient to the public radius r and send it through a randomiser
+    :math:`R_\epsilon`; each speaks once. Any loss works. The estimator simulates the protocol on
+    one machine; ``dpsparse.local`` has devices and a server.
 
     Parameters
     ----------
     steps : int or None
-        T, rounds of people. None: three times :math:`\ln(n\epsilon^2/(p\ln p))`, rounded, within 1..10 (the T of Theorem 4 of
-        [WX19]_): several rounds answer for one long step, and fewer where columns are correlated (`algorithms.steps.PacedSteps`).
+        T, rounds of people. None: three times :math:`\ln(n\epsilon^2/(p\ln p))`, rounded, within
+        1..10 (the T of Theorem 4 of [WX19]_): several rounds answer for one long step, and fewer
+        where columns are correlated (`algorithms.steps.PacedSteps`).
     step_size : float or None
-        First step; steps fall linearly to zero, which averages the noise of the last rounds. None: at most :math:`3p/(\beta_0K_2^2)`, three
-        times the Newton step for features that fill their bounds and are uncorrelated (twice for classes): the clip holds it. Steps are
-        shorter where answers prove more curvature, and the path ends where its noise is three quarters of a typical margin.
+        First step; steps fall linearly to zero, which averages the noise of the last rounds. None:
+        at most :math:`3p/(\beta_0K_2^2)`, three times the Newton step for features that fill their
+        bounds and are uncorrelated (twice for classes): the clip holds it. Steps are shorter where
+        answers prove more curvature, and the path ends where its noise is three quarters of a
+        typical margin.
     decay : bool
         False keeps steps equal, as [WX19]_ does; for the default pace, the longest step.
     clip : float or None
-        r. None: :math:`R K_2` with R a quarter of a typical target (target_bound/12) for regression and 1/4 for classes: noise grows
-        with r, and a gradient that is cut still points the right way.
+        r. None: :math:`R K_2` with R a quarter of a typical target (target_bound/12) for regression
+        and 1/4 for classes: noise grows with r, and a gradient that is cut still points the right
+        way.
     sparsity : int or None
-        s, never more than the estimator allows. None: the estimator's, or the number of features whose share of a typical
-        target stands twice above the noise of one round, at least 1.
+        s, never more than the estimator allows. None: the estimator's, or the number of features
+        whose share of a typical target stands twice above the noise of one round, at least 1.
     radius : float or None
         Project onto the l2 ball of this radius after each step. None: no projection; [WX19]_ has 1.
     mechanism : {"privunit", "duchi", "gaussian"}
-        Randomiser: PrivUnit, which has the least error; the hemisphere of Duchi et al. that [WX19]_ uses; or the analytic Gaussian
-        mechanism, for (epsilon, delta).
+        Randomiser: PrivUnit, which has the least error; the hemisphere of Duchi et al. that [WX19]_
+        uses; or the analytic Gaussian mechanism, for (epsilon, delta).
     seed : int
         Public seed of the groups.
 
     Guarantee
     ---------
-    Each report is epsilon-LDP for the whole record (``gaussian``: :math:`(\epsilon,\delta)`), for any two records, since gradients are
-    clipped on the device. Everybody gives one report, and groups do not depend on records, so that is the whole cost: the promise
-    holds against the server too. Neighbours exchange one person's record; that a person takes part is not hidden.
+    Each report is epsilon-LDP for the whole record (``gaussian``: :math:`(\epsilon,\delta)`), for
+    any two records, since gradients are clipped on the device. Everybody gives one report, and
+    groups do not depend on records, so that is the whole cost: the promise holds against the server
+    too. Neighbours exchange one person's record; that a person takes part is not hidden.
 
     Deviations
     ----------
-    Algorithm 1 of [WX19]_ thresholds :math:`\tilde\theta_{t-1}` where :math:`\tilde\theta_t` is meant, and never says the radius r to
-    which gradients must be held before its randomiser applies: without a clip there is no privacy. PrivUnit replaces the randomiser
-    of Duchi et al.: 1.16 times less mean squared error at epsilon = 1 and p = 54, 3.9 times less at epsilon = 4.
-    Unit-ball projection is an option, since coefficients of users need not lie in the unit ball. At large epsilon reports stay
-    random, because a vector shorter than r is told by a sign of random direction: the mean of n reports errs by
-    :math:`\sqrt{(r^2-\|v\|^2)/n}` even without privacy.
+    Algorithm 1 of [WX19]_ thresholds :math:`\tilde\theta_{t-1}` where :math:`\tilde\theta_t` is
+    meant, and never says the radius r to which gradients must be held before its randomiser
+    applies: without a clip there is no privacy. PrivUnit replaces the randomiser of Duchi et al.:
+    1.16 times less mean squared error at epsilon = 1 and p = 54, 3.9 times less at epsilon = 4.
+    Unit-ball projection is an option, since coefficients of users need not lie in the unit ball. At
+    large epsilon reports stay random, because a vector shorter than r is told by a sign of random
+    direction: the mean of n reports errs by :math:`\sqrt{(r^2-\|v\|^2)/n}` even without privacy.
 
     References
     ----------
@@ -113,8 +120,10 @@ class LDPIHT(PrivateRecipe):
     ) -> LDPIHT:
         r"""The choices of Theorem 4 of [WX19]_ for features of size 1.
 
-        :math:`s = 8s^*`, a constant step, :math:`T = C\ln(n\epsilon^2/(p\ln p))` rounded up, projection onto the ball of `radius`
-        (the paper's unit ball shuts out a truth that is longer: its own experiments draw one from :math:`[0,1]^s`). The theorem does not say r: give a `clip`, or leave it to the recipe.
+        :math:`s = 8s^*`, a constant step, :math:`T = C\ln(n\epsilon^2/(p\ln p))` rounded up,
+        projection onto the ball of `radius` (the paper's unit ball shuts out a truth that is
+        longer: its own experiments draw one from :math:`[0,1]^s`). The theorem does not say r: give
+        a `clip`, or leave it to the recipe.
         """
         return cls(
             steps=theory_steps(n_rows, n_features, epsilon, steps_constant),
@@ -153,7 +162,10 @@ class LDPIHT(PrivateRecipe):
         )
 
     def path(self, facts: Facts, budget: Budget, clip: float, kept: int) -> float:
-        """Length of the path along noisy means: each of the n reports adds its error once, whatever the number of rounds."""
+        """Length of the path along noisy means.
+
+        Each of the n reports adds its error once, whatever the number of rounds.
+        """
         error = clip * report_error(facts, budget, self.mechanism) / math.sqrt(facts.n_rows)
         return path_within(facts, error * kept_norm(facts, kept), doubt=4.0)
 

@@ -20,13 +20,15 @@ class LDPMoment(PrivateRecipe):
 
     .. math:: w = \Pi\,H_s\Bigl(\tfrac1{n b^2}\textstyle\sum_i R_\epsilon\bigl(\mathrm{clip}_r\,(x_i y_i)\bigr)\Bigr)
 
-    For such features :math:`E\,xy = b^2\theta`, so the mean of the reports estimates :math:`\theta` without a further look at the
-    data. For classes the moment of :math:`y - \frac12` is taken, times 4: one Newton step of logistic loss from zero.
+    For such features :math:`E\,xy = b^2\theta`, so the mean of the reports estimates :math:`\theta`
+    without a further look at the data. For classes the moment of :math:`y - \frac12` is taken,
+    times 4: one Newton step of logistic loss from zero.
 
     Parameters
     ----------
     clip : float or None
-        r. None: :math:`K_2` times half the target bound, or 1/2 for classes, which cuts nothing there.
+        r. None: :math:`K_2` times half the target bound, or 1/2 for classes, which cuts nothing
+        there.
     sparsity : int or None
         s. None: as in ``ldp_iht``.
     radius : float or None
@@ -36,12 +38,14 @@ class LDPMoment(PrivateRecipe):
 
     Guarantee
     ---------
-    Each report is epsilon-LDP for the whole record, for any data: the promise does not rest on the design. That the *estimate* means
-    something does, which is why ``accept=("known-design",)`` is asked for.
+    Each report is epsilon-LDP for the whole record, for any data: the promise does not rest on the
+    design. That the *estimate* means something does, which is why ``accept=("known-design",)`` is
+    asked for.
 
     Deviations
     ----------
-    Theorem 1 of [WX19]_ states (epsilon, delta) with Gaussian noise; PrivUnit gives pure epsilon with less error.
+    Theorem 1 of [WX19]_ states (epsilon, delta) with Gaussian noise; PrivUnit gives pure epsilon
+    with less error.
 
     References
     ----------
@@ -90,6 +94,7 @@ class LDPMoment(PrivateRecipe):
     def assumptions(self, facts: Facts) -> tuple[str, ...]:
         """What makes the estimate one; the promise holds without it."""
         return (
-            f"the features are independent and uniform on -{facts.feature_bound:g}, {facts.feature_bound:g} (known-design): "
+            f"the features are independent and uniform on -{facts.feature_bound:g}, "
+            f"{facts.feature_bound:g} (known-design): "
             "otherwise the estimate is off, and as private",
         )

@@ -1,7 +1,8 @@
 """Recipes by name: ours, a user's own, and those of other packages.
 
-A recipe joins by one line: the list in ``recipes/__init__.py`` for ours, ``@dpsparse.recipes.register`` for a user's own, and an entry
-point in the group ``dpsparse.recipes`` for a package::
+A recipe joins by one line: the list in ``recipes/__init__.py`` for ours,
+``@dpsparse.recipes.register`` for a user's own, and an entry point in the group
+``dpsparse.recipes`` for a package::
 
     [project.entry-points."dpsparse.recipes"]
     my_recipe = "my_package.my_module:MyRecipe"
@@ -44,7 +45,8 @@ Kind = TypeVar("Kind", bound=type)
 def register(cls: Kind) -> Kind:
     """Make a recipe known by its name: to ``recipe="name"``, `get`, `names`, `describe` and the loader of model files.
 
-    Use it as a decorator of a frozen dataclass, in a module that is imported before a model file with the recipe is loaded.
+    Use it as a decorator of a frozen dataclass, in a module that is imported before a model file
+    with the recipe is loaded.
 
     Raises
     ------
@@ -64,7 +66,8 @@ def register(cls: Kind) -> Kind:
     lacks = missing(cls)
     if lacks:
         raise TypeError(
-            f"the recipe {getattr(cls, '__name__', cls)} is not complete: {'; '.join(lacks)}. A recipe is a frozen dataclass; "
+            f"the recipe {getattr(cls, '__name__', cls)} is not complete: {'; '.join(lacks)}. A "
+            "recipe is a frozen dataclass; "
             "dpsparse.recipes.PrivateRecipe and Baseline have defaults for all but name and solver."
         )
     recipe = cast("type[Recipe]", cls)
@@ -133,7 +136,8 @@ def _load(point: EntryPoint) -> type[Recipe] | None:
             raise ValueError(f"the recipe calls itself {found.name!r}.")
     except Exception as error:  # whatever another package raises while it is imported
         warnings.warn(
-            f"the recipe {point.name!r} of the entry point {point.value!r} cannot be used: {type(error).__name__}: {error}",
+            f"the recipe {point.name!r} of the entry point {point.value!r} cannot be used: "
+            f"{type(error).__name__}: {error}",
             UserWarning,
             stacklevel=3,
         )

@@ -68,12 +68,14 @@ class SCSGHT(ExactEpochs):
     epochs : int
         Snapshots; default 40.
     tol : float or None
-        As in `IGHT`: after these steps, the local optimum that they lead to. None, or a given `step_size`: the steps alone.
+        As in `IGHT`: after these steps, the local optimum that they lead to. None, or a given
+        `step_size`: the steps alone.
     step_size : float or None
-        None: 1 over the curvature that changes of the gradient show; the first step is :math:`1/(\beta_0 K_2^2)`.
+        None: 1 over the curvature that changes of the gradient show; the first step is
+        :math:`1/(\beta_0 K_2^2)`.
     batch_size, inner_batch_size : float or None
-        Expected rows B of a snapshot and b of an inner step; None: half of all, and a tenth of B; at
-        least 40 and 20.
+        Expected rows B of a snapshot and b of an inner step; None: half of all, and a tenth of B;
+        at least 40 and 20.
     option : {"II", "I"}
         Epochs of :math:`\lfloor B/b\rfloor` steps, or of a geometric number of mean B/b.
     length_seed : int or None

@@ -28,74 +28,91 @@ class SelectPolish(PrivateRecipe):
         w \leftarrow w - \gamma \circ P\Bigl(\tfrac1n\textstyle\sum_i \mathrm{clip}_C\bigl(\phi'_i (x_{i,S} - \mu)\bigr)
         + \text{noise}\Bigr)
 
-    For dense wide rows with few true coefficients. Nothing has to be tuned: the clips e, R, C are priced quantiles, P comes
-    from a noisy Gram matrix of the support of which only what stands clear of its noise is believed, and the number of
-    coordinates follows from public facts and the size of a typical entry, which is asked first.
+    For dense wide rows with few true coefficients. Nothing has to be tuned: the clips e, R, C are
+    priced quantiles, P comes from a noisy Gram matrix of the support of which only what stands
+    clear of its noise is believed, and the number of coordinates follows from public facts and the
+    size of a typical entry, which is asked first.
 
-    With :math:`\rho` the zCDP budget that implies the promise (for planning only: noise comes from the price of the plan, which
-    is 10 to 35 % more generous), :math:`K_2, K_\infty` the bounds on a row's norm and entries, s the sparsity:
+    With :math:`\rho` the zCDP budget that implies the promise (for planning only: noise comes from
+    the price of the plan, which is 10 to 35 % more generous), :math:`K_2, K_\infty` the bounds on a
+    row's norm and entries, s the sparsity:
 
-    * shares: Gram matrices 3 % (2 % for classes with n < 2000); with an intercept 4 % for its steps and 2 % for column means (none if
-      `feature_center` is given); of the rest :math:`\rho'` scalars 7 %, and of what remains `selection` for selections;
-    * coordinates :math:`k = \lceil(c\,nK_2/(\sqrt{ds}K_e)\cdot\sqrt{2 f_s\rho'}/(2\ln d))^2\rceil` within 1..s, with
-      :math:`K_e = \min(K_\infty, 4e)`; c = 1, for classes 0.7 (n >= 2000) or 0.6; beyond s = 40 the nearest of
-      s, s/1.3, s/1.69, ...;
-    * residual clips R at the 40 % quantile of residuals (classes 50 %; rows with few large entries 90 %), gradient clips C at
-      the 60 to 90 % quantile of gradient norms, more where gradients are well funded;
-    * row lengths Q on the support, which price curvatures and Gram matrices: a quantile from 70 to 93 %, the higher the better it can be
-      told, so that bounds which are ten or thirty times too wide cost next to nothing, and supports on which few rows are long
-      do not make steps too long; column means are of rows held at :math:`K_e` for each entry, and shrunk
-      towards the origin by their noise (James and Stein);
-    * **origin**: on dense rows whose bounds do not lie about zero, and whose budget lets the means of *all* columns be told (their noise would be
-      below half of a half-width), 4 % are spent on these first. Selections then contrast the values of a column within an interval about its mean, as wide as a
-      typical entry from there or as the mean is doubtful, instead of entries from the midpoint of bounds: a count or a rare
-      indicator lies near one end of its bounds, and from the midpoint nearly all of it would be the intercept. For classes 3 % more
-      are spent on the class share, since an error of the intercept is seen by every such column;
-    * where gradients are well funded (:math:`k \le 0.3\,n\rho_g` for their part :math:`\rho_g`) and :math:`n \ge 20\,k\ln d`, 0.4 k spare
-      coordinates are selected last, two steps are taken on all, the weakest are dropped until k are left, and the last steps are
-      taken on those: among correlated columns a wrong one that came first is not kept for ever;
-    * selections later in the loop get up to 4 times the budget of the first, gradients 3 to 8 times;
-    * a step is shortened to where the Gram matrix, less 1.5 standard deviations of its noise, says that it would overshoot;
-    * a step is taken in part :math:`\gamma = v/(v+r)` on coordinates that have a value: r is the noise in the step, v the error
-      it should repair;
-    * at the end :math:`w_j \leftarrow w_j\max(0, 1-(t_j/|w_j|)^4)`, where :math:`t_j^2` is the noise in :math:`w_j` plus
-      :math:`2a\ln(d/k)` times the sampling variance.
+    * shares: Gram matrices 3 % (2 % for classes with n < 2000); with an intercept 4 % for its steps
+      and 2 % for column means (none if `feature_center` is given); of the rest :math:`\rho'`
+      scalars 7 %, and of what remains `selection` for selections;
+    * coordinates :math:`k = \lceil(c\,nK_2/(\sqrt{ds}K_e)\cdot\sqrt{2 f_s\rho'}/(2\ln d))^2\rceil`
+      within 1..s, with :math:`K_e = \min(K_\infty, 4e)`; c = 1, for classes 0.7 (n >= 2000) or 0.6;
+      beyond s = 40 the nearest of s, s/1.3, s/1.69, ...;
+    * residual clips R at the 40 % quantile of residuals (classes 50 %; rows with few large entries
+      90 %), gradient clips C at the 60 to 90 % quantile of gradient norms, more where gradients are
+      well funded;
+    * row lengths Q on the support, which price curvatures and Gram matrices: a quantile from 70 to
+      93 %, the higher the better it can be told, so that bounds which are ten or thirty times too
+      wide cost next to nothing, and supports on which few rows are long do not make steps too long;
+      column means are of rows held at :math:`K_e` for each entry, and shrunk towards the origin by
+      their noise (James and Stein);
+    * **origin**: on dense rows whose bounds do not lie about zero, and whose budget lets the means
+      of *all* columns be told (their noise would be below half of a half-width), 4 % are spent on
+      these first. Selections then contrast the values of a column within an interval about its
+      mean, as wide as a typical entry from there or as the mean is doubtful, instead of entries
+      from the midpoint of bounds: a count or a rare indicator lies near one end of its bounds, and
+      from the midpoint nearly all of it would be the intercept. For classes 3 % more are spent on
+      the class share, since an error of the intercept is seen by every such column;
+    * where gradients are well funded (:math:`k \le 0.3\,n\rho_g` for their part :math:`\rho_g`) and
+      :math:`n \ge 20\,k\ln d`, 0.4 k spare coordinates are selected last, two steps are taken on
+      all, the weakest are dropped until k are left, and the last steps are taken on those: among
+      correlated columns a wrong one that came first is not kept for ever;
+    * selections later in the loop get up to 4 times the budget of the first, gradients 3 to 8
+      times;
+    * a step is shortened to where the Gram matrix, less 1.5 standard deviations of its noise, says
+      that it would overshoot;
+    * a step is taken in part :math:`\gamma = v/(v+r)` on coordinates that have a value: r is the
+      noise in the step, v the error it should repair;
+    * at the end :math:`w_j \leftarrow w_j\max(0, 1-(t_j/|w_j|)^4)`, where :math:`t_j^2` is the
+      noise in :math:`w_j` plus :math:`2a\ln(d/k)` times the sampling variance.
 
     Parameters
     ----------
     rounds : int or None
-        Selections, each of about k / rounds coordinates and followed by a step. None: 6; for classes 5, or with n < 2000 one, two
-        if twice as many coordinates as allowed could be told from noise.
+        Selections, each of about k / rounds coordinates and followed by a step. None: 6; for
+        classes 5, or with n < 2000 one, two if twice as many coordinates as allowed could be told
+        from noise.
     steps : int or None
-        Steps after the last selection. None: 4 where gradients are well funded, else 3; for classes 2, with n < 2000 one.
+        Steps after the last selection. None: 4 where gradients are well funded, else 3; for classes
+        2, with n < 2000 one.
     selection : float or None
-        :math:`f_s`, the part of the budget for selections. None: 0.6; for classes with n < 2000 0.65.
+        :math:`f_s`, the part of the budget for selections. None: 0.6; for classes with n < 2000
+        0.65.
     shrinkage : float or None
         a. None: 0.8.
     spare : float or None
-        How many coordinates beyond k, as a part of it, are selected last and then dropped again, the weakest of all first. None: 0.4
-        where it was worth its price, see above; for classes none.
+        How many coordinates beyond k, as a part of it, are selected last and then dropped again,
+        the weakest of all first. None: 0.4 where it was worth its price, see above; for classes
+        none.
 
     Notes
     -----
     Without `sparsity` s is what a selection can tell from noise,
-    :math:`\lceil c\,nK_2\sqrt{2f_s\rho}/(2 K_\infty\sqrt d\ln d)\rceil` (for classes 0.6 of it, or :math:`K_\infty\sqrt d/6K_2` of it where that is more), at most d/4 and at most :math:`\sqrt d`: every coordinate
-    that is allowed but not needed is paid for by the others. With an intercept dense columns are measured
-    from the midpoint of their bounds, where that makes rows no longer; a `feature_center` is not used as an origin, since
-    that would widen the bounds, but saves the budget of the column means. An l2 penalty is added to gradients and curvature. A
-    start vector is refused: selections start at zero.
+    :math:`\lceil c\,nK_2\sqrt{2f_s\rho}/(2 K_\infty\sqrt d\ln d)\rceil` (for classes 0.6 of it, or
+    :math:`K_\infty\sqrt d/6K_2` of it where that is more), at most d/4 and at most :math:`\sqrt d`:
+    every coordinate that is allowed but not needed is paid for by the others. With an intercept
+    dense columns are measured from the midpoint of their bounds, where that makes rows no longer; a
+    `feature_center` is not used as an origin, since that would widen the bounds, but saves the
+    budget of the column means. An l2 penalty is added to gradients and curvature. A start vector is
+    refused: selections start at zero.
 
     Guarantee
     ---------
-    Selections of bounded range and Gaussian releases with the sensitivities of `queries.polish`, in a fixed order, after one
-    choice among branches of equal price; composed by the recursion over selections, or by Renyi curves where that is
-    longer than it can be run. Holds for any data.
+    Selections of bounded range and Gaussian releases with the sensitivities of `queries.polish`, in
+    a fixed order, after one choice among branches of equal price; composed by the recursion over
+    selections, or by Renyi curves where that is longer than it can be run. Holds for any data.
 
     Deviations
     ----------
-    The algorithm is our own; it has no paper. Against gradient descent with hard thresholding [WG19]_, [WX19]_ it releases
-    gradients on a support instead of d coordinates; against noisy iterative hard thresholding with peeling it
-    selects on clipped entries, which are worth less noise than they cost signal.
+    The algorithm is our own; it has no paper. Against gradient descent with hard thresholding
+    [WG19]_, [WX19]_ it releases gradients on a support instead of d coordinates; against noisy
+    iterative hard thresholding with peeling it selects on clipped entries, which are worth less
+    noise than they cost signal.
 
     References
     ----------
@@ -138,7 +155,8 @@ class SelectPolish(PrivateRecipe):
         """The loop with the rule of the docstring."""
         if not facts.target.direct:
             raise ValueError(
-                f"recipe {self.name!r} cannot take the loss {facts.loss!r}; it takes losses of classes, and of numbers without a link, "
+                f"recipe {self.name!r} cannot take the loss {facts.loss!r}; it takes losses of "
+                "classes, and of numbers without a link, "
                 "such as squared, huber and logistic. Use recipe='dual_averaging', which takes any."
             )
         if facts.start is not None:

@@ -28,17 +28,19 @@ class SGDHT(Baseline):
     steps : int
         Number of steps; default 200.
     tol : float or None
-        As in `IGHT`: after these steps, the local optimum that they lead to. None, or a given `step_size`: the steps alone.
+        As in `IGHT`: after these steps, the local optimum that they lead to. None, or a given
+        `step_size`: the steps alone.
     step_size : float or None
-        None: 1 over the curvature that the change of the gradient on a sample shows; the first step is
-        :math:`1/(\beta_0 K_2^2)`, safe for any rows within the bounds.
+        None: 1 over the curvature that the change of the gradient on a sample shows; the first step
+        is :math:`1/(\beta_0 K_2^2)`, safe for any rows within the bounds.
     batch_size : float, tuple of float, or None
-        Expected rows of a batch, or one number for each step. None: a tenth of all, and at least 20, doubled after every
-        fifth of the steps up to all.
+        Expected rows of a batch, or one number for each step. None: a tenth of all, and at least
+        20, doubled after every fifth of the steps up to all.
 
     References
     ----------
-    Nguyen, Needell and Woolf, 2017; growing batches: Zhou, Yuan and Feng, NeurIPS 2018. The rival of Liang et al., Algorithm 1.
+    Nguyen, Needell and Woolf, 2017; growing batches: Zhou, Yuan and Feng, NeurIPS 2018. The rival
+    of Liang et al., Algorithm 1.
     """
 
     name: ClassVar[str] = "sgd_ht"

@@ -23,48 +23,59 @@ class Tables(PrivateRecipe):
               v_t = .9 v_{t-1} + .1\,\tfrac1n\Bigl(\textstyle\sum_i\mathrm{clip}_{\tilde C}(\phi'_iz_i) + \text{noise}\Bigr), \qquad
               w_{t+1} = w_t - e_tv_t
 
-    Nothing has to be tuned. Everything with a tilde is a paid answer, and bounds only set the range of grids. With
-    :math:`N = n\mu` for the Gaussian budget :math:`\mu` (doubled for add-remove) and :math:`\kappa = N/(2d)`:
+    Nothing has to be tuned. Everything with a tilde is a paid answer, and bounds only set the range
+    of grids. With :math:`N = n\mu` for the Gaussian budget :math:`\mu` (doubled for add-remove) and
+    :math:`\kappa = N/(2d)`:
 
     * **start**: the median of the targets, or half the log-odds of the class share;
-    * **means** :math:`\tilde\mu` of the columns, 4 %, of rows cut to 1.2 times the 70 % quantile of their length; then once more from there, where
-      rows are shorter. Each is believed as far as the most likely law of all of them says (see `algorithms.column_locations`);
-    * **whitening** :math:`\tilde M`, 12 %: the inverse root of a Gram matrix that is the identity as far as it is noise; asked for where
-      its noise is below 8 mean eigenvalues, and fewer than 60 columns or a `sparsity` are given;
+    * **means** :math:`\tilde\mu` of the columns, 4 %, of rows cut to 1.2 times the 70 % quantile of
+      their length; then once more from there, where rows are shorter. Each is believed as far as
+      the most likely law of all of them says (see `algorithms.column_locations`);
+    * **whitening** :math:`\tilde M`, 12 %: the inverse root of a Gram matrix that is the identity
+      as far as it is noise; asked for where its noise is below 8 mean eigenvalues, and fewer than
+      60 columns or a `sparsity` are given;
     * **length** :math:`\tilde R`: 1.2 times the 70 % quantile of row lengths in these coordinates;
-    * **phases** of 15, 25 and 60 % of the rest (classes: one, and momentum .7 in the place of .9, in a third of the steps): the clip :math:`\tilde C` is 1.3 times (more from :math:`\kappa = 25` on) the 65 %
-      quantile of the sizes of gradients (classes: 0.45), the path's length :math:`\tau = \nu N\sqrt f/2`, with :math:`\nu` = 0.5 in the first
-      phase, and then more the more the clip fell, 0.25 to 1.2 (classes: 1). Each turn's budget is proportional to its step; the
-      result is the average of the path behind a burn-in. From 300 columns on w is soft-thresholded at .7 standard deviations of its noise;
-    * **slope**, regression with :math:`\kappa < 10`: the slope of the target on the score in two private dimensions. The score is drawn
-      back to the constant where it is clearly below 1;
-    * **finish**, squared loss where it can be told, 2 %: the mean residual within 5 clips moves the constant, as far as it stands clear of
-      twice its noise; clips near the middle of a skewed target would leave a bias;
-    * questions have 6 % in all, more where N is small; with :math:`N < 110` there are no means, no whitening and no slope, and :math:`\nu` begins at 0.35. Where one
-      question would be left with a level below 12, the median is all that is released (classes: below 10, public guesses take the place
-      of questions; with :math:`N < 10` the class share is all).
+    * **phases** of 15, 25 and 60 % of the rest (classes: one, and momentum .7 in the place of .9,
+      in a third of the steps): the clip :math:`\tilde C` is 1.3 times (more from
+      :math:`\kappa = 25` on) the 65 % quantile of the sizes of gradients (classes: 0.45), the
+      path's length :math:`\tau = \nu N\sqrt f/2`, with :math:`\nu` = 0.5 in the first phase, and
+      then more the more the clip fell, 0.25 to 1.2 (classes: 1). Each turn's budget is proportional
+      to its step; the result is the average of the path behind a burn-in. From 300 columns on w is
+      soft-thresholded at .7 standard deviations of its noise;
+    * **slope**, regression with :math:`\kappa < 10`: the slope of the target on the score in two
+      private dimensions. The score is drawn back to the constant where it is clearly below 1;
+    * **finish**, squared loss where it can be told, 2 %: the mean residual within 5 clips moves the
+      constant, as far as it stands clear of twice its noise; clips near the middle of a skewed
+      target would leave a bias;
+    * questions have 6 % in all, more where N is small; with :math:`N < 110` there are no means, no
+      whitening and no slope, and :math:`\nu` begins at 0.35. Where one question would be left with
+      a level below 12, the median is all that is released (classes: below 10, public guesses take
+      the place of questions; with :math:`N < 10` the class share is all).
 
-    **Few coefficients or many?** From 60 columns on, without `sparsity`, phases have 12, 23 and 65 %. After each of the first two the likelihood of
-    the released gradients under few and under many true coefficients is compared, which costs nothing; where few explain them,
-    select_polish goes on with what is left, at the same price, and with the means that were told. Nothing is lost where many are needed. Where
-    columns are rare indicators, whose means lie near an end of their bounds, whole gradients cost less than selections, and the path goes on.
+    **Few coefficients or many?** From 60 columns on, without `sparsity`, phases have 12, 23 and 65
+    %. After each of the first two the likelihood of the released gradients under few and under many
+    true coefficients is compared, which costs nothing; where few explain them, select_polish goes
+    on with what is left, at the same price, and with the means that were told. Nothing is lost
+    where many are needed. Where columns are rare indicators, whose means lie near an end of their
+    bounds, whole gradients cost less than selections, and the path goes on.
 
-    With `sparsity` the largest coefficients in units of their columns' half-widths are kept after the first phases, and the last
-    phase runs on them alone, whitened by a Gram matrix of their own.
+    With `sparsity` the largest coefficients in units of their columns' half-widths are kept after
+    the first phases, and the last phase runs on them alone, whitened by a Gram matrix of their own.
 
     An l2 penalty is applied by its proximal map. A start vector is refused.
 
     Guarantee
     ---------
-    Selections of bounded range and Gaussian releases with the sensitivities of `queries.framed`, `queries.polish` and
-    `queries.choices`, in a fixed order, with choices among branches of equal price; composed by the recursion over selections, or
-    by Renyi curves where that is longer than it can be run. Frames, clips and lengths are made of released answers. Holds for any data.
+    Selections of bounded range and Gaussian releases with the sensitivities of `queries.framed`,
+    `queries.polish` and `queries.choices`, in a fixed order, with choices among branches of equal
+    price; composed by the recursion over selections, or by Renyi curves where that is longer than
+    it can be run. Frames, clips and lengths are made of released answers. Holds for any data.
 
     Deviations
     ----------
-    No paper: the parts are known (private means, preconditioning, clipped gradients with momentum, averaging), the way they are
-    paid for is our own. Constants were chosen on public tables and synthetic designs, half of the tables being kept aside
-    (see the page on ordinary tables).
+    No paper: the parts are known (private means, preconditioning, clipped gradients with momentum,
+    averaging), the way they are paid for is our own. Constants were chosen on public tables and
+    synthetic designs, half of the tables being kept aside (see the page on ordinary tables).
     """
 
     name: ClassVar[str] = "tables"
@@ -78,7 +89,8 @@ class Tables(PrivateRecipe):
         """The loop for these facts."""
         if not facts.target.direct:
             raise ValueError(
-                f"recipe {self.name!r} cannot take the loss {facts.loss!r}; it takes losses of classes, and of numbers without a link, "
+                f"recipe {self.name!r} cannot take the loss {facts.loss!r}; it takes losses of "
+                "classes, and of numbers without a link, "
                 "such as squared, huber and logistic. Use recipe='dual_averaging', which takes any."
             )
         if facts.start is not None:

@@ -34,50 +34,61 @@ class TwoStage(PrivateRecipe):
               w_S = \arg\min_{\theta\in\mathbb R^S} \textstyle\sum_i \Psi_i(\langle x_{iS},\theta\rangle)
               + \tfrac\lambda2\|\theta\|^2 + \langle b,\theta\rangle, \qquad b\sim N(0, s_o^2 I)
 
-    :math:`\Psi_i` is the loss with its slope clipped, so that :math:`\|\nabla\Psi_i\| \le L`: Huber's loss for squared loss.
+    :math:`\Psi_i` is the loss with its slope clipped, so that :math:`\|\nabla\Psi_i\| \le L`:
+    Huber's loss for squared loss.
 
     Parameters
     ----------
     stage1 : {"scores", "votes"}
-        Choose by the sums of all rows, or by the votes of disjoint parts of the rows. Votes need many rows.
+        Choose by the sums of all rows, or by the votes of disjoint parts of the rows. Votes need
+        many rows.
     mechanism : {"auto", "dense", "peel"}
-        For scores: noise on the whole gradient, or private selection of s features. ``auto`` peels iff
-        :math:`K_2/K_\infty > \sqrt{s\ln d}`.
+        For scores: noise on the whole gradient, or private selection of s features. ``auto`` peels
+        iff :math:`K_2/K_\infty > \sqrt{s\ln d}`.
     parts : int or None
-        Parts that vote. None: twice the noise of the winning vote, :math:`4\ln d\sqrt{s/8\rho_1}`, at least 10 rows each.
+        Parts that vote. None: twice the noise of the winning vote, :math:`4\ln d\sqrt{s/8\rho_1}`,
+        at least 10 rows each.
     selection : float
-        Part of the budget for stage 1. The least noise for most users is 0.7, by measurement: a wrong support costs more
-        than noisy coefficients.
+        Part of the budget for stage 1. The least noise for most users is 0.7, by measurement: a
+        wrong support costs more than noisy coefficients.
     residual : float or None
-        R: slopes beyond are clipped. None: a third of the target bound for regression; classes have slopes below 1.
+        R: slopes beyond are clipped. None: a third of the target bound for regression; classes have
+        slopes below 1.
     clip : float or None
-        L: bound on the norm of one row's gradient on the support. None: R times a typical norm there (0.7 of the box, or
-        a quarter of the row norm), up to four times that for budgets of m above 2, where bias matters more than noise.
+        L: bound on the norm of one row's gradient on the support. None: R times a typical norm
+        there (0.7 of the box, or a quarter of the row norm), up to four times that for budgets of m
+        above 2, where bias matters more than noise.
     row_clip : float or None
-        K: rows are scaled down to this norm on the support. None: the largest norm there, so no row is.
+        K: rows are scaled down to this norm on the support. None: the largest norm there, so no row
+        is.
     ridge : float or None
-        :math:`\lambda/n` in the units of the estimator's `alpha`, to which it is added. None: none if alpha > 0, otherwise
-        :math:`\lambda = \max(2\beta/\epsilon,\; 1.2\,L K/(Tm))`, which balances shrinkage against the tilt: at
-        this :math:`\lambda` a model with typical margins T is shrunk about as much as noise of scale :math:`2L/m` moves it.
-        :math:`\beta = \beta_0 K^2` bounds the curvature of one row.
+        :math:`\lambda/n` in the units of the estimator's `alpha`, to which it is added. None: none
+        if alpha > 0, otherwise :math:`\lambda = \max(2\beta/\epsilon,\; 1.2\,L K/(Tm))`, which
+        balances shrinkage against the tilt: at this :math:`\lambda` a model with typical margins T
+        is shrunk about as much as noise of scale :math:`2L/m` moves it. :math:`\beta = \beta_0 K^2`
+        bounds the curvature of one row.
 
     Guarantee
     ---------
-    Stage 1: s selections of range :math:`\min(2\kappa C_\infty, \sqrt2\kappa C_2)`, or one Gaussian of sensitivity
-    :math:`\kappa C_2`, or s selections of range 2 on votes. Stage 2: the Renyi curve of objective perturbation with
-    :math:`m = 2L/s_o` and offset :math:`\log(1+\beta/\lambda)`, proved for both adjacencies and for approximate
-    minima in ``dpsparse.queries.minimisers.objective_perturbation``. Renyi curves add up. Holds for any data: rows and slopes are
-    clipped. Convex losses only (squared, Huber, logistic, Poisson).
+    Stage 1: s selections of range :math:`\min(2\kappa C_\infty, \sqrt2\kappa C_2)`, or one Gaussian
+    of sensitivity :math:`\kappa C_2`, or s selections of range 2 on votes. Stage 2: the Renyi curve
+    of objective perturbation with :math:`m = 2L/s_o` and offset :math:`\log(1+\beta/\lambda)`,
+    proved for both adjacencies and for approximate minima in
+    ``dpsparse.queries.minimisers.objective_perturbation``. Renyi curves add up. Holds for any data:
+    rows and slopes are clipped. Convex losses only (squared, Huber, logistic, Poisson).
 
     Deviations
     ----------
-    [KST12]_ choose the support by an exponential mechanism over all subsets, or by votes of blocks of rows; the former
-    cannot be computed. Their objective perturbation needs :math:`\lambda \ge 2\beta/\epsilon` and noise of scale
-    :math:`L\sqrt{8\ln(2/\delta)+4\epsilon}/\epsilon`: 10.1 L at (1, 1e-5) for one record, where the curve here needs 6.3 L for the same
-    :math:`\lambda`; ours counts two records under either adjacency, so that it holds however many rows are present
-    (``dpsparse.queries.minimisers.minimise``). Blocks by position in the file would break add-remove adjacency; ours are dealt by
-    coins. Their analysis asks for exact minima; ours covers the solver's tolerance and rounding. The intercept is
-    regularised like every coefficient: the proof needs it.
+    [KST12]_ choose the support by an exponential mechanism over all subsets, or by votes of blocks
+    of rows; the former cannot be computed. Their objective perturbation needs
+    :math:`\lambda \ge 2\beta/\epsilon` and noise of scale
+    :math:`L\sqrt{8\ln(2/\delta)+4\epsilon}/\epsilon`: 10.1 L at (1, 1e-5) for one record, where the
+    curve here needs 6.3 L for the same :math:`\lambda`; ours counts two records under either
+    adjacency, so that it holds however many rows are present
+    (``dpsparse.queries.minimisers.minimise``). Blocks by position in the file would break
+    add-remove adjacency; ours are dealt by coins. Their analysis asks for exact minima; ours covers
+    the solver's tolerance and rounding. The intercept is regularised like every coefficient: the
+    proof needs it.
 
     References
     ----------
@@ -119,10 +130,13 @@ class TwoStage(PrivateRecipe):
         rho: float | None = None,
         ridge_constant: float = 1.0,
     ) -> TwoStage:
-        r"""The regulariser of [KST12]_: :math:`\lambda = \max(2\beta/\epsilon,\; c\,s^*/\epsilon)` on the scale of the sum, half of the budget for each stage.
+        r"""The regulariser of [KST12]_: :math:`\lambda = \max(2\beta/\epsilon,\.
 
-        :math:`\beta = \beta_0K^2` bounds the `curvature` :math:`\beta_0` of one row of norm K on the support: their proof needs the first
-        term, and the second is what Wang and Gu (2020) tune, with c from 1e-3 to 1e2. `lipschitz` is L, which becomes the clip.
+        C\,s^*/\epsilon)` on the scale of the sum, half of the budget for each stage.
+
+        :math:`\beta = \beta_0K^2` bounds the `curvature` :math:`\beta_0` of one row of norm K on
+        the support: their proof needs the first term, and the second is what Wang and Gu (2020)
+        tune, with c from 1e-3 to 1e2. `lipschitz` is L, which becomes the clip.
         """
         epsilon, _ = budget_of(epsilon, delta, rho)
         ridge = max(2 * curvature * row_norm**2, ridge_constant * true_sparsity) / epsilon

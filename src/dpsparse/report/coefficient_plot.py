@@ -21,7 +21,9 @@ CAVEAT = "#b00020"
 
 
 def plot_coefficients(model: SparseLinear, where: str | PathLike[str] | Axes | None) -> Axes:
-    """Draw the selected coefficients as level bars, the largest on top, or as intervals; what carries no promise says so in red.
+    """Draw the selected coefficients as level bars, the largest on top, or as intervals.
+
+    What carries no promise says so in red.
 
     Parameters
     ----------

@@ -82,7 +82,9 @@ def report_of(
     scores: Mapping[str, Any] | None = None,
     name: str = "",
 ) -> Report:
-    """Gather what is known about a fitted model, private pipeline or search. Of a model in memory there is always an open point: see `report_of_file`.
+    """Gather what is known about a fitted model, private pipeline or search.
+
+    Of a model in memory there is always an open point: see `report_of_file`.
 
     Parameters
     ----------

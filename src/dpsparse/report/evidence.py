@@ -16,7 +16,8 @@ from ..ledger.entries import Entry
 from .expected import Planned
 from .verdict import ReleaseCheck, Status
 
-#: How far a price that is computed again may be above the stated one: other versions of numpy and scipy round differently.
+#: How far a price that is computed again may be above the stated one: other versions of numpy and
+#: scipy round differently.
 TOLERANCE = 1e-6
 
 
@@ -140,7 +141,10 @@ def ledger_check(statement: Statement, ledger: Ledger | None) -> tuple[ReleaseCh
 
 
 def audit_check(recipe: str | None, audit: Mapping[str, Any] | None) -> ReleaseCheck:
-    """What an audit found; `audit` is what ``dpsparse audit --json`` printed. `recipe`: what it has to be about; None: not compared."""
+    """What an audit found; `audit` is what ``dpsparse audit --json`` printed.
+
+    `recipe`: what it has to be about; None: not compared.
+    """
     if audit is None:
         said = "No audit was given. The promise rests on proofs and on the tests of the software; an audit would attack this recipe."
         return ReleaseCheck("Audit", Status.OPEN, said, "none")

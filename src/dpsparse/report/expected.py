@@ -124,7 +124,8 @@ def forecast(planned: Planned | None, statement: Statement) -> str:
         )
     level = Line("a constant predictor", [epsilons[0], epsilons[-1]], [constant, constant], dashed=True)
     return plot(
-        "Expected test error by epsilon: the typical one, and the band of nine in ten data sets. From public facts and formulas, not from this data",
+        "Expected test error by epsilon: the typical one, and the band of nine in ten data sets. "
+        "From public facts and formulas, not from this data",
         Axis("epsilon", epsilons[0], epsilons[-1], log=True),
         Axis("test error", 0.0, min(top * 1.05, 1.6 * constant)),
         [*lines, level],

@@ -77,12 +77,14 @@ def pictures(statement: Statement) -> dict[str, str]:
             ("after, at most", after, in_percent(after)),
         ]
     odds = share(
-        "How sure an attacker can be that something is true of one record, before and after they saw the model, at most",
+        "How sure an attacker can be that something is true of one record, before and after they "
+        "saw the model, at most",
         bars,
     )
     points = [_read_off(statement, alpha) for alpha in ACCEPTED]
     curve = plot(
-        f"How often an attacker is right {whom}, at most (true positive rate), by how often they are wrong about others (false positive rate)",
+        f"How often an attacker is right {whom}, at most (true positive rate), by how often they "
+        "are wrong about others (false positive rate)",
         Axis("false positive rate", 0.0, 1.0),
         Axis("true positive rate, at most", 0.0, 1.0),
         [

@@ -10,7 +10,10 @@ from .page import render
 
 
 def ledger_page(ledger: Ledger) -> str:
-    """Every dataset with its total, what was spent, what is left, and its entries; whether all of it verifies comes first."""
+    """Every dataset with its total, what was spent, what is left, and its entries.
+
+    Whether all of it verifies comes first.
+    """
     try:
         verified, problem = ledger.verify(), ""
     except LedgerTamperedError as error:

@@ -72,7 +72,10 @@ def rows_of(model: SparseLinear) -> tuple[Row, ...]:
 
 
 def _intercept(model: SparseLinear, intervals: Intervals | None) -> Row:
-    """The constant, in the units of the table. Its interval is known on the scale of the fit alone, and shown where that is the table's."""
+    """The constant, in the units of the table.
+
+    Its interval is known on the scale of the fit alone, and shown where that is the table's.
+    """
     if keeps_dictionary(model):
         value = TableEncoder(model.dictionary_).decode(model.coef_, model.intercept_)[-1].coefficient
         return Row(INTERCEPT, "", "", tuple(np.atleast_1d(value).tolist()), 0)
@@ -86,8 +89,10 @@ def _intercept(model: SparseLinear, intervals: Intervals | None) -> Row:
 def method_of(intervals: Intervals) -> str:
     """How it was decided what stands clear of noise, in a sentence."""
     return (
-        f"Intervals of {100 * intervals.level:g} %, each by itself, from rows that did not select (split), of sampling and privacy noise together. "
-        f"Clear of noise: called nonzero by the procedure of Benjamini and Hochberg, with at most {100 * FALSE_DISCOVERIES:g} % false ones expected among them."
+        f"Intervals of {100 * intervals.level:g} %, each by itself, from rows that did not select "
+        "(split), of sampling and privacy noise together. "
+        "Clear of noise: called nonzero by the procedure of Benjamini and Hochberg, with at most "
+        f"{100 * FALSE_DISCOVERIES:g} % false ones expected among them."
     )
 
 

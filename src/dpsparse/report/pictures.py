@@ -88,8 +88,9 @@ def plot(
 ) -> str:
     """Curves as an SVG element. The title is read out, and every curve tells its name when it is pointed at.
 
-    With `choose`, one of the points, or of the lines with a band where there are none, is brought out at a time, by radio buttons: no script
-    is needed, arrow keys move between them, and what is chosen is printed.
+    With `choose`, one of the points, or of the lines with a band where there are none, is brought
+    out at a time, by radio buttons: no script is needed, arrow keys move between them, and what is
+    chosen is printed.
 
     Parameters
     ----------
@@ -170,7 +171,10 @@ def share(title: str, values: Sequence[tuple[str, float, str]], low: float = 0.0
 
 
 def whisker(known: ModelFact, reach: float) -> str:
-    """An interval and its middle in the cell of a table, on a scale from -reach to reach; hollow where it is not clear of noise."""
+    """An interval and its middle in the cell of a table, on a scale from -reach to reach.
+
+    Hollow where it is not clear of noise.
+    """
     axis = Axis("", -reach, reach)
     a, b, c = (round(4 + 152 * axis.part(value), 1) for value in (known.low, known.estimate, known.high))
     fill = COLOURS[0] if known.clear else "#fff"

@@ -1,4 +1,7 @@
-"""May this be released? What software can say on the first screen follows from checks, each with its source: no, not yet, or no objection."""
+"""May this be released? What software can say on the first screen follows from checks, each with its source.
+
+No, not yet, or no objection.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,8 @@ HEADLINES = {
     Status.WAIT: ("Not yet.", "Nothing was found against the guarantee, but something is still open:"),
     Status.YES: (
         "No objection found.",
-        "The guarantee below checks out and the budget was charged. Whether to release it is decided by those who sign the checklist.",
+        "The guarantee below checks out and the budget was charged. Whether to release it is "
+        "decided by those who sign the checklist.",
     ),
 }
 #: The same for programs.
@@ -59,7 +63,10 @@ RELEASE = {Status.NO: "no", Status.WAIT: "not yet", Status.YES: "no objection"}
 
 
 def decide(checks: Sequence[ReleaseCheck]) -> Verdict:
-    """Weigh checks. One no makes a no, one wait a wait; no objection needs every one of `REQUIRED` to be there and to be a yes.
+    """Weigh checks.
+
+    One no makes a no, one wait a wait; no objection needs every one of `REQUIRED` to be there and
+    to be a yes.
 
     >>> decide([ReleaseCheck("Promise", Status.YES, "kept", "statement")]).light  # the file and the ledger were not looked at
     <Status.WAIT: 'wait'>

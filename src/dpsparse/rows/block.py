@@ -29,11 +29,12 @@ PIECE_ENTRIES = 2**16
 class Block:
     """Some rows: **private**.
 
-    Dense rows are stored shifted; sparse rows keep their zeros, and the shift is applied after every product. `squares` and
-    `largest` are of the shifted row with its intercept, in units. `csc` is a copy by columns of sparse rows, once it was `asked` for often
-    enough. `alive` is 0 for records that count as nothing. `clipped` tells, where
-    that is to be counted, how much of each record was beyond its bounds; `unread`, where that is to be counted, which cells of it
-    were not understood, eight to a byte.
+    Dense rows are stored shifted; sparse rows keep their zeros, and the shift is applied after
+    every product. `squares` and `largest` are of the shifted row with its intercept, in units.
+    `csc` is a copy by columns of sparse rows, once it was `asked` for often enough. `alive` is 0
+    for records that count as nothing. `clipped` tells, where that is to be counted, how much of
+    each record was beyond its bounds; `unread`, where that is to be counted, which cells of it were
+    not understood, eight to a byte.
     """
 
     x: Matrix
@@ -69,8 +70,8 @@ def clip_and_quantise(x: Matrix, y: Vector, lattice: Lattice, unread: Bits | Non
 
     Guarantee
     ---------
-    Every stored row is a function of its own record alone, the same for dense and for sparse rows: squares are summed one after
-    the other in the order of the columns, where zeros add nothing.
+    Every stored row is a function of its own record alone, the same for dense and for sparse rows:
+    squares are summed one after the other in the order of the columns, where zeros add nothing.
     """
     facts = lattice.facts
     with np.errstate(all="ignore"):
@@ -84,7 +85,10 @@ def clip_and_quantise(x: Matrix, y: Vector, lattice: Lattice, unread: Bits | Non
 
 
 def _remembered(unread: Bits | None, y: Vector, lattice: Lattice) -> Bits:
-    """Which cells of each record were not understood; none of a record in another part, whose target is infinite (`DataSplit`)."""
+    """Which cells of each record were not understood.
+
+    None of a record in another part, whose target is infinite (`DataSplit`).
+    """
     if unread is None or unread.shape != (y.size, -(-lattice.facts.counts_unread // 8)):
         raise PrivacyError(
             "these rows do not say which of their cells were not understood, though it is to be counted."
@@ -93,7 +97,10 @@ def _remembered(unread: Bits | None, y: Vector, lattice: Lattice) -> Bits:
 
 
 def _dense_block(x: Any, lattice: Lattice) -> tuple[Matrix, Mask, Vector, Vector]:
-    """Dense rows, which of them are finite, their squares and largest entries: as many rows at a time as a cache holds."""
+    """Dense rows, which of them are finite, their squares and largest entries.
+
+    As many rows at a time as a cache holds.
+    """
     if lattice.exact:
         rows, finite = _dense_rows(x, lattice)
         return _compact(rows), finite, *_norms(rows, lattice)
@@ -142,7 +149,10 @@ def canonical(x: Any) -> Any:
 
 
 def pieces(x: Any) -> Iterator[tuple[slice, Any]]:
-    """Rows of a CSR matrix, as many at a time as a cache holds, with values of their own as floats; and which they are."""
+    """Rows of a CSR matrix, as many at a time as a cache holds, with values of their own as floats.
+
+    And which they are.
+    """
     start = 0
     while start < x.shape[0]:
         stop = max(start + 1, int(np.searchsorted(x.indptr, x.indptr[start] + PIECE_ENTRIES, side="right")) - 1)
@@ -182,7 +192,10 @@ def _clip_sparse(x: Any, owner: Indices, lattice: Lattice) -> Mask:
 
 
 def _norms(x: Matrix, lattice: Lattice, owner: Indices | None = None) -> tuple[Vector, Vector]:
-    """Squared norm and largest absolute entry of each shifted row with its intercept; exact in whole units. `owner` tells the rows of sparse entries."""
+    """Squared norm and largest absolute entry of each shifted row with its intercept; exact in whole units.
+
+    `owner` tells the rows of sparse entries.
+    """
     kind = float if lattice.exact or lattice.exact_squares else np.int64
     if owner is not None:
         shift = lattice.shift
@@ -204,10 +217,13 @@ def _norms(x: Matrix, lattice: Lattice, owner: Indices | None = None) -> tuple[V
 
 
 def _largest_absent(x: Any, owner: Indices, shift: Vector) -> Vector:
-    """Largest absolute shift among the columns that a sparse row does not hold, as dense rows have it; 0 if it holds all.
+    """Largest absolute shift among the columns that a sparse row does not hold, as dense rows have it.
 
-    Columns are ranked from the largest shift on. Ranks of a row differ, so that in their order the one at place p is at least p, and equal
-    to it up to the first rank that is missing. Ranks beyond the number of entries of their row cannot matter.
+    0 if it holds all.
+
+    Columns are ranked from the largest shift on. Ranks of a row differ, so that in their order the
+    one at place p is at least p, and equal to it up to the first rank that is missing. Ranks beyond
+    the number of entries of their row cannot matter.
     """
     order = np.argsort(-np.abs(shift), kind="stable")
     rank = np.empty_like(order)

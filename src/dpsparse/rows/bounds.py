@@ -9,13 +9,16 @@ from ..core.errors import MissingBoundError
 from ..core.facts import Vector
 from .declared import plain_bounds
 
-#: Declared bounds are between these. A query's sizes (`facts.SMALLEST_SIZE`) are products of at most two of them and of a
-#: factor of a rule between 1e-12 and 1e12, so that no query of a fit leaves its range once the fit is paid for.
+#: Declared bounds are between these. A query's sizes (`facts.SMALLEST_SIZE`) are products of at
+#: most two of them and of a factor of a rule between 1e-12 and 1e12, so that no query of a fit
+#: leaves its range once the fit is paid for.
 SMALLEST_BOUND, LARGEST_BOUND = 1e-24, 1e24
 
 HOW_TO_CHOOSE = (
-    "Declare row_norm (rows are clipped to this l2 norm) or feature_bound (entries are clipped to [-b, b] or (lo, hi)). "
-    "Take them from a data dictionary, a codebook or physical limits, not from this data: a bound read off the data is a leak. "
+    "Declare row_norm (rows are clipped to this l2 norm) or feature_bound (entries are clipped to "
+    "[-b, b] or (lo, hi)). "
+    "Take them from a data dictionary, a codebook or physical limits, not from this data: a bound "
+    "read off the data is a leak. "
     "Rows normalised to length 1 have row_norm=1; genotypes coded 0, 1, 2 have feature_bound=(0, 2)."
 )
 
@@ -25,9 +28,9 @@ def read_bounds(
 ) -> tuple[float | Vector, float | Vector, float]:
     """Turn the estimator's bounds into (lower, upper, row_norm).
 
-    `row_norm` alone implies ``feature_bound = row_norm``; `feature_bound` alone implies the row norm of its box. An object
-    with `output_bounds()` brings both. A dict by column name is taken in its own order here; `declared_bounds` puts it in
-    the order of the data.
+    `row_norm` alone implies ``feature_bound = row_norm``; `feature_bound` alone implies the row
+    norm of its box. An object with `output_bounds()` brings both. A dict by column name is taken in
+    its own order here; `declared_bounds` puts it in the order of the data.
 
     Examples
     --------
@@ -75,7 +78,8 @@ def read_target_bound(target_bound: object) -> float:
     """The declared bound on the target; required."""
     if target_bound is None:
         raise MissingBoundError(
-            "no bound on the target was given. Declare target_bound=b: y is clipped to [-b, b] after target_center is subtracted. "
+            "no bound on the target was given. Declare target_bound=b: y is clipped to [-b, b] "
+            "after target_center is subtracted. "
             "Choose it from what the outcome can be, not from this data."
         )
     return _positive(target_bound, "target_bound")

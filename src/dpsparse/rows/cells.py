@@ -2,10 +2,12 @@
 
 Guarantee
 ---------
-No function here raises, warns or prints because of what a cell holds. A cell that cannot be understood is a gap. Each looks at
-one cell and at public constants, so the result of a cell depends on no other cell. How a value is stored does not matter:
-``3``, ``3.0``, ``numpy.int8(3)`` and ``" 3 "`` are the same number and the same label. As labels, whole numbers are compared with all
-their digits, also beyond 2^53; a float there stands for the whole number that it is, not for those that were rounded to it.
+No function here raises, warns or prints because of what a cell holds. A cell that cannot be
+understood is a gap. Each looks at one cell and at public constants, so the result of a cell depends
+on no other cell. How a value is stored does not matter: ``3``, ``3.0``, ``numpy.int8(3)`` and
+``" 3 "`` are the same number and the same label. As labels, whole numbers are compared with all
+their digits, also beyond 2^53; a float there stands for the whole number that it is, not for those
+that were rounded to it.
 """
 
 from __future__ import annotations
@@ -32,7 +34,10 @@ _NO_NUMBERS = (complex, np.complexfloating, np.datetime64, np.timedelta64)
 
 
 def text_of(cell: object) -> str | None:
-    """The text of a cell that is text, without surrounding space; None for other cells, and for text that is too long."""
+    """The text of a cell that is text, without surrounding space.
+
+    None for other cells, and for text that is too long.
+    """
     if isinstance(cell, bytes):
         cell = cell.decode("utf-8", "replace")
     return str(cell).strip() if isinstance(cell, str) and len(cell) <= LONGEST_CELL else None
@@ -161,9 +166,10 @@ def parse_label(value: object) -> str | None:
 class CategoryMatcher:
     """Which of the declared categories a cell is.
 
-    Text is compared as text: first as it is, then, unless `cased`, in any case of letters. Only if that finds nothing, numbers
-    are compared as numbers (``1.0`` is the category ``1``, as a column of numbers with gaps is often written), and truth values
-    in any case of letters. Surrounding space never matters.
+    Text is compared as text: first as it is, then, unless `cased`, in any case of letters. Only if
+    that finds nothing, numbers are compared as numbers (``1.0`` is the category ``1``, as a column
+    of numbers with gaps is often written), and truth values in any case of letters. Surrounding
+    space never matters.
 
     Parameters
     ----------

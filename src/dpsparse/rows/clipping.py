@@ -19,8 +19,9 @@ def clipped_parts(x: Any, y: Vector, lattice: Lattice) -> Vector:
 
     Guarantee
     ---------
-    Three numbers in [0, 1], a function of the record and of public bounds alone, the same for dense and for sparse rows: entries that are zero and
-    within their bounds are not counted, neither above nor below the line.
+    Three numbers in [0, 1], a function of the record and of public bounds alone, the same for dense
+    and for sparse rows: entries that are zero and within their bounds are not counted, neither
+    above nor below the line.
 
     Returns
     -------

@@ -24,8 +24,9 @@ def typical_entries(block: Block, lattice: Lattice, centre: Vector | None = None
     r"""For each row: the median of its absolute nonzero entries, and its largest one if it is one-signed, else 0.
 
     Real units, over at most `TYPICAL_COLUMNS` evenly spaced features. A row is one-signed if
-    :math:`|\sum_j x_{ij}| > 0.9\sum_j|x_{ij}|`. Rows without entries, and absent ones, have 0. Sums are of whole numbers, so that
-    dense and sparse rows give the same answer. A public centre of all features, rounded to whole units, is subtracted first.
+    :math:`|\sum_j x_{ij}| > 0.9\sum_j|x_{ij}|`. Rows without entries, and absent ones, have 0. Sums
+    are of whole numbers, so that dense and sparse rows give the same answer. A public centre of all
+    features, rounded to whole units, is subtracted first.
     """
     d = lattice.facts.n_features
     step = max(1, d // TYPICAL_COLUMNS)

@@ -2,10 +2,13 @@ r"""Which part a row is in: decided by a key and the row's number, or by a key a
 
 Guarantee
 ---------
-Row i is in the first part if its word under the key (see `draws`) is below :math:`\lfloor 2^{64}\,p\rfloor`, and in the second if it is not: in exactly one of them,
-independently of its content and of all other rows. Where units are told, the word is the keyed BLAKE2b hash of the unit's id in the place of that of the number: the same for
-all rows of a unit, a function of key and id alone, and nothing that comes or goes elsewhere changes it. To a part the records of the other are absent, like records without a target: `clip_and_quantise` makes them count as
-nothing in every answer, on every host. No number of rows leaves this file.
+Row i is in the first part if its word under the key (see `draws`) is below
+:math:`\lfloor 2^{64}\,p\rfloor`, and in the second if it is not: in exactly one of them,
+independently of its content and of all other rows. Where units are told, the word is the keyed
+BLAKE2b hash of the unit's id in the place of that of the number: the same for all rows of a unit, a
+function of key and id alone, and nothing that comes or goes elsewhere changes it. To a part the
+records of the other are absent, like records without a target: `clip_and_quantise` makes them count
+as nothing in every answer, on every host. No number of rows leaves this file.
 """
 
 from __future__ import annotations
@@ -56,9 +59,12 @@ class DataSplit:
 
 
 def read_units(given: object, n_rows: int) -> NDArray[np.str_]:
-    """Ids of units as text, one for each row: 7, "7", 7.0 and a numpy integer 7 are one unit. Refuses another number of them.
+    """Ids of units as text, one for each row: 7, "7", 7.0 and a numpy integer 7 are one unit.
 
-    Whole numbers are floats where a column of them has a gap, so that one missing id must not change the ids of all others.
+    Refuses another number of them.
+
+    Whole numbers are floats where a column of them has a gap, so that one missing id must not
+    change the ids of all others.
     """
     try:
         ids = np.asarray(given, dtype=object)

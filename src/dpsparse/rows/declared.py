@@ -1,4 +1,7 @@
-"""Bounds that are declared by name, by an object that knows them, or by the rows themselves: made plain for `read_bounds`."""
+"""Bounds that are declared by name, by an object that knows them, or by the rows themselves.
+
+Made plain for `read_bounds`.
+"""
 
 from __future__ import annotations
 

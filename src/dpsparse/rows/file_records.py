@@ -13,12 +13,14 @@ from .row_bounds import RowBounds
 
 @runtime_checkable
 class FileRecords(Protocol):
-    """What brings rows from where they are stored. Opened before a fit: shape and names are known, and rows are not read yet.
+    """What brings rows from where they are stored.
+
+    Opened before a fit: shape and names are known, and rows are not read yet.
 
     Guarantee
     ---------
-    `rows` gives the same numbers whenever it is asked, and raises only where the store itself is damaged or gone, in words that
-    quote nothing.
+    `rows` gives the same numbers whenever it is asked, and raises only where the store itself is
+    damaged or gone, in words that quote nothing.
     """
 
     @property
@@ -55,7 +57,10 @@ class FileRecords(Protocol):
         ...
 
     def targets(self, meant: str) -> NDArray[Any] | None:
-        """The target of each row: ``numbers``, ``texts``, or ``labels``, which may be either; None where there are none."""
+        """The target of each row: ``numbers``, ``texts``, or ``labels``, which may be either.
+
+        None where there are none.
+        """
         ...
 
 

@@ -1,26 +1,33 @@
 r"""Rows in the coordinates of a public frame, as whole numbers of one unit.
 
-A frame maps a row to :math:`z = ((x_S - \mu)M/R, h)`. Rows X are whole numbers of the lattice's unit u already. The centre is rounded to
-whole numbers of u and the matrix to whole numbers of a power of two v; then :math:`P = (X_S - \mu)M` is a whole number of
-:math:`uv`, and :math:`Z = \mathrm{rint}(P/q)` for a power of two q is a whole number of :math:`uvq/R`. The constant coordinate has a
-whole height.
+A frame maps a row to :math:`z = ((x_S - \mu)M/R, h)`. Rows X are whole numbers of the lattice's
+unit u already. The centre is rounded to whole numbers of u and the matrix to whole numbers of a
+power of two v; then :math:`P = (X_S - \mu)M` is a whole number of :math:`uv`, and
+:math:`Z = \mathrm{rint}(P/q)` for a power of two q is a whole number of :math:`uvq/R`. The constant
+coordinate has a whole height.
 
 Guarantee
 ---------
-*Products.* v is such that :math:`\sum_j (B_j + |\mu_j|)\,|M_{jk}| < 2^{52}` for the bounds B on entries, all in whole units: every
-partial sum is below it, so floats hold P exactly, in any order of summation. Division by a power of two is exact and rounding is a
-function of one number. So Z is a function of its record and of the frame alone, whatever part or place the row is in and however it is
-stored.
+*Products.* v is such that :math:`\sum_j (B_j + |\mu_j|)\,|M_{jk}| < 2^{52}` for the bounds B on
+entries, all in whole units: every partial sum is below it, so floats hold P exactly, in any order
+of summation. Division by a power of two is exact and rounding is a function of one number. So Z is
+a function of its record and of the frame alone, whatever part or place the row is in and however it
+is stored.
 
-*Norms.* q is such that entries and the height are at most :math:`E = 2^{\lfloor(50 - \log_2 m)/2\rfloor}` for m coordinates, and at most
-:math:`2^{24}`: the sum of the squares of a row is at most :math:`2^{50}`, and exact, and 32-bit floats hold the entries.
+*Norms.* q is such that entries and the height are at most
+:math:`E = 2^{\lfloor(50 - \log_2 m)/2\rfloor}` for m coordinates, and at most :math:`2^{24}`: the
+sum of the squares of a row is at most :math:`2^{50}`, and exact, and 32-bit floats hold the
+entries.
 
-*Margins.* Coefficients are rounded as in `Lattice`, for rows of norm at most :math:`E\sqrt m`: products are exact.
+*Margins.* Coefficients are rounded as in `Lattice`, for rows of norm at most :math:`E\sqrt m`:
+products are exact.
 
-*Moved rows.* A frame without a matrix whose coordinates are all features, with q = 1, is not written out: :math:`Z = X - \mu`. The bound for margins is
-that of entries :math:`B_j + |\mu_j|`, so that products of X and of :math:`\mu` with coefficients are exact one by one, and so is
-:math:`\|Z\|^2 = \|X\|^2 - 2\langle X, \mu\rangle + \|\mu\|^2`, whose parts are below :math:`2^{52}`. Sums take the difference before they multiply, for only
-:math:`c_iZ_i` is bounded. A record that counts as nothing is :math:`-\mu` here and has slope, square and factor 0.
+*Moved rows.* A frame without a matrix whose coordinates are all features, with q = 1, is not
+written out: :math:`Z = X - \mu`. The bound for margins is that of entries :math:`B_j + |\mu_j|`, so
+that products of X and of :math:`\mu` with coefficients are exact one by one, and so is
+:math:`\|Z\|^2 = \|X\|^2 - 2\langle X, \mu\rangle + \|\mu\|^2`, whose parts are below
+:math:`2^{52}`. Sums take the difference before they multiply, for only :math:`c_iZ_i` is bounded. A
+record that counts as nothing is :math:`-\mu` here and has slope, square and factor 0.
 """
 
 from __future__ import annotations
@@ -47,7 +54,8 @@ PRODUCT_BITS = 52
 SQUARE_BITS = 50
 #: Entries stay within this power of two.
 ENTRY_BITS = 24
-#: Up to this many entries are kept as 64-bit floats for plain kernels; more of them as 32-bit floats, which hold them too.
+#: Up to this many entries are kept as 64-bit floats for plain kernels; more of them as 32-bit
+#: floats, which hold them too.
 WIDE_ENTRIES = 2**24
 #: Entries that are mapped at once.
 PIECE_ENTRIES = 2**18
@@ -138,8 +146,9 @@ class FrameLattice:
 class FramedBlock:
     """The rows of a block in the coordinates of a frame: **private**. Records that count as nothing are zero.
 
-    `z` holds all coordinates but the constant one, in units, or those of all features before `centre` is subtracted, as they are stored;
-    `squares` the squared norms with the constant coordinate, in units.
+    `z` holds all coordinates but the constant one, in units, or those of all features before
+    `centre` is subtracted, as they are stored; `squares` the squared norms with the constant
+    coordinate, in units.
     """
 
     z: NDArray[Any]
@@ -155,7 +164,10 @@ class FramedBlock:
 
     @cached_property
     def room(self) -> Vector:
-        """Largest whole factor of each row for which it stays within ``Lattice.record_units``, rounded against us; 0 for a row of zeros."""
+        """Largest whole factor of each row for which it stays within ``Lattice.record_units``, rounded against us.
+
+        0 for a row of zeros.
+        """
         # whole numbers: a row that is not zero has norm at least 1
         found = np.floor(self.on.lattice.record_units / np.sqrt(np.maximum(self.squares, 1.0)) * (1 - 2.0**-40))
         return np.where(self.squares > 0, found, 0.0)
@@ -186,7 +198,10 @@ class FramedBlock:
 
 
 def framed(block: Block, on: FrameLattice) -> FramedBlock:
-    """The rows of a block in the coordinates of a frame, some at a time; where these are all features from another centre, the stored rows are kept."""
+    """The rows of a block in the coordinates of a frame, some at a time.
+
+    Where these are all features from another centre, the stored rows are kept.
+    """
     if _moved(block, on):
         return _from_centre(block, on)
     n, support = block.y.size, on.frame.support
@@ -225,7 +240,10 @@ def _from_centre(block: Block, on: FrameLattice) -> FramedBlock:
 
 
 def _stored(entries: int, on: FrameLattice) -> type[np.floating[Any]]:
-    """32-bit floats where compiled kernels read them as they are or there are very many; entries are whole and within 2^24."""
+    """32-bit floats where compiled kernels read them as they are or there are very many.
+
+    Entries are whole and within 2^24.
+    """
     if on.lattice.exact:
         return np.float64
     return np.float32 if entries > WIDE_ENTRIES or narrow_pays(entries) else np.float64

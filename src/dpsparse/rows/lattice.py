@@ -1,29 +1,35 @@
 r"""The lattice of rows and of sums: public, and a function of `Facts` alone.
 
-Rows are stored as whole numbers of one unit :math:`u`, a power of two. An entry :math:`x_j` within its bounds becomes
-:math:`X_j = \mathrm{trunc}(x_j/u) - \mathrm{rint}(s_j/u)` for the public shift :math:`s`, and the intercept column has a whole
-height. Neither the type nor the format nor any value of the data has a part in this: integers, floats, dense and sparse rows of
-the same values become the same whole numbers, and storage is a mere encoding of them.
+Rows are stored as whole numbers of one unit :math:`u`, a power of two. An entry :math:`x_j` within
+its bounds becomes :math:`X_j = \mathrm{trunc}(x_j/u) - \mathrm{rint}(s_j/u)` for the public shift
+:math:`s`, and the intercept column has a whole height. Neither the type nor the format nor any
+value of the data has a part in this: integers, floats, dense and sparse rows of the same values
+become the same whole numbers, and storage is a mere encoding of them.
 
 Guarantee
 ---------
-*Entries.* Division by a power of two is exact and truncation is monotone, so that :math:`X_j` lies between the images of the
-column's bounds (and of zero, where the clip of row norms can act): `coordinate_bounds` holds for every row that was clipped.
+*Entries.* Division by a power of two is exact and truncation is monotone, so that :math:`X_j` lies
+between the images of the column's bounds (and of zero, where the clip of row norms can act):
+`coordinate_bounds` holds for every row that was clipped.
 
-*Norms.* Truncation only shrinks, so :math:`\|uX\| \le K + \|u\,\mathrm{rint}(s/u)\|` for rows within norm K: `norm_bound`.
+*Norms.* Truncation only shrinks, so :math:`\|uX\| \le K + \|u\,\mathrm{rint}(s/u)\|` for rows
+within norm K: `norm_bound`.
 
 *Sums.* One record adds at most `record_units` whole units to any coordinate of any sum, and
-``record_units * n_rows <= 2 ** total_bits``, which is 2^61: one bit is left where the number of rows is only a guess. Should the true
-number be larger still, totals are clamped at ``largest_total`` = 2^62 (see `rows.hosts.base.Total`). A block of rows adds up in floats:
-``record_units * BLOCK_ROWS <= 2 ** 52``, so every partial sum is exact. All sums take their units from here, and
-`check_record` is the one place that holds them to it.
+``record_units * n_rows <= 2 ** total_bits``, which is 2^61: one bit is left where the number of
+rows is only a guess. Should the true number be larger still, totals are clamped at
+``largest_total`` = 2^62 (see `rows.hosts.base.Total`). A block of rows adds up in floats:
+``record_units * BLOCK_ROWS <= 2 ** 52``, so every partial sum is exact. All sums take their units
+from here, and `check_record` is the one place that holds them to it.
 
 *Margins.* A public iterate w is rounded to whole numbers W of a power of two v (`rounded`) with
-:math:`N\,m\sqrt k < 2^{51}` for N = `margin_norm`, m the largest of \|W\| and k the number of its nonzeros (for a matrix with one column
-for each class: of its rows, so that the following holds for each of them). By Cauchy-Schwarz every
-partial sum of :math:`|X_j W_j|` is at most :math:`\|X\|\|W\| \le 2^{51} + N\sqrt k/2 < 2^{52}`, and the difference of two such
-products is below :math:`2^{53}`: floats hold margins exactly, in any order of summation, whether computed afresh or mended.
-v depends on w alone, through a maximum and a count, which no order of summation changes.
+:math:`N\,m\sqrt k < 2^{51}` for N = `margin_norm`, m the largest of \|W\| and k the number of its
+nonzeros (for a matrix with one column for each class: of its rows, so that the following holds for
+each of them). By Cauchy-Schwarz every partial sum of :math:`|X_j W_j|` is at most
+:math:`\|X\|\|W\| \le 2^{51} + N\sqrt k/2 < 2^{52}`, and the difference of two such products is
+below :math:`2^{53}`: floats hold margins exactly, in any order of summation, whether computed
+afresh or mended. v depends on w alone, through a maximum and a count, which no order of summation
+changes.
 """
 
 from __future__ import annotations
@@ -161,12 +167,18 @@ class Lattice:
 
     @cached_property
     def stored(self) -> np.dtype[Any]:
-        """What holds the entries of dense rows: two bytes, unless the clip of row norms can bring an entry far below its bounds."""
+        """What holds the entries of dense rows.
+
+        Two bytes, unless the clip of row norms can bring an entry far below its bounds.
+        """
         return _narrowest(float(self.integer_bounds.max(initial=0.0)))
 
     @cached_property
     def stored_bound(self) -> float:
-        """Largest absolute entry of sparse rows, which are stored unshifted, in whole units: truncation and the clip of norms only shrink."""
+        """Largest absolute entry of sparse rows, which are stored unshifted, in whole units.
+
+        Truncation and the clip of norms only shrink.
+        """
         return float(np.trunc(self._largest / self.unit).max(initial=0.0))
 
     @cached_property

@@ -17,8 +17,9 @@ from .row_bounds import RowBounds
 def served(source: Records, bounds: RowBounds | None) -> Iterator[Raw]:
     """Rows clipped as those of a fit within these bounds were, some at a time, in the units of the user and not rounded: **private**.
 
-    Sparse rows stay sparse, unless a column's bounds leave out zero, which few of them at a time are filled for.
-    A row with a cell that is no finite number is NaN in all its cells. None: rows as they come.
+    Sparse rows stay sparse, unless a column's bounds leave out zero, which few of them at a time
+    are filled for. A row with a cell that is no finite number is NaN in all its cells. None: rows
+    as they come.
     """
     for x, _ in source.blocks(np.zeros(0)):
         if bounds is None:
@@ -51,8 +52,9 @@ def row_margins(source: Records, coef: Vector, intercept: Vector, bounds: RowBou
 
     Guarantee
     ---------
-    The margins of a row are a function of that row and of the public models alone. Products are added one column after the other, the same for
-    dense and for sparse rows, so that nothing depends on where a row stands or on its company, as sums of BLAS do in their last bits. A row
+    The margins of a row are a function of that row and of the public models alone. Products are
+    added one column after the other, the same for dense and for sparse rows, so that nothing
+    depends on where a row stands or on its company, as sums of BLAS do in their last bits. A row
     with a cell that is no finite number has no margins: NaN.
 
     Parameters
@@ -78,7 +80,8 @@ def row_margins(source: Records, coef: Vector, intercept: Vector, bounds: RowBou
 def whole_and_rest(margins: Vector, unit: float, widest: float) -> Vector:
     """Margins within `widest`, cut to multiples of a lattice's unit, and beside them what was cut off, enlarged to the same size.
 
-    A lattice of 15 bits then holds margins of about 30: `unit` / `widest` times the rest belongs to a margin.
+    A lattice of 15 bits then holds margins of about 30: `unit` / `widest` times the rest belongs to
+    a margin.
 
     Examples
     --------
@@ -92,7 +95,9 @@ def whole_and_rest(margins: Vector, unit: float, widest: float) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class MarginTable:
-    """The table of margins behind public models, as `whole_and_rest` gives it: a function of each row alone. All of it is public.
+    """The table of margins behind public models, as `whole_and_rest` gives it: a function of each row alone.
+
+    All of it is public.
 
     Parameters
     ----------

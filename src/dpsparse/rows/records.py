@@ -2,10 +2,11 @@ r"""What a user brings: arrays, sparse matrices or frames, read block by block a
 
 Guarantee
 ---------
-After the shape is known nothing here raises, warns or prints because of a value. A cell that is no number becomes NaN, and so the
-record counts as nothing (`clip_and_quantise`): a text, a Python integer of 400 digits, a missing value. Messages of numpy, pandas or polars,
-which quote cells, never pass. `has_missing` tells whether there is such a cell; an estimator that refuses them says so as its own,
-public choice, which no promise covers.
+After the shape is known nothing here raises, warns or prints because of a value. A cell that is no
+number becomes NaN, and so the record counts as nothing (`clip_and_quantise`): a text, a Python
+integer of 400 digits, a missing value. Messages of numpy, pandas or polars, which quote cells,
+never pass. `has_missing` tells whether there is such a cell; an estimator that refuses them says so
+as its own, public choice, which no promise covers.
 """
 
 from __future__ import annotations
@@ -223,7 +224,8 @@ def _array(X: Any) -> NDArray[Any]:
             array = _objects(X)
     if array.ndim != 2:
         raise DataError(
-            "X must be a 2D array with two dimensions: one row for each record, and one column for each feature. Reshape your data."
+            "X must be a 2D array with two dimensions: one row for each record, and one column for "
+            "each feature. Reshape your data."
         )
     if array.dtype.kind == "c":
         raise DataError("Complex data not supported.")
@@ -255,7 +257,10 @@ def _quotients(rows: Raw, scale: Vector) -> Raw:
 
 
 def _finite_quotients(values: Vector, scale: Vector) -> Vector:
-    """Quotients, and the largest float where a number's quotient is beyond all: it is to be clipped, and its record counts."""
+    """Quotients, and the largest float where a number's quotient is beyond all.
+
+    It is to be clipped, and its record counts.
+    """
     found = values / scale
     largest = np.finfo(float).max
     return np.where(np.isfinite(values), np.clip(found, -largest, largest), values)
@@ -363,7 +368,10 @@ def code_classes(y: Any, classes: Sequence[Any]) -> Vector:
 
 
 def _code_numbers(y: NDArray[Any], codes: dict[Any, float]) -> Vector:
-    """Codes of labels that are stored as numbers, class by class; integers and floats are the same only if no digit differs."""
+    """Codes of labels that are stored as numbers, class by class.
+
+    Integers and floats are the same only if no digit differs.
+    """
     found = np.full(y.shape, np.nan)
     for label, code in codes.items():
         if isinstance(label, int | float) and (same := _as_stored(label, y.dtype.kind)) is not None:
@@ -372,7 +380,10 @@ def _code_numbers(y: NDArray[Any], codes: dict[Any, float]) -> Vector:
 
 
 def _as_stored(label: float, kind: str) -> float | None:
-    """A label as an array of integers or floats holds it, since numpy would round it to compare; None where it cannot."""
+    """A label as an array of integers or floats holds it, since numpy would round it to compare.
+
+    None where it cannot.
+    """
     try:
         stored = int(label) if kind in "iu" else float(label)
     except (OverflowError, ValueError):
@@ -397,7 +408,10 @@ def _code(label: Any, codes: dict[Any, float]) -> float:
 
 
 def center_targets(y: Any, center: float) -> Vector:
-    """Targets as floats less their public centre, the largest float where that is beyond all; NaN for whatever is no number."""
+    """Targets as floats less their public centre, the largest float where that is beyond all.
+
+    NaN for whatever is no number.
+    """
     with suppress_messages():
         found = cell_numbers(y).ravel()
         largest = np.finfo(float).max

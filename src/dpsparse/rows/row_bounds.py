@@ -1,10 +1,12 @@
-r"""Clipping of rows to their declared bounds: one function for the rows of a fit and for the rows that a model is applied to.
+r"""Clipping of rows to their declared bounds.
+
+One function for the rows of a fit and for the rows that a model is applied to.
 
 .. math:: x \mapsto \min\Bigl(1, \frac{K}{\|\bar x / s\|}\Bigr)\,\bar x, \qquad \bar x_j = \min(\max(x_j, l_j), u_j)
 
-for public bounds :math:`l, u`, a norm K and units s of the columns. A fit divides rows by s first and clips to
-:math:`l/s, u/s` with units 1; a model that is applied clips rows as the user brings them. Both are the same map,
-up to the last bits of floats.
+for public bounds :math:`l, u`, a norm K and units s of the columns. A fit divides rows by s first
+and clips to :math:`l/s, u/s` with units 1; a model that is applied clips rows as the user brings
+them. Both are the same map, up to the last bits of floats.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ import scipy.sparse as sp
 
 from ..core.facts import Vector
 
-#: Sums of d squares in any two orders differ by less than this part, for d below 10^6 (d times 2^-53): rows whose squares sum to less
-#: than the rest are within their norm whatever the order, and their factor is 1.
+#: Sums of d squares in any two orders differ by less than this part, for d below 10^6 (d times
+#: 2^-53): rows whose squares sum to less than the rest are within their norm whatever the order,
+#: and their factor is 1.
 ROUNDING = 1e-9
 
 
@@ -32,7 +35,8 @@ class RowBounds:
     lower, upper : float or array of shape (n_features,)
         Entries are clipped into ``[lower, upper]``.
     row_norm : float or None
-        Then rows are scaled down to this l2 norm, measured in units of `scale`; None where no row within its entries' bounds is longer.
+        Then rows are scaled down to this l2 norm, measured in units of `scale`; None where no row
+        within its entries' bounds is longer.
     scale : float or array of shape (n_features,)
         Units of the columns in which the norm is measured.
 

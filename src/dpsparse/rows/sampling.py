@@ -2,9 +2,10 @@ r"""Who takes part: decided for each row by a key and the row's number, wherever
 
 Guarantee
 ---------
-Row i has the i-th 64-bit word of AES-128 in counter mode under a fresh key. It takes part if its word is below
-:math:`\lfloor 2^{64}\,\text{rate}\rfloor`: with probability at most the rate, and less than it by at most :math:`2^{-64}`,
-independently of the data and of all other rows. Words are found by number, so that every partition of the rows draws alike.
+Row i has the i-th 64-bit word of AES-128 in counter mode under a fresh key. It takes part if its
+word is below :math:`\lfloor 2^{64}\,\text{rate}\rfloor`: with probability at most the rate, and
+less than it by at most :math:`2^{-64}`, independently of the data and of all other rows. Words are
+found by number, so that every partition of the rows draws alike.
 """
 
 from __future__ import annotations

@@ -2,12 +2,14 @@ r"""Rows of the lattice on a disk, for the length of one fit.
 
 Guarantee
 ---------
-*Same numbers.* A block is written as it was sanitised and read as it was written: whole numbers in the narrowest type that gives them
-back (`narrow`), everything else bit by bit. So a question finds the same rows on a disk as in memory.
+*Same numbers.* A block is written as it was sanitised and read as it was written: whole numbers in
+the narrowest type that gives them back (`narrow`), everything else bit by bit. So a question finds
+the same rows on a disk as in memory.
 
-*At rest.* The file has no name where the system allows that (Linux), or loses it at once: nobody else can open it, its rights are those
-of its owner alone, and it is gone when it is closed, when the process ends, and when it is killed. The disk's blocks are not overwritten:
-who must not leave rows on a disk uses an encrypted one, or no memory limit.
+*At rest.* The file has no name where the system allows that (Linux), or loses it at once: nobody
+else can open it, its rights are those of its owner alone, and it is gone when it is closed, when
+the process ends, and when it is killed. The disk's blocks are not overwritten: who must not leave
+rows on a disk uses an encrypted one, or no memory limit.
 """
 
 from __future__ import annotations
@@ -62,8 +64,9 @@ class Scratch:
     Parameters
     ----------
     pinned : int
-        Bytes of rows that stay in memory once they were read. The first ones stay: rows are always read from the first to the last, so
-        that whatever was used last is what will be needed latest.
+        Bytes of rows that stay in memory once they were read. The first ones stay: rows are always
+        read from the first to the last, so that whatever was used last is what will be needed
+        latest.
     """
 
     def __init__(self, pinned: int = 0) -> None:
@@ -77,7 +80,8 @@ class Scratch:
             self._file = tempfile.TemporaryFile(dir=scratch_folder(), buffering=0)  # noqa: SIM115
         except OSError:
             raise DataError(
-                f"rows cannot be put aside in {scratch_folder()}. Name another folder in the environment variable TMPDIR."
+                f"rows cannot be put aside in {scratch_folder()}. Name another folder in the "
+                "environment variable TMPDIR."
             ) from None
         weakref.finalize(self, self._file.close)  # also where nobody came to close it
 
@@ -92,7 +96,8 @@ class Scratch:
                 left = left[self._file.write(left) :]
         except OSError:
             raise DataError(
-                f"rows could not be put aside in {scratch_folder()}: there is no room. Free some, or name another folder in the "
+                f"rows could not be put aside in {scratch_folder()}: there is no room. Free some, "
+                "or name another folder in the "
                 "environment variable TMPDIR."
             ) from None
         self._end += array.nbytes
@@ -127,7 +132,8 @@ class Scratch:
     def space(self, size: int, kind: np.dtype[Any]) -> NDArray[Any]:
         """Room for an array: that of an earlier one if nobody looks at it any more, for fresh memory costs more than reading into it.
 
-        Each array stands on one of its own (`user`), to which all that are made from it refer: when that is gone, so are they.
+        Each array stands on one of its own (`user`), to which all that are made from it refer: when
+        that is gone, so are they.
         """
         needed = size * kind.itemsize
         if not needed:

@@ -2,10 +2,12 @@ r"""A part of the rows: clipped, on the lattice, and silent.
 
 Guarantee
 ---------
-After construction every record obeys the declared bounds, whatever came in: a record with an entry or target that is no finite number
-counts as nothing; entries are clipped to their bounds, rows to their norm, targets to theirs. What is stored for a record is a
-function of that record and of public numbers alone. Margins are exact whole numbers (see `Lattice`), so they do not depend on the
-part that a row is in, its place there, or on what was computed before. A shard is not copied, stored or printed.
+After construction every record obeys the declared bounds, whatever came in: a record with an entry
+or target that is no finite number counts as nothing; entries are clipped to their bounds, rows to
+their norm, targets to theirs. What is stored for a record is a function of that record and of
+public numbers alone. Margins are exact whole numbers (see `Lattice`), so they do not depend on the
+part that a row is in, its place there, or on what was computed before. A shard is not copied,
+stored or printed.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ from .sampling import PoissonSample
 
 #: Margins of rows that are floats drift when they are mended, and are computed afresh after this many times.
 MENDS = 4096
-#: Frames whose rows are kept: those asked for last, unless they have more columns than loops ask about; and entries of such rows at a time.
+#: Frames whose rows are kept: those asked for last, unless they have more columns than loops ask
+#: about; and entries of such rows at a time.
 FRAMES, WIDE_FRAME, FRAMED_ENTRIES = 2, 1024, 2**21
 #: Vectors with a number for each row that a part keeps between questions: margins, factors, squares, caps.
 VECTORS_KEPT = 4
@@ -61,7 +64,8 @@ class Shard:
     ----------
     lattice : Lattice
     blocks : iterable of (rows, targets) or (rows, targets, bits)
-        Raw blocks: float arrays or CSR matrices, float targets, and which cells were not understood, where that is counted.
+        Raw blocks: float arrays or CSR matrices, float targets, and which cells were not
+        understood, where that is counted.
     first_row : int
         Number of the first row among all rows.
     """
@@ -109,7 +113,10 @@ class Shard:
         return self.lattice.facts
 
     def _affords(self, columns: int = 0) -> bool:
-        """Whether margins, factors and squares may be kept between questions; and with them some columns of all rows."""
+        """Whether margins, factors and squares may be kept between questions.
+
+        And with them some columns of all rows.
+        """
         each = 8.0 * (self.rows + 2 * self.facts.dimension) * margins_of(self.facts)
         return VECTORS_KEPT * each + 8.0 * columns * self.rows <= self._room
 
@@ -190,7 +197,10 @@ class Shard:
     # ---------------------------------------------------------------------------------------------- columns
 
     def columns(self, support: Indices) -> Iterable[Vector]:
-        """Some features of all rows in real units, block by block, one column after the other; zero for absent records."""
+        """Some features of all rows in real units, block by block, one column after the other.
+
+        Zero for absent records.
+        """
         memory = self._columns
         if memory is None or not np.array_equal(memory[0], support):
             self._columns = None
@@ -209,7 +219,11 @@ class Shard:
         return x
 
     def framed(self, frame: Projection) -> Iterable[FramedBlock]:
-        """All rows in the coordinates of a frame, block by block; those of the last frames are kept, for loops ask every step, but for wide ones, of which a piece is made at a time."""
+        """All rows in the coordinates of a frame, block by block.
+
+        Those of the last frames are kept, for loops ask every step, but for wide ones, of which a
+        piece is made at a time.
+        """
         for known, blocks in self._frames:
             if known.same(frame):
                 return blocks
@@ -228,7 +242,10 @@ class Shard:
         return self._frames[-1][1]
 
     def weighted_squares(self, weights: Vector, support: Indices | None) -> list[Vector]:
-        """Weighted squared norms of all rows, in units and rounded up; the last ones are kept, for loops ask every step."""
+        """Weighted squared norms of all rows, in units and rounded up.
+
+        The last ones are kept, for loops ask every step.
+        """
         full = weights
         if support is not None:
             full = np.zeros(self.facts.dimension)

@@ -54,8 +54,8 @@ class PublicRows:
 
     Guarantee
     ---------
-    Everything here is a function of the features and the loss alone. Blocks are copied without their targets and without the
-    mark of records whose target was unusable.
+    Everything here is a function of the features and the loss alone. Blocks are copied without
+    their targets and without the mark of records whose target was unusable.
     """
 
     def __init__(self, shards: Sequence[Shard], loss: Loss) -> None:
@@ -66,10 +66,12 @@ class PublicRows:
         self.n_rows = sum(shard.rows for shard in shards)
 
     def gradient(self, w: Vector, labels: Vector) -> Vector:
-        r"""Mean gradient at `w` with these labels, each an unbiased estimate of a target: unbiased for the mean gradient.
+        r"""Mean gradient at `w` with these labels, each an unbiased estimate of a target.
 
-        The slope is affine in the target, :math:`\phi'(m, y) = a(m) + b(m)\,y`, and is continued as such beyond the targets that
-        can occur, where estimates lie.
+        Unbiased for the mean gradient.
+
+        The slope is affine in the target, :math:`\phi'(m, y) = a(m) + b(m)\,y`, and is continued as
+        such beyond the targets that can occur, where estimates lie.
         """
         low, high = self._anchors
         lattice = self._lattice
@@ -114,7 +116,9 @@ def affine_anchors(loss: Loss, facts: Facts) -> tuple[float, float]:
     for part in (1 / 3, 1.0) if counts else (-1.0, -1 / 3, 1 / 3, 1.0):
         if not np.allclose(slope(part * b), zero + 2 * part * (half - zero), rtol=1e-9, atol=1e-9 * max(1.0, b)):
             raise PrivacyError(
-                f"label privacy needs a loss whose slope is linear in the target up to target_bound = {b:g}, and that of "
-                f"{loss.name!r} is not. Use squared, logistic or Poisson loss, or a link whose target reaches target_bound."
+                "label privacy needs a loss whose slope is linear in the target up to "
+                f"target_bound = {b:g}, and that of "
+                f"{loss.name!r} is not. Use squared, logistic or Poisson loss, or a link whose "
+                "target reaches target_bound."
             )
     return 0.0, b / 2

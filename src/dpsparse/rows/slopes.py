@@ -20,8 +20,9 @@ LARGEST = float(np.finfo(float).max)
 def slopes(loss: Loss, margins: Vector, block: Block) -> Vector:
     """Slope of each row, finite whatever the margin; zero for absent records and where the slope is no number.
 
-    Margins come one after the other in memory, so that a vectorised function treats each row alike wherever it stands. Where a
-    row has a margin for each class it has a slope for each, and its target comes as a column.
+    Margins come one after the other in memory, so that a vectorised function treats each row alike
+    wherever it stands. Where a row has a margin for each class it has a slope for each, and its
+    target comes as a column.
     """
     with np.errstate(all="ignore"):  # a wild iterate must not tell anything through a warning
         y, alive = (np.ascontiguousarray(v).reshape(-1, *[1] * (margins.ndim - 1)) for v in (block.y, block.present))

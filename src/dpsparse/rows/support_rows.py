@@ -28,8 +28,8 @@ class RestrictedRows:
 
     Guarantee
     ---------
-    Every row is a function of its own record only, and its l2 norm, which `norms` bounds, is at most what was asked for.
-    A record with a non-finite value is a row of zeros.
+    Every row is a function of its own record only, and its l2 norm, which `norms` bounds, is at
+    most what was asked for. A record with a non-finite value is a row of zeros.
     """
 
     x: Any

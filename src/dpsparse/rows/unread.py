@@ -2,8 +2,9 @@
 
 Guarantee
 ---------
-A row has one bit for each declared column. Whoever encodes a row sets them from that row and public rules alone; whatever they
-hold, a record adds zeros and ones to the count (`queries.unread`). They are not printed.
+A row has one bit for each declared column. Whoever encodes a row sets them from that row and public
+rules alone; whatever they hold, a record adds zeros and ones to the count (`queries.unread`). They
+are not printed.
 """
 
 from __future__ import annotations

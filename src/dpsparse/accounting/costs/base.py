@@ -1,10 +1,11 @@
 r"""Bills: what one entry of a ledger costs, as public data that can be stored and priced again.
 
-A bill speaks every language in which a ledger may count: Renyi divergences, a dominating Gaussian, delta curves and pure
-epsilon. It holds no number that could disagree with what it describes: prices are computed from it each time.
+A bill speaks every language in which a ledger may count: Renyi divergences, a dominating Gaussian,
+delta curves and pure epsilon. It holds no number that could disagree with what it describes: prices
+are computed from it each time.
 
-A new kind of bill is a frozen dataclass with these methods and a form (`core.codec`), listed in `_members`, and nothing
-else: ledgers, their files and ``verify`` work from the protocol.
+A new kind of bill is a frozen dataclass with these methods and a form (`core.codec`), listed in
+`_members`, and nothing else: ledgers, their files and ``verify`` work from the protocol.
 
 References
 ----------
@@ -51,7 +52,10 @@ class Cost(Protocol):
         ...
 
     def scaled(self, factor: float) -> Cost:
-        """The same with every rho times `factor`: more noise below 1. Says what would fit into a nearly empty ledger."""
+        """The same with every rho times `factor`: more noise below 1.
+
+        Says what would fit into a nearly empty ledger.
+        """
         ...
 
 

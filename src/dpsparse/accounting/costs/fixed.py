@@ -26,18 +26,20 @@ AnyBill = TypeVar("AnyBill", bound=Cost)
 class FixedCost:
     r"""Whatever will be asked, it is :math:`\rho`-zCDP; and nearly Gaussian, if `gaussian`.
 
-    For runs and steps whose plan depends on something that is not known yet (a candidate to be drawn, a bound to be
-    released), but whose budget is fixed.
+    For runs and steps whose plan depends on something that is not known yet (a candidate to be
+    drawn, a bound to be released), but whose budget is fixed.
 
     Parameters
     ----------
     rho : float
     gaussian : bool
-        Whether its delta curve is also at most that of a Gaussian with :math:`\mu = \sqrt{2\rho(1+x)}`, plus `slack`, at every
-        epsilon >= 0. With x = 0 and no slack it is mu-GDP.
+        Whether its delta curve is also at most that of a Gaussian with
+        :math:`\mu = \sqrt{2\rho(1+x)}`, plus `slack`, at every epsilon >= 0. With x = 0 and no
+        slack it is mu-GDP.
     adjacency : Adjacency
     excess, slack : float
-        x, and what is added. Plans of selections and noise need a few per cent of rho (see `domination`).
+        x, and what is added. Plans of selections and noise need a few per cent of rho (see
+        `domination`).
     """
 
     rho: float
@@ -76,7 +78,10 @@ class FixedCost:
         return float(self.deltas(np.array([epsilon]))[0])
 
     def deltas(self, epsilons: Curve) -> Curve:
-        """The Gaussian curve, or the tight conversion of zCDP, at many places at once; whichever is smaller where it is not exact."""
+        """The Gaussian curve, or the tight conversion of zCDP, at many places at once.
+
+        Whichever is smaller where it is not exact.
+        """
         if self.gaussian and self.excess == 0 and self.slack == 0:
             return gaussian_deltas(epsilons, self.mu())
         a = ORDERS

@@ -26,8 +26,9 @@ class SumCost:
 
     Guarantee
     ---------
-    All parts are fixed when the sum is made, before any of them runs, so adaptive composition applies: Renyi divergences,
-    squares of mu and pure epsilons add up. Where the draws of every part are known, they are priced together.
+    All parts are fixed when the sum is made, before any of them runs, so adaptive composition
+    applies: Renyi divergences, squares of mu and pure epsilons add up. Where the draws of every
+    part are known, they are priced together.
 
     Parameters
     ----------
@@ -50,7 +51,10 @@ class SumCost:
 
     @cached_property
     def account(self) -> Account | None:
-        """All draws of all parts; None where those of a part are not known, or not priced together by any accountant."""
+        """All draws of all parts.
+
+        None where those of a part are not known, or not priced together by any accountant.
+        """
         accounts = [p.account for p in self.parts if isinstance(p, PlanCost | SumCost)]
         known = [a.costs for a in accounts if a is not None]
         if len(known) < len(self.parts):

@@ -1,12 +1,14 @@
 """Numbers that decide how fits behave and that no theorem gives, as data: one TOML file for each engine.
 
-An entry holds its value and meaning, its origin (a derivation, a paper, or "chosen"), the data on which it was chosen and
-confirmed, and what half and double of it do to the error; "not measured" where nobody looked. The table "defaults" of a
-file says this for entries that do not say it themselves. A group of entries may be "like" another one, and then lists only
-what differs.
+An entry holds its value and meaning, its origin (a derivation, a paper, or "chosen"), the data on
+which it was chosen and confirmed, and what half and double of it do to the error; "not measured"
+where nobody looked. The table "defaults" of a file says this for entries that do not say it
+themselves. A group of entries may be "like" another one, and then lists only what differs.
 
-``TABLES.gram`` is a number, ``TABLES.whole.steps`` an integer, ``TABLES.pair.slope`` two numbers and
-``TABLES.several.phases`` a tuple of numbers; an entry of another type is refused. `tests/laws/test_constants.py` checks that all names in the code exist, and that all entries are used.
+``TABLES.gram`` is a number, ``TABLES.whole.steps`` an integer, ``TABLES.pair.slope`` two numbers
+and ``TABLES.several.phases`` a tuple of numbers; an entry of another type is refused.
+`tests/laws/test_constants.py` checks that all names in the code exist, and that all entries are
+used.
 """
 
 from __future__ import annotations
@@ -78,7 +80,8 @@ STEPS: Final = constants("steps")
 INTERVALS: Final = constants("intervals")
 PAPERS: Final = constants("papers")
 PLANNER: Final = constants("planner")
-#: Quantiles of clips and lengths: of `tables`, of `tables` with few records, of its scores, and of rows before their means.
+#: Quantiles of clips and lengths: of `tables`, of `tables` with few records, of its scores, and of
+#: rows before their means.
 MIDDLE: Final = constants("tables", "middle")
 LOW: Final = constants("tables", "low")
 SPREAD: Final = constants("tables", "spread")

@@ -1,18 +1,24 @@
 r"""Which of many candidates can be among the best: their first random bits tell.
 
-The noise of a candidate is a monotone function of one uniform number W (`lazy`). Of W the first eight bits, a byte, are drawn for everybody. Take a level c and a
-part t/256. Whoever has a score of at most c and a byte outside the t extreme ones has noise of at most z, the noise at the edge of that part; so a
-noisy score of at most :math:`L = c + b z`. If `count` others are surely above L, nobody else is among the best, and further bits are drawn for those others alone:
-some thousands of a million.
+The noise of a candidate is a monotone function of one uniform number W (`lazy`). Of W the first
+eight bits, a byte, are drawn for everybody. Take a level c and a part t/256. Whoever has a score of
+at most c and a byte outside the t extreme ones has noise of at most z, the noise at the edge of
+that part; so a noisy score of at most :math:`L = c + b z`. If `count` others are surely above L,
+nobody else is among the best, and further bits are drawn for those others alone: some thousands of
+a million.
 
 Guarantee
 ---------
-The selection is the one that the *real* noise of all candidates leads to: bits that are not drawn cannot change it, and bits that were drawn are kept. So the joint law of the selected
-indices and of their order is exactly that of the method that draws all noise, for any scores, ties included; the level and the part decide about time alone.
-If fewer than `count` are surely above L, the bits that are missing are drawn for everybody, after the same first bytes.
+The selection is the one that the *real* noise of all candidates leads to: bits that are not drawn
+cannot change it, and bits that were drawn are kept. So the joint law of the selected indices and of
+their order is exactly that of the method that draws all noise, for any scores, ties included; the
+level and the part decide about time alone. If fewer than `count` are surely above L, the bits that
+are missing are drawn for everybody, after the same first bytes.
 
-**Floats.** L is rounded up: z is a logarithm of a logarithm of the exact number t/256, each right to 32 units (`lazy`), so that z is off by at most :math:`2\cdot32 + 32|z|` units; the difference, the
-product and the sum add three. `MARGIN` times (distance + scale (2 + abs(z))), 64 units each, covers them.
+**Floats.** L is rounded up: z is a logarithm of a logarithm of the exact number t/256, each right
+to 32 units (`lazy`), so that z is off by at most :math:`2\cdot32 + 32|z|` units; the difference,
+the product and the sum add three. `MARGIN` times (distance + scale (2 + abs(z))), 64 units each,
+covers them.
 """
 
 from __future__ import annotations
@@ -110,7 +116,9 @@ def _candidates(which: NDArray[np.intp], distance: Floats, numbers: Exponentials
 def _level(scores: Floats, count: int, scale: float, law: Law) -> tuple[float, int] | None:
     """A level and a part with which few are candidates and more than `count` are above; None where nothing is saved.
 
-    By a sample of the scores, at steps of the golden ratio, so that no period of theirs is that of the sample. L is where twice as many as asked for, and eight of the sample, are expected to be above it, so that too few are rare.
+    By a sample of the scores, at steps of the golden ratio, so that no period of theirs is that of
+    the sample. L is where twice as many as asked for, and eight of the sample, are expected to be
+    above it, so that too few are rare.
     """
     sample = scores[(PLACES * scores.size).astype(np.intp)]
     many = scores.size / sample.size

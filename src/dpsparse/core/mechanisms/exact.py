@@ -1,24 +1,40 @@
-r"""Exact discrete Gaussian noise: decided in floats where floats are sure, and by as many random bits and digits as it takes where they are not.
+r"""Exact discrete Gaussian noise.
+
+Decided in floats where floats are sure, and by as many random bits and digits as it takes where
+they are not.
 
 .. math:: P(z) \propto e^{-z^2/2\sigma^2}, \qquad z \in \mathbb Z
 
-Proposals and acceptance are those of [CKS20]_, with :math:`t = \lfloor\sigma\rfloor + 1`: a fair sign and :math:`n = \lfloor tE_1\rfloor` for an exponential number
-:math:`E_1`, so that :math:`P(n) \propto e^{-n/t}`; minus zero is thrown away; n is accepted if :math:`E_2 > \gamma = (n - \sigma^2/t)^2/2\sigma^2`, with probability :math:`e^{-\gamma}`.
-Then :math:`P(\pm n) \propto e^{-n/t-\gamma} \propto e^{-n^2/2\sigma^2}`. 1.32 proposals are made for each number.
+Proposals and acceptance are those of [CKS20]_, with :math:`t = \lfloor\sigma\rfloor + 1`: a fair
+sign and :math:`n = \lfloor tE_1\rfloor` for an exponential number :math:`E_1`, so that
+:math:`P(n) \propto e^{-n/t}`; minus zero is thrown away; n is accepted if
+:math:`E_2 > \gamma = (n - \sigma^2/t)^2/2\sigma^2`, with probability :math:`e^{-\gamma}`. Then
+:math:`P(\pm n) \propto e^{-n/t-\gamma} \propto e^{-n^2/2\sigma^2}`. 1.32 proposals are made for
+each number.
 
 Guarantee
 ---------
-Every decision (which n, accepted or not) is the one that the real numbers E1 and E2 lead to. Of the uniform numbers behind them 53 and 31 bits are drawn first; where the floats
-below leave a doubt, more bits are drawn, digits of `decimal` are added, and :math:`\gamma` is a fraction of integers, until there is none. So the law is exact,
-tails included. It rests on random bits and, with :math:`u = 2^{-53}`, on float operations right to u and logarithms and exponentials right to 32 u (numpy's are right to 4).
+Every decision (which n, accepted or not) is the one that the real numbers E1 and E2 lead to. Of the
+uniform numbers behind them 53 and 31 bits are drawn first; where the floats below leave a doubt,
+more bits are drawn, digits of `decimal` are added, and :math:`\gamma` is a fraction of integers,
+until there is none. So the law is exact, tails included. It rests on random bits and, with
+:math:`u = 2^{-53}`, on float operations right to u and logarithms and exponentials right to 32 u
+(numpy's are right to 4).
 
-**Which n.** With the first bits m of :math:`U_1`, E1 is computed at the middle: :math:`e = -\log((m+\frac12)2^{-53})`. The true E1 is within :math:`\log(1+\frac1{2m}) \le \frac1{2m}` of it; rounding the
-argument adds 2u and the logarithm 32u e, and the product with t two more: in all :math:`t\,(\frac1{2m} + u(2 + 34e))`. Where no integer is that near to :math:`te`, n is its floor.
+**Which n.** With the first bits m of :math:`U_1`, E1 is computed at the middle:
+:math:`e = -\log((m+\frac12)2^{-53})`. The true E1 is within
+:math:`\log(1+\frac1{2m}) \le \frac1{2m}` of it; rounding the argument adds 2u and the logarithm 32u
+e, and the product with t two more: in all :math:`t\,(\frac1{2m} + u(2 + 34e))`. Where no integer is
+that near to :math:`te`, n is its floor.
 
-**Accepted or not.** :math:`c = \sigma^2/t < \sigma` has three roundings, n - c one more: it is off by at most :math:`4u(n+c) \le 4u(|n-c|+2\sigma)`, and so :math:`\gamma` by
-:math:`4u(|n-c|^2 + 2\sigma|n-c|)/\sigma^2 + 4u\gamma = u(12\gamma + 8\sqrt{2\gamma})`. The relative error of :math:`e^{-\gamma}` is at most that and 32u: below :math:`2^{-39}` for
-:math:`\gamma \le 700`, beyond which :math:`e^{-\gamma} < 2^{-1000}`. With the first bits m of :math:`U_2`, :math:`2^{31}e^{-\gamma}` is right to :math:`2^{-8}`, and a difference to m
-of more than :math:`1 + 2^{-7}`, or less than :math:`-2^{-7}`, is sure. A doubt has probability :math:`2^{-31}`.
+**Accepted or not.** :math:`c = \sigma^2/t < \sigma` has three roundings, n - c one more: it is off
+by at most :math:`4u(n+c) \le 4u(|n-c|+2\sigma)`, and so :math:`\gamma` by
+:math:`4u(|n-c|^2 + 2\sigma|n-c|)/\sigma^2 + 4u\gamma = u(12\gamma + 8\sqrt{2\gamma})`. The relative
+error of :math:`e^{-\gamma}` is at most that and 32u: below :math:`2^{-39}` for
+:math:`\gamma \le 700`, beyond which :math:`e^{-\gamma} < 2^{-1000}`. With the first bits m of
+:math:`U_2`, :math:`2^{31}e^{-\gamma}` is right to :math:`2^{-8}`, and a difference to m of more
+than :math:`1 + 2^{-7}`, or less than :math:`-2^{-7}`, is sure. A doubt has probability
+:math:`2^{-31}`.
 
 References
 ----------
@@ -44,7 +60,8 @@ SIZE_BITS, TURN_BITS = 53, 31
 UNIT = 2.0**-53
 #: What a difference to first bits must have beyond 0 and 1 to be sure: twice the error of 2**31 exp(-gamma).
 SURE = 2.0**-7
-#: A U1 below this is looked at more closely. Of all others m is at least 2**43 and e at most 7, so that t E1 is known to t (2**-44 + 240 u) < t NEAR.
+#: A U1 below this is looked at more closely. Of all others m is at least 2**43 and e at most 7, so
+#: that t E1 is known to t (2**-44 + 240 u) < t NEAR.
 EDGE, NEAR = 2.0**-10, 2.0**-43
 #: Numbers at a time, so that they stay near the processor.
 CHUNK = 2**14
@@ -65,8 +82,9 @@ def discrete_gaussian(
 
     Guarantee
     ---------
-    :math:`\rho`-zCDP with :math:`\rho = \Delta_2^2 / (2\sigma^2)` [CKS20]_, without any floating-point error. With a scale for each
-    coordinate the coordinates are independent mechanisms, and :math:`\rho = \sum_j \Delta_j^2 / (2\sigma_j^2)`.
+    :math:`\rho`-zCDP with :math:`\rho = \Delta_2^2 / (2\sigma^2)` [CKS20]_, without any
+    floating-point error. With a scale for each coordinate the coordinates are independent
+    mechanisms, and :math:`\rho = \sum_j \Delta_j^2 / (2\sigma_j^2)`.
 
     Examples
     --------

@@ -23,7 +23,8 @@ def lattice_gaussian(
     total : integer array
         The exact query, in units of the lattice.
     scale : float or array of the shape of `total`
-        Standard deviation of the noise, in units of the lattice; one for all coordinates, or one for each.
+        Standard deviation of the noise, in units of the lattice; one for all coordinates, or one
+        for each.
     randomness : Randomness
         A fresh generator is taken for this call.
 
@@ -33,14 +34,16 @@ def lattice_gaussian(
 
     Guarantee
     ---------
-    The answer is :math:`q + \mathrm{round}(\sigma Z) = \mathrm{round}(q + \sigma Z)` for integer :math:`q`: post-processing
-    of the Gaussian mechanism, so it is mu-GDP with mu = (l2 sensitivity) / `scale`. With a scale :math:`\sigma_j` for each
-    coordinate it is post-processing of the Gaussian mechanism with unit noise on :math:`(q_j/\sigma_j)_j`: mu is the l2
-    sensitivity of that vector. Its support is the whole lattice,
-    whatever the data: the low bits of a floating-point sum, which tell neighbours apart under naive sampling, are never
-    released. The residual error is that of the sampler: a bin of the lattice holds about :math:`2^{52}/\sigma` floats,
-    so each bin's probability is right to a relative :math:`2^{-52}\sigma`; with the lattice that oracles use
-    (:math:`\sigma \approx 2^{20}` times the noise multiplier) this stays below 1e-6 of epsilon for a million coordinates.
+    The answer is :math:`q + \mathrm{round}(\sigma Z) = \mathrm{round}(q + \sigma Z)` for integer
+    :math:`q`: post-processing of the Gaussian mechanism, so it is mu-GDP with mu = (l2 sensitivity)
+    / `scale`. With a scale :math:`\sigma_j` for each coordinate it is post-processing of the
+    Gaussian mechanism with unit noise on :math:`(q_j/\sigma_j)_j`: mu is the l2 sensitivity of that
+    vector. Its support is the whole lattice, whatever the data: the low bits of a floating-point
+    sum, which tell neighbours apart under naive sampling, are never released. The residual error is
+    that of the sampler: a bin of the lattice holds about :math:`2^{52}/\sigma` floats, so each
+    bin's probability is right to a relative :math:`2^{-52}\sigma`; with the lattice that oracles
+    use (:math:`\sigma \approx 2^{20}` times the noise multiplier) this stays below 1e-6 of epsilon
+    for a million coordinates.
     """
     _check(total, scale)
     generator, noise, exact = randomness.generator(), np.empty(total.size), total.ravel()

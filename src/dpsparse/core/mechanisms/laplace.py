@@ -19,10 +19,12 @@ def lattice_laplace(
 
     Guarantee
     ---------
-    As for `lattice_gaussian`, rounding is post-processing: the answer is epsilon-DP with
-    epsilon = (l1 sensitivity) / `scale`. The standard deviation is :math:`\sqrt2` times the scale. The rounded noise has exactly its law:
-    :math:`P(0) = 1-e^{-1/2b}` and :math:`P(\pm k) = \sinh(\tfrac1{2b})\,e^{-k/b}`, without a largest value. It is a fair sign times the integer
-    nearest to :math:`bE`, and where E is not known well enough to tell, more bits of it are drawn (`lazy`). So there is no delta.
+    As for `lattice_gaussian`, rounding is post-processing: the answer is epsilon-DP with epsilon =
+    (l1 sensitivity) / `scale`. The standard deviation is :math:`\sqrt2` times the scale. The
+    rounded noise has exactly its law: :math:`P(0) = 1-e^{-1/2b}` and
+    :math:`P(\pm k) = \sinh(\tfrac1{2b})\,e^{-k/b}`, without a largest value. It is a fair sign
+    times the integer nearest to :math:`bE`, and where E is not known well enough to tell, more bits
+    of it are drawn (`lazy`). So there is no delta.
     """
     _check(total, scale)
     generator = randomness.generator()

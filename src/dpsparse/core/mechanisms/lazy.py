@@ -1,29 +1,38 @@
 r"""Exponential numbers with as many digits as a decision needs.
 
-A float from a sampler has 53 random bits: its law has a largest value and holes, and a selection or a rounding made with it lacks outcomes
-that the real law has. Here a number :math:`E = -\log(1-W)` rests on a uniform W of which the first `WORD` bits are drawn, so that
-E is known within an interval. A decision (which is largest, which integer is nearest) is made when the intervals leave no doubt. Otherwise
-more bits are drawn for the numbers in doubt, and the intervals are computed with more digits.
+A float from a sampler has 53 random bits: its law has a largest value and holes, and a selection or
+a rounding made with it lacks outcomes that the real law has. Here a number :math:`E = -\log(1-W)`
+rests on a uniform W of which the first `WORD` bits are drawn, so that E is known within an
+interval. A decision (which is largest, which integer is nearest) is made when the intervals leave
+no doubt. Otherwise more bits are drawn for the numbers in doubt, and the intervals are computed
+with more digits.
 
 Guarantee
 ---------
-Every decision is the one that the *real* number E would have led to, for E exponential with mean 1: bits are never thrown away, and an
-interval that decides contains the E of all bits that were not drawn. So the law of a decision is exact, tails included, whatever its inputs. It
-rests on random bits, on floats whose operations are right to :math:`2^{-53}` and logarithms that are right to 32 units
-(numpy's are right to 4), and on the logarithms of `decimal`, which are rounded correctly at any number of digits.
+Every decision is the one that the *real* number E would have led to, for E exponential with mean 1:
+bits are never thrown away, and an interval that decides contains the E of all bits that were not
+drawn. So the law of a decision is exact, tails included, whatever its inputs. It rests on random
+bits, on floats whose operations are right to :math:`2^{-53}` and logarithms that are right to 32
+units (numpy's are right to 4), and on the logarithms of `decimal`, which are rounded correctly at
+any number of digits.
 
-**Floats.** With n the first b bits, W lies in :math:`(n, n+1)\,2^{-b}`; E is computed at the middle.
+**Floats.** With n the first b bits, W lies in :math:`(n, n+1)\,2^{-b}`; E is computed at the
+middle.
 
-* :math:`W < 1/2`: :math:`\log E` has slope at most :math:`1/\log 2 < 1.443` in :math:`\log W`, which is off by at most
-  :math:`\log(1+\frac{1/2}{n})`. So the *relative* error is at most 1/n, and without bound for n = 0.
-* :math:`W \ge 1/2`: with :math:`m = 2^b-1-n`, :math:`1-W` lies in :math:`(m, m+1)\,2^{-b}`, and :math:`E = -\log(1-W)` is off by at most
-  :math:`\log(1+\frac{1/2}{m}) \le \frac1{2m}`, and without bound for m = 0.
+* :math:`W < 1/2`: :math:`\log E` has slope at most :math:`1/\log 2 < 1.443` in :math:`\log W`,
+  which is off by at most :math:`\log(1+\frac{1/2}{n})`. So the *relative* error is at most 1/n, and
+  without bound for n = 0.
+* :math:`W \ge 1/2`: with :math:`m = 2^b-1-n`, :math:`1-W` lies in :math:`(m, m+1)\,2^{-b}`, and
+  :math:`E = -\log(1-W)` is off by at most :math:`\log(1+\frac{1/2}{m}) \le \frac1{2m}`, and without
+  bound for m = 0.
 
-Rounding adds `MARGIN` times E: the argument has three roundings, which one logarithm turns into at most 1.443 times as many of E
-(below 1/2 relatively; above, of an E > 0.69), and the logarithm is off by 32 units: 37 of the 64.
+Rounding adds `MARGIN` times E: the argument has three roundings, which one logarithm turns into at
+most 1.443 times as many of E (below 1/2 relatively; above, of an E > 0.69), and the logarithm is
+off by 32 units: 37 of the 64.
 
-**Digits.** With B bits the same two ends are computed with :math:`D = 25 + B\log_{10}2` digits: n and :math:`2^B` are exact, the quotient has one rounding
-and the logarithm another, so an end is off by at most :math:`10^{2-D}(1+E)`, a part of :math:`10^{-20}` of the interval.
+**Digits.** With B bits the same two ends are computed with :math:`D = 25 + B\log_{10}2` digits: n
+and :math:`2^B` are exact, the quotient has one rounding and the logarithm another, so an end is off
+by at most :math:`10^{2-D}(1+E)`, a part of :math:`10^{-20}` of the interval.
 """
 
 from __future__ import annotations

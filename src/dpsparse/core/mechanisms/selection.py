@@ -2,12 +2,16 @@ r"""Private selection: which candidates have the largest scores. Only indices ar
 
 Guarantee
 ---------
-Selections have exactly the law that is named, for the scores as the floats that they are: noise is known to as many digits as it takes to
-say which candidate wins (`lazy`), and for those that can win (`candidates`). A candidate that trails by any number of scales may win, with its exact probability; so there is no delta.
+Selections have exactly the law that is named, for the scores as the floats that they are: noise is
+known to as many digits as it takes to say which candidate wins (`lazy`), and for those that can win
+(`candidates`). A candidate that trails by any number of scales may win, with its exact probability;
+so there is no delta.
 
-Scores enter as their distances from the largest score. A common shift changes no selection, and a float difference is right to
-:math:`2^{-53}` of itself. Noise in floats adds few roundings to that: `MARGIN` times (distance + scale (1 + noise)) is 64 units, of which a product, a
-sum, a difference and a logarithm of 32 units need 35; the logarithm of an E within a part x of itself is off by at most 2x for x up to 1/2.
+Scores enter as their distances from the largest score. A common shift changes no selection, and a
+float difference is right to :math:`2^{-53}` of itself. Noise in floats adds few roundings to that:
+`MARGIN` times (distance + scale (1 + noise)) is 64 units, of which a product, a sum, a difference
+and a logarithm of 32 units need 35; the logarithm of an E within a part x of itself is off by at
+most 2x for x up to 1/2.
 """
 
 from __future__ import annotations
@@ -125,9 +129,10 @@ def permute_and_flip(scores: NDArray[np.float64], scale: float, randomness: Rand
 
     Guarantee
     ---------
-    epsilon-DP with epsilon = 2 * (sensitivity of one score) / `scale`; never worse than the exponential mechanism of the
-    same epsilon [MS20]_. It is the argmax after exponential noise of this scale, which has the same law [D21]_.
-    It is not of bounded range at that epsilon, so it is priced as a pure mechanism.
+    epsilon-DP with epsilon = 2 * (sensitivity of one score) / `scale`; never worse than the
+    exponential mechanism of the same epsilon [MS20]_. It is the argmax after exponential noise of
+    this scale, which has the same law [D21]_. It is not of bounded range at that epsilon, so it is
+    priced as a pure mechanism.
 
     References
     ----------

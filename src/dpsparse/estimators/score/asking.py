@@ -139,5 +139,8 @@ class Metric(Protocol):
         ...
 
     def run(self, asker: ScoreSession, people: Released) -> ScoreResult:
-        """Scores of all rows and of each group; `people` are counts by group and, where a metric wants them, by class."""
+        """Scores of all rows and of each group.
+
+        `people` are counts by group and, where a metric wants them, by class.
+        """
         ...

@@ -1,12 +1,14 @@
 r"""Metrics of two classes that need the distribution of margins: area under the ROC curve, and calibration.
 
-AUC. With parts :math:`p_b, q_b` of all rows that are positive and negative and lie in bin b, :math:`P = \sum p_b, N = \sum q_b`,
+AUC. With parts :math:`p_b, q_b` of all rows that are positive and negative and lie in bin b,
+:math:`P = \sum p_b, N = \sum q_b`,
 
 .. math:: A = \frac1{PN}\sum_b p_b\Bigl(\sum_{c<b} q_c + \tfrac12 q_b\Bigr) = \frac1P\sum_b p_b V_b = \frac1N\sum_b q_b W_b
 
-for :math:`V_b` the part of the negatives below bin b (half of those in it) and :math:`W_b` the part of the positives above it. Noise in
-:math:`p_b` and :math:`q_b` moves A by :math:`(V_b - A)/P` and :math:`(W_b - A)/N` per unit, to first order. The error of sampling has
-variance :math:`\mathrm{var}_p(V)/(nP) + \mathrm{var}_q(W)/(nN)` [DDC88]_.
+for :math:`V_b` the part of the negatives below bin b (half of those in it) and :math:`W_b` the part
+of the positives above it. Noise in :math:`p_b` and :math:`q_b` moves A by :math:`(V_b - A)/P` and
+:math:`(W_b - A)/N` per unit, to first order. The error of sampling has variance
+:math:`\mathrm{var}_p(V)/(nP) + \mathrm{var}_q(W)/(nN)` [DDC88]_.
 
 References
 ----------
@@ -35,13 +37,17 @@ WIDEST = 40.0
 FIRST = (0.1, 0.3, 1.0, 3.0, 10.0, WIDEST)
 #: Turns in which the range of margins is found, and into how many bins it is cut the second time and at last.
 TURNS, BINS = 2, 16
-#: Part of the rows that may lie beyond each end of the range, and so many deviations of the noise, so that noise does not widen it.
+#: Part of the rows that may lie beyond each end of the range, and so many deviations of the noise,
+#: so that noise does not widen it.
 OUTSIDE, CLEARLY = 0.01, 2.0
 
 
 @dataclass(frozen=True)
 class AUC:
-    """Area under the ROC curve: how often a row of the second class has a higher margin than one of the first; ties count half."""
+    """Area under the ROC curve: how often a row of the second class has a higher margin than one of the first.
+
+    Ties count half.
+    """
 
     name: str = "auc"
 
@@ -146,7 +152,10 @@ class Calibration:
 
 
 def share_of(positive: float, negative: float, noise: float, size: GroupSize) -> ScoreEstimate:
-    r"""The share :math:`p = a/(a+b)` of two noisy counts with independent noise; it moves p by :math:`(1-p)/(a+b)` and :math:`-p/(a+b)`."""
+    r"""The share :math:`p = a/(a+b)` of two noisy counts with independent noise.
+
+    It moves p by :math:`(1-p)/(a+b)` and :math:`-p/(a+b)`.
+    """
     if not size.clear:
         return UNKNOWN
     p = min(max(positive / size.part, 0.0), 1.0)

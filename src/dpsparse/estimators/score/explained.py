@@ -2,8 +2,9 @@ r"""The part of the variance that a regression explains.
 
 .. math:: R^2 = 1 - \frac{M}{V}, \qquad M = \overline{\min(r^2, B)}, \quad V = \overline{y^2} - \bar y^2
 
-The error of sampling of :math:`R^2` is, to first order, that of the mean of :math:`-(r_i^2 - (1-R^2)(y_i-\bar y)^2)/V`; its mean square is asked for
-once M, V and :math:`\bar y` are known.
+The error of sampling of :math:`R^2` is, to first order, that of the mean of
+:math:`-(r_i^2 - (1-R^2)(y_i-\bar y)^2)/V`; its mean square is asked for once M, V and
+:math:`\bar y` are known.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-r"""Intervals that contain both the noise of privacy and the error of sampling. Post-processing: only released numbers come in.
+r"""Intervals that contain both the noise of privacy and the error of sampling.
 
-A mean over a cell is a ratio of two noisy sums, :math:`\bar t = S/C`. To first order its noise has variance
-:math:`(\sigma_S^2 + \bar t^2\sigma_C^2)/C^2`, and the rows themselves, which are a sample of some population, add :math:`\mathrm{var}(t)/(nC)`.
-Both are independent, and the interval is of both.
+Post-processing: only released numbers come in.
+
+A mean over a cell is a ratio of two noisy sums, :math:`\bar t = S/C`. To first order its noise has
+variance :math:`(\sigma_S^2 + \bar t^2\sigma_C^2)/C^2`, and the rows themselves, which are a sample
+of some population, add :math:`\mathrm{var}(t)/(nC)`. Both are independent, and the interval is of
+both.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ from dataclasses import dataclass
 
 from scipy.special import ndtri
 
-#: A cell whose noisy count is below so many of its standard deviations, or below so many rows, is not told from an empty one.
+#: A cell whose noisy count is below so many of its standard deviations, or below so many rows, is
+#: not told from an empty one.
 CLEAR = 5.0
 FEWEST = 10.0
 
@@ -66,8 +70,9 @@ def mean(total: float, square: float | None, noise: float, size: GroupSize) -> S
     total : float
         Noisy sum of t.
     square : float or None
-        Noisy sum of t^2 - 1/2; None where t is 1 or -1: its variance follows from its mean, to which four rows of both kinds are added [AC98]_,
-        since a proportion near 0 or 1 would look surer than it is.
+        Noisy sum of t^2 - 1/2; None where t is 1 or -1: its variance follows from its mean, to
+        which four rows of both kinds are added [AC98]_, since a proportion near 0 or 1 would look
+        surer than it is.
     noise : float
         Standard deviation of the noise in each of them.
     size : Size
@@ -96,7 +101,11 @@ def around(found: ScoreEstimate, confidence: float, lowest: float, highest: floa
 
 
 def of_proportion(found: ScoreEstimate, rows: float, confidence: float) -> tuple[float, float]:
-    r"""Wilson's interval with noise: all p with :math:`(\hat p - p)^2 \le z^2 (p(1-p)/N + s^2)`, :math:`s^2` the variance of the noise."""
+    r"""Wilson's interval with noise.
+
+    All p with :math:`(\hat p - p)^2 \le z^2 (p(1-p)/N + s^2)`, :math:`s^2` the variance of the
+    noise.
+    """
     if math.isnan(found.value):
         return 0.0, 1.0
     z2 = quantile(confidence) ** 2

@@ -70,8 +70,9 @@ class Scored:
 def read_model(model: BaseEstimator, X: object, adjacency: Adjacency) -> Scored:
     """The linear model inside a model, and its rows; refuses what is not ours, and what is not fitted.
 
-    Steps before the model are frozen: what they learned was paid for when they were fitted. Every step that is not ours has to pass on made-up
-    rows first, and what it says about real ones does not get out.
+    Steps before the model are frozen: what they learned was paid for when they were fitted. Every
+    step that is not ours has to pass on made-up rows first, and what it says about real ones does
+    not get out.
     """
     while not isinstance(model, SparseLinear):
         if isinstance(model, PrivateSearch):
@@ -83,7 +84,8 @@ def read_model(model: BaseEstimator, X: object, adjacency: Adjacency) -> Scored:
             model = model.steps[-1][1]
         else:
             raise TypeError(
-                "private_score takes a fitted SparseClassifier or SparseRegressor, a pipeline that ends in one, or a PrivateSearch, got "
+                "private_score takes a fitted SparseClassifier or SparseRegressor, a pipeline that "
+                "ends in one, or a PrivateSearch, got "
                 f"{type(model).__name__}."
             )
     check_is_fitted(model, "coef_")
@@ -91,7 +93,10 @@ def read_model(model: BaseEstimator, X: object, adjacency: Adjacency) -> Scored:
 
 
 def _after(name: str, step: BaseEstimator, X: object) -> object:
-    """Rows behind a fitted step; one by one where its last bits depend on the company of a row, so that no row changes another."""
+    """Rows behind a fitted step.
+
+    One by one where its last bits depend on the company of a row, so that no row changes another.
+    """
     if step in ("passthrough", None):
         return X
     exact = refuse_mixing_transform(name, step, X)

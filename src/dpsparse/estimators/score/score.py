@@ -55,7 +55,8 @@ BINARY = ("auc", "calibration")
 #: Log-losses of single rows are clipped to this: that of giving the class that came a probability of 1.8 %.
 LARGEST_LOG_LOSS = 4.0
 
-#: Name of the ask that counts rows, and its share beside 1 for each metric: a count enters a mean by how far that is from the middle.
+#: Name of the ask that counts rows, and its share beside 1 for each metric: a count enters a mean
+#: by how far that is from the middle.
 PEOPLE, PEOPLE_SHARE = "people", 0.5
 
 
@@ -86,14 +87,17 @@ def private_score(
 ) -> ScoreCard:
     r"""Scores of a fitted model on private rows, each with an interval, under one promise.
 
-    The people whose rows test a model are in as much need of protection as those whose rows train it: an exact accuracy is a release.
-    Their promise is a separate one, told by the statement of the card. Rows that also trained the model pay for both.
+    The people whose rows test a model are in as much need of protection as those whose rows train
+    it: an exact accuracy is a release. Their promise is a separate one, told by the statement of
+    the card. Rows that also trained the model pay for both.
 
     Guarantee
     ---------
-    All scores are computed from noisy sums over rows, asked for by one plan that is priced before a row is used. Shares of the budget are fixed
-    beforehand; what a later sum asks may depend on earlier answers, its price does not. A record adds to a sum what `queries.cells` proves,
-    whatever its values: losses are clipped to public bounds, margins are computed row by row by a public model.
+    All scores are computed from noisy sums over rows, asked for by one plan that is priced before a
+    row is used. Shares of the budget are fixed beforehand; what a later sum asks may depend on
+    earlier answers, its price does not. A record adds to a sum what `queries.cells` proves,
+    whatever its values: losses are clipped to public bounds, margins are computed row by row by a
+    public model.
 
     Parameters
     ----------
@@ -102,19 +106,22 @@ def private_score(
     X, y
         Private rows, as the model takes them.
     metrics : sequence of str or None
-        For a classifier ``accuracy``, ``balanced_accuracy``, ``log_loss``, ``brier`` and, for two classes, ``auc`` and ``calibration``; for a
-        regressor ``r2`` and ``mean_absolute_error``. None: accuracy, balanced accuracy and log-loss, or both of a regressor.
+        For a classifier ``accuracy``, ``balanced_accuracy``, ``log_loss``, ``brier`` and, for two
+        classes, ``auc`` and ``calibration``; for a regressor ``r2`` and ``mean_absolute_error``.
+        None: accuracy, balanced accuracy and log-loss, or both of a regressor.
     epsilon, delta, budget
         The whole budget, as in `SparseRegressor`.
     group : str, array or None
-        Score also by group: a column of X, or one label for each row. Private. Rows of other groups count nowhere.
+        Score also by group: a column of X, or one label for each row. Private. Rows of other groups
+        count nowhere.
     groups : sequence or None
         The public list of groups; needed with `group`.
     shares : mapping or None
         Relative share of the budget for some of the metrics; 1 for all others.
     loss_bounds : mapping or None
-        Bounds on the loss of a single row, by metric: ``log_loss`` (default 4), ``mean_absolute_error`` (default: the bound of the target),
-        ``r2`` (of the squared residual; default: the square of that bound). Losses beyond are clipped, and noise grows with them.
+        Bounds on the loss of a single row, by metric: ``log_loss`` (default 4),
+        ``mean_absolute_error`` (default: the bound of the target), ``r2`` (of the squared residual;
+        default: the square of that bound). Losses beyond are clipped, and noise grows with them.
     bins : int, default=10
         Of the calibration curve.
     confidence : float, default=0.95
@@ -232,7 +239,10 @@ def _metrics(names: Sequence[str] | str | None, scored: Scored) -> list[Metric]:
 def _group(
     X: object, group: object, groups: Sequence[object] | None, model: BaseEstimator
 ) -> tuple[np.ndarray | None, object]:
-    """Number of each row's group, NaN for any other; and the rows, without the column where the model does not know it."""
+    """Number of each row's group, NaN for any other.
+
+    And the rows, without the column where the model does not know it.
+    """
     if group is None:
         if groups is not None:
             raise ValueError(

@@ -1,16 +1,20 @@
 r"""How much each run of a search may cost: the most that the delta curves of its candidates allow.
 
-Every candidate is priced at one :math:`\rho` of zCDP. The search is charged by a curve that all candidates are known to keep:
+Every candidate is priced at one :math:`\rho` of zCDP. The search is charged by a curve that all
+candidates are known to keep:
 
 * the exact Gaussian curve, where every candidate was seen to be Gaussian;
-* a Gaussian curve with a few per cent more :math:`\rho`, and a slack, where the curve of every candidate was seen to be below it (plans of selections and
-  noise are close to Gaussian as a whole);
-* the curve that zCDP implies, where candidates cannot be seen (too many, or without end) or neither holds.
+* a Gaussian curve with a few per cent more :math:`\rho`, and a slack, where the curve of every
+  candidate was seen to be below it (plans of selections and noise are close to Gaussian as a
+  whole);
+* the curve that zCDP implies, where candidates cannot be seen (too many, or without end) or neither
+  holds.
 
 Guarantee
 ---------
-Whatever is compared is public: arguments and shape. A curve is used only after every candidate was compared with it at the price that the curve gives. If
-a fit has :math:`\delta \le G_{\mu_1} + s` and the score that follows is :math:`\mu_2`-GDP whatever the fit released, the run has
+Whatever is compared is public: arguments and shape. A curve is used only after every candidate was
+compared with it at the price that the curve gives. If a fit has :math:`\delta \le G_{\mu_1} + s`
+and the score that follows is :math:`\mu_2`-GDP whatever the fit released, the run has
 :math:`\delta \le G_\mu + s` with :math:`\mu^2 = \mu_1^2+\mu_2^2` (``docs/guarantees/search.md``).
 """
 

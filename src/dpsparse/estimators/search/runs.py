@@ -52,7 +52,10 @@ class SearchData:
 
     @classmethod
     def read(cls, probe: SparseLinear, X: object, y: object) -> SearchData:
-        """Check shapes and types, and refuse missing values if that was asked for, as a fit does; messages name no row."""
+        """Check shapes and types, and refuse missing values if that was asked for, as a fit does.
+
+        Messages name no row.
+        """
         request, source, targets = probe.read_rows(X, y)
         shape = request.shape(*source.shape, sparse=source.sparse, models=targets.models)
         return cls(
@@ -98,10 +101,11 @@ def best_run(
 
     Guarantee
     ---------
-    Each run is a fit, priced at `plan.training_rho`, and a score, priced at `plan.score_rho`. On the same rows they compose:
-    the sum is the price of a run. On two parts of the rows, split independently of the data, a record takes part in one of
-    them, and the larger is: see `split_holdout`. The choice reads noisy scores and nothing else. The search that calls this lets no warning
-    pass, since their number would tell that of the runs.
+    Each run is a fit, priced at `plan.training_rho`, and a score, priced at `plan.score_rho`. On
+    the same rows they compose: the sum is the price of a run. On two parts of the rows, split
+    independently of the data, a record takes part in one of them, and the larger is: see
+    `split_holdout`. The choice reads noisy scores and nothing else. The search that calls this lets
+    no warning pass, since their number would tell that of the runs.
     """
     randomness = opened.randomness
     fitting, scoring = split_holdout(data.X.shape[0], plan, randomness, holdout)
@@ -138,10 +142,11 @@ def split_holdout(
 
     Guarantee
     ---------
-    The split does not depend on what the rows hold. Replace-one: a fixed number of positions is drawn without replacement;
-    the record that is replaced stays at its position, hence in its part. Add-remove: each row has a coin of its own, so that
-    a row that comes or goes moves no other. Given the split, neighbours differ in one part only, and the divergence of a run
-    is that of its fit or that of its score; over the random split it is at most the larger of the two, since Renyi
+    The split does not depend on what the rows hold. Replace-one: a fixed number of positions is
+    drawn without replacement; the record that is replaced stays at its position, hence in its part.
+    Add-remove: each row has a coin of its own, so that a row that comes or goes moves no other.
+    Given the split, neighbours differ in one part only, and the divergence of a run is that of its
+    fit or that of its score; over the random split it is at most the larger of the two, since Renyi
     divergences are quasi-convex in the pair.
     """
     if holdout is None:

@@ -88,7 +88,8 @@ class Validation:
     X, y
         Private rows; y is coded 0, 1, ... for classes, and centred otherwise.
     facts : Facts
-        What is public about them, as it was declared. Rows are clipped to the bounds of the model that is scored, and not shifted.
+        What is public about them, as it was declared. Rows are clipped to the bounds of the model
+        that is scored, and not shifted.
     scoring : Scoring
     priced : PricedPlan
         The price of one score.
@@ -108,7 +109,10 @@ class Validation:
             self._host.close()
 
     def _hosted(self, model: SparseLinear) -> tuple[Host, float | Vector]:
-        """The rows clipped as those of the model's fit were, and the units of their columns. Models of the same bounds share them."""
+        """The rows clipped as those of the model's fit were, and the units of their columns.
+
+        Models of the same bounds share them.
+        """
         bounds = model.fitted_bounds
         assert bounds is not None
         if self._host is None or self._bounds is None or to_json(bounds) != to_json(self._bounds):

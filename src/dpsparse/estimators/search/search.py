@@ -62,17 +62,19 @@ def _classifies(search: PrivateSearch) -> bool:
 class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Hyper-parameter search under differential privacy.
 
-    A secret random number of times, a candidate is drawn, fitted and scored, each with its own noise; the run with the best
-    noisy score is the answer. The cost is far below that of publishing all runs, and does not depend on how many were drawn.
+    A secret random number of times, a candidate is drawn, fitted and scored, each with its own
+    noise; the run with the best noisy score is the answer. The cost is far below that of publishing
+    all runs, and does not depend on how many were drawn.
 
     Parameters
     ----------
     estimator : SparseRegressor or SparseClassifier
         Its `epsilon`, `delta`, `budget` and `random_state` are not used: the search sets them.
     param_distributions : dict or list of dict, or None
-        Names of the estimator's arguments (``"sparsity"``, ``"alpha"``, ``"recipe"``, ...), or ``recipe__`` and a field of its
-        recipe (``"recipe__steps"``, ``"recipe__clip"``), with a list of values or a distribution of ``scipy.stats``. From a
-        list of dictionaries one is drawn first. None: the recipes that ``auto`` chooses from, and DP-IGHT.
+        Names of the estimator's arguments (``"sparsity"``, ``"alpha"``, ``"recipe"``, ...), or
+        ``recipe__`` and a field of its recipe (``"recipe__steps"``, ``"recipe__clip"``), with a
+        list of values or a distribution of ``scipy.stats``. From a list of dictionaries one is
+        drawn first. None: the recipes that ``auto`` chooses from, and DP-IGHT.
     epsilon : float, default=1.0
         Budget of the whole search.
     delta : float or None
@@ -83,16 +85,17 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         Law of the number of runs. ``auto``: logarithmic. Under the Poisson law there may
         be no run at all; the answer is then the public start vector.
     scoring : str
-        ``auto`` is ``"accuracy"`` for a classifier (or ``"neg_log_loss"``) and ``"neg_mean_squared_error"`` for a regressor (or
-        ``"neg_mean_absolute_error"``).
+        ``auto`` is ``"accuracy"`` for a classifier (or ``"neg_log_loss"``) and
+        ``"neg_mean_squared_error"`` for a regressor (or ``"neg_mean_absolute_error"``).
     score_bound : float or None
-        Losses of single rows are clipped to [0, score_bound]. None: 1 for accuracy, 3 log 2 for log-loss, and what a residual of
-        half the target bound costs for a regressor.
+        Losses of single rows are clipped to [0, score_bound]. None: 1 for accuracy, 3 log 2 for
+        log-loss, and what a residual of half the target bound costs for a regressor.
     score_share : float, default=0.1
         Part of a run's zCDP that pays for its score, where the rows that fit also score.
     holdout : float or None
-        None: the same rows fit and score, which composes. A number in (0, 1): this part of the rows, drawn independently of
-        the data, scores and the others fit; each row then takes part in one of the two, and both have the whole budget of a run.
+        None: the same rows fit and score, which composes. A number in (0, 1): this part of the
+        rows, drawn independently of the data, scores and the others fit; each row then takes part
+        in one of the two, and both have the whole budget of a run.
     ledger, dataset
         A durable budget shared by many fits; the whole search is reserved at once.
     label, run_id : str or None
@@ -252,7 +255,8 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             )
         if self.estimator.intervals is not None:
             raise ValueError(
-                "a search publishes the best of several fits, and intervals of the best are too good. Leave intervals=None in the search, and fit what it "
+                "a search publishes the best of several fits, and intervals of the best are too "
+                "good. Leave intervals=None in the search, and fit what it "
                 "found once more with intervals='split'."
             )
         check_ledger(self.ledger, self.dataset, self.label, self.run_id)
@@ -309,7 +313,8 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             raise PrivacyError(f"the candidate {parameters!r} {what}. A private search compares private recipes.")
         if prepared.plan.local:
             raise PrivacyError(
-                f"the candidate {parameters!r} randomises on devices, and its privacy cannot be mixed with that of a central search."
+                f"the candidate {parameters!r} randomises on devices, and its privacy cannot be "
+                "mixed with that of a central search."
             )
         return prepared
 
@@ -362,7 +367,10 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     # ---------------------------------------------------------------------------------------------- after fitting
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the best model, its parameters and the statement to a JSON file (no pickle); read it back with `dpsparse.load`."""
+        """Write the best model, its parameters and the statement to a JSON file (no pickle).
+
+        Read it back with `dpsparse.load`.
+        """
         from .search_file import save_search
 
         check_is_fitted(self, "best_estimator_")

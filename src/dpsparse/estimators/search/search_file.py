@@ -42,7 +42,10 @@ class SearchContent:
 
 
 def save_search(search: PrivateSearch, path: str | os.PathLike[str]) -> None:
-    """Write a fitted search; the file appears whole or not at all. A space with values that have no plain form is left out."""
+    """Write a fitted search; the file appears whole or not at all.
+
+    A space with values that have no plain form is left out.
+    """
     best = {
         name: recipes.settings(recipes.make(value)) if name == "recipe" and not isinstance(value, str | dict) else value
         for name, value in search.best_params_.items()

@@ -88,7 +88,8 @@ class Space:
         parts = (given,) if isinstance(given, Mapping) else tuple(given) if isinstance(given, Sequence) else None
         if not parts or not all(isinstance(part, Mapping) and part for part in parts):
             raise TypeError(
-                f"param_distributions must be a dictionary (or a list of them) of lists or scipy distributions, got {given!r}. "
+                "param_distributions must be a dictionary (or a list of them) of lists or scipy "
+                f"distributions, got {given!r}. "
                 'Example: {"recipe__steps": [5, 10, 20], "recipe__clip": scipy.stats.loguniform(0.1, 10)}.'
             )
         known = estimator.get_params(deep=True)
@@ -112,7 +113,10 @@ class Space:
                 yield dict(zip(part, values, strict=True))
 
     def assumptions(self, estimator: SparseLinear, facts: Facts) -> tuple[str, ...]:
-        """What the recipes that may be drawn rest on; of a space too large to look through, before their fields are set."""
+        """What the recipes that may be drawn rest on.
+
+        Of a space too large to look through, before their fields are set.
+        """
         if self.size is not None and self.size <= CHECKED:
             drawable = [candidate(estimator, parameters).recipe for parameters in self.all()]
         else:
@@ -156,7 +160,8 @@ def _check_name(name: object, known: Mapping[str, object]) -> None:
     if not isinstance(name, str) or (not name.startswith(RECIPE) and name not in known):
         searchable = sorted(n for n in known if n not in FIXED)
         raise ValueError(
-            f"{name!r} is not an argument of the estimator. Use one of {', '.join(searchable)}, or recipe__ and a field of the recipe."
+            f"{name!r} is not an argument of the estimator. Use one of {', '.join(searchable)}, or "
+            "recipe__ and a field of the recipe."
         )
 
 
@@ -166,7 +171,8 @@ def _check_values(name: str, values: object) -> None:
             raise ValueError(f"{name!r} has an empty list of values.")
     elif not callable(getattr(values, "rvs", None)):
         raise TypeError(
-            f"{name!r} must have a list of values or a distribution with a method rvs, such as scipy.stats.loguniform(0.1, 10), "
+            f"{name!r} must have a list of values or a distribution with a method rvs, such as "
+            "scipy.stats.loguniform(0.1, 10), "
             f"got {values!r}."
         )
 

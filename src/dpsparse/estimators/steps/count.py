@@ -82,7 +82,8 @@ class NoisyCount(PrivateStep):
         """Count, with noise. The question is priced before rows are counted."""
         if Adjacency.named(self.adjacency) is not Adjacency.ADD_REMOVE:
             raise PrivacyError(
-                "under replace-one adjacency the number of rows is public: leave NoisyCount out, or use adjacency='add-remove'."
+                "under replace-one adjacency the number of rows is public: leave NoisyCount out, "
+                "or use adjacency='add-remove'."
             )
         # empty rows, since no entry is asked for; divided by a public 1: the answer is the sum itself
         rows = Records(np.zeros((self._rows(X).shape[0], 1)))

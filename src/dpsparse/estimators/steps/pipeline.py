@@ -59,30 +59,34 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
 
     Guarantee
     ---------
-    The whole fit keeps (epsilon, delta). Let :math:`\rho` be the largest zCDP that implies it. Step k is priced at
-    :math:`\rho_k = s_k\rho`, fixed before the first row is read; :math:`\sum_k s_k = 1`. What a step asks may depend on what
-    earlier ones released (scales, bounds, a count), its price does not, so adaptive composition of zCDP gives
-    :math:`\sum_k\rho_k = \rho`. If the model is seen to be Gaussian at its price, steps are priced in :math:`\mu_k =
-    \sqrt{2\rho_k}` instead, :math:`\sum\mu_k^2 = \mu^2`, with the exact Gaussian curve; should the released bounds lead it to ask
-    something else after all, that is priced in the same language. A step that is alone with the budget has all of it,
-    whatever its language. All other steps are checked to look at one row at a time, or to be frozen.
+    The whole fit keeps (epsilon, delta). Let :math:`\rho` be the largest zCDP that implies it. Step
+    k is priced at :math:`\rho_k = s_k\rho`, fixed before the first row is read;
+    :math:`\sum_k s_k = 1`. What a step asks may depend on what earlier ones released (scales,
+    bounds, a count), its price does not, so adaptive composition of zCDP gives
+    :math:`\sum_k\rho_k = \rho`. If the model is seen to be Gaussian at its price, steps are priced
+    in :math:`\mu_k = \sqrt{2\rho_k}` instead, :math:`\sum\mu_k^2 = \mu^2`, with the exact Gaussian
+    curve; should the released bounds lead it to ask something else after all, that is priced in the
+    same language. A step that is alone with the budget has all of it, whatever its language. All
+    other steps are checked to look at one row at a time, or to be frozen.
 
     Parameters
     ----------
     steps : list of (name, step)
-        Preparing steps and, last, a SparseRegressor or SparseClassifier. Budgets of steps are not used: they are set here.
+        Preparing steps and, last, a SparseRegressor or SparseClassifier. Budgets of steps are not
+        used: they are set here.
     epsilon, delta, budget
         The whole budget. delta None: ``min(1e-6, 1/(10 n))``, or 1e-6 where rows are counted.
     shares : dict or None
-        Part of the whole for some of the priced steps, by name; the model gets the rest. None: 10 % for PrivateBounds, 2 % for a
-        PrivateScaler, 1 % for a NoisyCount.
+        Part of the whole for some of the priced steps, by name; the model gets the rest. None: 10 %
+        for PrivateBounds, 2 % for a PrivateScaler, 1 % for a NoisyCount.
     adjacency : {"replace-one", "add-remove"}
     n_rows : int or None
         Public number of rows; under add-remove it is needed unless a NoisyCount comes first.
     ledger, dataset
         A durable budget; the whole pipeline is reserved at once.
     label, run_id : str or None
-        For the ledger, as in `SparseRegressor`. Label None: "private pipeline", or the recipe where only the model has a price.
+        For the ledger, as in `SparseRegressor`. Label None: "private pipeline", or the recipe where
+        only the model has a price.
     memory, verbose, transform_input
         As in scikit-learn; rows are not cached, whatever `memory` is.
 
@@ -202,11 +206,13 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         if Adjacency.named(self.adjacency) is not Adjacency.ADD_REMOVE:
             if counts:
                 raise PrivacyError(
-                    f"step {counts[0]!r} counts rows, but under replace-one their number is public. Leave it out, or use adjacency='add-remove'."
+                    f"step {counts[0]!r} counts rows, but under replace-one their number is "
+                    "public. Leave it out, or use adjacency='add-remove'."
                 )
         elif self.n_rows is None and next(iter(found)) not in counts:
             raise PrivacyError(
-                "under add-remove adjacency the number of rows is private: declare n_rows, or put a NoisyCount before every other priced step."
+                "under add-remove adjacency the number of rows is private: declare n_rows, or put "
+                "a NoisyCount before every other priced step."
             )
         return found
 
@@ -265,13 +271,17 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         return loan
 
     def _target_arguments(self, *, foreseen: bool = False) -> dict[str, object]:
-        """Bounds of the target for the model, where a step learns them and the model has none of its own; before the fit, the declared limit."""
+        """Bounds of the target for the model, where a step learns them and the model has none of its own.
+
+        Before the fit, the declared limit.
+        """
         model = self.steps[-1][1]
         for _, step in self.steps[:-1]:
             if isinstance(step, PrivateBounds) and step.target_bound is not None:
                 if is_classifier(model):
                     raise ValueError(
-                        "PrivateBounds(target_bound=...) bounds numbers, and the targets of a classifier are classes. Leave it out."
+                        "PrivateBounds(target_bound=...) bounds numbers, and the targets of a "
+                        "classifier are classes. Leave it out."
                     )
                 if model.target_bound is not None:
                     raise ValueError(
@@ -340,12 +350,15 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
             raise DataError(NOBODY_SAID)
         if any(k != start for k in asking):
             raise DataError(
-                f"cells are counted by the first step with a price, which is {self.steps[start][0]!r}: what it hands on does not say "
+                "cells are counted by the first step with a price, which is "
+                f"{self.steps[start][0]!r}: what it hands on does not say "
                 "which were understood. Give check_cells to that step if it takes it, and to no other."
             )
 
     def _foresee(self, source: Records, n_rows: int | None, plan: PipelinePlan) -> None:
-        """Rehearse a recipe that is not ours and warn of a hopeless model, before anything is paid; nothing where its bounds are learned.
+        """Rehearse a recipe that is not ours and warn of a hopeless model, before anything is paid.
+
+        Nothing where its bounds are learned.
 
         Where rows are counted, their number is a guess, of which no warning is made.
         """
@@ -370,7 +383,8 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
     def fit_transform(self, X: object, y: object = None, **params: object) -> NoReturn:
         """Refused: a slice would fit its steps with budgets of their own, and charge no ledger."""
         raise TypeError(
-            "a part of a private pipeline is not fitted by itself. Fit the whole pipeline, and use transform of its slice."
+            "a part of a private pipeline is not fitted by itself. Fit the whole pipeline, and use "
+            "transform of its slice."
         )
 
     def _fit_steps(
@@ -444,7 +458,8 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
     ) -> tuple[Matrix, Bounds | None, Absent | None]:
         """Rows and bounds behind a step that costs nothing, and which records are absent because some step failed on them.
 
-        Code of others has to pass on made-up rows first, and what it says about real ones does not get out.
+        Code of others has to pass on made-up rows first, and what it says about real ones does not
+        get out.
         """
         from ...audit.pipeline import refuse_mixing_step
 
@@ -480,8 +495,9 @@ def make_private_pipeline(
 ) -> PrivatePipeline:
     """A pipeline with one budget and one statement; names of steps are their classes in lower case.
 
-    Preparing steps come first and a SparseRegressor or SparseClassifier last. A step that learns from the rows without paying
-    (a StandardScaler, a vocabulary, a column filter) is refused, with its cause.
+    Preparing steps come first and a SparseRegressor or SparseClassifier last. A step that learns
+    from the rows without paying (a StandardScaler, a vocabulary, a column filter) is refused, with
+    its cause.
 
     Parameters
     ----------

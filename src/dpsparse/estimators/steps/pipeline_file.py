@@ -101,7 +101,8 @@ def _step(name: str, step: BaseEstimator) -> StoredStep:
     kind = type(step)
     if kind.__name__ not in KNOWN or KNOWN[kind.__name__] is not kind:
         raise DataError(
-            f"step {name!r} ({kind.__name__}) has no plain form. Steps that can be saved are {', '.join(sorted(KNOWN))}; "
+            f"step {name!r} ({kind.__name__}) has no plain form. Steps that can be saved are "
+            f"{', '.join(sorted(KNOWN))}; "
             "save the model alone with pipeline[-1].save(path)."
         )
     held = (*LEARNED.get(kind, ()), *SEEN) if kind in LEARNED else ()

@@ -182,7 +182,8 @@ def shares_of(priced: Mapping[str, object], given: Mapping[str, float] | None) -
     unknown = [name for name in chosen if name not in before]
     if unknown:
         raise BudgetError(
-            f"shares names {unknown[0]!r}, which is not a priced step before the model; those are {before}. The model gets the rest."
+            f"shares names {unknown[0]!r}, which is not a priced step before the model; those are "
+            f"{before}. The model gets the rest."
         )
     shares = {name: chosen.get(name, SHARES[type(priced[name])]) for name in before}
     if not all(checks.is_number(s) and 0 < s < 1 for s in shares.values()) or math.fsum(shares.values()) >= 1:

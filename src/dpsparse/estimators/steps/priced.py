@@ -96,7 +96,10 @@ class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
 
     @contextmanager
     def _asking(self, X: Records, facts: Facts, what: str, y: Vector | None = None) -> Iterator[StepRows]:
-        """An oracle over the rows that answers the step's asks; priced, and paid for, before the rows are handed over."""
+        """An oracle over the rows that answers the step's asks.
+
+        Priced, and paid for, before the rows are handed over.
+        """
         randomness = Randomness(self.random_state)
         priced, delta = self.price(facts.n_rows, facts.n_features, facts.sparse)
         draft = draft_step(priced, delta, what, facts.n_rows, self.on_missing, secure=randomness.secure)

@@ -30,9 +30,11 @@ from .priced import PrivateStep
 RATIO = 1.1
 #: Rows beyond a bound are at least this part, and at most that: with more noise the columns are bounded together.
 LEAST_TAIL, MOST_TAIL = 0.01, 0.1
-#: All of k selections among m candidates err by at most ``scale (log m + log k + 6)`` rows with probability above 1 - e^-6 = 99.7 %.
+#: All of k selections among m candidates err by at most ``scale (log m + log k + 6)`` rows with
+#: probability above 1 - e^-6 = 99.7 %.
 SURELY = 6.0
-#: Bounds are so much wider than the quantiles that were found that of a normal law one row in a thousand would lie beyond each.
+#: Bounds are so much wider than the quantiles that were found that of a normal law one row in a
+#: thousand would lie beyond each.
 BEYOND = 0.001
 #: The same for the largest entry of a row, which is large already.
 TOGETHER_SLACK = 1.25
@@ -45,18 +47,22 @@ TARGET_SHARE = 0.2
 
 
 class PrivateBounds(PrivateStep):
-    r"""Learn bounds of the columns, and of the target, by quantiles on a public logarithmic grid; rows pass through unchanged.
+    r"""Learn bounds of the columns, and of the target, by quantiles on a public logarithmic grid.
 
-    The user declares how large values can be at the very most (`feature_bound`, `target_bound`): limits that are safe, and may be 30 or 300 times
-    too wide. One noisy selection narrows all columns by one factor; then, if there are rows enough, the ends of each column are quantiles of its
-    entries, each chosen by a selection of its own, and widened as a normal law would have it. In a private
-    pipeline the steps behind take these bounds for public ones.
+    Rows pass through unchanged.
+
+    The user declares how large values can be at the very most (`feature_bound`, `target_bound`):
+    limits that are safe, and may be 30 or 300 times too wide. One noisy selection narrows all
+    columns by one factor; then, if there are rows enough, the ends of each column are quantiles of
+    its entries, each chosen by a selection of its own, and widened as a normal law would have it.
+    In a private pipeline the steps behind take these bounds for public ones.
 
     Guarantee
     ---------
-    Selections with Gumbel noise. A record moves the difference of two scores by at most 2 (replace-one), see `queries.columns`; each selection is
-    :math:`\eta`-bounded-range for noise of scale :math:`2/\eta`, and all of them compose to the price of the plan. How many rows are left beyond the
-    ends is taken from public numbers: the number of rows, of columns, and the noise.
+    Selections with Gumbel noise. A record moves the difference of two scores by at most 2
+    (replace-one), see `queries.columns`; each selection is :math:`\eta`-bounded-range for noise of
+    scale :math:`2/\eta`, and all of them compose to the price of the plan. How many rows are left
+    beyond the ends is taken from public numbers: the number of rows, of columns, and the noise.
 
     Parameters
     ----------
@@ -69,14 +75,17 @@ class PrivateBounds(PrivateStep):
     smallest : float, default=0.001
         Smallest point of the grid, as a part of the largest.
     columns : {"auto", "each", "together"}
-        ``together``: one factor for all, from the largest entry of each row as a part of its column's bound. ``each``: then also both ends of each
-        column. ``auto``: each, unless rows are sparse or so many columns leave too much noise.
+        ``together``: one factor for all, from the largest entry of each row as a part of its
+        column's bound. ``each``: then also both ends of each column. ``auto``: each, unless rows
+        are sparse or so many columns leave too much noise.
     only : array of int or None
-        Columns whose bounds are learned; the others keep the limits that were declared. Leave out indicators and other columns that are seldom
-        different from one value: their quantiles would cut off what is seldom.
+        Columns whose bounds are learned; the others keep the limits that were declared. Leave out
+        indicators and other columns that are seldom different from one value: their quantiles would
+        cut off what is seldom.
     check_cells : float or None
-        Share of the step's budget for a priced count of cells that were not understood, where a `dpsparse.tables.TableEncoder` stands
-        directly before: the model behind cannot count them. As in `SparseRegressor`, but no coefficient follows from it.
+        Share of the step's budget for a priced count of cells that were not understood, where a
+        `dpsparse.tables.TableEncoder` stands directly before: the model behind cannot count them.
+        As in `SparseRegressor`, but no coefficient follows from it.
     adjacency, n_rows, noise, ledger, dataset, label, run_id, on_missing, random_state
         As in `SparseRegressor`.
 
@@ -206,7 +215,8 @@ class PrivateBounds(PrivateStep):
         """Largest absolute entry of each column, as it was declared."""
         if self.feature_bound is None or isinstance(self.feature_bound, tuple):
             raise MissingBoundError(
-                "PrivateBounds needs feature_bound=b: the largest absolute entry that is possible, one number or one for each column. "
+                "PrivateBounds needs feature_bound=b: the largest absolute entry that is possible, "
+                "one number or one for each column. "
                 "It may be far too large, but it must not come from this data."
             )
         lower, upper, _ = read_bounds(self.feature_bound, None, n_features)
@@ -286,7 +296,10 @@ class PrivateBounds(PrivateStep):
         return float(question.grid[int(np.asarray(oracle.answer(question, ask))[0])])
 
     def transform(self, X: object) -> Matrix:
-        """The rows as they are; whoever fits on them declares `bounds_` and clips to them, as a private pipeline does."""
+        """The rows as they are.
+
+        Whoever fits on them declares `bounds_` and clips to them, as a private pipeline does.
+        """
         check_is_fitted(self, "bounds_")
         rows: Matrix = self._again(X).plain()
         return rows
@@ -298,7 +311,9 @@ def _each(priced: PricedPlan) -> bool:
 
 
 def widening(part: float) -> float:
-    """How much wider than the quantiles of this part bounds are: as far as a normal law has one row in a thousand beyond each.
+    """How much wider than the quantiles of this part bounds are.
+
+    As far as a normal law has one row in a thousand beyond each.
 
     Examples
     --------

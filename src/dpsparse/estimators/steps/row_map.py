@@ -2,11 +2,12 @@
 
 Guarantee
 ---------
-A record on which a step fails is absent: a row of another record stands in its place until `leave_out` makes it a row of NaN, which an
-estimator treats as it treats missing values. All other records come out as they would without it. Whether a step is run on all records
-at once is decided on synthetic rows, before private ones come: a step whose rows differ in the last bits alone and in company is run
-on groups of one size, or on each record by itself.
-What a step says about private rows is not passed on. Only a step that fails on every record, and on synthetic rows of these
+A record on which a step fails is absent: a row of another record stands in its place until
+`leave_out` makes it a row of NaN, which an estimator treats as it treats missing values. All other
+records come out as they would without it. Whether a step is run on all records at once is decided
+on synthetic rows, before private ones come: a step whose rows differ in the last bits alone and in
+company is run on groups of one size, or on each record by itself. What a step says about private
+rows is not passed on. Only a step that fails on every record, and on synthetic rows of these
 columns as well, is refused.
 """
 
@@ -98,7 +99,10 @@ def _stand_ins(absent: Absent) -> NDArray[np.intp]:
 
 
 def leave_out(X: Rows, absent: Absent | None) -> Rows:
-    """The rows as numbers, NaN for absent records; as they are where none is absent. Names and bounds of columns stay."""
+    """The rows as numbers, NaN for absent records; as they are where none is absent.
+
+    Names and bounds of columns stay.
+    """
     if absent is None or not absent.any():
         return X
     source = Records.of(X)
@@ -135,7 +139,10 @@ class _Runs:
         return self.ready
 
     def failing(self, X: Rows, which: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Numbers of the rows on which the step fails, found by halves. A step that is not fitted is fitted to them, too."""
+        """Numbers of the rows on which the step fails, found by halves.
+
+        A step that is not fitted is fitted to them, too.
+        """
         ready, rows = self.ready, some_rows(X, which)
         fine = (ready or self.fit(rows, which)) and self.alone(rows) is not None
         self.ready = ready
@@ -145,7 +152,10 @@ class _Runs:
         return np.concatenate([self.failing(X, half) for half in (which[:middle], which[middle:])])
 
     def alone(self, rows: Rows) -> Rows | None:
-        """What the step makes of rows; None where it fails, leaves rows out, or gives them another width than synthetic ones."""
+        """What the step makes of rows.
+
+        None where it fails, leaves rows out, or gives them another width than synthetic ones.
+        """
         try:
             found = self.step.transform(rows)
             whole = rows_in(found) == rows_in(rows) and self._form in (None, _form(found))
@@ -155,7 +165,10 @@ class _Runs:
         return found if whole else None
 
     def group(self, X: Rows, places: NDArray[np.intp], absent: Absent) -> Rows | None:
-        """What the step makes of rows, with rows of others in the place of those on which it fails, which are marked; None if it fails on all."""
+        """What the step makes of rows, with rows of others in the place of those on which it fails, which are marked.
+
+        None if it fails on all.
+        """
         gone = absent[places]
         if gone.all():
             return None
@@ -183,7 +196,8 @@ def _synthetic(name: str, runs: _Runs, X: Rows, count: int) -> tuple[Rows, Absen
     if isinstance(runs.error, PrivacyError | DataError):  # ours, about names and shapes
         raise runs.error
     raise DataError(
-        f"step {name!r} could not take these rows, nor synthetic ones with the same columns. What it said is not shown, since it may "
+        f"step {name!r} could not take these rows, nor synthetic ones with the same columns. What "
+        "it said is not shown, since it may "
         "quote a value: try the step on made-up rows."
     ) from None
 

@@ -71,8 +71,8 @@ class RowNormalizer(RowStep):
 
     Guarantee
     ---------
-    Free: the map of a row does not depend on any other row. Afterwards its l2 norm is at most `length` (times the root of the
-    number of features for ``norm="max"``), whatever came in.
+    Free: the map of a row does not depend on any other row. Afterwards its l2 norm is at most
+    `length` (times the root of the number of features for ``norm="max"``), whatever came in.
 
     Parameters
     ----------
@@ -80,7 +80,8 @@ class RowNormalizer(RowStep):
         Which norm becomes `length`.
     length : float, default=1.0
     on_missing : {"refuse", "empty"}
-        As in `SparseRegressor`. ``empty``: what is no number stays none, and the model behind counts the record as nothing.
+        As in `SparseRegressor`. ``empty``: what is no number stays none, and the model behind
+        counts the record as nothing.
 
     Attributes
     ----------
@@ -152,9 +153,11 @@ class PublicScaler(RowStep):
     Parameters
     ----------
     feature_bound : float, array or (lo, hi)
-        Public bounds: b for [-b, b], or (lo, hi); each a number or one per feature. Never taken from the data.
+        Public bounds: b for [-b, b], or (lo, hi); each a number or one per feature. Never taken
+        from the data.
     center : bool, default=False
-        False: divide by the largest absolute bound, which keeps zeros. True: move the midpoint to zero first; dense rows only.
+        False: divide by the largest absolute bound, which keeps zeros. True: move the midpoint to
+        zero first; dense rows only.
     on_missing : {"refuse", "empty"}
         As in `RowNormalizer`.
 

@@ -27,14 +27,15 @@ class PrivateScaler(PrivateStep):
 
     .. math:: s_j = \sqrt{\max(\tilde m_j,\ \sigma,\ (f B_j)^2)}, \qquad \tilde m_j = \frac1n\sum_i x_{ij}^2 + N(0, \sigma^2)
 
-    Zeros stay zeros. Columns are not centred. Where a mean square is not told from its noise, the noise takes its place, so a
-    column is never blown up by chance.
+    Zeros stay zeros. Columns are not centred. Where a mean square is not told from its noise, the
+    noise takes its place, so a column is never blown up by chance.
 
     Guarantee
     ---------
-    One Gaussian release of all mean squares. A row adds :math:`x_{ij}^2 \le B_j^2` to coordinate j, a vector of norm at most
-    :math:`K B_\infty` (K: `row_norm`, :math:`B_\infty`: largest entry bound) without negative entries, so the sum moves by at most
-    :math:`\sqrt2 K B_\infty` for replace-one and :math:`K B_\infty` for add-remove, in l2 norm. The scales, and the bounds of
+    One Gaussian release of all mean squares. A row adds :math:`x_{ij}^2 \le B_j^2` to coordinate j,
+    a vector of norm at most :math:`K B_\infty` (K: `row_norm`, :math:`B_\infty`: largest entry
+    bound) without negative entries, so the sum moves by at most :math:`\sqrt2 K B_\infty` for
+    replace-one and :math:`K B_\infty` for add-remove, in l2 norm. The scales, and the bounds of
     scaled rows, are computed from the release.
 
     Parameters
@@ -54,8 +55,9 @@ class PrivateScaler(PrivateStep):
     ----------
     scale_ : array of shape (n_features,)
     bounds_ : Bounds
-        Public bounds for the rows that come out. Entries are clipped to the bounds that were declared and divided; rows are not clipped to
-        their norm here: whoever fits on them declares these bounds and clips to them, as a private pipeline does.
+        Public bounds for the rows that come out. Entries are clipped to the bounds that were
+        declared and divided; rows are not clipped to their norm here: whoever fits on them declares
+        these bounds and clips to them, as a private pipeline does.
     statement_ : Statement
 
     Examples

@@ -85,13 +85,17 @@ def check_shape(name: str, found: tuple[int, ...], expected: tuple[int, int]) ->
     """Refuse rows and columns that differ from the published numbers."""
     if tuple(found) != expected:
         raise DataError(
-            f"{name} has {found[0]} rows and {found[1]} features, and not the published {expected[0]} and {expected[1]}. "
+            f"{name} has {found[0]} rows and {found[1]} features, and not the published "
+            f"{expected[0]} and {expected[1]}. "
             "Give check=False for a part of it."
         )
 
 
 def read_npz(path: Path, suffix: str = "") -> tuple[Any, np.ndarray] | None:
-    """Rows and outcomes of a part of an npz file: X, or data, indices, indptr and shape of a CSR matrix; None if not there."""
+    """Rows and outcomes of a part of an npz file: X, or data, indices, indptr and shape of a CSR matrix.
+
+    None if not there.
+    """
     from scipy.sparse import csr_matrix
 
     with np.load(path, allow_pickle=False) as held:

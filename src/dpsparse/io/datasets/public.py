@@ -1,7 +1,8 @@
 """Public datasets of the papers: read from files that the user has, or fetched by scikit-learn where it can.
 
-Nothing is fetched unless ``fetch=True``. Files as LIBSVM publishes them are checked by their published shape, npz files by their
-SHA-256. Stand-ins are never taken silently: a loader gives the data that it is named after, or says what is missing.
+Nothing is fetched unless ``fetch=True``. Files as LIBSVM publishes them are checked by their
+published shape, npz files by their SHA-256. Stand-ins are never taken silently: a loader gives the
+data that it is named after, or says what is missing.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ SUMS = {
     "rcv1_head100": "e27e8cb32a2b8255b1cc5409b685960b55afc2c39513e18078ed5b83b5fd542c",
     "rcv1_sample": "e6f71748f39f4059cfef2fcf9a05e21cf9e57f371b7fcf703294d7844e7b7029",
 }
-#: The problems of the paper of DP-GCD that are real data: file, and name and version at OpenML (none for California, which scikit-learn has).
+#: The problems of the paper of DP-GCD that are real data: file, and name and version at OpenML
+#: (none for California, which scikit-learn has).
 GCD = {
     "california": ("california", None),
     "madelon": ("madelon", ("madelon", 1)),
@@ -43,9 +45,11 @@ def rcv1(folder: Folder = None, *, fetch: bool = False, check: bool = True) -> D
     Parameters
     ----------
     folder : path or None
-        Where ``rcv1_train.binary`` and ``rcv1_test.binary`` of LIBSVM are (``.bz2``, ``.gz`` or unpacked); None: DPSPARSE_DATA.
+        Where ``rcv1_train.binary`` and ``rcv1_test.binary`` of LIBSVM are (``.bz2``, ``.gz`` or
+        unpacked); None: DPSPARSE_DATA.
     fetch : bool
-        Let scikit-learn fetch it instead. Its labels are CCAT or not, and its 23,149 training rows are another choice.
+        Let scikit-learn fetch it instead. Its labels are CCAT or not, and its 23,149 training rows
+        are another choice.
     check : bool
         Compare with the published shape.
     """
@@ -69,8 +73,8 @@ def _fetched_rcv1() -> Dataset:
 def e2006(folder: Folder = None, *, check: bool = True) -> Dataset:
     """E2006-tfidf: log volatility from reports; 16,087 training rows, 3,308 test rows, 150,360 features.
 
-    `folder` holds ``E2006.train`` and ``E2006.test`` of LIBSVM (``.bz2``, ``.gz`` or unpacked). The papers that speak of 3,308 rows use the
-    second file alone.
+    `folder` holds ``E2006.train`` and ``E2006.test`` of LIBSVM (``.bz2``, ``.gz`` or unpacked). The
+    papers that speak of 3,308 rows use the second file alone.
     """
     return _svmlight("E2006-tfidf", data_folder(folder), "E2006.{}", "train", "test", 150360, (16087, 3308), check)
 
@@ -113,8 +117,8 @@ def mnist(folder: Folder = None, *, fetch: bool = False, check: bool = True) -> 
 def chest_xray(folder: Folder = None, *, check: bool = True) -> Dataset:
     """Chest X-ray (PneumoniaMNIST): 5,232 + 624 rows of 784 pixels; +1 for pneumonia.
 
-    `folder` holds ``pneumonia_mnist.npz``, or ``pneumoniamnist.npz`` as MedMNIST publishes it, whose training and validation images are put
-    together.
+    `folder` holds ``pneumonia_mnist.npz``, or ``pneumoniamnist.npz`` as MedMNIST publishes it,
+    whose training and validation images are put together.
     """
     place = data_folder(folder)
     path = first_file(place, ("pneumonia_mnist.npz", "pneumoniamnist.npz"), "chest X-ray")
@@ -136,8 +140,9 @@ def chest_xray(folder: Folder = None, *, check: bool = True) -> Dataset:
 def of_gcd(name: str, folder: Folder = None, *, fetch: bool = False, check: bool = True) -> Dataset:
     """A real dataset of the paper of DP-GCD: california, madelon, dorothea or mtp.
 
-    ``fetch=True`` asks scikit-learn (california) or OpenML. Dorothea keeps the columns that are not empty in its training rows: 88,119, as in the
-    paper. For mtp there is a file of the same study with 49 compounds fewer, ``meltingpoint``, by the name `sample` gives it.
+    ``fetch=True`` asks scikit-learn (california) or OpenML. Dorothea keeps the columns that are not
+    empty in its training rows: 88,119, as in the paper. For mtp there is a file of the same study
+    with 49 compounds fewer, ``meltingpoint``, by the name `sample` gives it.
     """
     if name not in GCD:
         raise DataError(f"the paper of DP-GCD has no dataset {name!r}; it has {', '.join(GCD)}.")
@@ -161,7 +166,10 @@ def of_gcd(name: str, folder: Folder = None, *, fetch: bool = False, check: bool
 
 
 def sample(name: str, folder: Folder = None, *, check: bool = True) -> Dataset:
-    """A part of a dataset, or one that stands in for it, under its own name: rcv1_sample, rcv1_head100, meltingpoint."""
+    """A part of a dataset, or one that stands in for it, under its own name.
+
+    Rcv1_sample, rcv1_head100, meltingpoint.
+    """
     if name not in ("rcv1_sample", "rcv1_head100", "meltingpoint"):
         raise DataError(f"there is no sample {name!r}; there are rcv1_sample, rcv1_head100 and meltingpoint.")
     return _npz(name, name, folder, check)

@@ -17,14 +17,15 @@ _SIDE_BY_SIDE = (np.hstack, np.concatenate, np.column_stack)
 class BoundedArray(np.ndarray):
     """A numpy array of encoded rows with the public bounds of its columns.
 
-    It behaves as the plain array it is. Bounds are known right after encoding and after blocks with bounds were put side by
-    side (`numpy.hstack`, as `ColumnTransformer` does). Whatever else is made from it (a slice, a product) has none, so no
-    array claims bounds that it may not keep. The same holds for `unread_cells`, which is for a priced count (`check_cells`).
+    It behaves as the plain array it is. Bounds are known right after encoding and after blocks with
+    bounds were put side by side (`numpy.hstack`, as `ColumnTransformer` does). Whatever else is
+    made from it (a slice, a product) has none, so no array claims bounds that it may not keep. The
+    same holds for `unread_cells`, which is for a priced count (`check_cells`).
 
     Guarantee
     ---------
-    Bounds are constants of a dictionary. A private estimator clips rows to the bounds it is told, so a promise does not rest
-    on the bounds being true.
+    Bounds are constants of a dictionary. A private estimator clips rows to the bounds it is told,
+    so a promise does not rest on the bounds being true.
     """
 
     _bounds: ColumnBounds | None

@@ -1,13 +1,15 @@
 r"""How columns become numbers, from public constants alone.
 
-Numbers and dates are clipped to their bounds and mapped to :math:`[-1, 1]`; a category is one of its indicators, or none; a
-truth value is 0 or 1. A gap takes the declared value, or zero, and one more indicator where that is asked for.
+Numbers and dates are clipped to their bounds and mapped to :math:`[-1, 1]`; a category is one of
+its indicators, or none; a truth value is 0 or 1. A gap takes the declared value, or zero, and one
+more indicator where that is asked for.
 
 Guarantee
 ---------
-What comes out of a cell depends on that cell and on the dictionary. Everything is exactly rounded arithmetic on single
-entries, so a row has the same bytes alone, in company, and in other company. A row has at most `row_norm` as its l2 norm:
-squares of columns add up, and one column has at most 1, or the square of its filled value plus 1 for the indicator of a gap.
+What comes out of a cell depends on that cell and on the dictionary. Everything is exactly rounded
+arithmetic on single entries, so a row has the same bytes alone, in company, and in other company. A
+row has at most `row_norm` as its l2 norm: squares of columns add up, and one column has at most 1,
+or the square of its filled value plus 1 for the indicator of a gap.
 """
 
 from __future__ import annotations
@@ -76,7 +78,10 @@ class Code:
 
     @property
     def unread(self) -> list[float]:
-        """What each output column holds where the cell was not understood: a gap, or a label that is none of the categories."""
+        """What each output column holds where the cell was not understood.
+
+        A gap, or a label that is none of the categories.
+        """
         levels = [0.0] * len(self.levels)
         if self.column.kind != "category":
             levels[0] = self.filled

@@ -38,7 +38,8 @@ NARROWEST = 1e-9
 class Column:
     """What is publicly known about one column.
 
-    Values are kept as they were given where they make no sense, so that `problems` can tell all that is wrong at once.
+    Values are kept as they were given where they make no sense, so that `problems` can tell all
+    that is wrong at once.
 
     Parameters
     ----------
@@ -47,36 +48,42 @@ class Column:
     role : {"feature", "target", "id", "ignore"}, default="feature"
     kind : {"number", "category", "boolean", "date"} or None
     bounds : (lowest, highest) or None
-        For numbers, and for dates as ISO 8601 text: what the column can hold, from a codebook and not from the data.
+        For numbers, and for dates as ISO 8601 text: what the column can hold, from a codebook and
+        not from the data.
     categories : sequence of str or None
         The labels that are told apart; any other is none of them.
     fill : number, str, bool or None
-        The public value that takes the place of a gap. None: the middle of the bounds, no category, false.
+        The public value that takes the place of a gap. None: the middle of the bounds, no category,
+        false.
     gap_is_feature : bool, default=False
         Whether a gap gets an indicator of its own.
     unit : str or None
         Such as ``years``; shown with coefficients.
     format : str or sequence of str, or None
-        How dates are written: ``DD.MM.YYYY``, or ``%d.%m.%Y`` as `datetime.strptime` has it; the first that fits is taken.
-        None: ISO 8601, which stands in a list as ``ISO``. Two digits of a year are 1969 to 2068.
+        How dates are written: ``DD.MM.YYYY``, or ``%d.%m.%Y`` as `datetime.strptime` has it; the
+        first that fits is taken. None: ISO 8601, which stands in a list as ``ISO``. Two digits of a
+        year are 1969 to 2068.
     decimal, thousands : str or None
-        The decimal mark of numbers, ``.`` or ``,`` (None: ``.``), and what stands between groups of three digits:
-        ``,``, ``.``, ``'`` or ``space`` (None: nothing does).
+        The decimal mark of numbers, ``.`` or ``,`` (None: ``.``), and what stands between groups of
+        three digits: ``,``, ``.``, ``'`` or ``space`` (None: nothing does).
     below : {"limit", "half", "missing"} or None
-        What ``<0.5`` says: the limit, half of it, or that the value is missing. None: such a cell is not understood.
+        What ``<0.5`` says: the limit, half of it, or that the value is missing. None: such a cell
+        is not understood.
     above : {"limit", "missing"} or None
         The same for ``>100``.
     match : {"ignore case", "exact"} or None
         How labels are compared; None: ``ignore case``. Surrounding space never matters.
     missing : sequence of str, or None
-        Codes that mean missing, such as ``-9`` or ``unk``, beside an empty cell, ``NA``, ``n/a``, ``null`` and the like.
+        Codes that mean missing, such as ``-9`` or ``unk``, beside an empty cell, ``NA``, ``n/a``,
+        ``null`` and the like.
 
     Examples
     --------
     >>> Column(name="age", kind="number", bounds=("0", 110), unit="years").bounds
     (0.0, 110.0)
     >>> list(Column(name="sex", kind="categry").problems())
-    ["column 'sex': kind must be number, category, boolean or date, got 'categry'. Did you mean 'category'?"]
+    ["column 'sex': kind must be number, category, boolean or date, got 'categry'. Did you mean
+    'category'?"]
     """
 
     name: str
@@ -247,7 +254,8 @@ class Column:
         alike = sorted(text for text in set(labels) if folded[text.casefold()] > 1)
         if alike and self.match != "exact":
             yield (
-                f"categories differ only in the case of letters: {', '.join(map(repr, alike))}. Keep one of them, or write "
+                f"categories differ only in the case of letters: {', '.join(map(repr, alike))}. "
+                "Keep one of them, or write "
                 "match: exact."
             )
         if self.role == "target" and len(set(labels)) < 2:
@@ -264,7 +272,8 @@ class Column:
         for form in self.formats:
             if form != ISO and strptime_format(form) is None:
                 yield (
-                    f"format {form!r} is not understood. Write it of YYYY, YY, MM, DD, HH, mm and ss, such as DD.MM.YYYY, or of "
+                    f"format {form!r} is not understood. Write it of YYYY, YY, MM, DD, HH, mm and "
+                    "ss, such as DD.MM.YYYY, or of "
                     "%Y, %y, %m, %d, %j, %H, %M, %S and %f, with a year and each part once; or write ISO."
                 )
         choices = {"decimal": DECIMALS, "thousands": tuple(THOUSANDS), "below": BELOW, "above": ABOVE, "match": MATCHES}
@@ -344,7 +353,10 @@ def fill(value: object, kind: str | None) -> object:
 
 
 def texts(value: object, *, single: bool = False) -> object:
-    """A list of labels or other words as a tuple of text, or what was given; with `single` one word is a list of one."""
+    """A list of labels or other words as a tuple of text, or what was given.
+
+    With `single` one word is a list of one.
+    """
     if single and isinstance(value, str | int | float) and not isinstance(value, bool):
         value = [value]
     if not isinstance(value, Iterable) or isinstance(value, str | Mapping):

@@ -148,7 +148,9 @@ class Dictionary:
     # ---------------------------------------------------------------------------------------------- checks
 
     def check(self, header: Sequence[str] | None = None) -> tuple[str, ...]:
-        """Everything that is missing or contradictory, one line each; with a header, also where it does not fit the table.
+        """Everything that is missing or contradictory, one line each.
+
+        With a header, also where it does not fit the table.
 
         Parameters
         ----------

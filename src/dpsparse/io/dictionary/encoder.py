@@ -21,8 +21,9 @@ from .frames import Table
 from .rules import Flags
 from .units import UnitEffect, effects
 
-#: Rows are stored as CSR where the dictionary promises that at most this part of the entries is not zero. An entry of CSR
-#: takes 12 bytes and one of a dense row 8, so this saves at least 62 % of the memory.
+#: Rows are stored as CSR where the dictionary promises that at most this part of the entries is not
+#: zero. An entry of CSR takes 12 bytes and one of a dense row 8, so this saves at least 62 % of the
+#: memory.
 SPARSE_BELOW = 0.25
 
 
@@ -31,17 +32,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Guarantee
     ---------
-    Free: `fit` reads the names of columns and nothing else, so any data with the same header gives the same encoder. What
-    becomes of a row depends on that row and on the dictionary. After the names are checked nothing depends on a cell: no
-    exception, warning, message, type or shape. A cell that cannot be understood is a gap; a category that was not declared
-    is none of them. Which cells these were stays beside the rows, where only a priced count (`check_cells`) finds them.
+    Free: `fit` reads the names of columns and nothing else, so any data with the same header gives
+    the same encoder. What becomes of a row depends on that row and on the dictionary. After the
+    names are checked nothing depends on a cell: no exception, warning, message, type or shape. A
+    cell that cannot be understood is a gap; a category that was not declared is none of them. Which
+    cells these were stays beside the rows, where only a priced count (`check_cells`) finds them.
 
     Parameters
     ----------
     dictionary : Dictionary, str or Path
         A complete dictionary, or its file.
     sparse_output : {"auto"} or bool, default="auto"
-        Whether rows come out as a CSR matrix. "auto": where the dictionary alone says that most entries are zero.
+        Whether rows come out as a CSR matrix. "auto": where the dictionary alone says that most
+        entries are zero.
 
     Attributes
     ----------
@@ -108,8 +111,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         tuple of Effect
-            One for each output column, and the intercept: the margin of a row whose numbers are all 0 in their units, and
-            dates 1970-01-01.
+            One for each output column, and the intercept: the margin of a row whose numbers are all
+            0 in their units, and dates 1970-01-01.
         """
         return effects(self._codes(), coef, intercept)
 
@@ -140,8 +143,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         BoundedArray or CSR matrix of shape (rows, n_outputs)
-            float64, with bounds that the estimators of this package find, and, for a priced count alone (`check_cells`), with the
-            cells that were not understood.
+            float64, with bounds that the estimators of this package find, and, for a priced count
+            alone (`check_cells`), with the cells that were not understood.
         """
         check_is_fitted(self, "dictionary_")
         codes = Codes(self.dictionary_)

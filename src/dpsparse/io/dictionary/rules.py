@@ -2,8 +2,9 @@
 
 Guarantee
 ---------
-Each cell is read by itself and by public constants; no function here raises, warns or prints because of what a cell holds.
-What is read of a cell, and whether it was understood, is a function of that cell and of the column's description.
+Each cell is read by itself and by public constants; no function here raises, warns or prints
+because of what a cell holds. What is read of a cell, and whether it was understood, is a function
+of that cell and of the column's description.
 """
 
 from __future__ import annotations
@@ -220,7 +221,10 @@ class CellReader:
         return values, unread
 
     def places(self, cells: Cells) -> tuple[NDArray[np.intp], Flags]:
-        """Places among the categories, `CategoryMatcher.FOREIGN` or `CategoryMatcher.GAP`; and which cells were not understood."""
+        """Places among the categories, `CategoryMatcher.FOREIGN` or `CategoryMatcher.GAP`.
+
+        And which cells were not understood.
+        """
         if isinstance(cells, Texts):
             found, foreign = self.places(cells.distinct)
             return found[cells.places], foreign[cells.places]
@@ -258,7 +262,10 @@ class CellReader:
         return self._column.below if sign in ("<", "<=", "\u2264") else self._column.above
 
     def _is_code(self, cell: object) -> bool:
-        """Whether it is one of the codes that mean missing: as text, as a number, or as a date, however it is written or stored."""
+        """Whether it is one of the codes that mean missing.
+
+        As text, as a number, or as a date, however it is written or stored.
+        """
         text = text_of(cell)
         if text is not None and self._fold(text) in self._codes:
             return True
@@ -267,7 +274,10 @@ class CellReader:
         return bool(self._code_days) and self._read(cell) in self._code_days
 
     def _digits(self, cell: object) -> int | float:
-        """A number as codes are compared, by the marks of the column; by a point where they do not fit. NaN for a gap."""
+        """A number as codes are compared, by the marks of the column; by a point where they do not fit.
+
+        NaN for a gap.
+        """
         text = text_of(cell)
         plain = None if text is None else _plain_text(text, self._decimal, self._thousands)
         return exact(cell if plain is None else plain)

@@ -26,9 +26,9 @@ class Target:
 
     Guarantee
     ---------
-    One cell at a time, by public constants; nothing is said about a cell. A label that is missing or was not declared becomes
-    `NO_LABEL`, which is no class, so that its record counts as nothing. A number that is missing becomes the declared `fill`,
-    or the middle of the bounds.
+    One cell at a time, by public constants; nothing is said about a cell. A label that is missing
+    or was not declared becomes `NO_LABEL`, which is no class, so that its record counts as nothing.
+    A number that is missing becomes the declared `fill`, or the middle of the bounds.
 
     Examples
     --------

@@ -24,8 +24,8 @@ class UnitEffect:
     level : str
         A category, ``true``, ``is missing``, or the empty text for a number or a date.
     coefficient : float or tuple of float
-        What one unit more, or this level, adds to the margin; one for each model. That of a gap is added to what the filled
-        value does.
+        What one unit more, or this level, adds to the margin; one for each model. That of a gap is
+        added to what the filled value does.
     unit : str
         Such as ``per year``; the empty text for levels.
     """

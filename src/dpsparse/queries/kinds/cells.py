@@ -1,4 +1,7 @@
-"""Questions about rows that were scored by a public model: how many there are in each public cell, and how they fared there."""
+"""Questions about rows that were scored by a public model.
+
+How many there are in each public cell, and how they fared there.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +23,22 @@ class Cells:
     Parameters
     ----------
     margins : array of int
-        Columns that hold a model's margins: one for numbers or two classes, otherwise one for each class.
+        Columns that hold a model's margins: one for numbers or two classes, otherwise one for each
+        class.
     rests : array of int or None
-        Columns of what the lattice of rows cuts off the margins, enlarged; `scale` times it belongs to the margin. None: nothing.
+        Columns of what the lattice of rows cuts off the margins, enlarged; `scale` times it belongs
+        to the margin. None: nothing.
     scale : float
     group : int or None
         Column that holds the number of a row's group; rows with any other number are in no cell.
     groups : int
         Number of groups.
     classes : int
-        Number of classes that are told apart, coded 0, 1, ...; rows with any other target are in no cell. 1: not told apart.
+        Number of classes that are told apart, coded 0, 1, ...; rows with any other target are in no
+        cell. 1: not told apart.
     edges : array
-        Increasing. Bin k holds margins from edge k - 1 on and below edge k; there is one bin more than edges.
+        Increasing. Bin k holds margins from edge k - 1 on and below edge k; there is one bin more
+        than edges.
     """
 
     margins: NDArray[np.intp]
@@ -62,18 +69,22 @@ class CellCounts:
 
 @dataclass(frozen=True, eq=False)
 class CellMoments:
-    r"""Sum over the rows of each cell of t and of :math:`t^2 - \tfrac12`, over the public number of rows; t in [-1, 1] tells how a row fared.
+    r"""Sum over the rows of each cell of t and of :math:`t^2 - \tfrac12`, over the public number of rows.
 
-    The answer holds the sums of t of all cells and then, with `squares`, those of :math:`t^2 - \tfrac12`.
+    T in [-1, 1] tells how a row fared.
+
+    The answer holds the sums of t of all cells and then, with `squares`, those of
+    :math:`t^2 - \tfrac12`.
 
     Parameters
     ----------
     cells : Cells
     value : {"correct", "log-loss", "brier", "absolute", "squared", "target", "excess", "place"}
-        ``correct``: 1 for the right class, else -1. ``log-loss``, ``brier``, ``absolute`` and ``squared``: :math:`2\min(\ell, B)/B - 1` for
-        a loss of the prediction. ``target``: :math:`y/B`. ``excess``: :math:`(r^2 - c(y-\mu)^2)/B` for the residual r. ``place``: where in
-        its bin the probability of the second class lies, from -1 at its lower end to 1 at its upper end. Whatever is beyond [-1, 1] is
-        clipped to it.
+        ``correct``: 1 for the right class, else -1. ``log-loss``, ``brier``, ``absolute`` and
+        ``squared``: :math:`2\min(\ell, B)/B - 1` for a loss of the prediction. ``target``:
+        :math:`y/B`. ``excess``: :math:`(r^2 - c(y-\mu)^2)/B` for the residual r. ``place``: where
+        in its bin the probability of the second class lies, from -1 at its lower end to 1 at its
+        upper end. Whatever is beyond [-1, 1] is clipped to it.
     top : float
         B.
     centre, ratio : float

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 class ScoreMoments:
     r"""Mean over rows of score, Gram matrix and meat at a pilot, in one vector whose noise is alike in all of its numbers.
 
-    A row is :math:`\tilde x = (1, (x_S - \mu)/t)`, its weight :math:`w = \min(1, Q^2/\|\tilde x\|^2)`, its residual :math:`\psi`: the slope of the loss with the
-    other sign, clipped to :math:`\pm R`. The target is not clipped before. With :math:`C = RQ`, and v = 1 for numbers, :math:`v = |\psi|(1-|\psi|)` for classes,
-    :math:`v_{\max}` = 1 or 1/4, the answer holds
+    A row is :math:`\tilde x = (1, (x_S - \mu)/t)`, its weight
+    :math:`w = \min(1, Q^2/\|\tilde x\|^2)`, its residual :math:`\psi`: the slope of the loss with
+    the other sign, clipped to :math:`\pm R`. The target is not clipped before. With :math:`C = RQ`,
+    and v = 1 for numbers, :math:`v = |\psi|(1-|\psi|)` for classes, :math:`v_{\max}` = 1 or 1/4,
+    the answer holds
 
     .. math:: \frac{w\psi\tilde x}{C}, \qquad \sqrt{B_H}\,\frac{w v\,\tilde x\tilde x^\top}{Q^2 v_{\max}}, \qquad \sqrt{B_M}\,\frac{w^2\psi^2\tilde x\tilde x^\top}{C^2},
 
@@ -34,7 +36,8 @@ class ScoreMoments:
     residual, norm : float
         R and Q. R is 1 for classes.
     gram, meat : float
-        :math:`B_H` and :math:`B_M`: how much of the noise's precision the matrices have for each unit of the score's.
+        :math:`B_H` and :math:`B_M`: how much of the noise's precision the matrices have for each
+        unit of the score's.
     """
 
     model: CentredModel

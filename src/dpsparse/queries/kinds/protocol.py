@@ -75,7 +75,10 @@ class Oracle(ABC):
 
     @abstractmethod
     def answer(self, question: Query, ask: str) -> Released:
-        """Charge the ask, then answer. Refuses, before anything is charged, what was not priced or cannot be answered."""
+        """Charge the ask, then answer.
+
+        Refuses, before anything is charged, what was not priced or cannot be answered.
+        """
 
     @abstractmethod
     def deviation(self, question: Query, ask: str, turn: int) -> float:
@@ -119,7 +122,10 @@ class Oracle(ABC):
     def weighted_gradient(
         self, w: Vector, weights: Vector, *, norm: float, support: Indices | None = None, ask: str = "gradient"
     ) -> Vector:
-        """Mean gradient at `w` in weighted columns, each row within `norm` there; all coordinates, or those of `support`."""
+        """Mean gradient at `w` in weighted columns, each row within `norm` there.
+
+        All coordinates, or those of `support`.
+        """
         return np.asarray(self.answer(WeightedGradient(w, weights, norm, support), ask))
 
     def absolute_means(self, *, ask: str = "means") -> Vector:

@@ -50,7 +50,8 @@ class WeightedGradient:
     weights : array
         :math:`a_j > 0`, one for each coordinate of the answer.
     norm : float
-        Each row's contribution, on these coordinates and with these weights, is held within this l2 norm.
+        Each row's contribution, on these coordinates and with these weights, is held within this l2
+        norm.
     support : array of int or None
         Coordinates of the answer; None: all.
     """
@@ -68,7 +69,9 @@ class MeanAbsolute:
 
 @dataclass(frozen=True, eq=False)
 class MeanRowNorm:
-    r"""Mean over rows of :math:`\min(\|x \circ a\|_2, \text{top})`: one number. `weights` and `support` as in `WeightedGradient`.
+    r"""Mean over rows of :math:`\min(\|x \circ a\|_2, \text{top})`: one number.
+
+    `weights` and `support` as in `WeightedGradient`.
 
     Weights may be zero here.
     """
@@ -80,7 +83,9 @@ class MeanRowNorm:
 
 @dataclass(frozen=True, eq=False)
 class JointGradient:
-    r"""As `WeightedGradient` for a model with a margin for each class: the mean matrix :math:`(a_j g_{jk})`, row by row in one vector.
+    r"""As `WeightedGradient` for a model with a margin for each class.
+
+    The mean matrix :math:`(a_j g_{jk})`, row by row in one vector.
 
     Parameters
     ----------
@@ -159,7 +164,10 @@ Model = CentredModel | ProjectedModel
 
 @dataclass(frozen=True, eq=False)
 class ProjectedGradient:
-    r"""Mean over rows of slope times z, the row in the model's frame, each held within l2 norm `clip`; noise is alike in all coordinates."""
+    r"""Mean over rows of slope times z, the row in the model's frame, each held within l2 norm `clip`.
+
+    Noise is alike in all coordinates.
+    """
 
     model: ProjectedModel
     clip: float
@@ -183,8 +191,9 @@ class IntervalContrast:
 
     .. math:: s_j(x) = \frac{2\,\mathrm{clip}(x, l_j, u_j) - l_j - u_j}{u_j - l_j} \in [-1, 1]
 
-    for public intervals, one for each feature. For selections, as `Correlation`, where it is known about where columns lie: every column is as
-    loud as any other, and one of two values is a contrast between them wherever it lies.
+    for public intervals, one for each feature. For selections, as `Correlation`, where it is known
+    about where columns lie: every column is as loud as any other, and one of two values is a
+    contrast between them wherever it lies.
     """
 
     model: CentredModel
@@ -203,7 +212,10 @@ class ResidualMean:
 
 @dataclass(frozen=True, eq=False)
 class ColumnMeans:
-    """Mean over rows of some features, each once, less a public `centre`; rows are scaled down to l2 norm `norm` where they are longer."""
+    """Mean over rows of some features, each once, less a public `centre`.
+
+    Rows are scaled down to l2 norm `norm` where they are longer.
+    """
 
     support: Indices
     norm: float = float("inf")
@@ -214,8 +226,9 @@ class ColumnMeans:
 class Gram:
     r"""Mean over rows of :math:`aa^\top` for :math:`a = x_S - \mu`, scaled down to l2 norm `norm` where it is longer.
 
-    The answer is the upper triangle, row by row, entries off the diagonal times :math:`\sqrt2`: its l2 norm is the Frobenius
-    norm of the matrix, and noise alike in all of its numbers leaves half the variance off the diagonal.
+    The answer is the upper triangle, row by row, entries off the diagonal times :math:`\sqrt2`: its
+    l2 norm is the Frobenius norm of the matrix, and noise alike in all of its numbers leaves half
+    the variance off the diagonal.
     """
 
     support: Indices
@@ -227,8 +240,8 @@ class Gram:
 class Curvature:
     r"""Mean over rows of :math:`f\,\ell''\min(\|x_S-\mu\|, \text{norm})^2/|S|` at `model`: one number.
 
-    f is the factor by which `CentredGradient` with this `clip` shrinks the row, :math:`\ell''` the second derivative of the
-    loss in its margin.
+    f is the factor by which `CentredGradient` with this `clip` shrinks the row, :math:`\ell''` the
+    second derivative of the loss in its margin.
     """
 
     model: CentredModel
@@ -256,7 +269,8 @@ class MeanLoss:
     Parameters
     ----------
     models : array of shape (number of models, dimension)
-        One model for a regression or two classes (coded 0 and 1); one for each class otherwise (coded 0, 1, 2, ...).
+        One model for a regression or two classes (coded 0 and 1); one for each class otherwise
+        (coded 0, 1, 2, ...).
     kind : {"error", "log-loss", "squared", "absolute"}
         Wrong class, negative log-probability of the class, squared or absolute residual.
     bound : float
@@ -304,14 +318,16 @@ class Select:
 class Quantile:
     r"""The cell of a public grid in which a part q of the rows' values is reached, named by its upper end.
 
-    With :math:`T_k = \#\{v \le e_k\} - q\,\#\{v\}` cell k scores :math:`\min(0, T_k, -T_{k-1})`: 0 for the cell of the quantile, and minus the
-    number of values between it and any other. The last cell has no upper end.
+    With :math:`T_k = \#\{v \le e_k\} - q\,\#\{v\}` cell k scores :math:`\min(0, T_k, -T_{k-1})`: 0
+    for the cell of the quantile, and minus the number of values between it and any other. The last
+    cell has no upper end.
 
     Parameters
     ----------
     of : {"slopes", "gradients", "rows", "targets"}
-        Values: sizes of slopes, of gradients :math:`|\text{slope}|\,\|x_S-\mu\|` or of rows :math:`\|x_S-\mu\|`, of which only
-        positive ones count; or targets. In a frame :math:`\|z\|` takes the place of :math:`\|x_S-\mu\|`.
+        Values: sizes of slopes, of gradients :math:`|\text{slope}|\,\|x_S-\mu\|` or of rows
+        :math:`\|x_S-\mu\|`, of which only positive ones count; or targets. In a frame :math:`\|z\|`
+        takes the place of :math:`\|x_S-\mu\|`.
     model : Centred or Framed
     part : float
         q.
@@ -329,8 +345,9 @@ class Quantile:
 class ModalEntry:
     """The bin, between neighbours of `edges`, that holds the typical entry of most rows.
 
-    The typical entry of a row is `part` of the median of its absolute nonzero entries; or, if nearly all of them have one
-    sign, the largest. Values beyond the edges count in the outermost bins. Entries are measured from a public `centre`, if there is one.
+    The typical entry of a row is `part` of the median of its absolute nonzero entries; or, if
+    nearly all of them have one sign, the largest. Values beyond the edges count in the outermost
+    bins. Entries are measured from a public `centre`, if there is one.
     """
 
     part: float
@@ -345,7 +362,8 @@ class ColumnQuantile:
     Parameters
     ----------
     of : {"column", "size", "rows", "target"}
-        Values: entries of a column, their absolute values, the largest absolute entry of each row, or targets.
+        Values: entries of a column, their absolute values, the largest absolute entry of each row,
+        or targets.
     column : int
         Which one, of ``column`` and ``size``.
     sign : {1, -1}
@@ -375,7 +393,8 @@ class PerturbedMinimum:
     support : array of int
         Coordinates, in the order of the answer.
     clip : Clip
-        Bound on the norm of one row's gradient, and on its slope: slopes beyond are clipped, which keeps the loss convex.
+        Bound on the norm of one row's gradient, and on its slope: slopes beyond are clipped, which
+        keeps the loss convex.
     row_norm : float
         Rows are scaled down to this norm on the support.
     ridge : float
@@ -390,7 +409,10 @@ class PerturbedMinimum:
 
 @dataclass(frozen=True, eq=False)
 class RidgeMinimum:
-    """Minimiser as in `PerturbedMinimum` without the linear term; or, with `design`, its margins on these public rows."""
+    """Minimiser as in `PerturbedMinimum` without the linear term.
+
+    Or, with `design`, its margins on these public rows.
+    """
 
     support: Indices
     clip: Clip

@@ -1,6 +1,7 @@
 """Losses of a margin and a target.
 
-A new loss is one file and one line in `LOSSES`: model files, laws, proofs and the test of foreign losses read this list.
+A new loss is one file and one line in `LOSSES`: model files, laws, proofs and the test of foreign
+losses read this list.
 """
 
 from __future__ import annotations
@@ -42,12 +43,15 @@ LOSSES: tuple[Loss, ...] = (
     Custom(derivative=_log_cosh_slope, curvature=1.0, slope_bound=1.0, integral=_log_cosh, name="log-cosh"),
 )
 
-#: Losses with a margin for each class, with the instances that the laws check. They stand behind those above, and users do not name them.
+#: Losses with a margin for each class, with the instances that the laws check. They stand behind
+#: those above, and users do not name them.
 JOINT: tuple[Softmax, ...] = (Softmax(3), Softmax(20))
 
 
 def proven(loss: Loss) -> bool:
-    """Whether a loss is one of ours, by its exact type, and says that it is convex: its minimiser has a stability proof.
+    """Whether a loss is one of ours, by its exact type, and says that it is convex.
+
+    Its minimiser has a stability proof.
 
     Examples
     --------

@@ -12,13 +12,15 @@ from ...core.facts import Target, Vector
 class Loss(Protocol):
     """A smooth loss of a linear model: a function of the margin ``<x, w>`` and the target.
 
-    The gradient of one row is ``slope(margin, y) * x``, so clipping a row's gradient needs one number per row. Privacy bounds
-    come from that clip: a wrong `slope_bound` costs accuracy and not privacy. They rest on one thing that the loss must keep:
-    entry i of `slope` and `mean` depends on entry i of the arguments alone. Losses of others are tested for it before
-    rows are read (`dpsparse.losses.refuse_mixing`).
+    The gradient of one row is ``slope(margin, y) * x``, so clipping a row's gradient needs one
+    number per row. Privacy bounds come from that clip: a wrong `slope_bound` costs accuracy and not
+    privacy. They rest on one thing that the loss must keep: entry i of `slope` and `mean` depends
+    on entry i of the arguments alone. Losses of others are tested for it before rows are read
+    (`dpsparse.losses.refuse_mixing`).
 
-    A loss may also have ``mean(margin)``, what a margin predicts, ``targets(bound)``, a `Target`, where `target_of` would
-    guess wrong. Ours may have ``joint(n_classes)``, the loss of one model with a margin for each of many classes.
+    A loss may also have ``mean(margin)``, what a margin predicts, ``targets(bound)``, a `Target`,
+    where `target_of` would guess wrong. Ours may have ``joint(n_classes)``, the loss of one model
+    with a margin for each of many classes.
 
     Attributes
     ----------
@@ -67,7 +69,9 @@ def mean_of(loss: object) -> Callable[[Vector], Vector] | None:
 
 
 def joint_of(loss: object, n_classes: int) -> Loss | None:
-    """The loss of one model that tells so many classes apart, for losses that have such a form; None where one versus the rest is all.
+    """The loss of one model that tells so many classes apart, for losses that have such a form.
+
+    None where one versus the rest is all.
 
     Examples
     --------

@@ -20,10 +20,11 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
 class Custom:
     r"""A smooth loss given by its slope in the margin.
 
-    The functions must treat every row by itself: a scale, a mean, a rank or a memory taken over rows would let one record move
-    what all others contribute, which no clip bounds. Before rows are read they are run on made-up ones, and refused if rows
-    mix (`dpsparse.losses.refuse_mixing`). Given that, rows' gradients are clipped whatever the slope says: a wrong slope,
-    `curvature` or `slope_bound` costs accuracy and not privacy. Check a loss with ``dpsparse.audit.check_loss``.
+    The functions must treat every row by itself: a scale, a mean, a rank or a memory taken over
+    rows would let one record move what all others contribute, which no clip bounds. Before rows are
+    read they are run on made-up ones, and refused if rows mix (`dpsparse.losses.refuse_mixing`).
+    Given that, rows' gradients are clipped whatever the slope says: a wrong slope, `curvature` or
+    `slope_bound` costs accuracy and not privacy. Check a loss with ``dpsparse.audit.check_loss``.
 
     Parameters
     ----------

@@ -32,8 +32,8 @@ LINKS: dict[str, tuple[Function, Function]] = {"sigmoid": (expit, _sigmoid_slope
 class KnownLink:
     r"""Squared loss behind a public link: :math:`\tfrac12 (f(m) - y)^2` with :math:`|f'| \le L`.
 
-    The non-linear measurements of [WX19]_, section 6. Not convex in general; gradient methods with clipped rows take it
-    as it is, and methods that need a minimiser refuse it.
+    The non-linear measurements of [WX19]_, section 6. Not convex in general; gradient methods with
+    clipped rows take it as it is, and methods that need a minimiser refuse it.
 
     Parameters
     ----------
@@ -42,9 +42,10 @@ class KnownLink:
     derivative : function or None
         Its derivative; needed where `f` is a function.
     slope_limit, curvature_limit : float or None
-        Bounds on the first and second derivative of the loss in the margin, for targets within `target`; needed where `f`
-        is a function. For :math:`|f| \le F, |f'| \le L, |f''| \le L_2` they are at most :math:`(F+B)L` and
-        :math:`L^2 + (F+B)L_2`. None: found on a grid for the named links.
+        Bounds on the first and second derivative of the loss in the margin, for targets within
+        `target`; needed where `f` is a function. For :math:`|f| \le F, |f'| \le L, |f''| \le L_2`
+        they are at most :math:`(F+B)L` and :math:`L^2 + (F+B)L_2`. None: found on a grid for the
+        named links.
     target : float
         B: targets beyond it are clipped to it, so that slope and curvature have bounds.
 

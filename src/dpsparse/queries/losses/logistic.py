@@ -16,7 +16,8 @@ from .softmax import Softmax
 class Logistic:
     r"""Logistic loss :math:`\log(1 + e^m) - y m` for targets 0 and 1.
 
-    The slope :math:`\sigma(m) - y` lies in [-1, 1]; the second derivative :math:`\sigma(m)(1-\sigma(m))` is at most 1/4.
+    The slope :math:`\sigma(m) - y` lies in [-1, 1]; the second derivative
+    :math:`\sigma(m)(1-\sigma(m))` is at most 1/4.
 
     Examples
     --------

@@ -14,18 +14,21 @@ from ...core.facts import Target, Vector
 
 @dataclass(frozen=True)
 class Poisson:
-    r"""Poisson regression with a log link: half the deviance of a rate :math:`e^m`, and its tangent beyond a public margin.
+    r"""Poisson regression with a log link.
+
+    Half the deviance of a rate :math:`e^m`, and its tangent beyond a public margin.
 
     .. math:: \ell(m, y) = e^{\bar m}(1 + m - \bar m) - y m + y\log y - y, \qquad \bar m = \min(m, M)
 
-    The slope :math:`e^{\bar m} - y` is finite, continuous and rises with the margin, and the second derivative is at most
-    :math:`e^M`: the loss is convex. Rates and counts beyond :math:`e^M` count as :math:`e^M`; targets are counts, so
-    negative ones count as zero.
+    The slope :math:`e^{\bar m} - y` is finite, continuous and rises with the margin, and the second
+    derivative is at most :math:`e^M`: the loss is convex. Rates and counts beyond :math:`e^M` count
+    as :math:`e^M`; targets are counts, so negative ones count as zero.
 
     Parameters
     ----------
     margin_bound : float
-        :math:`M`: public bound on the logarithm of a rate. It decides the curvature, hence step sizes: keep it small.
+        :math:`M`: public bound on the logarithm of a rate. It decides the curvature, hence step
+        sizes: keep it small.
 
     Examples
     --------

@@ -1,15 +1,18 @@
 r"""Losses of others: run on made-up rows before private ones come, and then in blocks of one size.
 
-A clip bounds what one row contributes. It does not help if a loss lets one row change what *other* rows contribute: residuals
-over their median, targets over their maximum, ranks, a running mean. So a loss that is not ours is tested first.
+A clip bounds what one row contributes. It does not help if a loss lets one row change what *other*
+rows contribute: residuals over their median, targets over their maximum, ranks, a running mean. So
+a loss that is not ours is tested first.
 
 Guarantee
 ---------
-`refuse_mixing` compares, on `probes` of the kind and bound of the targets, what the loss gives for a row alone with what it gives
-for the same row in company: other companies, positions and numbers of rows up to `LARGEST`, ordinary and extreme values, after other calls,
-and from a fresh copy. Every difference beyond `TOLERANCE` refuses the loss. This is a test and not a proof: a loss written to
-tell made-up rows from private ones would pass. `Blockwise` narrows what is left: private rows reach the loss in arrays of exactly `BLOCK`
-rows, a size that was tested, whatever the number of rows.
+`refuse_mixing` compares, on `probes` of the kind and bound of the targets, what the loss gives for
+a row alone with what it gives for the same row in company: other companies, positions and numbers
+of rows up to `LARGEST`, ordinary and extreme values, after other calls, and from a fresh copy.
+Every difference beyond `TOLERANCE` refuses the loss. This is a test and not a proof: a loss written
+to tell made-up rows from private ones would pass. `Blockwise` narrows what is left: private rows
+reach the loss in arrays of exactly `BLOCK` rows, a size that was tested, whatever the number of
+rows.
 """
 
 from __future__ import annotations
@@ -25,14 +28,15 @@ from ...core.facts import Target, Vector
 from .. import losses
 from .base import Loss, mean_of, target_of
 
-#: Rows that a foreign loss sees at once: many enough that a call costs little, and a multiple of every vector width, so that
-#: no row stands in the tail of a vectorised loop.
+#: Rows that a foreign loss sees at once: many enough that a call costs little, and a multiple of
+#: every vector width, so that no row stands in the tail of a vectorised loop.
 BLOCK = 2**12
 #: Blocks of the test, smallest and largest numbers of rows first: what mixes in large blocks only is found too.
 SIZES = (2, 3, 7, 64, 1_025, BLOCK, 65_537, 150_001)
 LARGEST = max(SIZES)
-#: Largest difference, relative to 1 + |slope|, between a row alone and in company. The last bits of vectorised exponentials
-#: differ by position, by about 1e-16; mixing below this moves a sum over a billion rows by a thousandth of what a row of slope 1 does.
+#: Largest difference, relative to 1 + |slope|, between a row alone and in company. The last bits of
+#: vectorised exponentials differ by position, by about 1e-16; mixing below this moves a sum over a
+#: billion rows by a thousandth of what a row of slope 1 does.
 TOLERANCE = 1e-12
 #: Seed of the made-up rows.
 SEED = 20_231
@@ -41,7 +45,9 @@ Rowwise = Callable[..., Vector]
 
 
 def user_defined(loss: Loss) -> bool:
-    """Whether a loss, or a function in it, is not ours: any type but exactly ours, and ours that hold a user's functions.
+    """Whether a loss, or a function in it, is not ours.
+
+    Any type but exactly ours, and ours that hold a user's functions.
 
     Examples
     --------
@@ -63,8 +69,9 @@ class Blockwise:
 
     Guarantee
     ---------
-    No array that the loss sees depends on the number of rows. Where the loss fails on a block, its rows are taken one by one, and those on
-    which it fails have slope nan, which counts as nothing: a failure tells nothing about other rows, and raises nothing.
+    No array that the loss sees depends on the number of rows. Where the loss fails on a block, its
+    rows are taken one by one, and those on which it fails have slope nan, which counts as nothing:
+    a failure tells nothing about other rows, and raises nothing.
     """
 
     loss: Loss
@@ -208,7 +215,8 @@ def _compare(first: Rowwise, fresh: Rowwise, margins: Vector, targets: Vector, w
         same = np.abs(found - want) <= TOLERANCE * (1 + np.abs(want))
         if not np.all(same | (found == want) | (np.isnan(found) & np.isnan(want))):
             raise PrivacyError(
-                f"{what} mixes rows: what it gives for one row depends on {why}. One person could then move what all others "
+                f"{what} mixes rows: what it gives for one row depends on {why}. One person could "
+                "then move what all others "
                 "contribute, which no clip bounds. Write it as a function of one margin and one target, with public "
                 "constants in place of anything that is taken over rows."
             )

@@ -15,9 +15,10 @@ from ...core.facts import Target, Vector
 class Softmax:
     r"""Negative log-likelihood of classes :math:`0, \dots, K-1` with a margin each: :math:`\log\sum_k e^{m_k} - m_y`.
 
-    The slope in the margins is :math:`p - e_y` for the probabilities :math:`p_k \propto e^{m_k}`. Its norm is at most
-    :math:`\sqrt2`, approached where all of p is on a wrong class; its entries sum to zero. The second derivative
-    :math:`\mathrm{diag}(p) - pp^\top` is at most 1/2 in any direction, which it is for p = (1/2, 1/2, 0, ...).
+    The slope in the margins is :math:`p - e_y` for the probabilities :math:`p_k \propto e^{m_k}`.
+    Its norm is at most :math:`\sqrt2`, approached where all of p is on a wrong class; its entries
+    sum to zero. The second derivative :math:`\mathrm{diag}(p) - pp^\top` is at most 1/2 in any
+    direction, which it is for p = (1/2, 1/2, 0, ...).
 
     Parameters
     ----------
@@ -26,8 +27,8 @@ class Softmax:
 
     Guarantee
     ---------
-    Row i of `slope` is a function of row i of the margins and of target i alone, to the last bit: exponentials are computed number
-    by number, and sums over classes from the first to the last.
+    Row i of `slope` is a function of row i of the margins and of target i alone, to the last bit:
+    exponentials are computed number by number, and sums over classes from the first to the last.
 
     Examples
     --------

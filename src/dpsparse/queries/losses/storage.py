@@ -36,7 +36,8 @@ class Unstored:
 
     def _refuse(self, *_: object) -> NoReturn:
         raise ValueError(
-            f"the loss {self.name!r} was given as functions, which a model file does not hold. Set model.loss to it again."
+            f"the loss {self.name!r} was given as functions, which a model file does not hold. Set "
+            "model.loss to it again."
         )
 
 

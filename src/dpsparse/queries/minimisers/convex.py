@@ -1,8 +1,9 @@
 r"""Losses whose minimisers have a stability proof: convex, with a slope and a curvature that are bounded for sure.
 
-A minimiser is only as stable as its loss is convex and smooth, so here, unlike in a gradient sum, a wrong bound would
-break a promise. Hence only losses of this package are taken, by their exact type (`dpsparse.losses.proven`): their slope, its
-derivative and the bound on that are constants of the class, which no argument changes.
+A minimiser is only as stable as its loss is convex and smooth, so here, unlike in a gradient sum, a
+wrong bound would break a promise. Hence only losses of this package are taken, by their exact type
+(`dpsparse.losses.proven`): their slope, its derivative and the bound on that are constants of the
+class, which no argument changes.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def convex(loss: Loss) -> Convex:
     """The convex parts of a loss; refuses a loss for which they are not proven."""
     if not proven(loss):
         raise PrivacyError(
-            f"the minimiser of loss {loss.name!r} has no stability proof; this needs squared, Huber, logistic or Poisson loss. "
+            f"the minimiser of loss {loss.name!r} has no stability proof; this needs squared, "
+            "Huber, logistic or Poisson loss. "
             "Use a recipe that asks for clipped gradients, such as 'dp_ight'."
         )
     smooth = cast(Smooth, loss)

@@ -3,29 +3,35 @@ r"""The minimiser of a clipped, regularised, tilted sum of losses, with a certif
 .. math:: J(\theta) = \sum_i \Psi_i(\langle x_i, \theta\rangle) + \tfrac\lambda2\|\theta\|^2 + \langle b, \theta\rangle,
           \qquad \Psi_i'(m) = \mathrm{clip}\bigl(\phi'(m, y_i),\, \pm\min(R, L/\|x_i\|)\bigr)
 
-:math:`\phi'` does not fall with the margin and neither does its clip, so every :math:`\Psi_i` is convex, its gradient
-:math:`\Psi_i' x_i` has norm at most :math:`L`, and its Hessian :math:`\Psi_i'' x_i x_i^\top` has norm at most
-:math:`\beta_0\|x_i\|^2`. For squared loss :math:`\Psi_i` is Huber's loss.
+:math:`\phi'` does not fall with the margin and neither does its clip, so every :math:`\Psi_i` is
+convex, its gradient :math:`\Psi_i' x_i` has norm at most :math:`L`, and its Hessian
+:math:`\Psi_i'' x_i x_i^\top` has norm at most :math:`\beta_0\|x_i\|^2`. For squared loss
+:math:`\Psi_i` is Huber's loss.
 
 Guarantee
 ---------
-What is returned has :math:`\|\nabla J\| \le \tau`, hence lies within :math:`\tau/\lambda` of the minimiser, by strong
-convexity. Half of :math:`\tau` is left to the rounding of the gradient's evaluation (see `tolerance`).
-It never fails in exact arithmetic: Newton steps usually end it, and what they leave is done by accelerated gradient
-steps, whose number has a proven bound. (A failure would have to be hidden: that it happens could tell neighbours apart.)
-Problems whose public condition is beyond `CONDITION` are refused before anything is charged: rounding, and the number of those steps, grow with it.
+What is returned has :math:`\|\nabla J\| \le \tau`, hence lies within :math:`\tau/\lambda` of the
+minimiser, by strong convexity. Half of :math:`\tau` is left to the rounding of the gradient's
+evaluation (see `tolerance`). It never fails in exact arithmetic: Newton steps usually end it, and
+what they leave is done by accelerated gradient steps, whose number has a proven bound. (A failure
+would have to be hidden: that it happens could tell neighbours apart.) Problems whose public
+condition is beyond `CONDITION` are refused before anything is charged: rounding, and the number of
+those steps, grow with it.
 
-*Any number of rows.* :math:`\tau` and the condition count n rows, the public number. Under add-remove more may be present, and
-rounding could then keep the search from its tolerance. So a minimiser uses the first n records that are present, in the
-order of the rows, and no others (`restricted`). Let a record be inserted at any place. If n records stand before it, the first n
-stay the same. Otherwise it enters, all before it stay, and the n-th leaves if there were n. So the records that are
-used differ by one that is added, or by one that replaces another: under add-remove, too, the gradients of neighbours
-differ by those of `RECORDS` = 2 records. The same holds where a record that is replaced becomes absent. No rule that uses all
-of n records and at most n of more is better: the n + 1 subsets of n of n + 1 records all differ by two records.
+*Any number of rows.* :math:`\tau` and the condition count n rows, the public number. Under
+add-remove more may be present, and rounding could then keep the search from its tolerance. So a
+minimiser uses the first n records that are present, in the order of the rows, and no others
+(`restricted`). Let a record be inserted at any place. If n records stand before it, the first n
+stay the same. Otherwise it enters, all before it stay, and the n-th leaves if there were n. So the
+records that are used differ by one that is added, or by one that replaces another: under
+add-remove, too, the gradients of neighbours differ by those of `RECORDS` = 2 records. The same
+holds where a record that is replaced becomes absent. No rule that uses all of n records and at most
+n of more is better: the n + 1 subsets of n of n + 1 records all differ by two records.
 
 References
 ----------
-Nesterov, Introductory Lectures on Convex Optimization, 2004, Theorem 2.2.3: constant-step scheme III.
+Nesterov, Introductory Lectures on Convex Optimization, 2004, Theorem 2.2.3: constant-step scheme
+III.
 """
 
 from __future__ import annotations
@@ -44,7 +50,8 @@ from ...core.facts import LARGEST_SIZE, SMALLEST_SIZE, Clip, Vector, in_range
 from ...rows.support_rows import RestrictedRows
 from .convex import Convex
 
-#: Records in which the rows of a minimiser differ between neighbours, under both adjacencies: one enters and one leaves.
+#: Records in which the rows of a minimiser differ between neighbours, under both adjacencies: one
+#: enters and one leaves.
 RECORDS = 2
 #: Newton steps before the slower method with a proven number of steps takes over.
 NEWTON_STEPS = 60
@@ -93,20 +100,24 @@ class Public:
         """Refuse a problem whose numbers cannot be squared, or that cannot be solved to a tolerance worth having."""
         if not (in_range(self.row_norm) and in_range(self.ridge)):
             raise PrivacyError(
-                f"a minimiser needs a row norm and a positive ridge, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, got {self.row_norm!r} and {self.ridge!r}."
+                f"a minimiser needs a row norm and a positive ridge, between {SMALLEST_SIZE:g} and "
+                f"{LARGEST_SIZE:g}, got {self.row_norm!r} and {self.ridge!r}."
             )
         refuse_condition(self.condition)
 
     def tolerance(self) -> float:
         r""":math:`\tau`: :math:`10^{-8} L`, or :math:`10^{-10} nL` for many rows, where sums round more, or more where the problem is bent.
 
-        A sum of n terms of norm at most L is off by about :math:`10^{-16}\,nL\log n`: far less than a quarter of :math:`\tau`. A margin, a product
-        of k numbers, is off by at most :math:`ku\|x\|\|\theta\|` in any order of summation, :math:`u = 2^{-53}`, and moves the
-        row's gradient by at most :math:`\beta_0\|x\|` times that. Where :math:`\|\nabla J\| \le \tau`,
-        :math:`\lambda\|\theta\| \le nL + B + \tau`; so all margins together move the gradient by at most
-        :math:`n\beta_0K^2ku\|\theta\| \le kuQ(nL + B + \tau)`. Eight more operations are counted for each margin (slopes, their clip and their product with
-        the row), and :math:`\tau` is at least four times the whole: a half of it is twice what rounding can hide, and what
-        the search must get below.
+        A sum of n terms of norm at most L is off by about :math:`10^{-16}\,nL\log n`: far less than
+        a quarter of :math:`\tau`. A margin, a product of k numbers, is off by at most
+        :math:`ku\|x\|\|\theta\|` in any order of summation, :math:`u = 2^{-53}`, and moves the
+        row's gradient by at most :math:`\beta_0\|x\|` times that. Where
+        :math:`\|\nabla J\| \le \tau`, :math:`\lambda\|\theta\| \le nL + B + \tau`; so all margins
+        together move the gradient by at most
+        :math:`n\beta_0K^2ku\|\theta\| \le kuQ(nL + B + \tau)`. Eight more operations are counted
+        for each margin (slopes, their clip and their product with the row), and :math:`\tau` is at
+        least four times the whole: a half of it is twice what rounding can hide, and what the
+        search must get below.
         """
         size = self.n_rows * self.clip.norm
         rounded = 4 * (self.size + 8) * HALF_ULP * self.condition * (size + self.tilt)
@@ -117,7 +128,8 @@ def refuse_condition(condition: float) -> None:
     """Refuse a public condition beyond `CONDITION`."""
     if not condition <= CONDITION:
         raise PrivacyError(
-            f"the ridge is too small: n times curvature times squared row norm is {condition:.3g} times it, and minimisers are stable up to "
+            f"the ridge is too small: n times curvature times squared row norm is {condition:.3g} "
+            "times it, and minimisers are stable up to "
             f"{CONDITION:g}. Use a larger ridge or alpha, or a smaller row_clip."
         )
 
@@ -178,11 +190,13 @@ class Problem:
 
 
 def minimiser(problem: Problem, tau: float) -> Vector:
-    """A point where the gradient is at most tau; the last iterate should rounding ever keep the search from getting there.
+    """A point where the gradient is at most tau.
 
-    That the search gets there within the range of public numbers is tried (tests), not proven. The last iterate is
-    mostly near the minimiser even then, where a fixed vector would be far from it. No warning and no error leaves this
-    function: they would tell about rows.
+    The last iterate should rounding ever keep the search from getting there.
+
+    That the search gets there within the range of public numbers is tried (tests), not proven. The
+    last iterate is mostly near the minimiser even then, where a fixed vector would be far from it.
+    No warning and no error leaves this function: they would tell about rows.
     """
     theta = np.zeros_like(problem.tilt)
     with np.errstate(all="ignore"):
@@ -237,7 +251,10 @@ def _conjugate_gradients(product: Any, right: Vector, tolerance: float) -> Vecto
 
 
 def _step(problem: Problem, theta: Vector, margins: list[Vector], direction: Vector, first: float) -> float:
-    """A step at which the slope of J along `direction` is at most half of what it was; that slope rises with the step."""
+    """A step at which the slope of J along `direction` is at most half of what it was.
+
+    That slope rises with the step.
+    """
     moves = problem.margins(direction)
     fixed, growth = float(problem.tilt @ direction), problem.ridge * float(direction @ direction)
     start = problem.ridge * float(theta @ direction) + fixed

@@ -4,54 +4,65 @@ r"""Objective perturbation: the minimiser of a randomly tilted objective.
           J(\theta) = F_D(\theta) + \langle b, \theta\rangle, \qquad
           F_D(\theta) = \sum_i \Psi_i(\langle x_i, \theta\rangle) + \tfrac\lambda2\|\theta\|^2, \qquad b \sim N(0, s^2 I)
 
-on a support :math:`S` that is already public, for rows of norm at most :math:`K` on it; the :math:`\Psi_i` are those of
-`minimise`: convex, with :math:`\|\nabla\Psi_i\| \le L` and :math:`\Psi_i''\|x_i\|^2 \le \beta = \beta_0 K^2`.
+on a support :math:`S` that is already public, for rows of norm at most :math:`K` on it; the
+:math:`\Psi_i` are those of `minimise`: convex, with :math:`\|\nabla\Psi_i\| \le L` and
+:math:`\Psi_i''\|x_i\|^2 \le \beta = \beta_0 K^2`.
 
 Guarantee
 ---------
-Let :math:`m = 2L/s` and :math:`c = \log(1 + \beta/\lambda)`. For neighbours under either adjacency, in either direction, and every
-order :math:`\alpha > 1`,
+Let :math:`m = 2L/s` and :math:`c = \log(1 + \beta/\lambda)`. For neighbours under either adjacency,
+in either direction, and every order :math:`\alpha > 1`,
 
 .. math:: D_\alpha \le c + \frac{\alpha m^2}2 + \frac{\log 2\Phi((\alpha-1)m)}{\alpha - 1}.
 
-**Proof.** *Density.* :math:`\nabla F_D` is Lipschitz and :math:`\lambda`-strongly monotone, so it maps
-:math:`\mathbb R^S` one to one onto itself, and both directions are Lipschitz. :math:`\hat\theta` solves
-:math:`\nabla F_D(\hat\theta) = -b`, so by the area formula it has the density
-:math:`p_D(\theta) = \varphi_s(\nabla F_D(\theta))\,\det H_D(\theta)`, :math:`H_D = \nabla^2 F_D \succeq \lambda I`, at almost every
-point (the Hessian fails to exist on finitely many hyperplanes).
+**Proof.** *Density.* :math:`\nabla F_D` is Lipschitz and :math:`\lambda`-strongly monotone, so it
+maps :math:`\mathbb R^S` one to one onto itself, and both directions are Lipschitz.
+:math:`\hat\theta` solves :math:`\nabla F_D(\hat\theta) = -b`, so by the area formula it has the
+density :math:`p_D(\theta) = \varphi_s(\nabla F_D(\theta))\,\det H_D(\theta)`,
+:math:`H_D = \nabla^2 F_D \succeq \lambda I`, at almost every point (the Hessian fails to exist on
+finitely many hyperplanes).
 
-*One record more.* Let D' be D with one more record :math:`x`, whose gradient is :math:`g = \Psi' x` and whose Hessian is
-:math:`h x x^\top`. By the matrix determinant lemma
-:math:`\det H_{D'}/\det H_D = 1 + h\,x^\top H_D^{-1} x \in [1, 1 + \beta/\lambda]`: always with the inverse of the smaller
-Hessian, so :math:`\lambda > \beta` is not needed. With :math:`G = \nabla F_D(\theta)`,
-:math:`\log(\varphi_s(G+g)/\varphi_s(G)) = -(2\langle G, g\rangle + \|g\|^2)/2s^2`. Under D, :math:`G = -b`, and
+*One record more.* Let D' be D with one more record :math:`x`, whose gradient is :math:`g = \Psi' x`
+and whose Hessian is :math:`h x x^\top`. By the matrix determinant lemma
+:math:`\det H_{D'}/\det H_D = 1 + h\,x^\top H_D^{-1} x \in [1, 1 + \beta/\lambda]`: always with the
+inverse of the smaller Hessian, so :math:`\lambda > \beta` is not needed. With
+:math:`G = \nabla F_D(\theta)`,
+:math:`\log(\varphi_s(G+g)/\varphi_s(G)) = -(2\langle G, g\rangle + \|g\|^2)/2s^2`. Under D,
+:math:`G = -b`, and
 
 .. math:: \log\frac{p_D}{p_{D'}} \le \frac{\langle G, g\rangle}{s^2} + \frac{\|g\|^2}{2s^2};
 
-under D', :math:`G + g = -b`, and :math:`\log(p_{D'}/p_D) \le c - \langle G + g, g\rangle/s^2 + \|g\|^2/2s^2`. The gradient
-depends on :math:`\theta`, but only its length does: :math:`|\langle b, g\rangle| \le L\,|\langle b, x\rangle|/\|x\|`. So either
-loss is at most :math:`c + m_1^2/2 + m_1|Z|` with :math:`m_1 = L/s` and :math:`Z = \langle b, x\rangle/(s\|x\|) \sim N(0,1)`, and
-:math:`\log E\,e^{a|Z|} = a^2/2 + \log 2\Phi(a)` at :math:`a = (\alpha-1)m_1` gives the curve at :math:`m_1`, which rises with it.
+under D', :math:`G + g = -b`, and
+:math:`\log(p_{D'}/p_D) \le c - \langle G + g, g\rangle/s^2 + \|g\|^2/2s^2`. The gradient depends on
+:math:`\theta`, but only its length does:
+:math:`|\langle b, g\rangle| \le L\,|\langle b, x\rangle|/\|x\|`. So either loss is at most
+:math:`c + m_1^2/2 + m_1|Z|` with :math:`m_1 = L/s` and
+:math:`Z = \langle b, x\rangle/(s\|x\|) \sim N(0,1)`, and
+:math:`\log E\,e^{a|Z|} = a^2/2 + \log 2\Phi(a)` at :math:`a = (\alpha-1)m_1` gives the curve at
+:math:`m_1`, which rises with it.
 
-*One record in the place of another*: under replace-one, and under add-remove where a record that enters makes the n-th
-leave (`minimise`). D = C + x, D' = C + x'. The ratio of determinants is
-:math:`(1 + h x^\top H_C^{-1}x)/(1 + h' x'^\top H_C^{-1}x') \le 1 + \beta/\lambda`. Under D, :math:`G = \nabla F_D = -b` and
-:math:`\nabla F_{D'} = G - g + g'`, so the loss is at most
-:math:`c + \langle G, g' - g\rangle/s^2 + \|g'-g\|^2/2s^2 \le c + \tfrac{(2L)^2}{2s^2} + \tfrac Ls(|Z_1| + |Z_2|)` with two
-standard normal variables, dependent in some way. By Cauchy-Schwarz
+*One record in the place of another*: under replace-one, and under add-remove where a record that
+enters makes the n-th leave (`minimise`). D = C + x, D' = C + x'. The ratio of determinants is
+:math:`(1 + h x^\top H_C^{-1}x)/(1 + h' x'^\top H_C^{-1}x') \le 1 + \beta/\lambda`. Under D,
+:math:`G = \nabla F_D = -b` and :math:`\nabla F_{D'} = G - g + g'`, so the loss is at most
+:math:`c + \langle G, g' - g\rangle/s^2 + \|g'-g\|^2/2s^2 \le c + \tfrac{(2L)^2}{2s^2} + \tfrac Ls(|Z_1| + |Z_2|)`
+with two standard normal variables, dependent in some way. By Cauchy-Schwarz
 :math:`E\,e^{a(|Z_1|+|Z_2|)/2} \le E\,e^{a|Z|}`, which is the curve with :math:`m = 2L/s`. QED.
 
-*Approximate minimum.* The solver returns :math:`\tilde\theta` with :math:`\|\nabla J(\tilde\theta)\| \le \tau`, hence
+*Approximate minimum.* The solver returns :math:`\tilde\theta` with
+:math:`\|\nabla J(\tilde\theta)\| \le \tau`, hence
 :math:`\|\tilde\theta - \hat\theta\| \le \tau/\lambda`. Given :math:`\hat\theta` the tilt is known,
-:math:`b = -\nabla F_D(\hat\theta)`, and the solver is deterministic: :math:`e_D(\hat\theta) = \tilde\theta - \hat\theta` is a function
-of the data whose values for neighbours differ by at most :math:`2\tau/\lambda`. Releasing :math:`\hat\theta` and then
-:math:`e_D + N(0, s_{out}^2 I)` is an adaptive composition; what we publish is their sum. Rounding to the lattice and the
-last bits of floating-point tilts and gradients are part of :math:`e_D`, so no output shows them. `split` gives the tilt
-99 % and this noise 1 % of :math:`m^2`: together they stay on the curve above at :math:`m`, since
-:math:`\alpha(m_o^2 + \mu_{out}^2)/2 = \alpha m^2/2` and :math:`\log 2\Phi` rises.
+:math:`b = -\nabla F_D(\hat\theta)`, and the solver is deterministic:
+:math:`e_D(\hat\theta) = \tilde\theta - \hat\theta` is a function of the data whose values for
+neighbours differ by at most :math:`2\tau/\lambda`. Releasing :math:`\hat\theta` and then
+:math:`e_D + N(0, s_{out}^2 I)` is an adaptive composition; what we publish is their sum. Rounding
+to the lattice and the last bits of floating-point tilts and gradients are part of :math:`e_D`, so
+no output shows them. `split` gives the tilt 99 % and this noise 1 % of :math:`m^2`: together they
+stay on the curve above at :math:`m`, since :math:`\alpha(m_o^2 + \mu_{out}^2)/2 = \alpha m^2/2` and
+:math:`\log 2\Phi` rises.
 
-This is the argument of [RKW23]_ with :math:`\log(1+\beta/\lambda)` in place of :math:`-\log(1-\beta/\lambda)`, for both
-adjacencies. [KST12]_ have 1.6 to 1.8 times the noise.
+This is the argument of [RKW23]_ with :math:`\log(1+\beta/\lambda)` in place of
+:math:`-\log(1-\beta/\lambda)`, for both adjacencies. [KST12]_ have 1.6 to 1.8 times the noise.
 
 References
 ----------

@@ -2,31 +2,35 @@ r"""The teacher of knowledge transfer: an exact ridge minimiser on a public supp
 
 .. math:: \theta_D = \arg\min_{\theta\in\mathbb R^S} \sum_i \Psi_i(\langle x_i, \theta\rangle) + \tfrac\lambda2\|\theta\|^2
 
-with the :math:`\Psi_i` of `minimise`: convex, :math:`\|\nabla\Psi_i\| \le G`. (In the units of a mean over :math:`n_0` rows the
-regulariser is :math:`\lambda/n_0`.)
+with the :math:`\Psi_i` of `minimise`: convex, :math:`\|\nabla\Psi_i\| \le G`. (In the units of a
+mean over :math:`n_0` rows the regulariser is :math:`\lambda/n_0`.)
 
 Guarantee
 ---------
-For neighbours under either adjacency :math:`\|\theta_D - \theta_{D'}\|_2 \le 2G/\lambda`; an answer whose gradient is at most
-:math:`\tau` instead of zero adds :math:`2\tau/\lambda`. The labels :math:`\tilde X\theta_D` of public rows move by at most the operator norm
-:math:`\|\tilde X\|_2` times that.
+For neighbours under either adjacency :math:`\|\theta_D - \theta_{D'}\|_2 \le 2G/\lambda`; an answer
+whose gradient is at most :math:`\tau` instead of zero adds :math:`2\tau/\lambda`. The labels
+:math:`\tilde X\theta_D` of public rows move by at most the operator norm :math:`\|\tilde X\|_2`
+times that.
 
-**Proof.** :math:`F_D` is :math:`\lambda`-strongly convex and differentiable, and :math:`\mathbb R^S` has no boundary, so
-:math:`\nabla F_D(\theta_D) = 0 = \nabla F_{D'}(\theta_{D'})`. With :math:`v = \theta_D - \theta_{D'}`,
+**Proof.** :math:`F_D` is :math:`\lambda`-strongly convex and differentiable, and
+:math:`\mathbb R^S` has no boundary, so
+:math:`\nabla F_D(\theta_D) = 0 = \nabla F_{D'}(\theta_{D'})`. With
+:math:`v = \theta_D - \theta_{D'}`,
 
 .. math:: \lambda\|v\|^2 \le \langle \nabla F_D(\theta_D) - \nabla F_D(\theta_{D'}), v\rangle
           = \langle \nabla F_{D'}(\theta_{D'}) - \nabla F_D(\theta_{D'}), v\rangle \le 2G \|v\|,
 
-since the two gradients at the same point differ by that of one record, or of two: under add-remove, too, a record that
-enters may take the place of another (`minimise`). An approximate minimiser is within
-:math:`\tau/\lambda` of the exact one, on both sides. QED.
+since the two gradients at the same point differ by that of one record, or of two: under add-remove,
+too, a record that enters may take the place of another (`minimise`). An approximate minimiser is
+within :math:`\tau/\lambda` of the exact one, on both sides. QED.
 
-The support is public and the same on both sides: this is what [WG20]_, Theorem 4.3, lacks. There the minimum is over the
-s-sparse vectors, which are not a convex set: one record can exchange the support, and the minimiser jumps by
-:math:`\sqrt2/(1+2\lambda)` for any number of rows.
+The support is public and the same on both sides: this is what [WG20]_, Theorem 4.3, lacks. There
+the minimum is over the s-sparse vectors, which are not a convex set: one record can exchange the
+support, and the minimiser jumps by :math:`\sqrt2/(1+2\lambda)` for any number of rows.
 
-Noise on :math:`\theta` is never worse than noise on labels: :math:`\tilde X(\theta + N(0, \sigma^2 I))` with more noise
-of covariance :math:`\sigma^2(\|\tilde X\|^2 I - \tilde X\tilde X^\top) \succeq 0` is the label release exactly.
+Noise on :math:`\theta` is never worse than noise on labels:
+:math:`\tilde X(\theta + N(0, \sigma^2 I))` with more noise of covariance
+:math:`\sigma^2(\|\tilde X\|^2 I - \tilde X\tilde X^\top) \succeq 0` is the label release exactly.
 
 References
 ----------
@@ -52,7 +56,10 @@ from .minimise import RECORDS, Problem, Public, minimiser
 
 
 def ridge_spec(question: RidgeMinimum, loss: Loss, n_rows: int, strength: float) -> tuple[float, float, MinimiserSpec]:
-    """How the teacher, or its labels of the public rows `question.design`, gets its noise; the same under both adjacencies."""
+    """How the teacher, or its labels of the public rows `question.design`, gets its noise.
+
+    The same under both adjacencies.
+    """
     public = public_side(question, loss, n_rows)
     public.check()
     tau = public.tolerance()

@@ -17,12 +17,14 @@ def check_auxiliary(given: Any, release: str, rows: int | None) -> None:
     matrix = len(getattr(given, "shape", ())) == 2
     if given is not None and not isinstance(given, str) and not callable(given) and not matrix:
         raise TypeError(
-            "auxiliary must be a public matrix of shape (m, n_features), 'normal', 'uniform', a function of a generator and a shape, "
+            "auxiliary must be a public matrix of shape (m, n_features), 'normal', 'uniform', a "
+            "function of a generator and a shape, "
             "or None for rows that are drawn."
         )
     if release == "theta" and (given is not None or rows is not None):
         raise ValueError(
-            "auxiliary rows are used with release='labels' only: with release='theta' the teacher itself is released, and no public "
+            "auxiliary rows are used with release='labels' only: with release='theta' the teacher "
+            "itself is released, and no public "
             "row is looked at. Give release='labels', or leave the rows out."
         )
 

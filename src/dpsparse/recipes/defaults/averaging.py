@@ -61,11 +61,12 @@ def averaging(
 ) -> Averaging:
     r"""The loop whose noise on the margin of a row of length 1 is `margin_noise`, with enough steps to be stable.
 
-    Rows of length 1 give a curvature of at most :math:`\beta_0`, and momentum :math:`\beta` is stable for steps below
-    :math:`2(1+\beta)/((1-\beta)\beta_0)`. Real rows spread over many directions, so that twice this is allowed to a first
-    step; where the budget would buy a longer path than `most_steps` such steps, the path is shortened to that. `spread` multiplies the
-    step that counts as stable: with many classes the curvature is spread over their margins too, and that of two classes of documents
-    over very many columns.
+    Rows of length 1 give a curvature of at most :math:`\beta_0`, and momentum :math:`\beta` is
+    stable for steps below :math:`2(1+\beta)/((1-\beta)\beta_0)`. Real rows spread over many
+    directions, so that twice this is allowed to a first step; where the budget would buy a longer
+    path than `most_steps` such steps, the path is shortened to that. `spread` multiplies the step
+    that counts as stable: with many classes the curvature is spread over their margins too, and
+    that of two classes of documents over very many columns.
     """
     length = noise_length(facts, budget, share, clip, margin_noise)
     stable = AVERAGING.stable * spread

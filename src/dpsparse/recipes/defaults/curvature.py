@@ -18,10 +18,11 @@ CURVATURES = ("auto", "average", "bounds", "private")
 def column_squares(facts: Facts, budget: Budget, curvature: str, share: float = PAPERS.square_share) -> ColumnSquares:
     r"""Mean squares of the columns, from which curvatures :math:`M_j = \beta_0\overline{x_j^2}` follow.
 
-    ``bounds``: the largest possible ones, :math:`B_j^2`. ``average``: what they are on average if rows spread their norm over
-    columns as the bounds do, :math:`B_j^2\min(1, K_2^2/\sum_k B_k^2)`, and at least :math:`B_j^2/8`. ``private``: one release
-    of all mean squares, for the part `share` of the budget. ``auto``: private where the average would fall below
-    :math:`B_j^2/8` and twice the noise of the release would not; average elsewhere. The intercept's square is known.
+    ``bounds``: the largest possible ones, :math:`B_j^2`. ``average``: what they are on average if
+    rows spread their norm over columns as the bounds do, :math:`B_j^2\min(1, K_2^2/\sum_k B_k^2)`,
+    and at least :math:`B_j^2/8`. ``private``: one release of all mean squares, for the part `share`
+    of the budget. ``auto``: private where the average would fall below :math:`B_j^2/8` and twice
+    the noise of the release would not; average elsewhere. The intercept's square is known.
     """
     bounds = facts.half_widths**2
     part = facts.row_bound**2 / float(bounds.sum())
@@ -35,7 +36,8 @@ def column_squares(facts: Facts, budget: Budget, curvature: str, share: float = 
     guess = bounds * (1.0 if curvature == "bounds" else min(1.0, max(part, PAPERS.least_square)))
     if curvature == "private" and facts.sparse and np.any(facts.shift):
         raise ValueError(
-            "curvature='private' clips every column by itself, which sparse rows with a feature_center cannot do; use curvature='average'."
+            "curvature='private' clips every column by itself, which sparse rows with a "
+            "feature_center cannot do; use curvature='average'."
         )
     constant = [facts.intercept**2] * facts.free
     return ColumnSquares(
@@ -49,9 +51,9 @@ def column_squares(facts: Facts, budget: Budget, curvature: str, share: float = 
 def signal(facts: Facts, squares: ColumnSquares, budget: Budget, strength: float) -> float:
     r"""How much a budget can see: :math:`q\,n\,u\,\sqrt{v}/\kappa`.
 
-    A typical margin over the noise that one step, if it had the whole budget of strength :math:`u`, would add to it when
-    slopes are clipped at a typical one. :math:`v` is the mean square of a column over the square of its clip, and q is 1/4
-    for classes and 1 otherwise.
+    A typical margin over the noise that one step, if it had the whole budget of strength :math:`u`,
+    would add to it when slopes are clipped at a typical one. :math:`v` is the mean square of a
+    column over the square of its clip, and q is 1/4 for classes and 1 otherwise.
     """
     part = 1.0 if squares.share else float(squares.guess[0] / squares.bounds[0])
     q = PAPERS.class_signal if facts.target.classes else 1.0

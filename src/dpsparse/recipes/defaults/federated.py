@@ -1,7 +1,8 @@
 r"""What the federated recipes share: how many rounds of how many local steps, and the walk of a site.
 
-The walk of a site is that of DP-SGD-HT (`schedules`), cut into rounds: the same clip, the same path, the same pace within a round. The noise that
-matters is that of *one* site, since each site thresholds its own model.
+The walk of a site is that of DP-SGD-HT (`schedules`), cut into rounds: the same clip, the same
+path, the same pace within a round. The noise that matters is that of *one* site, since each site
+thresholds its own model.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 r"""Walks along gradients with dense noise, on all rows or on samples: clips, steps, numbers of steps and batches.
 
-One rule serves them all. A loop that walks a path of length :math:`P = \sum_t \eta_t` along noisy gradients adds to every
-coefficient noise of standard deviation :math:`P\,\kappa C/(n\mu)`, whatever the number of steps: the noise of one step grows
-with the root of their number, and independent steps add up to a root again. In the margin of a row that is
-:math:`P\,\kappa C K_s/(n\mu)`, with :math:`K_s = \min(K_2, K_\infty\sqrt{2s\ln(ed/s)})` for the s coordinates that noise and
-threshold favour. Paths end where this is `noise` typical targets.
+One rule serves them all. A loop that walks a path of length :math:`P = \sum_t \eta_t` along noisy
+gradients adds to every coefficient noise of standard deviation :math:`P\,\kappa C/(n\mu)`, whatever
+the number of steps: the noise of one step grows with the root of their number, and independent
+steps add up to a root again. In the margin of a row that is :math:`P\,\kappa C K_s/(n\mu)`, with
+:math:`K_s = \min(K_2, K_\infty\sqrt{2s\ln(ed/s)})` for the s coordinates that noise and threshold
+favour. Paths end where this is `noise` typical targets.
 """
 
 from __future__ import annotations
@@ -48,13 +49,17 @@ class DefaultSchedule:
     ) -> DefaultSchedule:
         r"""The rule of this module for what the user left open.
 
-        The clip is :math:`C = R K_2` with R = 0.3 for classes and a fifth of a typical target for regression. Where the budget
-        allows a path f times longer than T of the longest steps, :math:`1.2\,d/(\beta_0 K_2^2)`, that room is shared between less
-        noise and a larger R: :math:`\sqrt f` times as large, up to the largest slope or target. A given `step_size` is taken at every turn, as in the papers.
+        The clip is :math:`C = R K_2` with R = 0.3 for classes and a fifth of a typical target for
+        regression. Where the budget allows a path f times longer than T of the longest steps,
+        :math:`1.2\,d/(\beta_0 K_2^2)`, that room is shared between less noise and a larger R:
+        :math:`\sqrt f` times as large, up to the largest slope or target. A given `step_size` is
+        taken at every turn, as in the papers.
 
-        Small batches have too much noise for a loop to widen its clip on the way: where they keep the clip of the start (`steady`), turns beyond the usual number are taken
-        only as far as the clip is the largest all the same. More turns with a tighter clip led to other optima. Such loops move all coefficients, and on texts their steps are no
-        longer than :math:`20/(\beta_0K_2^2)`, with :math:`\beta_0` at most 1.
+        Small batches have too much noise for a loop to widen its clip on the way: where they keep
+        the clip of the start (`steady`), turns beyond the usual number are taken only as far as the
+        clip is the largest all the same. More turns with a tighter clip led to other optima. Such
+        loops move all coefficients, and on texts their steps are no longer than
+        :math:`20/(\beta_0K_2^2)`, with :math:`\beta_0` at most 1.
         """
         longest = longest_step(facts)
         per_clip = path_per_clip(facts, budget, kept)
@@ -88,7 +93,8 @@ class DefaultSchedule:
 def quiet_noise(facts: Facts, kept: int) -> float:
     r"""Noise :math:`\sigma^2\eta` of steps at which that of the margins is `quiet` typical ones: :math:`2\beta(qt)^2/s`, see `PacedSteps`.
 
-    :math:`\beta` is the curvature of the loss at a typical margin, at most 1: bounds for counts are far above it.
+    :math:`\beta` is the curvature of the loss at a typical margin, at most 1: bounds for counts are
+    far above it.
     """
     return 2 * min(facts.curvature, 1.0) * (STEPS.quiet * facts.target.margin) ** 2 / kept
 
@@ -101,10 +107,12 @@ def path_per_clip(facts: Facts, budget: Budget, kept: int) -> float:
 def path_within(facts: Facts, noise: float, doubt: float = 2.0) -> float:
     r"""Length of a path that puts noise of P times `noise` into a margin.
 
-    Uncorrelated columns are learned at the rate :math:`a = \beta_0K_2^2/d`: what is missing falls like :math:`e^{-aP}` and the noise
-    rises like bP, in typical margins. Where b is below a/2 (`doubt` 2), the path ends at `noise` typical margins of noise. Where it is above,
-    noise comes before knowledge, and the path is shorter by a/2b: the least of :math:`e^{-2aP} + (bP)^2` is then near
-    :math:`P = a/b^2`, and never above that of no step at all; half of it, since real columns do not fill their bounds. The larger the doubt, the shorter. Texts are never so spread
+    Uncorrelated columns are learned at the rate :math:`a = \beta_0K_2^2/d`: what is missing falls
+    like :math:`e^{-aP}` and the noise rises like bP, in typical margins. Where b is below a/2
+    (`doubt` 2), the path ends at `noise` typical margins of noise. Where it is above, noise comes
+    before knowledge, and the path is shorter by a/2b: the least of :math:`e^{-2aP} + (bP)^2` is
+    then near :math:`P = a/b^2`, and never above that of no step at all; half of it, since real
+    columns do not fill their bounds. The larger the doubt, the shorter. Texts are never so spread
     over their columns, and end at `noise`.
     """
     rate = math.inf if facts.documents else facts.curvature * facts.norm_bound**2 / facts.n_features
@@ -146,9 +154,11 @@ def _work(facts: Facts) -> float:
 def default_turns(facts: Facts, budget: Budget, kept: int) -> int:
     r"""Turns of a loop: as many as read 1e9 entries, within 30..200, and no more than leave steps visible.
 
-    More turns at the same path cost no privacy, only time. The noise of one of T answers is :math:`\kappa C\sqrt T/(n\mu)`; where it
-    nears C nothing tells a step that is too long: T is at most :math:`(n\mu/4\kappa)^2`. Where it is no concern even for the
-    longest steps (`quiet_noise`), more turns go on towards the optimum: up to five times as many entries and turns.
+    More turns at the same path cost no privacy, only time. The noise of one of T answers is
+    :math:`\kappa C\sqrt T/(n\mu)`; where it nears C nothing tells a step that is too long: T is at
+    most :math:`(n\mu/4\kappa)^2`. Where it is no concern even for the longest steps
+    (`quiet_noise`), more turns go on towards the optimum: up to five times as many entries and
+    turns.
     """
     clear = facts.n_rows * budget.as_mu() / budget.kappa
     calm = quiet_noise(facts, kept) / longest_step(facts) * (clear / tight_clip(facts)) ** 2

@@ -1,7 +1,7 @@
 r"""Choosing a support first: norms, clips and the first stage of recipes that then work on it alone.
 
-All numbers come from public facts. :math:`K_2, K_\infty` bound the norm and the entries of a row, :math:`h` is the height
-of the intercept column, :math:`T` a typical target (`Target.typical`).
+All numbers come from public facts. :math:`K_2, K_\infty` bound the norm and the entries of a row,
+:math:`h` is the height of the intercept column, :math:`T` a typical target (`Target.typical`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ def require_convex(facts: Facts, recipe: str) -> None:
     """Refuse losses without a proven minimiser, before anything is read."""
     if not facts.convex:
         raise ValueError(
-            f"recipe {recipe!r} needs a loss whose minimiser has a stability proof (squared, huber, logistic, poisson), got "
+            f"recipe {recipe!r} needs a loss whose minimiser has a stability proof (squared, "
+            "huber, logistic, poisson), got "
             f"{facts.loss!r}. Use a recipe that asks for clipped gradients, such as 'dp_ight'."
         )
 
@@ -30,8 +31,9 @@ def support_norm(facts: Facts, count: int) -> float:
 def typical_norm(facts: Facts, count: int) -> float:
     r"""A typical norm of a row on the support: 0.7 of the box, or of the row's norm the part :math:`\max(1/4, \sqrt{s/d})`.
 
-    Features uniform in their bounds have 0.58 of the box; a few hundred words of a text have about a quarter of its norm.
-    Gradients are clipped by it: a row that is longer than typical gets a smaller threshold, and no bias in the model.
+    Features uniform in their bounds have 0.58 of the box; a few hundred words of a text have about
+    a quarter of its norm. Gradients are clipped by it: a row that is longer than typical gets a
+    smaller threshold, and no bias in the model.
     """
     box = math.hypot(math.sqrt(count) * facts.feature_bound, facts.intercept)
     return min(
@@ -48,8 +50,9 @@ def residual_bound(facts: Facts, part: float) -> float:
 def screening(facts: Facts, count: int, mechanism: str, parts: int | None, share: float) -> Screening:
     r"""The first stage. Slopes are clipped at T/5 (classes: 1/2), since the order of correlations needs no more.
 
-    ``auto`` peels iff :math:`K_2/K_\infty > \sqrt{s\ln d}`, when the noise that decides is then smaller. An intercept is asked
-    for first, with slopes up to the target bound (classes: 1/2) and 5 % of the budget.
+    ``auto`` peels iff :math:`K_2/K_\infty > \sqrt{s\ln d}`, when the noise that decides is then
+    smaller. An intercept is asked for first, with slopes up to the target bound (classes: 1/2) and
+    5 % of the budget.
     """
     slope = min(0.5 if facts.target.classes else facts.target.typical / STEPS.typical_over_clip, facts.slope_bound)
     if mechanism == "auto":

@@ -12,8 +12,9 @@ from ...core.facts import Facts
 def default_sparsity(facts: Facts, budget: Budget, *, peel: bool) -> int:
     r"""How many coefficients to look for when the user does not say.
 
-    Peeling: about as many as a selection can tell from noise, :math:`n K_2\sqrt{1.2\rho}/(2 K_\infty\sqrt d\,\ln d)`, at most
-    a quarter of the features. Dense noise: :math:`n\mu/10`. Both are at least 1.
+    Peeling: about as many as a selection can tell from noise,
+    :math:`n K_2\sqrt{1.2\rho}/(2 K_\infty\sqrt d\,\ln d)`, at most a quarter of the features. Dense
+    noise: :math:`n\mu/10`. Both are at least 1.
     """
     n, d = facts.n_rows, facts.n_features
     per_record = 2 / budget.kappa

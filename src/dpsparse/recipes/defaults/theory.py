@@ -19,7 +19,10 @@ def budget_of(epsilon: float | None, delta: float | None, rho: float | None) -> 
 
 
 def prescribed(value: float, what: str, *, most: int | None = None) -> int:
-    """A number of steps or coefficients, rounded up; at least 1 and at most `most`, with a warning where that changes it."""
+    """A number of steps or coefficients, rounded up.
+
+    At least 1 and at most `most`, with a warning where that changes it.
+    """
     if not value > 0:
         warnings.warn(
             f"the theorem asks for {what} = {value:.3g}: its signal is below its noise at these constants. 1 is taken.",
@@ -29,7 +32,8 @@ def prescribed(value: float, what: str, *, most: int | None = None) -> int:
         return 1
     if most is not None and value > most:
         warnings.warn(
-            f"the theorem asks for {what} = {value:.3g}, more than the {most} that there are or that can be run. {most} is taken, and "
+            f"the theorem asks for {what} = {value:.3g}, more than the {most} that there are or "
+            f"that can be run. {most} is taken, and "
             "the theorem says nothing about it.",
             UserWarning,
             stacklevel=3,

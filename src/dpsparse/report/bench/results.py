@@ -145,7 +145,8 @@ class Results:
 def allowance(pairs: int) -> float:
     """How many standard errors a difference may be off by chance: 2 for many pairs, and for few as many as are as unlikely.
 
-    That is Student's quantile with `pairs` - 1 degrees of freedom at the level that 2 has for the normal law: 14 for two pairs, 2.9 for five, 2.3 for ten.
+    That is Student's quantile with `pairs` - 1 degrees of freedom at the level that 2 has for the
+    normal law: 14 for two pairs, 2.9 for five, 2.3 for ten.
     """
     from scipy.stats import norm, t
 

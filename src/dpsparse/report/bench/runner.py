@@ -85,7 +85,10 @@ def _each(
 
 
 def _groups(cells: Sequence[Cell], processes: int) -> Iterator[list[Cell]]:
-    """Cells on the same data with the same seed, which stand one after the other: a process that has made the data runs several of them."""
+    """Cells on the same data with the same seed, which stand one after the other.
+
+    A process that has made the data runs several of them.
+    """
     most = max(1, min(TOGETHER, len(cells) // (4 * processes)))
     for _, same in groupby(cells, key=lambda cell: (cell.data, cell.seed)):
         together = list(same)

@@ -122,7 +122,10 @@ class Study(Protocol):
 
 
 class ScaledStudy(Study, Protocol):
-    """A study of the source tree, which can be run in part. The runs of the quick scale are among those of the full one."""
+    """A study of the source tree, which can be run in part.
+
+    The runs of the quick scale are among those of the full one.
+    """
 
     @property
     def runs(self) -> str:

@@ -1,6 +1,9 @@
-"""Figures: privacy against error, coefficients against epsilon, supports, objectives by pass, histograms. Needs the extra `plots`.
+"""Figures: privacy against error, coefficients against epsilon, supports, objectives by pass, histograms.
 
-What is drawn is what is given: results of a study on public data, or coefficients that were released. Nothing here reads rows.
+Needs the extra `plots`.
+
+What is drawn is what is given: results of a study on public data, or coefficients that were
+released. Nothing here reads rows.
 """
 
 from .curves import coefficient_paths, errors_by_epsilon, histograms, objective_curves, support_recovery

@@ -35,7 +35,10 @@ def error_panels(
     log_y: bool = True,
     by: str | None = None,
 ) -> list[Panel]:
-    """The panels of `errors_by_epsilon`; grids at the point that is best by the metric `by`, None: by the one that is shown."""
+    """The panels of `errors_by_epsilon`.
+
+    Grids at the point that is best by the metric `by`, None: by the one that is shown.
+    """
     found = []
     for data in dict.fromkeys(cell.data for cell in sorted(results.errors)):
         here = {cell.method for cell in results.errors if cell.data == data}
@@ -56,7 +59,10 @@ def error_panels(
 
 
 def support_recovery(results: Results, *, methods: Sequence[str] | None = None, by: str = "relative error") -> Figure:
-    """Precision and recall of the chosen coordinates against epsilon; grids at the point that is best by the error `by`."""
+    """Precision and recall of the chosen coordinates against epsilon.
+
+    Grids at the point that is best by the error `by`.
+    """
     shown = ("precision", "recall")
     return figure([panel for metric in shown for panel in error_panels(results, metric, methods, log_y=False, by=by)])
 

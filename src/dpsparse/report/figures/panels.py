@@ -37,7 +37,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """Lines in one frame. A line with `level` is drawn across, since it does not depend on what is on the horizontal axis."""
+    """Lines in one frame.
+
+    A line with `level` is drawn across, since it does not depend on what is on the horizontal axis.
+    """
 
     title: str
     x: str

@@ -11,8 +11,9 @@ from ...algorithms.constants import PLANNER
 from ...core import checks
 from ...core.facts import Facts
 
-#: (typical, weak, strong) signal. Regression with a sparsity: the user believes in a sparse model, as in simulations; without:
-#: outcomes as tables and surveys have them. Classes: documents, and dense rows.
+#: (typical, weak, strong) signal. Regression with a sparsity: the user believes in a sparse model,
+#: as in simulations; without: outcomes as tables and surveys have them. Classes: documents, and
+#: dense rows.
 SIGNALS = {
     "sparse regression": PLANNER.several.sparse_regression,
     "regression": PLANNER.several.regression,
@@ -58,7 +59,8 @@ class Assumptions:
             inside = checks.is_number(value) and low < value
             if not (inside and (value < high or (name == "base_rate" and value == high))):
                 raise ValueError(
-                    f"{name} must be a number {_range(low, high, name)}, got {value!r}. Leave it out for the planner's convention."
+                    f"{name} must be a number {_range(low, high, name)}, got {value!r}. Leave it "
+                    "out for the planner's convention."
                 )
 
     def signals(self, facts: Facts) -> tuple[float, ...]:

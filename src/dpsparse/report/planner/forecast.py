@@ -153,7 +153,8 @@ class Forecast:
     def _error(self, case: Case) -> ExpectedError:
         typical, weak, strong = self._signals
         excess, squares = self._parts(case, "excess"), self._parts(case, "coefficients")
-        # with the signal unknown its ends meet the outer fifths of the excess: both at their worst are rarer than one in twenty
+        # with the signal unknown its ends meet the outer fifths of the excess: both at their worst
+        # are rarer than one in twenty
         ends = excess if weak == strong else self._parts(case, "excess", (0.2, 0.5, 0.8))
         assert excess is not None
         assert ends is not None
@@ -170,7 +171,10 @@ class Forecast:
 
     @property
     def _constant(self) -> float:
-        """Error of the constant predictor: for many classes, which are taken to be alike frequent, all but one of them."""
+        """Error of the constant predictor.
+
+        For many classes, which are taken to be alike frequent, all but one of them.
+        """
         if self.shape.models > 1 and self.assumed.base_rate is None:
             return 1 - 1 / self.shape.models
         return self.assumed.constant(self.facts)
@@ -182,8 +186,9 @@ class Forecast:
     def _parts(self, case: Case, what: str, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> list[float] | None:
         """The excess, or the squared relative error of coefficients, at levels of the population.
 
-        Nobody can know before the fit whether few coefficients are enough for a table: bands then reach from the lower end of the one outcome
-        to the upper end of the other, and what is typical lies between.
+        Nobody can know before the fit whether few coefficients are enough for a table: bands then
+        reach from the lower end of the one outcome to the upper end of the other, and what is
+        typical lies between.
         """
         found = [self._parts_of(c, what, levels) for c in self._cases(case)]
         if found[0] is None:
@@ -218,7 +223,8 @@ class Forecast:
         case = self.case(n_rows, epsilon)
         if case is None:
             return "unknown", (
-                "The planner's formulas are calibrated for auto, tables, select_polish and dual_averaging, with squared, Huber or logistic "
+                "The planner's formulas are calibrated for auto, tables, select_polish and "
+                "dual_averaging, with squared, Huber or logistic "
                 "loss."
             )
         good, bad = self._ratios(case)
@@ -226,16 +232,19 @@ class Forecast:
         if bad <= PLANNER.useful:
             return (
                 "useful",
-                f"In four of five runs the test error should be at most {bad:.0%} of the constant predictor's: {rows} carry the signal.",
+                f"In four of five runs the test error should be at most {bad:.0%} of the constant "
+                f"predictor's: {rows} carry the signal.",
             )
         if good >= PLANNER.hopeless:
             return (
                 "hopeless",
-                f"Noise hides the signal: with {rows} and {case.n_features} features, four of five fits should be no better than a constant.",
+                f"Noise hides the signal: with {rows} and {case.n_features} features, four of five "
+                "fits should be no better than a constant.",
             )
         return (
             "borderline",
-            f"With {rows} the test error should be {good:.0%} to {bad:.0%} of the constant predictor's: a fit may or may not pay.",
+            f"With {rows} the test error should be {good:.0%} to {bad:.0%} of the constant "
+            "predictor's: a fit may or may not pay.",
         )
 
     def _ratios(self, case: Case) -> tuple[float, float]:

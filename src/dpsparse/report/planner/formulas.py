@@ -1,17 +1,20 @@
 r"""Formulas for the expected error of select + polish, of dual averaging and of tables, calibrated by simulation.
 
-Every formula is a sum of powers of few dimensionless numbers, made into a part between 0 and 1 by :math:`O/(1+O)`. With
-:math:`\rho, \mu` the budget as zCDP and as GDP (doubled for add-remove neighbours, where noise is half), g the signal,
-:math:`\nu = (1-g)/g`, and for classes S the variance of the margin and h the mean curvature that belong to g:
+Every formula is a sum of powers of few dimensionless numbers, made into a part between 0 and 1 by
+:math:`O/(1+O)`. With :math:`\rho, \mu` the budget as zCDP and as GDP (doubled for add-remove
+neighbours, where noise is half), g the signal, :math:`\nu = (1-g)/g`, and for classes S the
+variance of the margin and h the mean curvature that belong to g:
 
-* select + polish, :math:`\|w-w^*\|^2/\|w^*\|^2`: selections miss :math:`(a\,s^{0.8}\ln d/(n\sqrt\rho))^p`, and sampling with the noise
-  of the steps leaves :math:`b\,\nu s/n\,(1 + c\,s/(n\rho))`. For classes the first is over :math:`h\sqrt S`, and :math:`\nu` is
-  :math:`1/(hS)`. Where zero is an end of the bounds, columns may be rare, and a is larger.
-* dual averaging and tables, excess error: :math:`(a\,d/(n\mu))^p\,\nu^c + b\,\nu d/n`; for documents :math:`d^{1/3}` takes the place of d, since words
-  are far from equally frequent.
+* select + polish, :math:`\|w-w^*\|^2/\|w^*\|^2`: selections miss
+  :math:`(a\,s^{0.8}\ln d/(n\sqrt\rho))^p`, and sampling with the noise of the steps leaves
+  :math:`b\,\nu s/n\,(1 + c\,s/(n\rho))`. For classes the first is over :math:`h\sqrt S`, and
+  :math:`\nu` is :math:`1/(hS)`. Where zero is an end of the bounds, columns may be rare, and a is
+  larger.
+* dual averaging and tables, excess error: :math:`(a\,d/(n\mu))^p\,\nu^c + b\,\nu d/n`; for
+  documents :math:`d^{1/3}` takes the place of d, since words are far from equally frequent.
 
-Odds are multiplied by :math:`(0.5/\pi)^r` for a rarer class of part :math:`\pi`. The other of the two errors follows by a power
-law. Constants are in ``calibration.json``.
+Odds are multiplied by :math:`(0.5/\pi)^r` for a rarer class of part :math:`\pi`. The other of the
+two errors follows by a power law. Constants are in ``calibration.json``.
 """
 
 from __future__ import annotations
@@ -108,8 +111,8 @@ def both_odds(case: Case, signal: float, k: dict[str, float]) -> tuple[float, fl
 def intercept_noise(case: Case) -> float:
     r"""What the noise of an intercept adds to the excess of a regression by select + polish.
 
-    Its last step has about a hundredth of the budget, :math:`\sigma = 2R/(n\sqrt{2\rho/100})`, for residuals clipped at R, about
-    one and a half standard deviations of the target.
+    Its last step has about a hundredth of the budget, :math:`\sigma = 2R/(n\sqrt{2\rho/100})`, for
+    residuals clipped at R, about one and a half standard deviations of the target.
     """
     if case.algorithm != "select_polish" or case.classes or not case.free:
         return 0.0
@@ -119,9 +122,10 @@ def intercept_noise(case: Case) -> float:
 def beyond_hope(case: Case) -> float:
     r"""How sure it is that nothing is found: 1 where noise is as large as the target, falling to 0 where it is half as large.
 
-    For select + polish from :math:`n\sqrt\rho = 15` to 30: below 20 every fit of the calibration was worse than a constant. For
-    documents from :math:`n\mu = 20` to 40: at 20 error rates were those of tossing a coin. For tables from :math:`n\mu = 45` to 90, and for
-    classes from 10 to 20: below, the constant is all that is released.
+    For select + polish from :math:`n\sqrt\rho = 15` to 30: below 20 every fit of the calibration
+    was worse than a constant. For documents from :math:`n\mu = 20` to 40: at 20 error rates were
+    those of tossing a coin. For tables from :math:`n\mu = 45` to 90, and for classes from 10 to 20:
+    below, the constant is all that is released.
     """
     if case.algorithm == "tables":
         least = PLANNER.hope_classes if case.classes else PLANNER.hope_tables

@@ -1,13 +1,17 @@
 r"""How wide intervals will be, before anything is spent.
 
-In columns of standard deviation 1 that are hardly correlated, with n rows in the second part, p columns, residuals of standard deviation :math:`\sigma` clipped at R, of which a part a is
-within R and whose clipped square is :math:`e\sigma^2` on average, the variance of a coefficient is about
+In columns of standard deviation 1 that are hardly correlated, with n rows in the second part, p
+columns, residuals of standard deviation :math:`\sigma` clipped at R, of which a part a is within R
+and whose clipped square is :math:`e\sigma^2` on average, the variance of a coefficient is about
 
 .. math:: \frac{n\,e\,\sigma^2 + \sigma_g^2}{(n a h)^2}\Bigl(1 + \tfrac32\,(p+1)\,\bigl(\tfrac{\sigma_H}{nh}\bigr)^2\Bigr), \qquad \sigma_g = \frac{\Delta R Q}{\mu}, \quad \sigma_H = \frac{\Delta Q^2v_{\max}}{\mu\sqrt{B_H}},
 
-where :math:`\Delta` is the joint sensitivity and Q the norm that rows are held within: :math:`Q^2 = 1.25p` for the robust target, else 1.25 times the ratio of quantiles of :math:`\chi^2`, as for normal
-columns, for each of them; h is 1 for numbers and the mean curvature for classes, for which :math:`e\sigma^2 = h` and R = 1. The bracket is what the noise
-of the Gram matrix adds, to second order. Nothing is calibrated. A poor pilot and correlated columns make intervals wider than this.
+where :math:`\Delta` is the joint sensitivity and Q the norm that rows are held within:
+:math:`Q^2 = 1.25p` for the robust target, else 1.25 times the ratio of quantiles of :math:`\chi^2`,
+as for normal columns, for each of them; h is 1 for numbers and the mean curvature for classes, for
+which :math:`e\sigma^2 = h` and R = 1. The bracket is what the noise of the Gram matrix adds, to
+second order. Nothing is calibrated. A poor pilot and correlated columns make intervals wider than
+this.
 """
 
 from __future__ import annotations
@@ -46,7 +50,8 @@ class IntervalForecast(Printed):
     asked : int or None
         The sparsity that was asked for.
     residual, feature : float
-        Assumed standard deviations of residuals and of a feature. For classes `residual` is the mean curvature of the loss.
+        Assumed standard deviations of residuals and of a feature. For classes `residual` is the
+        mean curvature of the loss.
     """
 
     shown: ClassVar[tuple[str, ...]] = (
@@ -157,15 +162,20 @@ class IntervalForecast(Printed):
         made = self.intervals
         half = self.rows_needed(self.half_width / 2)
         found = [
-            f"intervals of up to {self.coefficients} coefficients, on about {made.n_rows} rows of their own: {self.flag}",
-            f"  half-width about {self.half_width:.3g}, {self.relative:.3g} times that without privacy on these rows, for a feature of standard deviation {self.feature:.3g}",
+            f"intervals of up to {self.coefficients} coefficients, on about {made.n_rows} rows of "
+            f"their own: {self.flag}",
+            f"  half-width about {self.half_width:.3g}, {self.relative:.3g} times that without "
+            f"privacy on these rows, for a feature of standard deviation {self.feature:.3g}",
             f"  good up to about {self.good_coefficients} coefficients, and at most {made.most} are given",
-            f"  about {100 * made.clips.beyond(made.n_rows):.2g} % of rows, the longest in the selected features, weigh less",
-            f"  rows for half the width: {'more than a billion' if half is None else f'about {round(half, 2 - len(str(half))):,}'}",
+            f"  about {100 * made.clips.beyond(made.n_rows):.2g} % of rows, the longest in the "
+            "selected features, weigh less",
+            "  rows for half the width: "
+            f"{'more than a billion' if half is None else f'about {round(half, 2 - len(str(half))):,}'}",
         ]
         if self.asked is not None and self.asked > self.coefficients:
             found.append(
-                f"  warning: {self.asked} coefficients were asked for, more than this noise leaves; {self.coefficients} are selected"
+                f"  warning: {self.asked} coefficients were asked for, more than this noise "
+                f"leaves; {self.coefficients} are selected"
             )
         return found
 

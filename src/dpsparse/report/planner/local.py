@@ -1,9 +1,10 @@
 r"""Whether the local model has a chance: how many people a plan would need.
 
-Two bounds say when it has none, whatever the algorithm [WX19]_: protecting whole records, the squared error is at least of order
-:math:`p/(n\epsilon^2)` (Theorem 2); protecting labels, :math:`C^2 s\ln(p/s)/(n\epsilon^2)` for labels of size C (Theorem 6). Their constants are
-not known. The number of people stated here comes from the randomiser that the plan has: so many that one coefficient among s equal
-ones stands above the largest of p noises.
+Two bounds say when it has none, whatever the algorithm [WX19]_: protecting whole records, the
+squared error is at least of order :math:`p/(n\epsilon^2)` (Theorem 2); protecting labels,
+:math:`C^2 s\ln(p/s)/(n\epsilon^2)` for labels of size C (Theorem 6). Their constants are not known.
+The number of people stated here comes from the randomiser that the plan has: so many that one
+coefficient among s equal ones stands above the largest of p noises.
 
 References
 ----------
@@ -43,7 +44,9 @@ class Loop(Protocol):
 
 
 def warnings(prepared: FitPlan) -> tuple[str, ...]:
-    """What stands against a plan of the local model: features without protection, too few people. Nothing for other plans.
+    """What stands against a plan of the local model: features without protection, too few people.
+
+    Nothing for other plans.
 
     Parameters
     ----------
@@ -78,7 +81,8 @@ def warnings(prepared: FitPlan) -> tuple[str, ...]:
     )
     return (
         *said,
-        f"{facts.n_rows} people are too few for {facts.n_features} features at {what}: about {_rounded(needed)} are needed to tell "
+        f"{facts.n_rows} people are too few for {facts.n_features} features at {what}: about "
+        f"{_rounded(needed)} are needed to tell "
         f"{_sparsity(prepared)} coefficients from noise; {least}. To do better, {advice}.",
     )
 
@@ -89,7 +93,8 @@ def _long_reports(facts: Facts) -> tuple[str, ...]:
     if size <= LONG_REPORT:
         return ()
     return (
-        f"every person sends {facts.dimension:,} numbers, {_rounded(size / 1000)} kB, however sparse the rows are, and the noise is spread over all of "
+        f"every person sends {facts.dimension:,} numbers, {_rounded(size / 1000)} kB, however "
+        "sparse the rows are, and the noise is spread over all of "
         "them. Use fewer features, or protect labels only (recipe='label_ldp_iht'), where a report is one number.",
     )
 
@@ -97,9 +102,10 @@ def _long_reports(facts: Facts) -> tuple[str, ...]:
 def people_needed(prepared: FitPlan) -> float:
     r"""People with whom one coefficient of s equal ones stands above the largest of p noises.
 
-    A coefficient that carries its part of a typical target shows as :math:`t\,e/\sqrt s` in a gradient entry, e being the root mean square of
-    entries that fill the row bound. The mean of all n reports, which falling steps come near to, has a noise of :math:`\sigma/\sqrt n` there, the largest of p about
-    :math:`\sqrt{2\ln p} + 1` times that.
+    A coefficient that carries its part of a typical target shows as :math:`t\,e/\sqrt s` in a
+    gradient entry, e being the root mean square of entries that fill the row bound. The mean of all
+    n reports, which falling steps come near to, has a noise of :math:`\sigma/\sqrt n` there, the
+    largest of p about :math:`\sqrt{2\ln p} + 1` times that.
     """
     facts = prepared.facts
     assert prepared.priced is not None

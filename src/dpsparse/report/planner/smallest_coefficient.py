@@ -1,17 +1,21 @@
 r"""The smallest coefficient that a fit finds with probability 90 %, in the user's units.
 
-It stands on the priced noise of the plan and on conventions: features are uniform with the assumed standard deviation
-:math:`\sigma_x`, a target has a standard deviation of a third of its bound, other coefficients are found.
+It stands on the priced noise of the plan and on conventions: features are uniform with the assumed
+standard deviation :math:`\sigma_x`, a target has a standard deviation of a third of its bound,
+other coefficients are found.
 
-**Select + polish.** A coefficient w moves its score by :math:`w\,\gamma`, where :math:`\gamma = 0.37\,\sigma_x^2` times 0.4 (the part of residuals
-within their clip :math:`R = 0.52\,\sigma_r`), or times the mean curvature for classes, whose clip is 1/2. It is chosen before d others
-whose scores have Gumbel noise of scale :math:`\beta = 2\kappa eR/(n\eta)` with odds :math:`e^{w\gamma/\beta}/d`, hence
-:math:`w\gamma \ge \beta(\ln d + \ln 9)` for 90 %; sampling adds :math:`\mathrm{sd}(\sqrt{2\ln d} + 1.28)`, as a root of squares.
+**Select + polish.** A coefficient w moves its score by :math:`w\,\gamma`, where
+:math:`\gamma = 0.37\,\sigma_x^2` times 0.4 (the part of residuals within their clip
+:math:`R = 0.52\,\sigma_r`), or times the mean curvature for classes, whose clip is 1/2. It is
+chosen before d others whose scores have Gumbel noise of scale :math:`\beta = 2\kappa eR/(n\eta)`
+with odds :math:`e^{w\gamma/\beta}/d`, hence :math:`w\gamma \ge \beta(\ln d + \ln 9)` for 90 %;
+sampling adds :math:`\mathrm{sd}(\sqrt{2\ln d} + 1.28)`, as a root of squares.
 
 **Dual averaging.** Along a path of length :math:`\tau` the noise of a coefficient would grow to
-:math:`\sigma = a\tau\kappa C/(n\mu)`, a being the weight of its column; but later gradients pull it back at the rate
-:math:`\lambda = ha^2\sigma_x^2`, which keeps the part :math:`\sqrt{(1-e^{-2\lambda\tau})/(2\lambda\tau)}` of it, while
-:math:`1-e^{-\lambda\tau}` of the coefficient is learned. Found means: of the right sign and above 95 % of coefficients that are noise
+:math:`\sigma = a\tau\kappa C/(n\mu)`, a being the weight of its column; but later gradients pull it
+back at the rate :math:`\lambda = ha^2\sigma_x^2`, which keeps the part
+:math:`\sqrt{(1-e^{-2\lambda\tau})/(2\lambda\tau)}` of it, while :math:`1-e^{-\lambda\tau}` of the
+coefficient is learned. Found means: of the right sign and above 95 % of coefficients that are noise
 alone, or above all but `sparsity` of them, with probability 90 %.
 """
 
@@ -101,7 +105,8 @@ def _averaged(
 def _descended(facts: Facts, solver: TableDescent, scale: float, residual: float, signal: float) -> float | None:
     r"""Of the average of a path, whose noise is that of one Newton step with the gradients of the last phase.
 
-    Rows of length 1.2 have columns of spread :math:`1/(1.2\sqrt d)`, and clips are 1.3 times the 65 % quantile of normal residuals.
+    Rows of length 1.2 have columns of spread :math:`1/(1.2\sqrt d)`, and clips are 1.3 times the 65
+    % quantile of normal residuals.
     """
     schedule = TableSchedule.of(facts, solver.level, race=bool(solver.few_coefficients))
     if schedule.constant:

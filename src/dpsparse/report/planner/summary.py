@@ -47,7 +47,8 @@ class PlanSummary(Printed):
         Every query of one model, at its price. Where a plan has branches, answers choose among
         them, and every one is priced.
     epsilon, delta, rho, mu : float or None
-        What it would cost; None for a baseline without privacy. rho and mu are infinite where the statement will not state them.
+        What it would cost; None for a baseline without privacy. rho and mu are infinite where the
+        statement will not state them.
     accountant : str
     adjacency, unit : str
         As the statement of such a fit will say.
@@ -56,7 +57,8 @@ class PlanSummary(Printed):
     notes : tuple of str
         Notes of the statement that do not depend on answers.
     error : ExpectedError or None
-        Bands of the test error, of the excess over the best model, and of the coefficients; None where no formula is calibrated.
+        Bands of the test error, of the excess over the best model, and of the coefficients; None
+        where no formula is calibrated.
     smallest_coefficient : float or None
         The smallest coefficient, in the user's units, that is found with probability 90 %.
     verdict, why : str
@@ -154,11 +156,17 @@ class PlanSummary(Printed):
         return None if self.outlook is None else self.outlook.rows_needed(epsilon, error)
 
     def epsilon_needed(self, n_rows: int | None = None, error: float | None = None) -> float | None:
-        """What epsilon so many rows take (None: those of the plan); None beyond 50, or where no formula is calibrated."""
+        """What epsilon so many rows take (None: those of the plan).
+
+        None beyond 50, or where no formula is calibrated.
+        """
         return None if self.outlook is None else self.outlook.epsilon_needed(n_rows, error)
 
     def plot(self, where: str | PathLike[str] | Axes | None = None) -> Axes:
-        """Draw the expected error against epsilon, on the current axes of pyplot, on given ones, or in a file; returns the axes."""
+        """Draw the expected error against epsilon, on the current axes of pyplot, on given ones, or in a file.
+
+        Returns the axes.
+        """
         if self.outlook is None:
             raise ValueError("a baseline without privacy has no expected error to plot. Choose a private recipe.")
         return plot_error(self.outlook, where, self.epsilon)
@@ -210,8 +218,10 @@ class PlanSummary(Printed):
         many = "more than a billion" if rows is None else f"about {round(rows, 2 - len(str(rows))):,}"
         lines += [
             f"  rows for a useful fit at epsilon = 1: {many}",
-            f"  epsilon for a useful fit with {self.n_rows} rows: {'more than 50' if epsilon is None else f'about {epsilon:.2g}'}",
-            f"  assumes that the best linear model removes {self.error.signal:.0%} of a constant predictor's error (signal=)",
+            f"  epsilon for a useful fit with {self.n_rows} rows: "
+            f"{'more than 50' if epsilon is None else f'about {epsilon:.2g}'}",
+            f"  assumes that the best linear model removes {self.error.signal:.0%} of a constant "
+            "predictor's error (signal=)",
             f"verdict: {self.verdict}. {self.why}",
         ]
         return lines if self.intervals is None else [*lines, *self.intervals.lines()]

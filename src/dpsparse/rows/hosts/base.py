@@ -2,9 +2,10 @@ r"""What a place for rows must offer, and how the parts of an answer are added u
 
 Guarantee
 ---------
-`Total` adds the 64-bit integers of any number of parts, up to :math:`2^{30}` of them, exactly: a number is kept as a high and a low
-word of 32 bits each. The exact sum is then clamped to :math:`\pm` `Lattice.largest_total`. Clamping is 1-Lipschitz in every
-coordinate, so no two sums of neighbours come further apart, in any coordinate or norm, than they were: every stated reach holds
+`Total` adds the 64-bit integers of any number of parts, up to :math:`2^{30}` of them, exactly: a
+number is kept as a high and a low word of 32 bits each. The exact sum is then clamped to
+:math:`\pm` `Lattice.largest_total`. Clamping is 1-Lipschitz in every coordinate, so no two sums of
+neighbours come further apart, in any coordinate or norm, than they were: every stated reach holds
 whatever the true number of rows is. Integers add up to the same sum in every order.
 """
 

@@ -2,12 +2,15 @@
 
 Guarantee
 ---------
-Targets are coded once, by the driver, from the first reading of a part; rows are read again for every host, and for the two parts of a plan. Row i
-of a later reading must be row i of the first: else the features of one record meet the target of another, or a record is dealt to both
-parts of a plan, and one record has the weight of two. A mark is a keyed digest of rows and targets in their order. Rows that come in
-another order, or are other rows, have another mark but with probability below :math:`2^{-100}`, and are refused.
+Targets are coded once, by the driver, from the first reading of a part; rows are read again for
+every host, and for the two parts of a plan. Row i of a later reading must be row i of the first:
+else the features of one record meet the target of another, or a record is dealt to both parts of a
+plan, and one record has the weight of two. A mark is a keyed digest of rows and targets in their
+order. Rows that come in another order, or are other rows, have another mark but with probability
+below :math:`2^{-100}`, and are refused.
 
-A file is marked by its size and the time at which it was written, and is not read for it: whoever changes a file and its time back is beyond this check.
+A file is marked by its size and the time at which it was written, and is not read for it: whoever
+changes a file and its time back is beyond this check.
 """
 
 from __future__ import annotations

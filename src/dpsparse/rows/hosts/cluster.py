@@ -29,8 +29,9 @@ class ClusterHost:
 
     Guarantee
     ---------
-    Sums are the integers that `MemoryHost` gives: rows are sanitised one by one, samples follow the global numbers of rows, and every part is added
-    exactly once, as it was when its targets were read (`marks`). Rows are never brought together: `shards` is None, and statistics are refused.
+    Sums are the integers that `MemoryHost` gives: rows are sanitised one by one, samples follow the
+    global numbers of rows, and every part is added exactly once, as it was when its targets were
+    read (`marks`). Rows are never brought together: `shards` is None, and statistics are refused.
 
     Parameters
     ----------

@@ -1,11 +1,15 @@
-"""Rows on a cluster: the door for them, and what an engine must offer. Engines are Dask and Spark, each in files of its own.
+"""Rows on a cluster: the door for them, and what an engine must offer.
+
+Engines are Dask and Spark, each in files of its own.
 
 Guarantee
 ---------
-Rows stay where they are. Of each part the driver is told its shape, whether a cell is missing, its targets, which are coded here, and after that
-integers: the sums of `answers.part` over the rows of the part. They are added by number (`partial`), so that whatever an engine does again,
-twice or in another order gives the same sum, and the same bytes as rows in memory. The driver is trusted, and so are the workers: they
-see raw rows. All of them run one release (`dpsparse.core.release`): whatever comes back says which release computed it, and another one is refused.
+Rows stay where they are. Of each part the driver is told its shape, whether a cell is missing, its
+targets, which are coded here, and after that integers: the sums of `answers.part` over the rows of
+the part. They are added by number (`partial`), so that whatever an engine does again, twice or in
+another order gives the same sum, and the same bytes as rows in memory. The driver is trusted, and
+so are the workers: they see raw rows. All of them run one release (`dpsparse.core.release`):
+whatever comes back says which release computed it, and another one is refused.
 """
 
 from __future__ import annotations
@@ -82,7 +86,10 @@ class Engine(Protocol):
 
 
 def gather_arrays(found: Sequence[object], meant: str) -> NDArray[np.generic] | None:
-    """Targets of parts that came as arrays, one after the other; of several types: as objects, so that none changes another."""
+    """Targets of parts that came as arrays, one after the other.
+
+    Of several types: as objects, so that none changes another.
+    """
     if not found or any(part is None for part in found):
         return None
     arrays = [np.asarray(part) for part in found]
@@ -126,7 +133,10 @@ class ClusterRows:
 
     @classmethod
     def open(cls, engine: Engine, gather: Gather = gather_arrays) -> ClusterRows:
-        """Look at every part; refuses parts that do not belong together, and workers of another release than the driver's."""
+        """Look at every part.
+
+        Refuses parts that do not belong together, and workers of another release than the driver's.
+        """
         key = secrets.token_bytes(32)
         known = _unless_refused(engine.each(partial(survey, key=key)))
         for part in known:
@@ -257,6 +267,7 @@ def check_memory(rows: ClusterRows, facts: Facts, limit: int | None) -> None:
     needed = _parts_each(rows) * MemoryBudget(largest, UNLIMITED, rows.sparse).least
     if limit < needed:
         raise DataError(
-            f"memory_limit is too small for the parts of a worker. Give at least {-(-needed // 10**6)}MB for each, or use more workers, fewer "
+            "memory_limit is too small for the parts of a worker. Give at least "
+            f"{-(-needed // 10**6)}MB for each, or use more workers, fewer "
             "parts or fewer features."
         )

@@ -28,7 +28,10 @@ def engine_of(thing: object) -> ModuleType | None:
 
 
 def cluster_of(address: str) -> AbstractContextManager[object]:
-    """A client or session at an address: ``tcp://...``, ``tls://...`` or ``local:4`` of Dask; ``spark://...``, ``spark:local[4]`` or ``spark`` of Spark."""
+    """A client or session at an address: ``tcp://...``, ``tls://...`` or ``local:4`` of Dask.
+
+    ``spark://...``, ``spark:local[4]`` or ``spark`` of Spark.
+    """
     if address.startswith("spark"):
         from . import spark
 

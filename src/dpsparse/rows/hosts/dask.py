@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
 
 NO_CLIENT = (
-    "rows of Dask need a running cluster: make a dask.distributed.Client first, such as Client(processes=False), or one with the address of "
+    "rows of Dask need a running cluster: make a dask.distributed.Client first, such as "
+    "Client(processes=False), or one with the address of "
     "a scheduler."
 )
 
 
-#: Settings of workers on this machine. They keep the memory of vectors that they make for every question, which Dask's own setting gives back and
-#: takes again each time; and nobody looks at profiles, for which Dask stops a worker's threads a hundred times a second.
+#: Settings of workers on this machine. They keep the memory of vectors that they make for every
+#: question, which Dask's own setting gives back and takes again each time; and nobody looks at
+#: profiles, for which Dask stops a worker's threads a hundred times a second.
 LOCAL = {
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**28,
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**25,

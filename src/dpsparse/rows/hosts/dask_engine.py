@@ -2,10 +2,11 @@
 
 Guarantee
 ---------
-A built part is a future that its client owns, made by a pure task from the part's source: where a worker is lost, the engine makes it again
-elsewhere, and its seal says whether it is the same. It is never moved (`WorkerShard` refuses it): questions go to the worker that holds it. A question is
-asked again of all parts where a worker was lost on the way; nothing was released before, and parts are counted by number. When the driver
-goes, its futures go, and workers forget the rows.
+A built part is a future that its client owns, made by a pure task from the part's source: where a
+worker is lost, the engine makes it again elsewhere, and its seal says whether it is the same. It is
+never moved (`WorkerShard` refuses it): questions go to the worker that holds it. A question is
+asked again of all parts where a worker was lost on the way; nothing was released before, and parts
+are counted by number. When the driver goes, its futures go, and workers forget the rows.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-#: Messages of more bytes are sent to one worker, from which the others take them; shorter ones with each task, by the scheduler.
+#: Messages of more bytes are sent to one worker, from which the others take them; shorter ones with
+#: each task, by the scheduler.
 SENT_ONCE = 2**22
 #: Partial sums that are added up by one task.
 FAN_IN = 8
@@ -67,7 +69,8 @@ class DaskEngine:
     Raises
     ------
     DataError
-        If a worker that is there runs another release, or cannot import the package. Tasks of such a worker would end it.
+        If a worker that is there runs another release, or cannot import the package. Tasks of such
+        a worker would end it.
     """
 
     def __init__(self, parts: Sequence[Any], client: Client) -> None:

@@ -30,14 +30,16 @@ Tell = Callable[[float], None]
 class DiskHost:
     r"""Clipped rows on a disk, which answer only with sums.
 
-    Rows are read once from where they are, clipped, put on the lattice and put aside in a file without a name (`Scratch`). Every question
-    reads that file block by block. What fits the limit stays in memory: the first rows, margins, factors and columns.
+    Rows are read once from where they are, clipped, put on the lattice and put aside in a file
+    without a name (`Scratch`). Every question reads that file block by block. What fits the limit
+    stays in memory: the first rows, margins, factors and columns.
 
     Guarantee
     ---------
-    Sums are the integers that `MemoryHost` gives: blocks are sanitised row by row, samples follow the global numbers of rows, and integers
-    add up to the same sum however they are cut. How rows are cut follows from public facts and from how many entries rows hold; it shows in
-    no answer. Rows are never brought together: `shards` is None, and statistics are refused.
+    Sums are the integers that `MemoryHost` gives: blocks are sanitised row by row, samples follow
+    the global numbers of rows, and integers add up to the same sum however they are cut. How rows
+    are cut follows from public facts and from how many entries rows hold; it shows in no answer.
+    Rows are never brought together: `shards` is None, and statistics are refused.
 
     Parameters
     ----------

@@ -2,17 +2,21 @@ r"""How much memory rows take, how much there is, and how a limit is shared out.
 
 What is counted, in bytes, beside what the process holds before a fit:
 
-* `PER_COORDINATE` for each coefficient: iterate, sum, noise, scores and what solvers keep, about a dozen vectors of floats (matrices, for a
-  model of more than two classes);
+* `PER_COORDINATE` for each coefficient: iterate, sum, noise, scores and what solvers keep, about a
+  dozen vectors of floats (matrices, for a model of more than two classes);
 * `PER_ROW` for each row: its target as it came, coded, and for one model;
-* `SANITISED` for each entry of a block of sparse rows while it is clipped and put on the lattice (values, indices, owners, squares and
-  their copies), `SANITISED_DENSE` for dense rows; questions need less;
-* `KEPT` for each entry of rows that stay in memory: at most float64 values and 32-bit indices, once by rows and once by columns for sparse rows (16-bit
-  values where compiled kernels read them), and 16-bit values for dense rows with room for as much again;
-* `KEPT_PER_ROW` for each row of these: target, mark, square, largest entry, margin, factor, and their temporary copies.
+* `SANITISED` for each entry of a block of sparse rows while it is clipped and put on the lattice
+  (values, indices, owners, squares and their copies), `SANITISED_DENSE` for dense rows; questions
+  need less;
+* `KEPT` for each entry of rows that stay in memory: at most float64 values and 32-bit indices, once
+  by rows and once by columns for sparse rows (16-bit values where compiled kernels read them), and
+  16-bit values for dense rows with room for as much again;
+* `KEPT_PER_ROW` for each row of these: target, mark, square, largest entry, margin, factor, and
+  their temporary copies.
 
-What is left of a limit is shared out in eighths: two for the block at work, two for rows that stay in memory, three for what is kept between
-questions, one for the numbers of each row within a question. While rows are put aside, the first three are one.
+What is left of a limit is shared out in eighths: two for the block at work, two for rows that stay
+in memory, three for what is kept between questions, one for the numbers of each row within a
+question. While rows are put aside, the first three are one.
 """
 
 from __future__ import annotations
@@ -69,7 +73,8 @@ def refuse_beyond_memory(source: Records, facts: Facts) -> None:
     free = free_memory() if needed > SMALL else None
     if free is not None and needed > free:
         raise DataError(
-            "this fit would need more memory than is free. Give memory_limit, such as memory_limit='2GB': rows then stay on the disk, and "
+            "this fit would need more memory than is free. Give memory_limit, such as "
+            "memory_limit='2GB': rows then stay on the disk, and "
             "the model is the same."
         )
 
@@ -79,7 +84,8 @@ def refuse_beyond_disk(source: Records) -> None:
     needed = source.entries * ASIDE + source.shape[0] * ASIDE_PER_ROW
     if needed > shutil.disk_usage(scratch_folder()).free:
         raise DataError(
-            f"the disk of {scratch_folder()} has no room to put the rows aside. Free some, or name another folder in the environment "
+            f"the disk of {scratch_folder()} has no room to put the rows aside. Free some, or name "
+            "another folder in the environment "
             "variable TMPDIR."
         )
 
@@ -105,7 +111,8 @@ class MemoryBudget:
     def __post_init__(self) -> None:
         if self.limit < self.least:
             raise DataError(
-                f"memory_limit is too small for data of this shape. Give at least {-(-self.least // 10**6)}MB, or use fewer features."
+                "memory_limit is too small for data of this shape. Give at least "
+                f"{-(-self.least // 10**6)}MB, or use fewer features."
             )
 
     @property

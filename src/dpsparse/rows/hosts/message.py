@@ -2,8 +2,9 @@
 
 Guarantee
 ---------
-What is read is what was written, bit for bit: an array is sent as places and values only where everything else is the bits of zero. What
-is needed for noise alone stays here: sensitivities of single coordinates, and units and steps that differ by coordinate.
+What is read is what was written, bit for bit: an array is sent as places and values only where
+everything else is the bits of zero. What is needed for noise alone stays here: sensitivities of
+single coordinates, and units and steps that differ by coordinate.
 """
 
 from __future__ import annotations
@@ -38,7 +39,11 @@ class Message:
             raise PrivacyError(NO_CHARGE)
 
     def packed(self) -> bytes:
-        """In few bytes. Losses of a user's own session are sent with their code, by cloudpickle, which both engines bring."""
+        """In few bytes.
+
+        Losses of a user's own session are sent with their code, by cloudpickle, which both engines
+        bring.
+        """
         from cloudpickle import Pickler
 
         class Thin(Pickler):  # type: ignore[misc]

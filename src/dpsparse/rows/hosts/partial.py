@@ -2,15 +2,19 @@ r"""Sums over some of the parts of rows that stand apart, each of which is added
 
 Guarantee
 ---------
-A partial sum names the parts that it holds. `add_up` adds two of them only if they share no part. A copy of what is there already (a task that
-an engine ran twice, a straggler) is left out, and whatever cannot be told apart is refused. So the sum over all parts is the same in
-every order, for every tree and after any number of copies. Integers are added as two words (`Total`) and sent without loss.
+A partial sum names the parts that it holds. `add_up` adds two of them only if they share no part. A
+copy of what is there already (a task that an engine ran twice, a straggler) is left out, and
+whatever cannot be told apart is refused. So the sum over all parts is the same in every order, for
+every tree and after any number of copies. Integers are added as two words (`Total`) and sent
+without loss.
 
-A part is also named by a seal: a keyed digest of its rows. A part that is made again, because the machine that held it was lost, must have the
-same one; otherwise its record could have been counted elsewhere before, and the sum is refused.
+A part is also named by a seal: a keyed digest of its rows. A part that is made again, because the
+machine that held it was lost, must have the same one; otherwise its record could have been counted
+elsewhere before, and the sum is refused.
 
-A partial sum also says which process made it and with which release. `add_up` and `value_of` take sums of their own release alone, so all
-processes between the rows and the driver, also those that only add, run what the driver runs.
+A partial sum also says which process made it and with which release. `add_up` and `value_of` take
+sums of their own release alone, so all processes between the rows and the driver, also those that
+only add, run what the driver runs.
 """
 
 from __future__ import annotations
@@ -27,7 +31,8 @@ from ...queries.sensitivity import Integers
 from ..narrow import narrow
 from .base import WORD, Total
 
-#: A sum is sent as places and values where at most this part of it is not zero: a place takes 4 bytes and a value up to 8.
+#: A sum is sent as places and values where at most this part of it is not zero: a place takes 4
+#: bytes and a value up to 8.
 SPARSE_BELOW = 0.5
 
 #: Sums up to this are added in 64 bits: no partial sum of theirs is larger.
@@ -35,7 +40,8 @@ SHORT = (1 << 63) - 1
 
 OVERLAP = "parts of the rows came back in sums that cannot be told apart. Nothing was released for this question; run the fit again."
 CHANGED = (
-    "rows on the cluster are not what they were when they were first read. Fits need a source that gives the same rows in the same order "
+    "rows on the cluster are not what they were when they were first read. Fits need a source that "
+    "gives the same rows in the same order "
     "whenever a part of it is read again: write the rows to files, or sort them, before the fit."
 )
 
@@ -161,7 +167,9 @@ def _short_sum(partials: Sequence[PartialSum]) -> Integers:
 
 
 def value_of(partial: PartialSum, seals: Mapping[int, bytes], largest: int) -> Integers:
-    """The exact sum over all parts, clamped; refuses one that lacks a part, holds one that changed, or was made by another release.
+    """The exact sum over all parts, clamped.
+
+    Refuses one that lacks a part, holds one that changed, or was made by another release.
 
     Parameters
     ----------

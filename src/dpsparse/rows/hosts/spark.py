@@ -2,10 +2,11 @@
 
 Guarantee
 ---------
-Built parts are a cached RDD of clipped rows in whole numbers, one partition for each part, with the lineage of the frame or the files behind it:
-where an executor is lost, the engine builds its parts again, and their seals say whether they are the same. The driver collects targets when
-rows are opened, and sums after that, never a block of rows. Every question is one broadcast and one `treeReduce`; a task that was run twice
-is counted once, by its number.
+Built parts are a cached RDD of clipped rows in whole numbers, one partition for each part, with the
+lineage of the frame or the files behind it: where an executor is lost, the engine builds its parts
+again, and their seals say whether they are the same. The driver collects targets when rows are
+opened, and sums after that, never a block of rows. Every question is one broadcast and one
+`treeReduce`; a task that was run twice is counted once, by its number.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ FAN_IN = 8
 SCHEMA = "number int, place int, content binary"
 
 CONNECT = (
-    "Spark Connect gives no access to where partitions are, so rows behind it cannot be held. Run the fit in the driver of an ordinary session "
+    "Spark Connect gives no access to where partitions are, so rows behind it cannot be held. Run "
+    "the fit in the driver of an ordinary session "
     "(spark-submit, or SparkSession.builder.master(...)), or fit on files."
 )
 NO_SESSION = "rows of Spark need a running session: make a SparkSession first."
@@ -66,7 +68,10 @@ def require_spark() -> None:
 
 @contextmanager
 def cluster_of(address: str) -> Iterator[SparkSession]:
-    """A session of the master at ``spark://host:7077``; of ``spark:local[4]``, on loopback only; or, for ``spark``, that of spark-submit."""
+    """A session of the master at ``spark://host:7077``; of ``spark:local[4]``, on loopback only.
+
+    Or, for ``spark``, that of spark-submit.
+    """
     require_spark()
     from pyspark.sql import SparkSession
 
@@ -233,7 +238,9 @@ def open_collection(
     session: SparkSession | None = None,
     wrap: Callable[[RawPart], RawPart] | None = None,
 ) -> ClusterRows:
-    """A Spark frame as rows on its cluster; every partition is a part. The frame is cached, so that its partitions stay as they are.
+    """A Spark frame as rows on its cluster; every partition is a part.
+
+    The frame is cached, so that its partitions stay as they are.
 
     Parameters
     ----------

@@ -2,7 +2,8 @@
 
 Guarantee
 ---------
-As for `held`: a failure is a public sentence. Blocks are stored as they were sanitised, in the narrowest type that gives their numbers back.
+As for `held`: a failure is a public sentence. Blocks are stored as they were sanitised, in the
+narrowest type that gives their numbers back.
 """
 
 from __future__ import annotations

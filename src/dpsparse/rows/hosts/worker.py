@@ -2,9 +2,11 @@
 
 Guarantee
 ---------
-Functions here return and do not raise: a failure is a `WorkerRefusal` with a public sentence, so that neither an engine's error nor its log quotes a
-value of ours. A built part (`WorkerShard`) is not copied, stored or sent: it answers with the integers of `answers.part` where it was built, and
-nothing else leaves it but its number, its seal and how many rows it has, which the driver knew before.
+Functions here return and do not raise: a failure is a `WorkerRefusal` with a public sentence, so
+that neither an engine's error nor its log quotes a value of ours. A built part (`WorkerShard`) is
+not copied, stored or sent: it answers with the integers of `answers.part` where it was built, and
+nothing else leaves it but its number, its seal and how many rows it has, which the driver knew
+before.
 """
 
 from __future__ import annotations
@@ -38,11 +40,13 @@ from .message import Message
 from .partial import CHANGED, PartialSum, add_up
 
 UNREAD = (
-    "a part of the rows could not be read on the cluster. What the engine said is not shown, since it may quote a value: look at the "
+    "a part of the rows could not be read on the cluster. What the engine said is not shown, since "
+    "it may quote a value: look at the "
     "workers' logs, or read that part alone."
 )
 NOT_INSTALLED = (
-    "{worker} does not have this release of dpsparse: it cannot import it, or has an earlier one. Install the release of the driver, with the "
+    "{worker} does not have this release of dpsparse: it cannot import it, or has an earlier one. "
+    "Install the release of the driver, with the "
     "same libraries, where workers run (for Spark: in the environment of PYSPARK_PYTHON)."
 )
 UNANSWERED = "a part of the rows could not be answered on the cluster. Look at the workers' logs."
@@ -51,7 +55,10 @@ Result = TypeVar("Result")
 
 
 class Rows(Protocol):
-    """Rows and targets of a part as they were read; anything that `Records` takes, and a vector, pieces of one, or None."""
+    """Rows and targets of a part as they were read.
+
+    Anything that `Records` takes, and a vector, pieces of one, or None.
+    """
 
     @property
     def rows(self) -> object:
@@ -108,7 +115,10 @@ class WorkerRefusal:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartSummary:
-    """What the driver must know of a part: its shape, whether a cell is missing, its targets, and its mark: **private**."""
+    """What the driver must know of a part.
+
+    Its shape, whether a cell is missing, its targets, and its mark: **private**.
+    """
 
     rows: int
     n_features: int
@@ -150,7 +160,11 @@ class BuildSpec:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartSpec:
-    """What is different for each part: its number, its mark, its first row among all, its targets as models take them, and which rows it keeps."""
+    """What is different for each part.
+
+    Its number, its mark, its first row among all, its targets as models take them, and which rows
+    it keeps.
+    """
 
     number: int
     checksum: bytes
@@ -292,7 +306,10 @@ def build(raw: RawPart, order: BuildSpec, own: PartSpec) -> Sequence[Shard]:
 
 
 def keyed_checksum(shards: Sequence[Shard], key: bytes) -> bytes:
-    """A keyed digest of all rows of a part and of their numbers: the same for the same rows, and of use to nobody without the key."""
+    """A keyed digest of all rows of a part and of their numbers.
+
+    The same for the same rows, and of use to nobody without the key.
+    """
     digest = hashlib.blake2b(key=key, digest_size=16)
     for shard in shards:
         digest.update(f"{shard.first_row} {shard.rows}".encode())

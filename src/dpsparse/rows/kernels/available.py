@@ -1,7 +1,8 @@
 """Whether compiled kernels are there and wanted.
 
-The environment variable ``DPSPARSE_KERNELS`` may be ``plain`` (numpy and scipy only), ``compiled`` (numba at once) or ``auto``, which is the default: numba if
-it is installed and the work pays its start. No answer depends on it.
+The environment variable ``DPSPARSE_KERNELS`` may be ``plain`` (numpy and scipy only), ``compiled``
+(numba at once) or ``auto``, which is the default: numba if it is installed and the work pays its
+start. No answer depends on it.
 """
 
 from __future__ import annotations
@@ -24,5 +25,8 @@ def installed() -> bool:
 
 
 def narrow_pays(entries: int) -> bool:
-    """Whether a block of sparse rows is better stored in the narrowest type: compiled kernels read it as it is, others make floats of it."""
+    """Whether a block of sparse rows is better stored in the narrowest type.
+
+    Compiled kernels read it as it is, others make floats of it.
+    """
     return entries >= NARROW and wanted() != "plain" and installed()

@@ -1,6 +1,7 @@
 """Which kernels do the work: compiled ones, once it pays to load them.
 
-By default that is when this process has seen as much work as loading them takes, so that loading at most doubles the time of any work.
+By default that is when this process has seen as much work as loading them takes, so that loading at
+most doubles the time of any work.
 """
 
 from __future__ import annotations

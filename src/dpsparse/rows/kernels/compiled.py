@@ -2,9 +2,9 @@ r"""Kernels that numba compiles, over ranges of rows in a few threads.
 
 Guarantee
 ---------
-Each thread has a range of rows and sums of its own, which are added as 64-bit integers: right in any order, modulo :math:`2^{64}`.
-Sums of dense rows are floats within a call and whole numbers of at most :math:`2^{52}`; they become integers before they are added.
-Every number is that of `plain`.
+Each thread has a range of rows and sums of its own, which are added as 64-bit integers: right in
+any order, modulo :math:`2^{64}`. Sums of dense rows are floats within a call and whole numbers of
+at most :math:`2^{52}`; they become integers before they are added. Every number is that of `plain`.
 """
 
 from __future__ import annotations

@@ -2,12 +2,13 @@ r"""What a kernel offers: products of stored rows with numbers, over a range of 
 
 Guarantee
 ---------
-Entries, coefficients and factors are whole numbers (in floats, but for stored entries), and what is asked for is a whole number that
-floats or 64-bit integers hold. So a product has one right value, and every implementation gives it, in whatever order and in however many
-threads it adds. What each function needs for that is said there; `products` is the only caller, and gives the reasons.
+Entries, coefficients and factors are whole numbers (in floats, but for stored entries), and what is
+asked for is a whole number that floats or 64-bit integers hold. So a product has one right value,
+and every implementation gives it, in whatever order and in however many threads it adds. What each
+function needs for that is said there; `products` is the only caller, and gives the reasons.
 
-Nothing is checked here but what `products` cannot know. The interpreter's lock is released while compiled loops run. Sums are added to
-arrays of the caller.
+Nothing is checked here but what `products` cannot know. The interpreter's lock is released while
+compiled loops run. Sums are added to arrays of the caller.
 """
 
 from __future__ import annotations
@@ -53,10 +54,13 @@ class Kernels(Protocol):
         ...
 
     def scatter(self, x: Matrix, factor: Vector, acc: Sums, rows: slice, bound: float) -> None:
-        r"""Add the sum of factor times row over some rows to `acc`; of a matrix of factors, one column for each of its columns.
+        r"""Add the sum of factor times row over some rows to `acc`.
 
-        Dense rows: the absolute terms of each column add up to at most 2^52. Sparse rows: entries are at most `bound`, factors at most
-        2^36, and there may be terms whose sum 64 bits do not hold: sums are right modulo 2^64.
+        Of a matrix of factors, one column for each of its columns.
+
+        Dense rows: the absolute terms of each column add up to at most 2^52. Sparse rows: entries
+        are at most `bound`, factors at most 2^36, and there may be terms whose sum 64 bits do not
+        hold: sums are right modulo 2^64.
         """
         ...
 
@@ -71,8 +75,9 @@ class Kernels(Protocol):
     def clipped_sum(self, x: Matrix, held: ClippedForm, alive: Vector, acc: Sums, rows: slice) -> None:
         """Add the sum of dense rows as `held` says to `acc`; rows that are not alive are zero.
 
-        Every float is made by one operation after the other, and squares are added from the first column to the last: the same bytes
-        wherever a row stands. Whole steps add up to at most 2^52.
+        Every float is made by one operation after the other, and squares are added from the first
+        column to the last: the same bytes wherever a row stands. Whole steps add up to at most
+        2^52.
         """
         ...
 
@@ -81,9 +86,12 @@ class Kernels(Protocol):
         ...
 
     def ordered_squares(self, x: Matrix, squared: Vector, less: Vector, out: Vector) -> None:
-        """Write the sum of ``(entry ** 2 - less[j]) * squared[j]`` of each row into `out`; sparse rows do not look at `less`.
+        """Write the sum of ``(entry ** 2 - less[j]) * squared[j]`` of each row into `out`.
 
-        Floats that are not whole: every operation as it is written, from the first column to the last. One for each column of a matrix `squared`.
+        Sparse rows do not look at `less`.
+
+        Floats that are not whole: every operation as it is written, from the first column to the
+        last. One for each column of a matrix `squared`.
         """
         ...
 

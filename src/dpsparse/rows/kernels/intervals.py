@@ -14,8 +14,9 @@ from .products import kernels_of
 def interval_scatter(block: Block, lattice: Lattice, factor: Vector, low: Vector, high: Vector) -> Sums:
     r"""Sum of factor times :math:`2\,\mathrm{clip}(x_j, l_j, u_j) - l_j - u_j`, in units; features only.
 
-    Written as twice the part above the lower end less the width: every partial sum of the first is at most that of the widths. Entries
-    that sparse rows do not hold are minus the shift: these come as one product for all rows, and the rows mend it.
+    Written as twice the part above the lower end less the width: every partial sum of the first is
+    at most that of the widths. Entries that sparse rows do not hold are minus the shift: these come
+    as one product for all rows, and the rows mend it.
     """
     kind = float if lattice.exact else np.int64
     if block.sparse:

@@ -2,14 +2,17 @@ r"""Loops that numba compiles; imported by `compiled` alone, when it is wanted.
 
 Guarantee
 ---------
-Sums are of whole numbers. Those in floats (products of rows with coefficients, columns of dense rows) are below :math:`2^{53}`
-whatever terms are left out, so that neither order nor fused multiplication shows: the compiler may rearrange sums (`reassoc`) and fuse
-(`contract`). Those of sparse rows are 64-bit integers, which wrap: right modulo :math:`2^{64}`, without a bound on terms.
+Sums are of whole numbers. Those in floats (products of rows with coefficients, columns of dense
+rows) are below :math:`2^{53}` whatever terms are left out, so that neither order nor fused
+multiplication shows: the compiler may rearrange sums (`reassoc`) and fuse (`contract`). Those of
+sparse rows are 64-bit integers, which wrap: right modulo :math:`2^{64}`, without a bound on terms.
 
-Loops over numbers that are not whole (`ordered_kernel`) may do neither: their floats are those of numpy's operations one after the other.
+Loops over numbers that are not whole (`ordered_kernel`) may do neither: their floats are those of
+numpy's operations one after the other.
 
-Rows are taken one at a time, for a processor then reads memory in one stream: two or four at a time were 1.5 times slower on rows that
-no cache holds. Indices are unsigned, so that the loop need not look for negative ones.
+Rows are taken one at a time, for a processor then reads memory in one stream: two or four at a time
+were 1.5 times slower on rows that no cache holds. Indices are unsigned, so that the loop need not
+look for negative ones.
 """
 
 from __future__ import annotations
@@ -37,7 +40,10 @@ def ordered_kernel(function: Callable[..., None]) -> Any:
 
 
 def compile_loop(function: Callable[..., None], fastmath: Any) -> Any:
-    """Compile a loop when it is first called, or take it from the cache; without one where no folder for it can be written."""
+    """Compile a loop when it is first called, or take it from the cache.
+
+    Without one where no folder for it can be written.
+    """
     options: dict[str, Any] = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
     with contextlib.suppress(RuntimeError, OSError):
         return numba.njit(cache=True, **options)(function)

@@ -2,10 +2,12 @@ r"""Kernels of numpy and scipy.
 
 Guarantee
 ---------
-BLAS and scipy add floats, which is exact below :math:`2^{53}` in any order. Terms of dense rows stay below :math:`2^{52}` by what
-`Kernels.scatter` asks for. Terms of sparse rows that are shifted after the product can be larger: a row one unit from its shift may
-have a factor of :math:`2^{36}` and entries of :math:`2^{16}`. Then factors are split into a high and a low word of at most 18 bits each,
-whose products with :math:`2^{16}` rows are below :math:`2^{50}`. The words are put together modulo :math:`2^{64}`.
+BLAS and scipy add floats, which is exact below :math:`2^{53}` in any order. Terms of dense rows
+stay below :math:`2^{52}` by what `Kernels.scatter` asks for. Terms of sparse rows that are shifted
+after the product can be larger: a row one unit from its shift may have a factor of :math:`2^{36}`
+and entries of :math:`2^{16}`. Then factors are split into a high and a low word of at most 18 bits
+each, whose products with :math:`2^{16}` rows are below :math:`2^{50}`. The words are put together
+modulo :math:`2^{64}`.
 """
 
 from __future__ import annotations
@@ -166,7 +168,10 @@ def _sum(x: Matrix, factor: Vector, rows: slice) -> Vector:
 
 
 def _add(acc: Sums, factor: Vector, most: float, sparse: bool, total: Any) -> None:
-    """Add a sum over factors to `acc`, whose integers may need the factors in two words; `most` bounds the sum of absolute entries."""
+    """Add a sum over factors to `acc`, whose integers may need the factors in two words.
+
+    `most` bounds the sum of absolute entries.
+    """
     if sparse and acc.dtype == np.int64 and float(np.abs(factor).max(initial=0.0)) * most >= 2.0**53:
         high = np.trunc(np.ldexp(factor, -LOW_BITS))
         low = factor - np.ldexp(high, LOW_BITS)

@@ -2,14 +2,17 @@ r"""Products of a block of rows on the lattice: shifts, intercepts and supports 
 
 Guarantee
 ---------
-Everything here is exact for rows, factors and iterates on the lattice, so the order in which kernels add does not show.
-Forward products are below :math:`2^{53}` by `Lattice.rounded`. A sum of factor times row has terms within `Lattice.record_units` for
-a shifted row, so that those of a block are at most :math:`2^{52}`: dense rows are stored shifted. Where sparse rows are shifted after the
-product, the unshifted terms can be larger, for a row one unit from its shift may have a factor of :math:`2^{36}` and entries of
-:math:`2^{16}`. Kernels sum them modulo :math:`2^{64}`; so is the product of shift and factors; and the sum of shifted terms, which is what is
-left, is below :math:`2^{52}`.
+Everything here is exact for rows, factors and iterates on the lattice, so the order in which
+kernels add does not show. Forward products are below :math:`2^{53}` by `Lattice.rounded`. A sum of
+factor times row has terms within `Lattice.record_units` for a shifted row, so that those of a block
+are at most :math:`2^{52}`: dense rows are stored shifted. Where sparse rows are shifted after the
+product, the unshifted terms can be larger, for a row one unit from its shift may have a factor of
+:math:`2^{36}` and entries of :math:`2^{16}`. Kernels sum them modulo :math:`2^{64}`; so is the
+product of shift and factors; and the sum of shifted terms, which is what is left, is below
+:math:`2^{52}`.
 
-Rows of the non-private twins are floats (`Lattice.exact`), whose sums depend on the order: those are always numpy's and scipy's.
+Rows of the non-private twins are floats (`Lattice.exact`), whose sums depend on the order: those
+are always numpy's and scipy's.
 """
 
 from __future__ import annotations
@@ -187,7 +190,8 @@ def clipped_scatter(
 def entry_clipped_scatter(block: Block, lattice: Lattice, factor: Vector, limit: float) -> Sums:
     r"""Sum of factor times row, every entry of the row clipped to :math:`\pm` `limit`; features only.
 
-    Entries that sparse rows do not hold are minus the shift: these come as one product for all rows, and the rows mend it.
+    Entries that sparse rows do not hold are minus the shift: these come as one product for all
+    rows, and the rows mend it.
     """
     kind = sum_type(lattice)
     if not (lattice.exact or (block.sparse and lattice.shifted)):
@@ -275,12 +279,16 @@ def _column_sums(block: Block, lattice: Lattice, function: Any) -> Sums:
 
 
 def weighted_squares(block: Block, lattice: Lattice, weights: Vector) -> Vector:
-    r"""Squared norm of each row, column j times ``weights[j]``, in units and rounded up; one for each column of a matrix of weights.
+    r"""Squared norm of each row, column j times ``weights[j]``, in units and rounded up.
 
-    The sum is :math:`B + \sum_j a_j^2 (X_{ij}^2 - s_j^2)` with :math:`B = \sum_j a_j^2 s_j^2` for the shift s, added up from the first
-    column to the last: absent entries of sparse rows are :math:`-s_j` and add nothing, so that dense and sparse rows give the same
-    floats. A float sum of m terms errs by at most :math:`(m + 4)\,2^{-53}` times the sum of their sizes; terms that can cancel have
-    :math:`|X_{ij}| < 3|s_j|` and are below :math:`8 a_j^2 s_j^2`, so twice the rounding of the sum, and 32 times that of B, are added.
+    One for each column of a matrix of weights.
+
+    The sum is :math:`B + \sum_j a_j^2 (X_{ij}^2 - s_j^2)` with :math:`B = \sum_j a_j^2 s_j^2` for
+    the shift s, added up from the first column to the last: absent entries of sparse rows are
+    :math:`-s_j` and add nothing, so that dense and sparse rows give the same floats. A float sum of
+    m terms errs by at most :math:`(m + 4)\,2^{-53}` times the sum of their sizes; terms that can
+    cancel have :math:`|X_{ij}| < 3|s_j|` and are below :math:`8 a_j^2 s_j^2`, so twice the rounding
+    of the sum, and 32 times that of B, are added.
     """
     d = lattice.facts.n_features
     squared = weights[:d] ** 2

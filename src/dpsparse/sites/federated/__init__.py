@@ -1,7 +1,8 @@
 """Data that may not move: sites with rows and ledgers of their own, and a server that has neither.
 
-The core knows no engine: messages are bytes, and how they travel is left to the caller. `Grid` carries them within one process,
-``dpsparse.sites.federated.flower`` by Flower (extra ``flower``). ``dpsparse.neural`` has the same for networks of PyTorch (extra ``torch``).
+The core knows no engine: messages are bytes, and how they travel is left to the caller. `Grid`
+carries them within one process, ``dpsparse.sites.federated.flower`` by Flower (extra ``flower``).
+``dpsparse.neural`` has the same for networks of PyTorch (extra ``torch``).
 """
 
 from ..rounds import FileStore, MemoryStore, MessageError

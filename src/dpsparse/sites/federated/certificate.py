@@ -61,9 +61,11 @@ class Certificate(Document):
 
     Guarantee
     ---------
-    A certificate that passes `check` promises no more than the noise of the protocol's own plan at the scale of its bill covers: the bill is for that plan, ask by ask,
-    with its sampling rate, noise and neighbours, and every number of the statement that a server repeats is priced again. Whether a site adds
-    this noise, how many rows it has, and where its randomness comes from is its own word.
+    A certificate that passes `check` promises no more than the noise of the protocol's own plan at
+    the scale of its bill covers: the bill is for that plan, ask by ask, with its sampling rate,
+    noise and neighbours, and every number of the statement that a server repeats is priced again.
+    Whether a site adds this noise, how many rows it has, and where its randomness comes from is its
+    own word.
 
     Attributes
     ----------
@@ -113,7 +115,8 @@ class Certificate(Document):
             raise MessageError("the bill of the certificate does not cover all rounds of the protocol.")
         if self.bill.plan != protocol.site_plan or str(self.bill.adjacency) != about.adjacency:
             raise MessageError(
-                "the bill of the certificate is for another sampling rate, noise or neighbours than those of the protocol."
+                "the bill of the certificate is for another sampling rate, noise or neighbours "
+                "than those of the protocol."
             )
         if (said.recipe, said.loss, said.adjacency, said.unit) != (
             about.recipe,
@@ -137,7 +140,11 @@ class Certificate(Document):
 
 
 def _well_formed(said: Statement) -> bool:
-    """Whether a statement that came from elsewhere can be repeated: words are texts, marks are marks, and no entry of a ledger is cited, which nobody here can look up."""
+    """Whether a statement that came from elsewhere can be repeated.
+
+    Words are texts, marks are marks, and no entry of a ledger is cited, which nobody here can look
+    up.
+    """
     versions = list(said.versions.items()) if isinstance(said.versions, dict) else [(None, None)]
     words = [
         said.accountant,
@@ -166,7 +173,9 @@ class Federation:
         return self.certificates[name].statement
 
     def person_at(self, names: Sequence[str], delta: float | None = None) -> tuple[float, float]:
-        """(epsilon, delta) for a person with one row at each of these sites: their bills, and nothing that they state, composed.
+        """(epsilon, delta) for a person with one row at each of these sites.
+
+        Their bills, and nothing that they state, composed.
 
         Parameters
         ----------
@@ -217,7 +226,10 @@ class Federation:
 
 
 def state_federation(federation: Federation, about: SiteSummary) -> Statement:
-    """One statement for a model of many sites: the weakest of their promises, priced again, holds for every person whose rows are at one site."""
+    """One statement for a model of many sites.
+
+    The weakest of their promises, priced again, holds for every person whose rows are at one site.
+    """
     federation.verify()
     found = [c.statement for c in federation.certificates.values()]
     rows = sum(s.n_rows for s in found)

@@ -1,4 +1,7 @@
-"""What every server of sites does, whatever it trains: it enrols sites, and keeps the model and what came in. It knows no recipe."""
+"""What every server of sites does, whatever it trains: it enrols sites, and keeps the model and what came in.
+
+It knows no recipe.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +30,20 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
 
     Guarantee
     ---------
-    A message that is malformed, damaged, not finite, beyond the radius, of another run, protocol, round or release, of a site that
-    has not said what it promises or was not asked, or the second of a site in a round, is refused with `MessageError` and changes
-    nothing. Where there is a `state`, a round that is closed is noted in it before the step is made: after a crash in between the
-    round counts as closed, and the model is that of the round before.
+    A message that is malformed, damaged, not finite, beyond the radius, of another run, protocol,
+    round or release, of a site that has not said what it promises or was not asked, or the second
+    of a site in a round, is refused with `MessageError` and changes nothing. Where there is a
+    `state`, a round that is closed is noted in it before the step is made: after a crash in between
+    the round counts as closed, and the model is that of the round before.
 
-    Where the server adds the noise (`noise` given), who was asked and how many answered is neither saved nor shown, and there is a
-    `state`. A round is closed once in a run, whichever server of the run asks, in whichever process, and from whichever copy of the
-    state it was resumed: the mark carries the name of the run, is on the disk before the step is made, and is made under a lock of
-    the operating system (`FileStore`). A state in a folder without these marks is refused. Whoever copies the state *and* the marks
-    into another folder, and goes on with both, has two memories of one run: that is not found. A run goes on with the noise with
-    which it began, and with a seed only if it began with one: a server states one price for all rounds.
+    Where the server adds the noise (`noise` given), who was asked and how many answered is neither
+    saved nor shown, and there is a `state`. A round is closed once in a run, whichever server of
+    the run asks, in whichever process, and from whichever copy of the state it was resumed: the
+    mark carries the name of the run, is on the disk before the step is made, and is made under a
+    lock of the operating system (`FileStore`). A state in a folder without these marks is refused.
+    Whoever copies the state *and* the marks into another folder, and goes on with both, has two
+    memories of one run: that is not found. A run goes on with the noise with which it began, and
+    with a seed only if it began with one: a server states one price for all rounds.
 
     Parameters
     ----------
@@ -48,7 +54,8 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         With how many reports a round may be closed.
     state : path or None
     noise : str or None
-        The digest of the price of the server's own noise, and whether it comes from a seed; None: it adds none.
+        The digest of the price of the server's own noise, and whether it comes from a seed; None:
+        it adds none.
     """
 
     def __init__(
@@ -72,7 +79,8 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         if noise is not None:
             if state is None:
                 raise PrivacyError(
-                    "a server that protects whole sites needs state=..., a file: rounds are noted beside it before their noise is drawn, so "
+                    "a server that protects whole sites needs state=..., a file: rounds are noted "
+                    "beside it before their noise is drawn, so "
                     "that none gets a second noise after a restart."
                 )
             self._marks = FileStore(Path(state).parent, f"{protocol.identity.hex()}-server")
@@ -161,7 +169,8 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         turn, came = self.round, dict(sorted(self._reports.items()))
         if self._marks is not None and self._marks.note(turn, b"closed") is not None:
             raise PrivacyError(
-                f"round {turn} of this run was closed before, by another server or from another copy of its state. No second noise is drawn "
+                f"round {turn} of this run was closed before, by another server or from another "
+                "copy of its state. No second noise is drawn "
                 "for it. Go on with Server.resume(path, ...)."
             )
         if not self.secret:
@@ -180,7 +189,8 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
             return
         if Path(self.state).exists():
             raise DataError(
-                f"{self.state} exists. Go on with that run by Server.resume(path, ...), or give a new one a file of its own."
+                f"{self.state} exists. Go on with that run by Server.resume(path, ...), or give a "
+                "new one a file of its own."
             )
         self._marks.note_paid(self._noise)
         self._save()
@@ -190,13 +200,17 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
             self._write(self.state)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to a JSON file (no pickle, no row); `resume` goes on from it. Where whole sites are protected: to `state` alone.
+        """Write everything to a JSON file (no pickle, no row); `resume` goes on from it.
 
-        Reports that were taken after the last save are not in it: sites send them again, as the same bytes, when they are asked again.
+        Where whole sites are protected: to `state` alone.
+
+        Reports that were taken after the last save are not in it: sites send them again, as the
+        same bytes, when they are asked again.
         """
         if self.state is not None and self.secret and not same_file(path, self.state):
             raise PrivacyError(
-                f"a run that protects whole sites has one state, {self.state}: a second noise could be drawn from another one. It is written "
+                f"a run that protects whole sites has one state, {self.state}: a second noise "
+                "could be drawn from another one. It is written "
                 "whenever a round is closed."
             )
         self._write(path)
@@ -226,12 +240,14 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         begun = self._marks.paid()
         if begun is None:
             raise PrivacyError(
-                f"{self.state} is a copy: the file that notes which rounds of its run were closed is not beside it, so a second noise could be "
+                f"{self.state} is a copy: the file that notes which rounds of its run were closed "
+                "is not beside it, so a second noise could be "
                 "drawn for a round. Resume from the original, in its folder."
             )
         if begun != self._noise:
             raise PrivacyError(
-                f"the run of {self.state} began with another noise, which its statement would not tell. Give the same site_privacy, and a "
+                f"the run of {self.state} began with another noise, which its statement would not "
+                "tell. Give the same site_privacy, and a "
                 "random_state only if it had one."
             )
         closed = self._marks.noted()

@@ -1,4 +1,7 @@
-"""Whether a statement promises no more than its bill covers: every number in it that is repeated to people is priced again."""
+"""Whether a statement promises no more than its bill covers.
+
+Every number in it that is repeated to people is priced again.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,8 @@ from ...core import PoissonRows, PrivacyError, Statement
 from ...core.codec import canonical_json
 from ...core.statement import COST_NAMES
 
-#: By what part of itself a stated epsilon may be below that of its bill: searches may end elsewhere in other releases of NumPy and SciPy, and
-#: statements print six digits.
+#: By what part of itself a stated epsilon may be below that of its bill: searches may end elsewhere
+#: in other releases of NumPy and SciPy, and statements print six digits.
 TOLERANCE = 1e-6
 #: The same for numbers that no search finds: room for the rounding of sums and quotients.
 ROUNDING = 1e-12

@@ -1,10 +1,14 @@
-"""Flower as the carrier of tasks and reports (extra ``flower``). Thin: everything that matters is in `Site` and `Server`.
+"""Flower as the carrier of tasks and reports (extra ``flower``).
 
-A node is asked for its certificate once (a *query*), and for a report in every round (*train*). Messages of ours are bytes inside a record of
-Flower's; what a site refuses comes back in words that tell nothing of it. Flower is imported when a function here is called.
+Thin: everything that matters is in `Site` and `Server`.
 
-The local model (`dpsparse.local`) is carried in the same way: a node is then one person's device. Nodes are dealt into as many groups as
-the protocol has rounds, by their numbers alone; each is asked once.
+A node is asked for its certificate once (a *query*), and for a report in every round (*train*).
+Messages of ours are bytes inside a record of Flower's; what a site refuses comes back in words that
+tell nothing of it. Flower is imported when a function here is called.
+
+The local model (`dpsparse.local`) is carried in the same way: a node is then one person's device.
+Nodes are dealt into as many groups as the protocol has rounds, by their numbers alone; each is
+asked once.
 
 >>> from dpsparse.sites.federated.flower import client_app, server_app
 """
@@ -67,13 +71,15 @@ def client_app(join: Join) -> ClientApp:
 
     Guarantee
     ---------
-    The promise is that of `Site`. Flower may run the messages of one node in several processes, one after the other or at once: give every
-    site a `memory` folder, which all of them share, and a ledger, so that no round is answered twice.
+    The promise is that of `Site`. Flower may run the messages of one node in several processes, one
+    after the other or at once: give every site a `memory` folder, which all of them share, and a
+    ledger, so that no round is answered twice.
 
     Parameters
     ----------
     join : function of a Protocol and a Context
-        The site of this node: rows, name, epsilon, ledger, memory. It is called before the first answer in a process.
+        The site of this node: rows, name, epsilon, ledger, memory. It is called before the first
+        answer in a process.
     """
     require_flower()
     from flwr.clientapp import ClientApp
@@ -174,8 +180,9 @@ def server_app(
 def run_rounds(server: Server, grid: Grid, *, timeout: float = 3600.0, wait: float = 60.0) -> SparseLinear:
     """All rounds that are left over a grid of Flower, and the model.
 
-    A node that does not answer, answers late, or with something that is refused, is left out of its round. Where too few sites have answered for
-    the round to be closed, those that have not are asked again, `ATTEMPTS` times in all; then it is refused.
+    A node that does not answer, answers late, or with something that is refused, is left out of its
+    round. Where too few sites have answered for the round to be closed, those that have not are
+    asked again, `ATTEMPTS` times in all; then it is refused.
     """
     nodes = _enrol(server, grid, timeout, wait)
     while not server.finished:

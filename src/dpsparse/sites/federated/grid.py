@@ -11,7 +11,8 @@ from ..rounds.coordinator import Model_co
 from .coordinator import SiteCoordinator
 from .participant import SiteParticipant
 
-#: What the wire does to a report on its way: the same bytes, others, or None for a report that is lost. Takes the name of the site and the round.
+#: What the wire does to a report on its way: the same bytes, others, or None for a report that is
+#: lost. Takes the name of the site and the round.
 Wire = Callable[[str, int, bytes], bytes | None]
 
 

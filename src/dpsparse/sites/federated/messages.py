@@ -1,4 +1,6 @@
-"""Tasks and reports between a server and its sites: bytes of one version, bounded, and checked before anything is believed.
+"""Tasks and reports between a server and its sites.
+
+Bytes of one version, bounded, and checked before anything is believed.
 
 A message is a fixed header, numbers, and a digest of both:
 

@@ -1,4 +1,7 @@
-"""What every site does, whatever it trains: a task is checked, paid for and noted before anything is computed, and answered once."""
+"""What every site does, whatever it trains.
+
+A task is checked, paid for and noted before anything is computed, and answered once.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +43,10 @@ class PaymentSource:
 
     Guarantee
     ---------
-    The whole bill is reserved under the name of the run, noted in the site's memory, and started, in this order, before the first
-    report. A run that the ledger knows as started, at this price, goes on only where the memory knows it too; otherwise what was
-    answered is not known, and it is refused. A run goes on at the price at which it began, and with a seed only if it began with
+    The whole bill is reserved under the name of the run, noted in the site's memory, and started,
+    in this order, before the first report. A run that the ledger knows as started, at this price,
+    goes on only where the memory knows it too; otherwise what was answered is not known, and it is
+    refused. A run goes on at the price at which it began, and with a seed only if it began with
     one; one that the ledger has reserved at another price is refused.
     """
 
@@ -74,7 +78,8 @@ class PaymentSource:
         known = store.paid()
         if known not in (None, self.price):
             raise PrivacyError(
-                "this site began the run at another price, and goes on at that one only. Give the same epsilon, delta and number of rows, and a "
+                "this site began the run at another price, and goes on at that one only. Give the "
+                "same epsilon, delta and number of rows, and a "
                 "random_state only if it had one."
             )
         if self.ledger is None or self.dataset is None or self.bill is None:
@@ -119,7 +124,8 @@ class SiteParticipant(Participant[AgreedBySites, Task]):
         checks.one_of(trust, "trust", (NOBODY, SERVER))
         if not protocol.private and trust != SERVER:
             raise PrivacyError(
-                f"this protocol protects {protocol.about.unit}, and its sites send models without noise: the server would have to be "
+                f"this protocol protects {protocol.about.unit}, and its sites send models without "
+                "noise: the server would have to be "
                 "trusted with them. To take part nevertheless, give trust='server'."
             )
         self.name = name

@@ -48,7 +48,8 @@ class Protocol(SiteProtocol):
     nonce, rounds, release, sites, weights, local_steps, sparsity, clip, rate, radius, adjacency
         As in `SiteProtocol`.
     unit : str
-        What is protected, and by whom: ``one row of one site`` by the sites themselves, ``one whole site`` by the server, or nothing.
+        What is protected, and by whom: ``one row of one site`` by the sites themselves,
+        ``one whole site`` by the server, or nothing.
     pieces : tuple of float
         Step size, or piece of the path, of each local step.
     ridge : float

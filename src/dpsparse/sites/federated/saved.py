@@ -79,7 +79,10 @@ class Saved:
             return ""
 
     def check(self, protocol: SiteProtocol, path: str | PathLike[str], *, keeps: bool) -> None:
-        """Refuse, with `DataError`, what does not agree with itself or with the protocol; `keeps` whether reports are saved."""
+        """Refuse, with `DataError`, what does not agree with itself or with the protocol.
+
+        `keeps` whether reports are saved.
+        """
         size, sites = protocol.size, len(protocol.sites)
         holds = (
             0 <= self.round <= protocol.rounds

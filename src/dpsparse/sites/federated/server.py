@@ -1,4 +1,7 @@
-"""The server: it has no row. It sends a model, checks what sites changed, averages with public weights, and thresholds."""
+"""The server: it has no row.
+
+It sends a model, checks what sites changed, averages with public weights, and thresholds.
+"""
 
 from __future__ import annotations
 
@@ -70,17 +73,22 @@ class Server(SiteCoordinator[Protocol, SparseLinear]):
 
     Guarantee
     ---------
-    The server holds no row, and every report of a private protocol is protected by its site before it comes: nothing that the server does can cost privacy.
-    A message that is malformed, damaged, not finite, beyond the radius, of another run, protocol or round, of a site that has not said
-    what it promises, or the second of a site in a round, is refused with `MessageError` and changes nothing.
+    The server holds no row, and every report of a private protocol is protected by its site before
+    it comes: nothing that the server does can cost privacy. A message that is malformed, damaged,
+    not finite, beyond the radius, of another run, protocol or round, of a site that has not said
+    what it promises, or the second of a site in a round, is refused with `MessageError` and changes
+    nothing.
 
-    Weights and divisor are public and fixed: a site that does not answer has changed nothing, and no other weight grows. A round may be
-    closed with at least `least_sites` reports; with fewer it stays open, as it was.
+    Weights and divisor are public and fixed: a site that does not answer has changed nothing, and
+    no other weight grows. A round may be closed with at least `least_sites` reports; with fewer it
+    stays open, as it was.
 
-    With `site_privacy` the noise is added here, once a round: see `ClientUpdates`. `state` is then required, and a round is noted as closed beside it before its
-    noise is drawn, so that no noise is drawn twice for one round, by whichever server is resumed from it; and one that is resumed with another price, or with another kind of
-    randomness, is refused (`SiteCoordinator`). What sites changed, who was
-    asked, and how many answered is written to no file, told to no log, and not shown by `repr`.
+    With `site_privacy` the noise is added here, once a round: see `ClientUpdates`. `state` is then
+    required, and a round is noted as closed beside it before its noise is drawn, so that no noise
+    is drawn twice for one round, by whichever server is resumed from it; and one that is resumed
+    with another price, or with another kind of randomness, is refused (`SiteCoordinator`). What
+    sites changed, who was asked, and how many answered is written to no file, told to no log, and
+    not shown by `repr`.
 
     Parameters
     ----------
@@ -92,7 +100,8 @@ class Server(SiteCoordinator[Protocol, SparseLinear]):
         The public number of rows that a site is expected to have; steps are planned for it.
     n_features : int
     weights : sequence of float or None
-        Public weights of the sites, in their order; None: all alike. Never numbers of rows that are secret.
+        Public weights of the sites, in their order; None: all alike. Never numbers of rows that are
+        secret.
     least_sites : int
         With how many reports a round may be closed.
     sparse : bool
@@ -104,7 +113,8 @@ class Server(SiteCoordinator[Protocol, SparseLinear]):
     random_state : int or None
         Of the server's own noise; seeds are for tests.
     nonce : str or None
-        None: a new run. `resume` gives the one of the run that goes on; with `site_privacy` the run must be that of `state`.
+        None: a new run. `resume` gives the one of the run that goes on; with `site_privacy` the run
+        must be that of `state`.
 
     Examples
     --------
@@ -247,7 +257,8 @@ def _prepare(request: FitRequest, n_rows: int, n_features: int, sparse: bool) ->
     counts = request.check_bounds is not None or request.check_cells is not None
     if counts or request.noise != "lattice":
         raise ValueError(
-            "sites count neither clipped entries nor cells that were not understood, and draw lattice noise: leave check_bounds, "
+            "sites count neither clipped entries nor cells that were not understood, and draw "
+            "lattice noise: leave check_bounds, "
             "check_cells and noise alone."
         )
     models = models_of(request.classes)
@@ -258,11 +269,14 @@ def _prepare(request: FitRequest, n_rows: int, n_features: int, sparse: bool) ->
 
 
 def _radius(prepared: FitPlan, loop: FedHT) -> float:
-    r"""A norm that an honest site exceeds only by chance in a round, and then holds itself to: twice the path times clip and noise.
+    r"""A norm that an honest site exceeds only by chance in a round, and then holds itself to.
 
-    A round of steps that together are :math:`P` long along answers of norm at most :math:`C` and noise of standard deviation
-    :math:`\sigma` in each of D coordinates moves a model by at most :math:`P(C + \sigma(\sqrt D + 6))`, but for a chance of
-    :math:`e^{-18}` for each answer (concentration of Gaussian norms) and for batches above their mean, for which it is doubled.
+    Twice the path times clip and noise.
+
+    A round of steps that together are :math:`P` long along answers of norm at most :math:`C` and
+    noise of standard deviation :math:`\sigma` in each of D coordinates moves a model by at most
+    :math:`P(C + \sigma(\sqrt D + 6))`, but for a chance of :math:`e^{-18}` for each answer
+    (concentration of Gaussian norms) and for batches above their mean, for which it is doubled.
     Where nothing is private there is no honest bound.
     """
     if prepared.priced is None:

@@ -50,8 +50,9 @@ def fit_shared(
 
     Guarantee
     ---------
-    Every site pays the whole bill out of its own ledger before it answers. The promise of the statement holds to everybody who sees sums, if at
-    least `honest` sites add their shares as they should; the statement says what an aggregator who sees single parts could learn.
+    Every site pays the whole bill out of its own ledger before it answers. The promise of the
+    statement holds to everybody who sees sums, if at least `honest` sites add their shares as they
+    should; the statement says what an aggregator who sees single parts could learn.
 
     Parameters
     ----------
@@ -95,10 +96,12 @@ def fit_shared(
     check_shareable(prepared.plan)
     bill = single_site_bill(prepared.priced, honest)
     assumed = (
-        f"at least {honest} of the {len(names)} sites are asked the same questions, add their share of the noise as they should, and keep it secret",
+        f"at least {honest} of the {len(names)} sites are asked the same questions, add their "
+        "share of the noise as they should, and keep it secret",
     )
     notes = (
-        f"whoever sees the integers of single sites, and not only their sums, learns up to ({bill.epsilon(prepared.delta):.6g}, "
+        "whoever sees the integers of single sites, and not only their sums, learns up to "
+        f"({bill.epsilon(prepared.delta):.6g}, "
         f"{prepared.delta:.3g}) about a row",
     )
     noises = [Randomness(seed) for seed in _seeds(request.random_state, len(names))]

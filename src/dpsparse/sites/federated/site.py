@@ -27,16 +27,21 @@ class Site(SiteParticipant[Protocol]):
 
     Guarantee
     ---------
-    *Rows.* All reports of a run together are (epsilon, delta)-DP for the rows of this site, under the adjacency of the protocol, whatever the server
-    and the other sites send: every gradient is clipped and noised here, the noise is priced for all local steps of all rounds before the
-    first one is answered, and each round is answered once. With a ledger the whole price is durable before the first report.
+    *Rows.* All reports of a run together are (epsilon, delta)-DP for the rows of this site, under
+    the adjacency of the protocol, whatever the server and the other sites send: every gradient is
+    clipped and noised here, the noise is priced for all local steps of all rounds before the first
+    one is answered, and each round is answered once. With a ledger the whole price is durable
+    before the first report.
 
-    *Once* means: for one run, all sites that share a `memory` compute at most one report for each round. The mark is on the disk before the report
-    exists. A site that is restarted with the same memory goes on with the rounds that are left, and pays nothing more; a report that was
-    lost on its way is sent again as the same bytes. Without its memory a restarted site is refused by its ledger. With ``memory=None`` and no
-    ledger this holds as long as the object lives, which is for simulations.
+    *Once* means: for one run, all sites that share a `memory` compute at most one report for each
+    round. The mark is on the disk before the report exists. A site that is restarted with the same
+    memory goes on with the rounds that are left, and pays nothing more; a report that was lost on
+    its way is sent again as the same bytes. Without its memory a restarted site is refused by its
+    ledger. With ``memory=None`` and no ledger this holds as long as the object lives, which is for
+    simulations.
 
-    Protocols in which the server protects whole sites, or nobody does, are refused unless ``trust="server"``.
+    Protocols in which the server protects whole sites, or nobody does, are refused unless
+    ``trust="server"``.
 
     Parameters
     ----------
@@ -47,7 +52,8 @@ class Site(SiteParticipant[Protocol]):
     name : str
         Which of the protocol's sites this is.
     epsilon, delta : float
-        What all reports of this run may cost together; delta None: min(1e-6, 1/(10 n)). Not needed with ``trust="server"``.
+        What all reports of this run may cost together; delta None: min(1e-6, 1/(10 n)). Not needed
+        with ``trust="server"``.
     n_rows : int or None
         The public number of rows; required under add-remove.
     ledger, dataset

@@ -1,7 +1,7 @@
 """The local model for real: devices that hold one row each, and a server that holds none.
 
-The same randomisers and the same loops as the simulated recipes (``recipe="ldp_iht"`` and its relatives); messages are bytes, and how
-they travel is left to the caller.
+The same randomisers and the same loops as the simulated recipes (``recipe="ldp_iht"`` and its
+relatives); messages are bytes, and how they travel is left to the caller.
 """
 
 from ..rounds import AnswerClaim, FileStore, MemoryStore, MessageError

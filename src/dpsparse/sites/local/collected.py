@@ -21,7 +21,8 @@ class Open(Exception):
 class Collected(Oracle):
     """Answers that have come in; the first one that has not stops the loop.
 
-    A solver is a function of its answers and of public facts, so running it again from its start costs nothing but time.
+    A solver is a function of its answers and of public facts, so running it again from its start
+    costs nothing but time.
     """
 
     def __init__(self, facts: Facts, terms: LocalNoise, answers: list[Vector]) -> None:

@@ -27,15 +27,18 @@ class Device(Participant[Protocol, Task]):
 
     Guarantee
     ---------
-    The report is epsilon-LDP, at the epsilon of the protocol, for any two rows, whatever the server asks: the gradient is
-    clipped here, to the radius of the task, and randomised here. A protocol that costs more than this device allows, or was published by
-    another release than that of this device, is refused before a row is looked at.
+    The report is epsilon-LDP, at the epsilon of the protocol, for any two rows, whatever the server
+    asks: the gradient is clipped here, to the radius of the task, and randomised here. A protocol
+    that costs more than this device allows, or was published by another release than that of this
+    device, is refused before a row is looked at.
 
-    **Once** means: for one run of a protocol, whatever its rounds, at most one report is ever computed by all devices that share a
-    `memory`; and over all runs that this memory has seen, the epsilons (and deltas) add up to no more than `epsilon` and `delta`. The mark is
-    made, and with a file is on the disk, before the report exists: a crash, or a report that is lost on its way, counts as
-    answered. With a path this holds across restarts, forks and several processes, as long as the file is kept; with a function, as far
-    as the application keeps it; with ``None`` only for this object in this process, which is for simulations and not for people.
+    **Once** means: for one run of a protocol, whatever its rounds, at most one report is ever
+    computed by all devices that share a `memory`; and over all runs that this memory has seen, the
+    epsilons (and deltas) add up to no more than `epsilon` and `delta`. The mark is made, and with a
+    file is on the disk, before the report exists: a crash, or a report that is lost on its way,
+    counts as answered. With a path this holds across restarts, forks and several processes, as long
+    as the file is kept; with a function, as far as the application keeps it; with ``None`` only for
+    this object in this process, which is for simulations and not for people.
 
     Parameters
     ----------
@@ -48,8 +51,9 @@ class Device(Participant[Protocol, Task]):
     delta : float
         The same for delta; 0: pure reports only.
     memory : path, callable, FileStore, MemoryStore or None
-        Where the device remembers that it has answered: a file of its own, or a function of the host application that stores a
-        `AnswerClaim` durably and then returns True. None: as long as this object lives.
+        Where the device remembers that it has answered: a file of its own, or a function of the
+        host application that stores a `AnswerClaim` durably and then returns True. None: as long as
+        this object lives.
     number : int or None
         Where labels are asked for: which row of the public features this is.
     randomness : Randomness or None
@@ -64,9 +68,8 @@ class Device(Participant[Protocol, Task]):
     >>> device = Device([0.1, -0.4, 1.0], 0.3, server.protocol, epsilon=1.0)
     >>> server.receive(device.answer(server.task()))
     >>> device.answer(server.task())
-    Traceback (most recent call last):
-    ...
-    dpsparse.core.errors.PrivacyError: this device has answered a round already, and answers no second one.
+    Traceback (most recent call last): ... dpsparse.core.errors.PrivacyError: this device has
+    answered a round already, and answers no second one.
     """
 
     def __init__(
@@ -85,7 +88,8 @@ class Device(Participant[Protocol, Task]):
         cost = self.protocol.epsilon()
         if not (cost <= epsilon * (1 + 1e-12) and self.protocol.delta <= delta):
             raise PrivacyError(
-                f"this device allows ({epsilon:g}, {delta:g}) and the protocol costs ({cost:g}, {self.protocol.delta:g}). "
+                f"this device allows ({epsilon:g}, {delta:g}) and the protocol costs ({cost:g}, "
+                f"{self.protocol.delta:g}). "
                 "It does not take part."
             )
         if self.protocol.labels and (number is None or not 0 <= number < self.protocol.facts["n_rows"]):

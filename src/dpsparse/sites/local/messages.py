@@ -72,7 +72,8 @@ class Task:
         protocol, turn, _, radius, numbers = _opened(message, TASK, "<f8")
         if not (np.all(np.isfinite(numbers)) and SMALLEST_RADIUS <= radius <= LARGEST_RADIUS):
             raise MessageError(
-                f"the numbers of a task must be finite, and its radius between {SMALLEST_RADIUS:g} and {LARGEST_RADIUS:g}."
+                f"the numbers of a task must be finite, and its radius between {SMALLEST_RADIUS:g} "
+                f"and {LARGEST_RADIUS:g}."
             )
         return cls(protocol, turn, radius, numbers.astype(float))
 

@@ -29,18 +29,21 @@ class Server(Coordinator[Protocol, Report, SparseLinear]):
 
     Guarantee
     ---------
-    A message that is malformed, damaged, of another protocol, of another run of the same one or of another round, of a wrong norm, or
-    that carries an identifier which was taken before in this run, or of a round in which as many came as there are people, is refused
-    with `MessageError` and changes nothing. So every report is taken at most once, in one run, also when it is sent again after
-    `resume`. A false report that passes all checks moves the sum of its round by no more than the norm that every report has,
-    ``influence``: who made it cannot be told from the report. All methods may be called from several threads.
+    A message that is malformed, damaged, of another protocol, of another run of the same one or of
+    another round, of a wrong norm, or that carries an identifier which was taken before in this
+    run, or of a round in which as many came as there are people, is refused with `MessageError` and
+    changes nothing. So every report is taken at most once, in one run, also when it is sent again
+    after `resume`. A false report that passes all checks moves the sum of its round by no more than
+    the norm that every report has, ``influence``: who made it cannot be told from the report. All
+    methods may be called from several threads.
 
     Parameters
     ----------
     estimator : SparseRegressor or SparseClassifier
         With ``recipe="ldp_iht"``, or another recipe of the local model; two classes, declared.
     n_people : int
-        The public number of people who are expected; noise is planned for it, and no round takes more reports.
+        The public number of people who are expected; noise is planned for it, and no round takes
+        more reports.
     n_features : int
     features : array of shape (n_people, n_features), optional
         The public features, for label privacy.
@@ -137,7 +140,10 @@ class Server(Coordinator[Protocol, Report, SparseLinear]):
 
     @property
     def influence(self) -> float:
-        """The most by which one report, honest or not, can move the sum of this round; the size of one label, for labels."""
+        """The most by which one report, honest or not, can move the sum of this round.
+
+        The size of one label, for labels.
+        """
         self._require_open()
         return float(self._randomiser.largest)
 
@@ -198,8 +204,9 @@ class Server(Coordinator[Protocol, Report, SparseLinear]):
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything that came in to a JSON file (no pickle, no row); `resume` goes on from it.
 
-        The file appears whole or not at all. Reports that were taken after the last save are not in it: keep messages until a save
-        has followed them, and send them all again after a crash. Those in the file are then refused as taken, and the others are taken.
+        The file appears whole or not at all. Reports that were taken after the last save are not in
+        it: keep messages until a save has followed them, and send them all again after a crash.
+        Those in the file are then refused as taken, and the others are taken.
         """
         with self._lock:
             tallies = [*self._closed, *([] if self._question is None else [self._tally])]

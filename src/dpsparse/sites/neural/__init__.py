@@ -1,6 +1,7 @@
 """Sparse networks of PyTorch under differential privacy, in one place or across sites (extra ``torch``).
 
-Per-row gradients by ``torch.func``, clipped and summed as integers; noise, coins, prices, ledgers and statements are those of every other fit.
+Per-row gradients by ``torch.func``, clipped and summed as integers; noise, coins, prices, ledgers
+and statements are those of every other fit.
 """
 
 try:

@@ -2,16 +2,22 @@ r"""Clipped gradients of a network, row by row, as exact integer sums.
 
 Guarantee
 ---------
-The gradient :math:`g_i` of one row, over all D parameters, is scaled to norm at most C and truncated towards zero to whole multiples of :math:`C/2^{20}`:
-:math:`q_i = \mathrm{trunc}(g_i\,f_i\,2^{20}/C)`, :math:`f_i = \min(1, C(1-10^{-6})/\|g_i\|)`. The norm is computed in float64, right to a part of
-:math:`D\,2^{-53}`, for a chain of layers of :math:`2^{-23}`; factor and product are floats of 24 bits and wrong by at most :math:`2^{-23}` together. For all of that :math:`10^{-6}` leaves room up to
-:math:`D = 10^9`, and truncation only shrinks: :math:`\|q_i\| \le 2^{20}`. Where a gradient is not finite the
-row adds nothing, and so does a row on which the network or the loss fails. The rows of a chunk, at most 128, are
-added as 32-bit integers: no sum exceeds :math:`2^{27}`. Chunks are added as 64-bit integers.
+The gradient :math:`g_i` of one row, over all D parameters, is scaled to norm at most C and
+truncated towards zero to whole multiples of :math:`C/2^{20}`:
+:math:`q_i = \mathrm{trunc}(g_i\,f_i\,2^{20}/C)`, :math:`f_i = \min(1, C(1-10^{-6})/\|g_i\|)`. The
+norm is computed in float64, right to a part of :math:`D\,2^{-53}`, for a chain of layers of
+:math:`2^{-23}`; factor and product are floats of 24 bits and wrong by at most :math:`2^{-23}`
+together. For all of that :math:`10^{-6}` leaves room up to :math:`D = 10^9`, and truncation only
+shrinks: :math:`\|q_i\| \le 2^{20}`. Where a gradient is not finite the row adds nothing, and so
+does a row on which the network or the loss fails. The rows of a chunk, at most 128, are added as
+32-bit integers: no sum exceeds :math:`2^{27}`. Chunks are added as 64-bit integers.
 
-*Rows by themselves.* Rows go through `torch.func.vmap`, or through layers that cannot mix them (`layers`). :math:`q_i` must not depend on who else is computed beside row i, to the last bit. Rows are therefore computed in chunks of one fixed size,
-filled with zeros, by one thread, and `rehearse` tries on made-up rows whether each place of a chunk gives the same bits in any company. Where it does not, every row is
-computed alone. Networks whose rows mix (batch normalisation) or that draw at random (dropout) are refused.
+*Rows by themselves.* Rows go through `torch.func.vmap`, or through layers that cannot mix them
+(`layers`). :math:`q_i` must not depend on who else is computed beside row i, to the last bit. Rows
+are therefore computed in chunks of one fixed size, filled with zeros, by one thread, and `rehearse`
+tries on made-up rows whether each place of a chunk gives the same bits in any company. Where it
+does not, every row is computed alone. Networks whose rows mix (batch normalisation) or that draw at
+random (dropout) are refused.
 """
 
 from __future__ import annotations
@@ -43,7 +49,8 @@ LARGEST_NORM = 1e38
 CHUNK, NUMBERS = 128, 2**26
 #: Made-up rows that are tried in every place of a chunk.
 PLACES = 8
-#: Rows that are computed at once are a multiple of it, so that registers are filled whatever the width of a layer: a rest is computed by other functions.
+#: Rows that are computed at once are a multiple of it, so that registers are filled whatever the
+#: width of a layer: a rest is computed by other functions.
 WHOLE = 16
 
 Integers = NDArray[np.int64]
@@ -53,7 +60,10 @@ _TRIED: WeakKeyDictionary[torch.nn.Module, dict[tuple[Any, ...], int]] = WeakKey
 
 @contextmanager
 def _one_way() -> Iterator[None]:
-    """Numbers of 32 bits and one thread, whatever the process is set to: how a tensor is shared among threads depends on its size, and last bits on that."""
+    """Numbers of 32 bits and one thread, whatever the process is set to.
+
+    How a tensor is shared among threads depends on its size, and last bits on that.
+    """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -75,7 +85,10 @@ class RowGradientBlock(NamedTuple):
 
 
 def clipped_units(row: torch.Tensor, norm: float, clip: float) -> torch.Tensor:
-    """One gradient within the clip, in whole units; zero where it is not finite. Written over `row`; the conversion to integers truncates."""
+    """One gradient within the clip, in whole units; zero where it is not finite.
+
+    Written over `row`; the conversion to integers truncates.
+    """
     if not norm <= LARGEST_NORM:
         return torch.zeros(row.shape, dtype=torch.int32)
     return row.mul_(min((1 - SLACK) * UNITS / max(norm, 1e-300), UNITS / clip)).to(torch.int32)
@@ -90,7 +103,8 @@ class RowGradients:
         The network; its parameters are the public start, its buffers stay as they are.
     criterion : function of outputs and targets
     chunk : int, optional
-        Rows at once, cut to a multiple of `WHOLE` or to 1; default: as many as their gradients leave room for, up to `CHUNK`.
+        Rows at once, cut to a multiple of `WHOLE` or to 1; default: as many as their gradients
+        leave room for, up to `CHUNK`.
     """
 
     def __init__(self, module: torch.nn.Module, criterion: Criterion, chunk: int | None = None) -> None:
@@ -155,7 +169,10 @@ class RowGradients:
         return total
 
     def exact(self, w: Vector, X: torch.Tensor, y: torch.Tensor, taking: NDArray[np.bool_]) -> Vector:
-        """Sum of the gradients, neither clipped nor protected: for baselines. Rows whose gradient is not finite add nothing."""
+        """Sum of the gradients, neither clipped nor protected: for baselines.
+
+        Rows whose gradient is not finite add nothing.
+        """
         total = np.zeros(self.dimension)
         for place in self._places(taking):
             total += self._exact(w, X[place], y[place]).numpy()
@@ -199,8 +216,9 @@ class RowGradients:
     def silent(self, w: Vector, X: torch.Tensor, y: torch.Tensor, held: torch.Tensor | None = None) -> RowGradientBlock:
         """The same of private rows.
 
-        Where the network or the loss fails on a chunk, its rows are computed one by one, and those on which it fails have gradient zero: a
-        failure raises nothing, tells nothing, and changes nothing for other rows.
+        Where the network or the loss fails on a chunk, its rows are computed one by one, and those
+        on which it fails have gradient zero: a failure raises nothing, tells nothing, and changes
+        nothing for other rows.
         """
         try:
             return self.chunk(w, X, y, held)
@@ -242,7 +260,8 @@ class RowGradients:
             self._chunk = 1
         if self._chunk == 1 and not self._independent_rows(shape, target):
             raise PrivacyError(
-                "the network does not treat every row by itself: its gradients changed with the company of a row, or from one time to the "
+                "the network does not treat every row by itself: its gradients changed with the "
+                "company of a row, or from one time to the "
                 "next. Batch normalisation and dropout cannot be trained here."
             )
         tried[place] = self._chunk
@@ -276,7 +295,8 @@ class RowGradients:
             return True
         except Exception as error:
             raise PrivacyError(
-                f"the gradients of single rows cannot be computed for this network ({type(error).__name__}): of made-up rows of shape {shape} with target "
+                "the gradients of single rows cannot be computed for this network "
+                f"({type(error).__name__}): of made-up rows of shape {shape} with target "
                 f"{target.tolist()[0]}. A network for classes needs an output for each of them."
             ) from None
 

@@ -1,17 +1,25 @@
 r"""Gradients of the rows of a chain of layers, all rows at once.
 
-For a layer :math:`z = W a + b` the gradient of one row is :math:`\delta\,a^\top` in W and :math:`\delta` in b, where :math:`\delta` is that of its loss in z; for a convolution, the patches of the image are the
-columns of a. One pass forward and one backward over a chunk give every a and :math:`\delta`, and :math:`\|\delta\,a^\top\| = \|\delta\|\|a\|` gives norms without a second look at the products.
+For a layer :math:`z = W a + b` the gradient of one row is :math:`\delta\,a^\top` in W and
+:math:`\delta` in b, where :math:`\delta` is that of its loss in z; for a convolution, the patches
+of the image are the columns of a. One pass forward and one backward over a chunk give every a and
+:math:`\delta`, and :math:`\|\delta\,a^\top\| = \|\delta\|\|a\|` gives norms without a second look
+at the products.
 
 Guarantee
 ---------
-Rows cannot mix, whatever they hold. A chain is an `nn.Sequential` of the listed kinds of layers, none of them twice and none altered. What a kind does is called as a function of `torch.nn.functional`, so that
-nothing that hangs on a module (hooks, another forward) has a part in it; each of these functions maps row i of its input to row i of its output, if the first axis of the input is that of the rows, which
-shapes tell (`fits`). The loss is taken of each row alone (`vmap`). Any other network is no chain, and is left to
-`torch.func`, where rows cannot mix either. That the last bits of a row do not depend on its company is tried by `RowGradients.rehearse`, as for every network.
+Rows cannot mix, whatever they hold. A chain is an `nn.Sequential` of the listed kinds of layers,
+none of them twice and none altered. What a kind does is called as a function of
+`torch.nn.functional`, so that nothing that hangs on a module (hooks, another forward) has a part in
+it; each of these functions maps row i of its input to row i of its output, if the first axis of the
+input is that of the rows, which shapes tell (`fits`). The loss is taken of each row alone (`vmap`).
+Any other network is no chain, and is left to `torch.func`, where rows cannot mix either. That the
+last bits of a row do not depend on its company is tried by `RowGradients.rehearse`, as for every
+network.
 
-Norms are those of the numbers that are written, to a part of :math:`2^{-23}`: factors are floats of 32 bits, which is looked at, a product of two is wrong by a part of :math:`2^{-24}`, and the norms are
-computed in float64.
+Norms are those of the numbers that are written, to a part of :math:`2^{-23}`: factors are floats of
+32 bits, which is looked at, a product of two is wrong by a part of :math:`2^{-24}`, and the norms
+are computed in float64.
 """
 
 from __future__ import annotations
@@ -28,7 +36,8 @@ from torch.nn.modules import module as modules
 
 #: Loss of outputs (1, ...) and targets (1,): a number.
 Criterion = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-#: Numbers in 64 bytes. Products of matrices take other instructions where a row begins at an odd place, so that last bits would depend on it: zeros are added up to such a length.
+#: Numbers in 64 bytes. Products of matrices take other instructions where a row begins at an odd
+#: place, so that last bits would depend on it: zeros are added up to such a length.
 ALIGNED = 16
 
 
@@ -37,7 +46,10 @@ def _always(layer: Any) -> bool:
 
 
 def _pairs(layer: Any) -> bool:
-    """A convolution whose settings are what they say: pairs of numbers, filters of that size, zeros around the image."""
+    """A convolution whose settings are what they say.
+
+    Pairs of numbers, filters of that size, zeros around the image.
+    """
     pairs = all(isinstance(v, tuple) for v in (layer.kernel_size, layer.stride, layer.padding, layer.dilation))
     shape = (layer.out_channels, layer.in_channels, *layer.kernel_size) if pairs else ()
     return bool(pairs and layer.groups == 1 and layer.padding_mode == "zeros" and tuple(layer.weight.shape) == shape)
@@ -93,7 +105,10 @@ class LayerChain:
         self._tried: dict[tuple[int, ...], bool] = {}
 
     def fits(self, shape: tuple[int, ...]) -> bool:
-        """Whether rows of this shape keep an axis of their own through all layers; with one axis fewer, rows would be taken for channels."""
+        """Whether rows of this shape keep an axis of their own through all layers.
+
+        With one axis fewer, rows would be taken for channels.
+        """
         if shape not in self._tried:
             self._tried[shape] = self._passes(shape)
         return self._tried[shape]
@@ -181,7 +196,10 @@ def _hooks_for_all() -> bool:
 
 
 def _altered(layer: nn.Module) -> bool:
-    """Whether hooks, other functions or computed parameters stand between a layer and what its kind does: the network would be another than its chain."""
+    """Whether hooks, other functions or computed parameters stand between a layer and what its kind does.
+
+    The network would be another than its chain.
+    """
     hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks", "parametrizations")
     functions = {"forward", "_call_impl", "_conv_forward"}
     return bool(functions & set(vars(layer))) or any(getattr(layer, name, None) for name in hooks)

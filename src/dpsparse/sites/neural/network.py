@@ -34,8 +34,9 @@ class SparseNetwork:
 
     Guarantee
     ---------
-    As `DPSGDHT`: Gaussian answers on Poisson samples, priced together before a row is read; see `RowGradients` and `NetworkOracle` for what one row
-    adds. The start is the module's own parameters, which must not depend on the rows.
+    As `DPSGDHT`: Gaussian answers on Poisson samples, priced together before a row is read; see
+    `RowGradients` and `NetworkOracle` for what one row adds. The start is the module's own
+    parameters, which must not depend on the rows.
 
     Parameters
     ----------

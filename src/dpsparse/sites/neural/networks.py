@@ -15,8 +15,8 @@ from ...core import checks
 def paper_cnn(seed: int = 0) -> nn.Sequential:
     """Two convolutions of 5 x 5 with 6 and 16 channels, each followed by ReLU and 2 x 2 max-pooling, and linear layers 256-120-84-10: 44,426 weights.
 
-    It takes images of shape (1, 28, 28) and gives log-probabilities of ten classes. The usual start of its layers is drawn from a public seed; the state of torch's own generator
-    stays as it was.
+    It takes images of shape (1, 28, 28) and gives log-probabilities of ten classes. The usual start
+    of its layers is drawn from a public seed; the state of torch's own generator stays as it was.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -39,12 +39,16 @@ def paper_cnn(seed: int = 0) -> nn.Sequential:
 
 
 def sparse_start(module: nn.Module, sparsity: int, seed: int = 0) -> nn.Module:
-    r"""A copy of a network that starts with at most `sparsity` nonzero parameters, drawn from a public seed; no data are looked at.
+    r"""A copy of a network that starts with at most `sparsity` nonzero parameters, drawn from a public seed.
 
-    The largest entries of an ordinary start are a bad choice of a support: its scale is that of the number of inputs, so a wide layer loses nearly all of its
-    entries and what passes through it is lost. Here every tensor of parameters keeps at most the same number of entries, at random places, so that small tensors
-    stay whole. An entry of a layer with :math:`d` inputs of which a part :math:`p` is kept is uniform within
-    :math:`\pm\sqrt{6/(p\,d)}`, which keeps the variance of what a layer with ReLU passes on. Tensors of one axis (biases) are taken as they are.
+    No data are looked at.
+
+    The largest entries of an ordinary start are a bad choice of a support: its scale is that of the
+    number of inputs, so a wide layer loses nearly all of its entries and what passes through it is
+    lost. Here every tensor of parameters keeps at most the same number of entries, at random
+    places, so that small tensors stay whole. An entry of a layer with :math:`d` inputs of which a
+    part :math:`p` is kept is uniform within :math:`\pm\sqrt{6/(p\,d)}`, which keeps the variance of
+    what a layer with ReLU passes on. Tensors of one axis (biases) are taken as they are.
 
     Parameters
     ----------

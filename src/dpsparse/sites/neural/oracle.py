@@ -2,9 +2,11 @@
 
 Guarantee
 ---------
-`RowGradients` bounds what one row adds to the integer sum by 2^20 units of C / 2^20, so neighbours are at most kappa C apart; noise of the priced multiple of that is
-added on the lattice of the sum (`lattice_gaussian`), with randomness of the operating system. Rows are sampled by coins of a fresh key
-(`PoissonSample`). The divisor is public: rate times the public number of rows, never the size of a batch. A turn is charged before a row is looked at.
+`RowGradients` bounds what one row adds to the integer sum by 2^20 units of C / 2^20, so neighbours
+are at most kappa C apart; noise of the priced multiple of that is added on the lattice of the sum
+(`lattice_gaussian`), with randomness of the operating system. Rows are sampled by coins of a fresh
+key (`PoissonSample`). The divisor is public: rate times the public number of rows, never the size
+of a batch. A turn is charged before a row is looked at.
 """
 
 from __future__ import annotations

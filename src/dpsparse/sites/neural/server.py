@@ -41,8 +41,9 @@ class NetworkServer(SiteCoordinator[NetworkProtocol, SparseNetwork]):
     private : bool
         False: FedSGD-HT, a baseline.
     radius : float or None
-        Norm within which a site changes the network in a round; None: four times the way of `local_steps` clipped gradients, to which honest
-        sites hold themselves. Sites whose noise is wider should be given more.
+        Norm within which a site changes the network in a round; None: four times the way of
+        `local_steps` clipped gradients, to which honest sites hold themselves. Sites whose noise is
+        wider should be given more.
     weights, adjacency, least_sites, state, nonce
         As in `dpsparse.federated.Server`.
     """
@@ -108,7 +109,10 @@ class NetworkServer(SiteCoordinator[NetworkProtocol, SparseNetwork]):
         self._load(Saved.read(path), path)
 
     def model(self) -> SparseNetwork:
-        """The network with its statement: of all rounds, or, before the last, of those that are closed, at the price of all."""
+        """The network with its statement.
+
+        Of all rounds, or, before the last, of those that are closed, at the price of all.
+        """
         protocol = self.protocol
         made = SparseNetwork(
             self._module,

@@ -32,7 +32,8 @@ def example_target(loss: str, classes: int | None) -> torch.Tensor:
 def private_rows(X: Any, y: Any, loss: str, classes: int | None, n_rows: int) -> NetworkRows:
     """Rows as float32 tensors; silent.
 
-    A record with a cell that is no finite number of 32 bits, or a class that is none of the declared ones, counts as empty.
+    A record with a cell that is no finite number of 32 bits, or a class that is none of the
+    declared ones, counts as empty.
     """
     with suppress_messages():
         features, targets = _features(_array(X)), _targets(_array(y), classes if loss == "cross_entropy" else None)

@@ -1,4 +1,7 @@
-"""Rounds between a server and participants, whatever they train: who is asked, who has answered, and what is remembered of it."""
+"""Rounds between a server and participants, whatever they train.
+
+Who is asked, who has answered, and what is remembered of it.
+"""
 
 from .coordinator import Coordinator, fitted_model, without_ledger
 from .participant import Participant

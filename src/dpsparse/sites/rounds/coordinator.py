@@ -27,8 +27,9 @@ class Coordinator(ABC, Generic[Agreed, Taken, Model_co]):
 
     Guarantee
     ---------
-    A message that is malformed or damaged, of another run, protocol or round, or that the server does not take for reasons of its
-    own, is refused with `MessageError` and changes nothing. All methods may be called from several threads.
+    A message that is malformed or damaged, of another run, protocol or round, or that the server
+    does not take for reasons of its own, is refused with `MessageError` and changes nothing. All
+    methods may be called from several threads.
 
     Parameters
     ----------
@@ -118,7 +119,8 @@ class Coordinator(ABC, Generic[Agreed, Taken, Model_co]):
             self._require_open()
             if self.count < self._least:
                 raise MessageError(
-                    f"{self.count} {self._who} have answered, and {self._least} are needed to close a round. It stays open."
+                    f"{self.count} {self._who} have answered, and {self._least} are needed to "
+                    "close a round. It stays open."
                 )
             self._close()
 

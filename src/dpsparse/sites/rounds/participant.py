@@ -51,10 +51,11 @@ class Participant(ABC, Generic[Agreed, Asked]):
         Raises
         ------
         MessageError
-            If the task is damaged, belongs to another run, or does not fit. Nothing was paid or noted.
+            If the task is damaged, belongs to another run, or does not fit. Nothing was paid or
+            noted.
         PrivacyError
-            If a site has answered this round to another task, or a device has answered any; or if the answer would cost more
-            than is allowed.
+            If a site has answered this round to another task, or a device has answered any; or if
+            the answer would cost more than is allowed.
         """
         run, turn, size, asked = self._read_task(task)
         if run != self.protocol.identity:

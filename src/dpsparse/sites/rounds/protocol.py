@@ -121,7 +121,10 @@ class SiteProtocol(RunProtocol):
         """What the statements of sites are about."""
 
     def check_rounds(self, whole: Iterable[tuple[Any, float]], numbers: Iterable[float] = ()) -> None:
-        """Refuse, with ValueError or TypeError, fields that no server publishes; `whole` are integers with their limits."""
+        """Refuse, with ValueError or TypeError, fields that no server publishes.
+
+        `whole` are integers with their limits.
+        """
         holds = (
             NONCE.fullmatch(self.nonce) is not None
             and all(type(n) is int and 1 <= n <= most for n, most in whole)
@@ -142,7 +145,10 @@ AgreedBySites = TypeVar("AgreedBySites", bound=SiteProtocol)
 
 
 def read_facts(stored: dict[str, Any], names: Iterable[str], loss: Loss, /, **more: Any) -> Facts:
-    """The bounds of a protocol as facts; ValueError for those that are missing, not finite, or leave no room for a record."""
+    """The bounds of a protocol as facts.
+
+    ValueError for those that are missing, not finite, or leave no room for a record.
+    """
     values: dict[str, Any] = {k: np.asarray(v, dtype=float) if isinstance(v, list) else v for k, v in stored.items()}
     bounds = (v for k, v in values.items() if k != "sparsity")
     if values.keys() != set(names) or not all(np.all(np.abs(v) <= LARGEST_BOUND) for v in bounds):

@@ -1,4 +1,7 @@
-"""What a participant remembers of its answers: on its disk, in the host application, or as long as the process lives."""
+"""What a participant remembers of its answers.
+
+On its disk, in the host application, or as long as the process lives.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,8 @@ class AnswerClaim:
 class Store(ABC):
     """Remembers marks, which are durable before anything is answered, and the reports that were given.
 
-    A site marks the price of its run and each round that it answers; a device marks each run that it answers, with its price.
+    A site marks the price of its run and each round that it answers; a device marks each run that
+    it answers, with its price.
     """
 
     @abstractmethod
@@ -162,16 +166,19 @@ class FileStore(Store):
 
     Guarantee
     ---------
-    A mark is on the disk before `add` returns, and so before a report exists: a crash at any moment counts as answered. Processes
-    that share the file take turns by a lock of the operating system, so restarts, forks and copies of the program answer once
-    together. A file that is damaged, or ends in the middle of a line, allows nothing. A report is sent again only as the same bytes,
-    to the same task. Whoever removes the file, or gives an older copy back, makes a device forget: keep it where its owner keeps
-    keys, and out of backups that are restored. A site that has forgotten a run is refused by its ledger.
+    A mark is on the disk before `add` returns, and so before a report exists: a crash at any moment
+    counts as answered. Processes that share the file take turns by a lock of the operating system,
+    so restarts, forks and copies of the program answer once together. A file that is damaged, or
+    ends in the middle of a line, allows nothing. A report is sent again only as the same bytes, to
+    the same task. Whoever removes the file, or gives an older copy back, makes a device forget:
+    keep it where its owner keeps keys, and out of backups that are restored. A site that has
+    forgotten a run is refused by its ledger.
 
     Parameters
     ----------
     path : str or Path
-        The file of a device; or, with `run`, the folder of a site. Made when it does not exist, for its owner alone.
+        The file of a device; or, with `run`, the folder of a site. Made when it does not exist, for
+        its owner alone.
     run : str or None
         Which run of which site; a file name.
     """
@@ -219,7 +226,8 @@ class FileStore(Store):
             import fcntl
         except ImportError:
             raise PrivacyError(
-                "this system has no locks for files. Devices may be given a function that stores their answers: memory=..."
+                "this system has no locks for files. Devices may be given a function that stores "
+                "their answers: memory=..."
             ) from None
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
         try:
@@ -256,8 +264,9 @@ class CallbackStore:
 
     Guarantee
     ---------
-    A report is made only after the function has returned True. Whether "once" holds across restarts is then the application's to keep:
-    the function must return False for a run it has stored before, and when the sum of what it stored exceeds what the person allows.
+    A report is made only after the function has returned True. Whether "once" holds across restarts
+    is then the application's to keep: the function must return False for a run it has stored
+    before, and when the sum of what it stored exceeds what the person allows.
     """
 
     def __init__(self, store: Callable[[AnswerClaim], bool]) -> None:
@@ -295,7 +304,8 @@ def check_claim(claim: AnswerClaim, earlier: Sequence[AnswerClaim], epsilon: flo
     slack = math.fsum(e.delta for e in (*earlier, claim))
     if not (cost <= epsilon * (1 + ROUNDING) and slack <= delta * (1 + ROUNDING)):
         raise PrivacyError(
-            f"this device allows ({epsilon:g}, {delta:g}) in all; with its earlier answers this one would make it ({cost:g}, {slack:g})."
+            f"this device allows ({epsilon:g}, {delta:g}) in all; with its earlier answers this "
+            f"one would make it ({cost:g}, {slack:g})."
         )
 
 

@@ -1,7 +1,8 @@
 """Local randomisers: what a person's device does to one answer before it leaves.
 
-Every one has `reports` (whole numbers on a public lattice), `unit` (what one of them stands for), `variance`, `largest` and
-`valid`. A report times its unit, plus `centre` where there is one, is an unbiased estimate of what was asked.
+Every one has `reports` (whole numbers on a public lattice), `unit` (what one of them stands for),
+`variance`, `largest` and `valid`. A report times its unit, plus `centre` where there is one, is an
+unbiased estimate of what was asked.
 """
 
 from .ball import PrivUnit

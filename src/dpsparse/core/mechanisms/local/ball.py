@@ -36,7 +36,8 @@ SHORTEST = 16 * SPARSE_BATCH
 class Cap:
     r"""A cap :math:`\{z : \langle z, u\rangle \ge \gamma\}` of the unit sphere in p dimensions.
 
-    `mass` is its share q of the sphere, and `log_lean` the logarithm of q times the mean of :math:`\langle z,u\rangle` over it:
+    `mass` is its share q of the sphere, and `log_lean` the logarithm of q times the mean of
+    :math:`\langle z,u\rangle` over it:
     :math:`A = (1-\gamma^2)^{(p-1)/2}/((p-1)\,B(\frac12, \frac{p-1}2))`.
     """
 
@@ -67,9 +68,10 @@ class Cap:
 def best_cap(dimension: int, epsilon: float) -> Cap:
     r"""The cap of the largest m for this epsilon, searched over its mass q.
 
-    A cap much smaller than :math:`e^{-\epsilon}` is hardly ever hit, so masses are searched down to :math:`e^{-\epsilon-10}`; and no further
-    than :math:`e^{-600}` (:math:`e^{-300}` for p = 2), which floats can hold: beyond epsilon of about 600 a report is less exact than it
-    might be, and as private.
+    A cap much smaller than :math:`e^{-\epsilon}` is hardly ever hit, so masses are searched down to
+    :math:`e^{-\epsilon-10}`; and no further than :math:`e^{-600}` (:math:`e^{-300}` for p = 2),
+    which floats can hold: beyond epsilon of about 600 a report is less exact than it might be, and
+    as private.
     """
 
     def value(log_mass: float) -> float:
@@ -90,26 +92,33 @@ def best_cap(dimension: int, epsilon: float) -> Cap:
 
 @dataclass(frozen=True)
 class PrivUnit:
-    r"""PrivUnit [B18]_ for vectors v of norm at most r, in its exact form; :math:`\gamma = 0` is Duchi et al.'s [DJW18]_.
+    r"""PrivUnit [B18]_ for vectors v of norm at most r, in its exact form.
 
-    1. :math:`u = \pm v/\|v\|`, plus with probability :math:`\frac12 + \|v\|/2r` (a uniform direction for v = 0).
-    2. With probability P a uniform point z of the cap :math:`\langle z,u\rangle \ge \gamma`, of mass q; otherwise of the rest.
+    :math:`\gamma = 0` is Duchi et al.'s [DJW18]_.
+
+    1. :math:`u = \pm v/\|v\|`, plus with probability :math:`\frac12 + \|v\|/2r` (a uniform
+       direction for v = 0).
+    2. With probability P a uniform point z of the cap :math:`\langle z,u\rangle \ge \gamma`, of
+       mass q; otherwise of the rest.
     3. Report :math:`(r/m)\,z`, rounded to a public lattice.
 
     Guarantee
     ---------
-    **Density ratio.** On the sphere a report has density :math:`P/q` in the cap and :math:`(1-P)/(1-q)` outside.
-    :math:`P = e^\epsilon q/(1-q+e^\epsilon q)`, rounded down to a multiple of :math:`2^{-53}`, makes the ratio
-    :math:`e^\epsilon` at most: exactly, without the slack of the cap bounds in the paper. Step 1 mixes two such laws, and the
-    uniform density 1 lies between the two levels, so any two inputs are within :math:`e^\epsilon`. Rounding is post-processing.
-    **Unbiased.** :math:`E\langle z,u\rangle = m = A\,(P/q - (1-P)/(1-q))` with
-    :math:`A = (1-\gamma^2)^{(p-1)/2}/((p-1)B(\frac12,\frac{p-1}2))`, nothing else has a mean by symmetry, and step 1 gives
-    :math:`E\,u = v/r`. Hence :math:`E\,\text{report} = v`, up to half a step of the lattice.
-    **Variance.** :math:`\|\text{report}\| = r/m` always, so :math:`E\|\text{report}-v\|^2 = r^2/m^2 - \|v\|^2`.
+    **Density ratio.** On the sphere a report has density :math:`P/q` in the cap and
+    :math:`(1-P)/(1-q)` outside. :math:`P = e^\epsilon q/(1-q+e^\epsilon q)`, rounded down to a
+    multiple of :math:`2^{-53}`, makes the ratio :math:`e^\epsilon` at most: exactly, without the
+    slack of the cap bounds in the paper. Step 1 mixes two such laws, and the uniform density 1 lies
+    between the two levels, so any two inputs are within :math:`e^\epsilon`. Rounding is
+    post-processing. **Unbiased.** :math:`E\langle z,u\rangle = m = A\,(P/q - (1-P)/(1-q))` with
+    :math:`A = (1-\gamma^2)^{(p-1)/2}/((p-1)B(\frac12,\frac{p-1}2))`, nothing else has a mean by
+    symmetry, and step 1 gives :math:`E\,u = v/r`. Hence :math:`E\,\text{report} = v`, up to half a
+    step of the lattice. **Variance.** :math:`\|\text{report}\| = r/m` always, so
+    :math:`E\|\text{report}-v\|^2 = r^2/m^2 - \|v\|^2`.
 
-    Floats: the coin of step 2 is exact. The point z is drawn in floats and released on a lattice of :math:`2^{20}` steps per
-    typical entry, the same lattice for every input, so that low bits of floats are never seen; each cell's probability is then
-    right to about :math:`p\,2^{-32}`, which is an estimate and not a proof (``docs/limits.md``).
+    Floats: the coin of step 2 is exact. The point z is drawn in floats and released on a lattice of
+    :math:`2^{20}` steps per typical entry, the same lattice for every input, so that low bits of
+    floats are never seen; each cell's probability is then right to about :math:`p\,2^{-32}`, which
+    is an estimate and not a proof (``docs/limits.md``).
 
     Parameters
     ----------
@@ -174,7 +183,10 @@ class PrivUnit:
         return STEPS * math.sqrt(self.dimension)
 
     def reports(self, values: Vector, randomness: Randomness) -> Reports:
-        """One report for each row of `values`; rows beyond the radius are held within it, rows that are not finite are zero."""
+        """One report for each row of `values`.
+
+        Rows beyond the radius are held within it, rows that are not finite are zero.
+        """
         generator = randomness.generator()
         u, norms = polar(values)
         plus, height = self._coins(norms, generator)
@@ -183,18 +195,23 @@ class PrivUnit:
         return np.rint(z, out=z).astype(np.int32)
 
     def total(self, values: Rows, randomness: Randomness) -> NDArray[np.int64]:
-        r"""The sum of one report for each row of `values`, in units of the lattice: for simulations, which need no single report.
+        r"""The sum of one report for each row of `values`, in units of the lattice.
 
-        Where rows are much longer than a batch of people (`BATCH`), the sum is drawn without its terms. In an orthonormal basis that
-        begins with the span of the directions of a batch and goes on with a uniform basis of the rest, B independent Gaussian
-        vectors are B r independent normals and, in the rest, the triangle of Bartlett: normals below a diagonal of chi variables with
-        :math:`p-r, p-r-1, \dots` degrees of freedom. Every point is made from these few numbers by the same lines as a report; their sum has
-        a part in the span and, by symmetry, a uniform direction in the rest.
+        For simulations, which need no single report.
+
+        Where rows are much longer than a batch of people (`BATCH`), the sum is drawn without its
+        terms. In an orthonormal basis that begins with the span of the directions of a batch and
+        goes on with a uniform basis of the rest, B independent Gaussian vectors are B r independent
+        normals and, in the rest, the triangle of Bartlett: normals below a diagonal of chi
+        variables with :math:`p-r, p-r-1, \dots` degrees of freedom. Every point is made from these
+        few numbers by the same lines as a report; their sum has a part in the span and, by
+        symmetry, a uniform direction in the rest.
 
         Guarantee
         ---------
-        The law is that of the sum of reports, each rounded only after they are added: post-processing of points that are as private one by one as
-        reports are. Directions that lie in the span of the others but for :math:`10^{-7}` of their length are moved into it; those
+        The law is that of the sum of reports, each rounded only after they are added:
+        post-processing of points that are as private one by one as reports are. Directions that lie
+        in the span of the others but for :math:`10^{-7}` of their length are moved into it; those
         that lie nearer to it than :math:`10^{-3}` are drawn one by one.
         """
         if self.dimension < SHORTEST or values.shape[0] == 1:

@@ -1,7 +1,8 @@
 r"""Coins whose probability is exactly what a price allows.
 
-A float uniform is a multiple of :math:`2^{-53}`. A coin ``uniform < p`` with p such a multiple has probability p to the last
-bit, so rounding p towards privacy makes a randomiser exactly as private as it says.
+A float uniform is a multiple of :math:`2^{-53}`. A coin ``uniform < p`` with p such a multiple has
+probability p to the last bit, so rounding p towards privacy makes a randomiser exactly as private
+as it says.
 """
 
 from __future__ import annotations

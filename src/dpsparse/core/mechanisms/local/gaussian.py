@@ -26,10 +26,12 @@ class LocalGaussian:
 
     Guarantee
     ---------
-    **Privacy.** Two vectors of the ball are at most 2r apart, also on the lattice: entries are truncated towards zero, which
-    shrinks norms. The report is :math:`\mu`-GDP, hence :math:`(\epsilon,\delta)`-LDP for the mu of the exact Gaussian curve
-    [BW18]_. (Density ratio: :math:`e^{\mu^2/2 + \mu t}` at t standard deviations along the difference: unbounded, hence delta.)
-    **Unbiased**, up to one step of the lattice. **Variance.** :math:`\sigma^2` in every entry, :math:`p\sigma^2` in all.
+    **Privacy.** Two vectors of the ball are at most 2r apart, also on the lattice: entries are
+    truncated towards zero, which shrinks norms. The report is :math:`\mu`-GDP, hence
+    :math:`(\epsilon,\delta)`-LDP for the mu of the exact Gaussian curve [BW18]_. (Density ratio:
+    :math:`e^{\mu^2/2 + \mu t}` at t standard deviations along the difference: unbounded, hence
+    delta.) **Unbiased**, up to one step of the lattice. **Variance.** :math:`\sigma^2` in every
+    entry, :math:`p\sigma^2` in all.
 
     Parameters
     ----------
@@ -70,7 +72,10 @@ class LocalGaussian:
         return self.radius + self.sigma * (math.sqrt(self.dimension) + 8.0)
 
     def reports(self, values: Vector, randomness: Randomness) -> Reports:
-        """One report for each row of `values`; rows beyond the radius are held within it, rows that are not finite are zero."""
+        """One report for each row of `values`.
+
+        Rows beyond the radius are held within it, rows that are not finite are zero.
+        """
         u, norms = polar(np.reshape(values, (len(values), self.dimension)))
         held = u * (np.minimum(norms, self.radius) * (1 - 1e-12))[:, None]  # a little less, against rounding
         whole = np.trunc(held / self.unit).astype(np.int64)

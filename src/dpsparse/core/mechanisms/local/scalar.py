@@ -1,7 +1,7 @@
 r"""Randomisers for one bounded number or one bit, each a finite mechanism that is exactly epsilon-LDP.
 
-Reports are whole numbers. `unit` turns them into unbiased estimates; it is public, and so is the set of possible reports, which
-does not depend on what is reported.
+Reports are whole numbers. `unit` turns them into unbiased estimates; it is public, and so is the
+set of possible reports, which does not depend on what is reported.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ class TwoPoint:
 
     Guarantee
     ---------
-    **Density ratio.** :math:`P(z>0)` lies in :math:`[1-p, p]` for every y, and :math:`p/(1-p) \le e^\epsilon`; both ends are
-    multiples of :math:`2^{-53}` and enforced, so the ratio holds for the float coin as well, whatever y.
-    **Unbiased.** :math:`E\,z = y`. **Variance.** :math:`B^2/(2p-1)^2 - y^2`, at most :math:`B^2(e^\epsilon+1)^2/(e^\epsilon-1)^2`.
+    **Density ratio.** :math:`P(z>0)` lies in :math:`[1-p, p]` for every y, and
+    :math:`p/(1-p) \le e^\epsilon`; both ends are multiples of :math:`2^{-53}` and enforced, so the
+    ratio holds for the float coin as well, whatever y. **Unbiased.** :math:`E\,z = y`.
+    **Variance.** :math:`B^2/(2p-1)^2 - y^2`, at most :math:`B^2(e^\epsilon+1)^2/(e^\epsilon-1)^2`.
 
     References
     ----------
@@ -90,18 +91,20 @@ class TwoPoint:
 class Piecewise:
     r"""The piecewise mechanism for a number in :math:`[-B, B]` [W19]_, on a finite lattice.
 
-    M cells in a row; a window of W of them whose place tells the number. The report is a cell of the window with probability
-    P and one of the others otherwise, each alike. The number picks the place by randomised rounding, from
-    :math:`k = 0` for :math:`-B` to :math:`k = M - W` for B.
+    M cells in a row; a window of W of them whose place tells the number. The report is a cell of
+    the window with probability P and one of the others otherwise, each alike. The number picks the
+    place by randomised rounding, from :math:`k = 0` for :math:`-B` to :math:`k = M - W` for B.
 
     Guarantee
     ---------
     **Density ratio.** A cell has probability :math:`P/W` inside and :math:`(1-P)/(M-W)` outside;
-    :math:`P = e^\epsilon W/(e^\epsilon W + M - W)`, rounded down to a multiple of :math:`2^{-53}`, makes their ratio at most
-    :math:`e^\epsilon`, exactly, for the float coin as well. A number between two places gives a mixture of the two laws.
-    **Unbiased.** The mean cell is linear in k with slope :math:`\lambda = P - (1-P)W/(M-W)` around the middle one, so cell j
-    stands for :math:`B\,(2j - M + 1)/(\lambda(M-W))`. **Variance**, in the limit of many cells and with
-    :math:`h = e^{\epsilon/2}`: :math:`\frac{y^2}{h-1} + B^2\frac{h+3}{3(h-1)^2}`; `variance` has it for M cells.
+    :math:`P = e^\epsilon W/(e^\epsilon W + M - W)`, rounded down to a multiple of :math:`2^{-53}`,
+    makes their ratio at most :math:`e^\epsilon`, exactly, for the float coin as well. A number
+    between two places gives a mixture of the two laws. **Unbiased.** The mean cell is linear in k
+    with slope :math:`\lambda = P - (1-P)W/(M-W)` around the middle one, so cell j stands for
+    :math:`B\,(2j - M + 1)/(\lambda(M-W))`. **Variance**, in the limit of many cells and with
+    :math:`h = e^{\epsilon/2}`: :math:`\frac{y^2}{h-1} + B^2\frac{h+3}{3(h-1)^2}`; `variance` has it
+    for M cells.
 
     References
     ----------
@@ -186,8 +189,9 @@ class RandomisedResponse:
 
     Guarantee
     ---------
-    **Density ratio.** :math:`p/(1-p) \le e^\epsilon` with p a multiple of :math:`2^{-53}`: exact, and the best possible for a
-    bit. **Unbiased.** :math:`E\,\hat b = b`. **Variance.** :math:`p(1-p)/(2p-1)^2 = e^\epsilon/(e^\epsilon-1)^2`.
+    **Density ratio.** :math:`p/(1-p) \le e^\epsilon` with p a multiple of :math:`2^{-53}`: exact,
+    and the best possible for a bit. **Unbiased.** :math:`E\,\hat b = b`. **Variance.**
+    :math:`p(1-p)/(2p-1)^2 = e^\epsilon/(e^\epsilon-1)^2`.
     """
 
     epsilon: float

@@ -11,8 +11,9 @@ from scipy.linalg.lapack import dpstrf
 
 Vector = NDArray[np.float64]
 
-#: A vector is its own direction if so much of its squared length lies outside the span of the ones before it. Smaller parts would be
-#: known to fewer digits: products of rows are right to about 1e-15, so a part of 1e-6 is right to nine digits.
+#: A vector is its own direction if so much of its squared length lies outside the span of the ones
+#: before it. Smaller parts would be known to fewer digits: products of rows are right to about
+#: 1e-15, so a part of 1e-6 is right to nine digits.
 NEW = 1e-6
 #: It lies in their span if no more than this lies outside, which is what rounding leaves of nothing.
 NOTHING = 1e-14
@@ -31,7 +32,8 @@ class Span:
     coordinates : array of shape (rows, rank)
         Every row in the basis.
     near : array of bool
-        Rows that are near to the span and not in it: floats do not tell well what is outside. Their coordinates are not to be used.
+        Rows that are near to the span and not in it: floats do not tell well what is outside. Their
+        coordinates are not to be used.
     """
 
     first: NDArray[np.intp]
