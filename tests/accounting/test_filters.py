@@ -172,7 +172,7 @@ def test_pure_fits_add_up():
         state = state.taken(cost)
     assert not state.fits(state.charge(PURE))
     assert not state.fits(state.charge(GAUSSIAN))
-    assert state.room() == pytest.approx(0.0, abs=1e-6)
+    assert state.largest_epsilon() == pytest.approx(0.0, abs=1e-6)
 
 
 # ------------------------------------------------------------------------------------------------ arithmetic

@@ -57,7 +57,7 @@ def test_any_floats_become_rows_of_the_set_in_whole_units(name, n_rows):
     near = rng.normal(size=(80, bound.lower.size))
     near *= (min(bound.norm, 1e60) * rng.choice([1 - 1e-15, 1, 1 + 1e-15], 80) / np.linalg.norm(near, axis=1))[:, None]
     for values in (hostile(bound.lower.size, rng), near, np.tile(bound.upper, (2, 1)), np.tile(bound.lower, (2, 1))):
-        held = bound.held(values)
+        held = bound.clipped(values)
         assert np.all(np.isfinite(held))
         assert np.all((held >= bound.lower) & (held <= bound.upper))
         whole = np.trunc(held / spec.unit)
@@ -66,14 +66,14 @@ def test_any_floats_become_rows_of_the_set_in_whole_units(name, n_rows):
                 assert squared_norm(row) <= Fraction(bound.norm) ** 2
                 assert squared_norm(counted) <= Fraction(spec.record) ** 2
             assert np.all(np.abs(counted) <= spec.record)
-        np.testing.assert_allclose(bound.held(held), held, rtol=1e-12, atol=0.0)
+        np.testing.assert_allclose(bound.clipped(held), held, rtol=1e-12, atol=0.0)
 
 
 @pytest.mark.parametrize("name", BOUNDS)
 def test_two_records_are_no_further_apart_than_is_stated(name):
     bound, rng = BOUNDS[name], np.random.default_rng(1)
     spec = bound.spec(Lattice(FACTS))
-    values = bound.held(np.vstack([hostile(bound.lower.size, rng), bound.lower, bound.upper]))
+    values = bound.clipped(np.vstack([hostile(bound.lower.size, rng), bound.lower, bound.upper]))
     added = np.clip(np.trunc(values / spec.unit), -spec.record, spec.record) * spec.unit
     one, pairs = added, added[:, None] - added[None, :]
     room = 1 + 1e-9
@@ -85,14 +85,14 @@ def test_two_records_are_no_further_apart_than_is_stated(name):
 
 def test_a_row_is_held_alike_in_any_company():
     bound, values = BOUNDS["ball"], hostile(5, np.random.default_rng(2))
-    together = bound.held(values)
+    together = bound.clipped(values)
     for i, row in enumerate(values):
-        np.testing.assert_array_equal(bound.held(row[None])[0], together[i])
+        np.testing.assert_array_equal(bound.clipped(row[None])[0], together[i])
 
 
 def test_what_is_inside_is_not_copied():
     values = 0.01 * np.ones((4, 5))
-    assert BOUNDS["ball"].held(values) is values
+    assert BOUNDS["ball"].clipped(values) is values
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.1, 1.0), (-1.0, -0.1), (-np.inf, 1.0), (0.0, np.nan)])
@@ -121,14 +121,14 @@ def test_row_functions_are_within_their_bounds_on_clean_rows(monkeypatch):
     """A bound that clips what is right would hide a wrong row function."""
     moved: dict[str, float] = {}
     asked: list[str] = []
-    ordinary = Bound.held
+    ordinary = Bound.clipped
 
     def watched(self: Bound, values: np.ndarray) -> np.ndarray:
         found = ordinary(self, values)
         moved[asked[-1]] = max(moved.get(asked[-1], 0.0), float(np.max(np.abs(found - values), initial=0.0)))
         return found
 
-    monkeypatch.setattr(Bound, "held", watched)
+    monkeypatch.setattr(Bound, "clipped", watched)
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-0.1, 0.1, (61, D)), 0.01 * rng.normal(size=61)
     host = MemoryHost(checked(X, FACTS.counts_unread), y, FACTS)

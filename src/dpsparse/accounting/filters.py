@@ -83,7 +83,7 @@ class Filter(Protocol):
         """Units, and parts of slack used, of which at most `slack` may be."""
         ...
 
-    def room(self, left: int, delta: float) -> float:
+    def largest_epsilon(self, left: int, delta: float) -> float:
         """The largest epsilon at `delta` of an all-Gaussian fit (or a pure one) that `left` units would take."""
         ...
 
@@ -110,7 +110,7 @@ class GaussianFilter:
         mu, used = dominating_mu(bill, self.slack * (slack / PARTS))
         return cost_units(mu * mu), slack if used else 0
 
-    def room(self, left: int, delta: float) -> float:
+    def largest_epsilon(self, left: int, delta: float) -> float:
         """Epsilon of the Gaussian that is left."""
         return gaussian_epsilon(math.sqrt(max(left, 0) * UNIT), delta)
 
@@ -143,7 +143,7 @@ class RenyiFilter:
         """Units of the divergence at the order."""
         return cost_units(float(bill.renyi(np.array([self.order]))[0])), 0
 
-    def room(self, left: int, delta: float) -> float:
+    def largest_epsilon(self, left: int, delta: float) -> float:
         """Epsilon of the Gaussian with this divergence."""
         return gaussian_epsilon(math.sqrt(2 * max(left, 0) * UNIT / self.order), delta)
 
@@ -167,7 +167,7 @@ class PureFilter:
         """Units of epsilon."""
         return cost_units(bill.pure()), 0
 
-    def room(self, left: int, delta: float) -> float:
+    def largest_epsilon(self, left: int, delta: float) -> float:
         """Epsilon that is left."""
         return max(left, 0) * UNIT
 

@@ -202,7 +202,7 @@ def law_of(name: str, mean_runs: float) -> Logarithmic | Geometric | PoissonRuns
 # ------------------------------------------------------------------------------------------------ bill
 
 
-def _law_apart(content: dict[str, Any]) -> dict[str, Any]:
+def _separate_law(content: dict[str, Any]) -> dict[str, Any]:
     law = content.get("law")
     return content | {
         "law": {"law": law, "mean" if law == PoissonRuns.name else "gamma": content.pop("parameter", None)}
@@ -210,7 +210,10 @@ def _law_apart(content: dict[str, Any]) -> dict[str, Any]:
 
 
 @form(
-    "kind", "search", out=lambda c: c | dict(zip(("law", "parameter"), c["law"].values(), strict=True)), back=_law_apart
+    "kind",
+    "search",
+    out=lambda c: c | dict(zip(("law", "parameter"), c["law"].values(), strict=True)),
+    back=_separate_law,
 )
 @dataclass(frozen=True)
 class SearchCost:

@@ -176,7 +176,7 @@ def _refuse_others(state: State, request: Request) -> None:
 
 def _refusal(state: State, request: Request) -> BudgetExceededError:
     dataset, bill = request.dataset, request.bill
-    room = state.room()
+    room = state.largest_epsilon()
     at = state.delta if request.delta is None else request.delta
     factor = state.largest_factor(bill) if state.filters else 0.0
     fits = bill.scaled(factor).epsilon(at) if factor > 0 else 0.0

@@ -228,7 +228,7 @@ class Ledger:
     def remaining(self, dataset: str) -> Amount:
         """The largest budget of one all-Gaussian fit (for delta = 0: of a pure one) that would still be taken."""
         state = self.describe(dataset)
-        room = state.room()
+        room = state.largest_epsilon()
         return Amount(room, state.delta if room > 0 else 0.0)
 
     def entries(self, dataset: str) -> tuple[Entry, ...]:

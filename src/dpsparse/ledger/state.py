@@ -130,11 +130,11 @@ class State(Record):
         totals = {name: self.totals[name] - cost.costs[name] for name in self.totals}
         return replace(self, totals=totals, slack=self.slack + cost.slack, live=self.live - 1)
 
-    def room(self) -> float:
+    def largest_epsilon(self) -> float:
         """The largest epsilon, at delta, of an all-Gaussian (or pure) fit that would be taken."""
         if self.live == 0:
             return self.epsilon
-        found = (f.room(f.capacity - self.totals[f.name], self.delta) for f in self.filters)
+        found = (f.largest_epsilon(f.capacity - self.totals[f.name], self.delta) for f in self.filters)
         return min(self.epsilon, max(found, default=0.0))
 
     def largest_factor(self, bill: Cost) -> float:

@@ -2,7 +2,7 @@ r"""Bounded sums: what one record adds is held within a declared set, in whole u
 
 Guarantee
 ---------
-A `Bound` is a box around 0, perhaps cut with an l2 ball. `held` brings *any* floats into it, record
+A `Bound` is a box around 0, perhaps cut with an l2 ball. `Bound.clipped` brings *any* floats into it, record
 by record: what is no number counts as the upper end, entries are clipped to the box, and vectors
 beyond the ball are scaled down. Norms of m entries are summed one column after the other, and err
 by less than :math:`(m+2)u` for :math:`u = 2^{-53}`, and scaling down by 2u more; the ball is
@@ -80,7 +80,7 @@ class Bound:
         reach = Sensitivity(radius, self._far, pair_norm=pair, pair_entry=width)
         return SumSpec(reach, size / units, units, max(1, int(units / RELEASE_UNITS)))
 
-    def held(self, values: Vector) -> Vector:
+    def clipped(self, values: Vector) -> Vector:
         """Rows of values, each within the set; the same array where all of them are."""
         with np.errstate(all="ignore"):  # a wild record must not tell anything through a warning
             beyond = ~self._inside(values)
@@ -147,7 +147,7 @@ def bounded_sum(
         within = bound(question, shard.lattice)
         total = np.zeros(spec.size, dtype=np.int64)
         for values in row_function(question, shard, loss):
-            whole = within.held(values) / spec.unit
+            whole = within.clipped(values) / spec.unit
             np.trunc(whole, out=whole)
             np.clip(whole, -spec.record, spec.record, out=whole)
             total += whole.sum(axis=0).astype(np.int64)
@@ -158,7 +158,7 @@ def bounded_sum(
         total = np.zeros(within.lower.size)
         for shard in shards:
             for values in row_function(question, shard, loss):
-                total += within.held(values).sum(axis=0)
+                total += within.clipped(values).sum(axis=0)
         return total
 
     return SumRule(measure, part, exact)

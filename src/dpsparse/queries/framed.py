@@ -122,7 +122,7 @@ def gradient_part(question: ProjectedGradient, spec: SumSpec, shard: Shard, loss
         rows = view.rows
         step = question.clip / (units * rows.on.unit)
         with np.errstate(over="ignore"):
-            total += rows.scatter(np.clip(np.trunc(view.slopes / step), -rows.room, rows.room))
+            total += rows.scatter(np.clip(np.trunc(view.slopes / step), -rows.factor_cap, rows.factor_cap))
     return total
 
 

@@ -163,7 +163,7 @@ class FramedBlock:
         return np.asarray(np.sqrt(self.squares) * self.on.unit)
 
     @cached_property
-    def room(self) -> Vector:
+    def factor_cap(self) -> Vector:
         """Largest whole factor of each row for which it stays within ``Lattice.record_units``, rounded against us.
 
         0 for a row of zeros.

@@ -61,7 +61,7 @@ def row_map(
         )
     with suppress_messages():
         count = rows_in(X)
-        runs = _Runs(step, y, fitted, _form_behind(step, X, fitted))
+        runs = _Runs(step, y, fitted, _output_form(step, X, fitted))
         absent = np.zeros(count, dtype=bool)
         size = steady_rows(step, X, fitted=fitted) or (1 if alone else max(count, 1))
         if not runs.fit(X) and count:
@@ -85,7 +85,7 @@ def _form(rows: Rows) -> tuple[int, ...]:
     return tuple(getattr(rows, "shape", (0,))[1:])
 
 
-def _form_behind(step: BaseEstimator, like: Rows, fitted: bool) -> tuple[int, ...] | None:
+def _output_form(step: BaseEstimator, like: Rows, fitted: bool) -> tuple[int, ...] | None:
     """The shape of one row behind a step, as a synthetic row has it; None where it runs on none."""
     row = runnable_rows(step, like, fitted=fitted)
     if row is None:
