@@ -350,7 +350,7 @@ def _power(values: NDArray[np.complex128], count: int) -> NDArray[np.complex128]
 
 @lru_cache(maxsize=64)
 def _losses(turns: tuple[LossCounts, ...], relation: Adjacency, scale: float) -> tuple[ComposedLoss, ...]:
-    """The composed loss in each direction."""
+    """The privacy loss of all turns together: one for add and one for remove, or one for replace."""
     pairs = [[dominating_pairs(q, z, relation) for q, z in turn.answers] for turn in turns]
     counts = [turn.times for turn in turns]
     ways = range(len(pairs[0][0]))

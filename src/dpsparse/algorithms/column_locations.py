@@ -6,8 +6,8 @@ r"""Where the columns of a table lie: noisy means of all of them, from rows held
 The length R is a paid quantile. What is believed of each mean is its expectation under the law of
 all means that makes the d noisy ones most likely (Robbins; Kiefer and Wolfowitz): where numbers lie
 at the midpoint of their bounds and indicators near an end, means are drawn to either, and where all
-is noise, to one place. A second turn is from where the first one ended, where rows are shorter, if
-means were far; the two count by their precision. Means of few columns are drawn to where they came
+is noise, to one place. A second turn measures rows from the means of the first, which makes
+rows shorter if those means were far from zero. The two results are averaged, weighted by precision. Means of few columns are drawn to where they came
 from (James and Stein).
 """
 
@@ -95,7 +95,10 @@ class ColumnLocations:
 
 
 def shrink_to_noise(noisy: Vector, noise: float, bounds: Vector) -> tuple[Vector, Vector]:
-    """Expectations of means given noisy ones, and their standard deviations, under the law that makes all of them most likely.
+    """Posterior means and standard deviations of column means, by empirical Bayes.
+
+    The prior maximises the likelihood of all noisy means. Means lie within `bounds`, and deviations
+    are at most `noise`.
 
     Examples
     --------

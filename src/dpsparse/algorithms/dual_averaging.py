@@ -236,7 +236,7 @@ class DualSteps:
         Of the coordinates; they follow the evidence, in place.
     support : array of int, or None
         The coordinates, the intercept last; None: all.
-    evidence : Evidence or None
+    evidence : SignalTest or None
         What weights follow; None: they stay.
     """
 

@@ -98,7 +98,7 @@ class PolishSchedule:
 
     Parameters
     ----------
-    shares : Shares
+    shares : BudgetShares
     coordinates : int
         k: how many are selected.
     rounds : int

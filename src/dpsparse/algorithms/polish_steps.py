@@ -99,8 +99,10 @@ class Preconditioner:
 def gains(step: Vector, noise: Vector, last: Vector, old: NDArray[np.bool_]) -> Vector:
     r"""Part of each step that is taken: :math:`v/(v+r)` on coordinates that had a value before, 1 on the others.
 
-    r is the mean square of the noise in the step, v that of the error it should repair: the larger of three times the
-    noise that the last values had, and four times what the step shows beyond its noise.
+    r is the mean square of `noise`, the standard deviations of the step. v estimates the mean squared
+    error that is still in the coefficients: the larger of :math:`3\,\mathrm{mean}(last^2)`, where `last`
+    holds the standard deviations of the current coefficients, and
+    :math:`4\,(\mathrm{mean}(step^2) - r)`. Means are over `old`.
     """
     taken = np.ones(step.size)
     if old.any():

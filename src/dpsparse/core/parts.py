@@ -90,7 +90,7 @@ class SplitRule:
             raise BudgetError(
                 "under add-remove a record that goes moves all later ones to other positions, so "
                 "coins by position would move them to the "
-                "other part. Use Coins('secret', ...)."
+                "other part. Use SplitRule('secret', ...)."
             )
 
     def expected(self, n_rows: int) -> tuple[int, int]:

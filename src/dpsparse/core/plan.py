@@ -374,7 +374,7 @@ class Plan:
         Plans of rows that are dealt to them by `coins`, each row to one; what a later one asks may
         depend on what the earlier were told. Such a plan asks nothing itself, and costs as much as
         its dearest part (see `core.parts`).
-    coins : Coins or None
+    coins : SplitRule or None
         How rows are dealt to parts.
     """
 
@@ -435,7 +435,7 @@ class Plan:
         return self.local and all(isinstance(a.rows, OncePerPerson) and a.rows.labels for a in self.asks)
 
     def branch(self, name: str) -> Plan:
-        """The branch of this name."""
+        """The branch of this name; PrivacyError if there is none."""
         for known, plan in self.branches:
             if known == name:
                 return plan

@@ -81,7 +81,7 @@ def read_source(estimator: BaseEstimator, X: Any, *, reset: bool, adjacency: Adj
     Parameters
     ----------
     estimator : estimator or step
-    X : array-like, sparse matrix, frame or Source
+    X : array-like, sparse matrix, frame or Records
     reset : bool
         True to set, False to compare.
     adjacency : Adjacency or None

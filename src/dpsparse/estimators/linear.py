@@ -63,7 +63,7 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        fitted : Fitted
+        fitted : FitResult
         classes : array or None
             Of a classifier.
         """

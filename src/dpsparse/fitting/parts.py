@@ -33,8 +33,8 @@ class Inference:
     Attributes
     ----------
     intervals : SplitIntervals
-    coins : Coins
-    first, second : Prepared
+    coins : SplitRule
+    first, second : FitPlan
         Part A and part B, each with its own plan at the common price.
     """
 
@@ -169,7 +169,11 @@ def _refuse_plan(made: FitPlan) -> None:
 
 
 def in_user_units(inference: Inference, pilot: Pilot, step: Step, shift: Vector) -> InferenceResult:
-    """Estimates of columns as the user knows them: scales and centres undone, in the covariance too."""
+    """Coefficients and their covariance in the user's units.
+
+    Scales, centres and shift are undone, and the intercept moves from the first place to the last.
+    The centre of the target is not added.
+    """
     facts, constant = inference.second.facts, int(pilot.constant)
     unit = np.broadcast_to(np.asarray(facts.scale, dtype=float), (facts.n_features,))[pilot.support]
     size, m = step.estimate.size, pilot.support.size

@@ -39,7 +39,7 @@ class FitResult:
         Released iterates of each model; empty unless they were kept.
     joint : bool
         Whether all classes are one model, whose margins give probabilities together.
-    inferred : Inferred or None
+    inferred : InferenceResult or None
         Estimates and covariance of a fit with intervals.
     """
 

@@ -66,7 +66,7 @@ def draft_fit(
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : FitPlan
     assumptions : iterable of str
         What it rests on beside the recipe's own.
     notes : iterable of str

@@ -59,13 +59,13 @@ def trial_run(prepared: FitPlan) -> None:
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : FitPlan
 
     Raises
     ------
     PrivacyLeakError
         The message begins with the name of the law: ``plan``, ``violations``, ``asks = plan``,
-        ``replay``, ``swap`` or ``keeps``.
+        ``replay``, ``swap`` or "keeps".
     PrivacyError
         If it fails on made-up rows.
     """

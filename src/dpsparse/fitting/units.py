@@ -2,8 +2,8 @@ r"""Columns in units of their declared half-widths: public numbers that cost not
 
 Noise is the same in every coordinate of a gradient, and a norm adds up all columns. A column in
 thousands beside others in ones would drown them in both. So where columns have bounds of their own,
-each is divided by its half-width before anything else, and coefficients come back multiplied
-accordingly. A column in other units has other bounds, and the quotient is the same: the model does
+each is divided by its half-width before anything else, and coefficients are divided by the same
+half-width before they are returned. A column in other units has other bounds, and the quotient is the same: the model does
 not depend on the units (law *units*).
 
 The half-width is :math:`h_j = (u_j - l_j)/2` for dense rows with an intercept, which recipes
@@ -35,13 +35,14 @@ ROUNDING = 1e-9
 
 
 def in_half_widths(facts: Facts, *, absence: bool = False) -> Facts:
-    """Declared facts in units of the columns' half-widths; as they are where these are all equal.
+    """Declared facts in units of the columns' half-widths; unchanged if these are all equal.
 
     Parameters
     ----------
     facts : Facts
     absence : bool
-        Whether columns with zero at an end of their bounds are measured from zero.
+        Whether columns with zero at an end of their bounds are measured from zero, so that
+        their unit is the larger absolute bound.
 
     Examples
     --------

@@ -150,7 +150,7 @@ class FilePart:
     Attributes
     ----------
     path : Path
-    wanted : Wanted
+    wanted : ReadOptions
     blocks : (int, int) or None
         First block and the one after the last; None: all of the file.
     """

@@ -45,7 +45,7 @@ class Request:
     Attributes
     ----------
     dataset : str
-    bill : Bill
+    bill : Cost
     label : str
         What it is for.
     run_id : str or None

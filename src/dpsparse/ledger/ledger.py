@@ -168,7 +168,7 @@ class Ledger:
         Parameters
         ----------
         dataset : str
-        bill : Bill
+        bill : Cost
         label : str
             What it is for; public.
         run_id : str or None

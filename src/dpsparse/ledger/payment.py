@@ -111,7 +111,7 @@ def reserve(
         None: the one that ``DPSPARSE_LEDGER`` names, if a dataset is given.
     dataset : str or None
         None: nothing is paid.
-    bill : Bill or None
+    bill : Cost or None
         None: what has no price, such as a baseline; it cannot be paid out of a ledger.
     label : str
         What it is for; public.

@@ -185,7 +185,7 @@ def check_query(question: Query, ask: Ask, *, together: bool, noisy: bool = True
 
     Parameters
     ----------
-    question : Question
+    question : Query
         Its number of selections must be the priced one.
     ask : Ask
     together, noisy : bool

@@ -65,7 +65,7 @@ class SumSpec:
 
     Parameters
     ----------
-    reach : Reach
+    reach : Sensitivity
     unit : float or array
         Value of one unit of the integer sum, or of each of its coordinates.
     record : float

@@ -96,7 +96,7 @@ class SumSpecCache:
 
     Parameters
     ----------
-    measure : (question) -> Measure
+    measure : (question) -> SumSpec
         For the lattice of the fit.
     """
 

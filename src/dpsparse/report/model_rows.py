@@ -42,7 +42,7 @@ class Row:
         Its coefficient, one for each margin.
     bar : int
         Size against the largest, in per cent, on the scale of the fit.
-    known : Known or None
+    known : ModelFact or None
         Its interval, where there is one.
     """
 

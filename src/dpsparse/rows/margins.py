@@ -59,7 +59,7 @@ def row_margins(source: Records, coef: Vector, intercept: Vector, bounds: RowBou
 
     Parameters
     ----------
-    source : Source
+    source : Records
     coef : array of shape (models, n_features)
     intercept : array of shape (models,)
     bounds : RowBounds or None

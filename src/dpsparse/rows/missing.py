@@ -31,7 +31,7 @@ def refuse_missing(source: Records, targets: Vector, advice: str = AT_FIT) -> No
 
     Parameters
     ----------
-    source : Source
+    source : Records
     targets : array
         Empty where they are not looked at.
     advice : str

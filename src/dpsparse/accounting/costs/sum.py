@@ -32,7 +32,7 @@ class SumCost:
 
     Parameters
     ----------
-    parts : tuple of Bill
+    parts : tuple of Cost
         In the order in which they run, under one adjacency.
     """
 

@@ -173,7 +173,10 @@ def _whole_part(first: int, t: int, generator: np.random.Generator) -> int:
 
 
 def _accepts(first: int, n: int, sigma: float, generator: np.random.Generator) -> bool:
-    """Whether E2 = -log(U), for the U that begins with these bits, is above gamma."""
+    """Whether E2 = -log(U) is above gamma, for a uniform U whose first `TURN_BITS` bits are `first`.
+
+    More bits are drawn until the comparison is certain; see *Accepted or not* above.
+    """
     square = Fraction(sigma) ** 2
     gamma = (n - square / (math.floor(sigma) + 1)) ** 2 / (2 * square)
     number = Exponentials(np.array([2**TURN_BITS - 1 - first], dtype=np.uint64), TURN_BITS, generator)

@@ -75,7 +75,7 @@ def mean(total: float, square: float | None, noise: float, size: GroupSize) -> S
         surer than it is.
     noise : float
         Standard deviation of the noise in each of them.
-    size : Size
+    size : GroupSize
 
     References
     ----------

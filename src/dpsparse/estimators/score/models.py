@@ -34,7 +34,7 @@ class Scored:
     Attributes
     ----------
     model : SparseLinear
-    source : Source
+    source : Records
         Private rows, prepared by the steps before the model.
     request : FitRequest
     """

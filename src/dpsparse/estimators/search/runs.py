@@ -35,7 +35,7 @@ class SearchData:
         The estimator that checked them; it knows the names of the features.
     request : FitRequest
         What it was asked.
-    X : Source
+    X : Records
     targets : Targets
     shape : Shape
         Public.

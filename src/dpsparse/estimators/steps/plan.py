@@ -32,7 +32,7 @@ class PipelinePlan(Printed):
 
     Attributes
     ----------
-    bill : Bill
+    bill : Cost
         What is paid for all steps together.
     epsilon, delta : float
         The promise for the whole.

@@ -58,7 +58,7 @@ _REMEMBERED = 4096
 
 
 def strptime_format(form: str) -> str | None:
-    """A declared date format as `datetime.strptime` takes it; None for one that is not understood.
+    """A declared date format as `datetime.strptime` takes it; None for one that is not supported.
 
     Examples
     --------

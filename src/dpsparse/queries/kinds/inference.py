@@ -27,7 +27,7 @@ class ScoreMoments:
 
     Parameters
     ----------
-    model : Centred
+    model : CentredModel
         The pilot, with support S and centre :math:`\mu`.
     scale : array of the size of the support
         t: what columns are divided by.

@@ -328,7 +328,7 @@ class Quantile:
         Values: sizes of slopes, of gradients :math:`|\text{slope}|\,\|x_S-\mu\|` or of rows
         :math:`\|x_S-\mu\|`, of which only positive ones count; or targets. In a frame :math:`\|z\|`
         takes the place of :math:`\|x_S-\mu\|`.
-    model : Centred or Framed
+    model : CentredModel or ProjectedModel
     part : float
         q.
     grid : array

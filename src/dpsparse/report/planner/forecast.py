@@ -48,12 +48,12 @@ class ExpectedError(Printed):
 
     Attributes
     ----------
-    test : Band
+    test : ErrorBand
         Mean squared error over the variance of the target, or the error rate.
-    excess : Band
+    excess : ErrorBand
         What noise and sampling take of the attainable improvement: (test error - that of the best model) / (constant
         predictor's - that of the best model). 0: as good as can be; 1: no better than a constant.
-    coefficients : Band or None
+    coefficients : ErrorBand or None
         :math:`\|w - w^*\|/\|w^*\|`; None for documents, where true coefficients have no meaning.
     constant : float
         Test error of the constant predictor.
@@ -74,11 +74,11 @@ class Forecast:
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : FitPlan
         What would run: one model, or of a fit with intervals the part that makes the model.
     shape : Shape
         The public shape of the rows that make the model.
-    assumed : Assumed
+    assumed : Assumptions
         What is taken for granted about the data.
     """
 

@@ -15,7 +15,7 @@ def hopeless(prepared: FitPlan, shape: Shape) -> str:
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : FitPlan
     shape : Shape
         The public shape of the data.
     """

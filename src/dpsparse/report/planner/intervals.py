@@ -185,7 +185,7 @@ def forecast(prepared: FitPlan, *, scale: float, signal: float) -> IntervalForec
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : FitPlan
     scale : float
         Standard deviation of a feature.
     signal : float

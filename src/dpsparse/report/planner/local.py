@@ -50,7 +50,7 @@ def warnings(prepared: FitPlan) -> tuple[str, ...]:
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : FitPlan
         Facts, solver and priced plan of an estimator.
     """
     if prepared.priced is None or not prepared.plan.local:

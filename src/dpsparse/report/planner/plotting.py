@@ -22,7 +22,7 @@ def plot_error(outlook: Forecast, where: str | PathLike[str] | Axes | None, epsi
 
     Parameters
     ----------
-    outlook : Outlook
+    outlook : Forecast
     where : path, matplotlib Axes or None
         A file (its ending says which format), or axes to draw on; None: the current ones of pyplot.
     epsilon : float or None

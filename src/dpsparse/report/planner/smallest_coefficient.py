@@ -42,7 +42,7 @@ def smallest_coefficient(prepared: FitPlan, *, scale: float, signal: float, left
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : FitPlan
     scale : float
         Standard deviation of a feature.
     signal : float

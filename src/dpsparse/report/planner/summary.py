@@ -67,7 +67,7 @@ class PlanSummary(Printed):
         Caveats that the statement of such a fit will carry, and what a user should know besides.
     intervals : IntervalForecast or None
         How wide intervals will be, where they were asked for.
-    outlook : Outlook or None
+    outlook : Forecast or None
         The formulas behind `error`, for other numbers of rows and budgets.
     """
 
@@ -235,7 +235,7 @@ def summarise(request: FitRequest, shape: Shape, assumed: Assumptions) -> PlanSu
     request : FitRequest
     shape : Shape
         The public shape of the data.
-    assumed : Assumed
+    assumed : Assumptions
         What is taken for granted about the data, for the expected error.
     """
     return PlanSummary.of(plan_fit(request, shape), shape, assumed)

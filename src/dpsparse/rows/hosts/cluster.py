@@ -35,7 +35,7 @@ class ClusterHost:
 
     Parameters
     ----------
-    source : Source
+    source : Records
         Of rows on a cluster, perhaps in other units.
     y : array of shape (rows,)
         Targets: classes coded 0, 1, ..., or centred outcomes; NaN makes a record empty.

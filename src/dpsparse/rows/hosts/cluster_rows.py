@@ -106,7 +106,7 @@ class ClusterRows:
     Attributes
     ----------
     engine : Engine
-    surveyed : sequence of Surveyed
+    surveyed : sequence of PartSummary
         What is known of each part.
     key : bytes
         Secret under which parts are marked.

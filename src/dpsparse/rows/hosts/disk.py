@@ -43,7 +43,7 @@ class DiskHost:
 
     Parameters
     ----------
-    X : Source, FileRecords, array, scipy sparse matrix or frame of shape (rows, n_features)
+    X : Records, FileRecords, array, scipy sparse matrix or frame of shape (rows, n_features)
     y : array of shape (rows,)
         Targets: classes coded 0, 1, ..., or centred outcomes; NaN makes a record empty.
     facts : Facts

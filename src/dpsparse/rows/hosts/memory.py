@@ -23,7 +23,7 @@ class MemoryHost:
 
     Parameters
     ----------
-    X : Source, array, scipy sparse matrix or frame of shape (rows, n_features)
+    X : Records, array, scipy sparse matrix or frame of shape (rows, n_features)
     y : array of shape (rows,)
         Targets: classes coded 0, 1, ..., or centred outcomes; NaN makes a record empty.
     facts : Facts

@@ -122,7 +122,7 @@ class PartialSum:
         return sum(word.nbytes for word in self.words) + (0 if self.places is None else self.places.nbytes)
 
     def __repr__(self) -> str:
-        return f"Partial({len(self.parts)} parts)"
+        return f"PartialSum({len(self.parts)} parts)"
 
 
 def add_up(partials: Iterable[PartialSum]) -> PartialSum:
@@ -173,7 +173,7 @@ def value_of(partial: PartialSum, seals: Mapping[int, bytes], largest: int) -> I
 
     Parameters
     ----------
-    partial : Partial
+    partial : PartialSum
     seals : mapping of int to bytes
         All parts, as they were first read.
     largest : int

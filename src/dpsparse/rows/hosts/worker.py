@@ -131,7 +131,7 @@ class PartSummary:
     origin: Origin = UNKNOWN
 
     def __repr__(self) -> str:
-        return f"Surveyed({self.n_features} features)"
+        return f"PartSummary({self.n_features} features)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -247,7 +247,7 @@ class WorkerShard:
     Parameters
     ----------
     raw : RawPart
-    order : Order
+    order : BuildSpec
     own : PartSpec
     """
 
@@ -274,7 +274,7 @@ class WorkerShard:
             return PartialSum.of_part(self.number, self._seal, sums)
 
     def __repr__(self) -> str:
-        return f"Held({self.number})"
+        return f"WorkerShard({self.number})"
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self)

@@ -12,11 +12,14 @@ from .products import kernels_of
 
 
 def interval_scatter(block: Block, lattice: Lattice, factor: Vector, low: Vector, high: Vector) -> Sums:
-    r"""Sum of factor times :math:`2\,\mathrm{clip}(x_j, l_j, u_j) - l_j - u_j`, in units; features only.
+    r"""Sum over rows of :math:`c_i\,(2\,\mathrm{clip}(x_{ij}, l_j, u_j) - l_j - u_j)` for each feature j.
 
-    Written as twice the part above the lower end less the width: every partial sum of the first is
-    at most that of the widths. Entries that sparse rows do not hold are minus the shift: these come
-    as one product for all rows, and the rows mend it.
+    :math:`c_i` is the factor of a row and x its shifted entries; everything is in lattice units, and
+    the intercept column is left out. Computed as
+    :math:`2\sum c_i(\mathrm{clip}(x_{ij}) - l_j) - \sum c_i(u_j - l_j)`: partial sums of the first
+    sum are at most those of the widths, so they stay exact. An entry that a sparse row does not store
+    is minus the shift. All entries are first counted as if they were not stored, in one product; then
+    each stored entry adds its difference.
     """
     kind = float if lattice.exact else np.int64
     if block.sparse:

@@ -73,7 +73,7 @@ class Certificate(Document):
         Identity of the run, hexadecimal.
     site : str
     statement : Statement
-    bill : Bill or None
+    bill : Cost or None
         From which anybody can price the promise again; None for a site that makes none.
     release : str
         The release that the site runs.

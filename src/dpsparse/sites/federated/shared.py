@@ -58,7 +58,7 @@ def fit_shared(
     ----------
     estimator : SparseRegressor or SparseClassifier
         With a recipe of noisy sums; classes declared; replace-one.
-    holdings : sequence of Holding
+    holdings : sequence of SiteData
     honest : int
         m of the sites: each share has 1/m of the variance of the priced noise.
     run_id : str or None

@@ -293,7 +293,7 @@ def device_store(
         return given
     if callable(given):
         return CallbackStore(given)
-    raise TypeError(f"memory must be a path, a function, a FileStore or a MemoryStore, got {type(given).__name__}.")
+    raise TypeError(f"memory must be None, a path, a function or a store, got {type(given).__name__}.")
 
 
 def check_claim(claim: AnswerClaim, earlier: Sequence[AnswerClaim], epsilon: float, delta: float) -> None:
