@@ -158,8 +158,9 @@ def test_minima_have_their_exact_law_and_halved_noise_is_caught(loss, monkeypatc
     oracle = oracle_of(x, y, ridge=ridge, loss=loss, seed=5)
     scale = 2.0 / objective_perturbation.split(oracle.priced.cost("minimum").strength)[0]
     assert kstest(draws(oracle, ridge), law(scale)).pvalue > 5e-7
+    ordinary = objective_perturbation.split
     monkeypatch.setattr(
-        "dpsparse.oracles.central.split", lambda m: tuple(2 * v for v in objective_perturbation.split(m))
+        "dpsparse.queries.minimisers.objective_perturbation.split", lambda m: tuple(2 * v for v in ordinary(m))
     )
     halved = oracle_of(x, y, ridge=ridge, loss=loss, seed=6)
     assert kstest(draws(halved, ridge), law(scale)).pvalue < 5e-7

@@ -23,6 +23,7 @@ from dpsparse.core.mechanisms import Randomness
 from dpsparse.losses import Squared
 from dpsparse.oracles import CentralOracle
 from dpsparse.oracles import central as central_module
+from dpsparse.oracles import gate as gate_module
 from dpsparse.queries import gradient as gradient_module
 from dpsparse.rows.sampling import PoissonSample
 from truth import audit
@@ -93,8 +94,8 @@ def test_a5_a_canary_shows_what_was_priced_and_no_more(relation, door):
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_a5_catches_a_sampler_that_takes_rows_twice_as_often(relation, monkeypatch):
-    ordinary = central_module.PoissonSample
-    monkeypatch.setattr(central_module, "PoissonSample", lambda rate, key: ordinary(2 * rate, key))
+    ordinary = gate_module.PoissonSample
+    monkeypatch.setattr(gate_module, "PoissonSample", lambda rate, key: ordinary(2 * rate, key))
     assert excess(*worlds(relation), relation) > 2 * ALARM
 
 

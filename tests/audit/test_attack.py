@@ -13,7 +13,7 @@ from dpsparse.audit.subject import subject_of
 from dpsparse.core import Ask, Noise, Plan
 from dpsparse.core.facts import Clip, Facts, Target
 from dpsparse.core.mechanisms.local import PrivUnit
-from dpsparse.oracles import central
+from dpsparse.oracles import central, gate
 from dpsparse.queries import gradient as gradient_module
 
 RUNS = 500
@@ -56,8 +56,8 @@ def test_sampling_twice_as_often_is_caught(adjacency, monkeypatch):
         feature_bound=1.0, target_bound=1.0, recipe=recipes.DPSGDHT(batch_size=6, steps=2), adjacency=adjacency
     )
     assert not audit.attack(model, runs=1500, fits=0, seed=2).violated
-    ordinary = central.PoissonSample
-    monkeypatch.setattr(central, "PoissonSample", lambda rate, key: ordinary(2 * rate, key))
+    ordinary = gate.PoissonSample
+    monkeypatch.setattr(gate, "PoissonSample", lambda rate, key: ordinary(2 * rate, key))
     assert audit.attack(model, runs=1500, fits=0, seed=2).violated
 
 

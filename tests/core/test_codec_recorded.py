@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dpsparse.sites.local.memory import AnswerClaim
 
 import dpsparse
 from dpsparse.accounting.costs.base import read_cost, write_cost
@@ -31,6 +30,7 @@ from dpsparse.sites.federated.protocol import Protocol as FederatedProtocol
 from dpsparse.sites.federated.saved import Saved as FederatedServer
 from dpsparse.sites.local.protocol import Protocol as LocalProtocol
 from dpsparse.sites.local.saved import Saved as LocalServer
+from dpsparse.sites.rounds.stores import AnswerClaim
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))
 SECRET = "secret-4711"

@@ -22,7 +22,7 @@ INCLUDE = re.compile(r"^:::\{literalinclude\} (?P<path>\S+)\n(?P<options>(?::.*\
 #: Stands on the line above a block that does not run.
 REASON = re.compile(r"<!-- not run: (?P<reason>.+?) -->\n\Z")
 #: Languages that run, those whose blocks are files where their first line names one, and those that are for reading.
-RUNS, FILES, READ = ("python", "console", "sh"), ("yaml", "json", "csv"), ("text", "sql", "toml")
+RUNS, FILES, READ = ("python", "console", "sh"), ("yaml", "json", "csv"), ("text", "sql", "toml", "diff")
 
 
 @dataclass(frozen=True)

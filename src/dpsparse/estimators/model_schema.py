@@ -20,6 +20,8 @@ from ..rows.row_bounds import RowBounds
 from .intervals import Intervals
 
 FORMAT, VERSIONS = "dpsparse-model", (1, 2)
+#: The fields of a stored file, by name.
+Content = dict[str, Any]
 #: Coefficients beyond this many would fill the memory of a usual machine: 2^27 floats are one gigabyte.
 LARGEST_COEFFICIENTS = 2**27
 
@@ -30,13 +32,13 @@ def model_digest(content: Mapping[str, object]) -> str:
     return "sha256:" + hashlib.sha256(canonical_json(held).encode()).hexdigest()
 
 
-def seal(form: str, version: int, content: dict[str, Any]) -> dict[str, Any]:
+def seal(form: str, version: int, content: Content) -> Content:
     """A content with its format, version and digest."""
     whole = {"format": form, "version": version, **content}
     return whole | {"digest": model_digest(whole)}
 
 
-def unseal(form: str, versions: tuple[int, ...], content: dict[str, Any]) -> dict[str, Any]:
+def unseal(form: str, versions: tuple[int, ...], content: Content) -> Content:
     """The inverse of `seal`; whether the digest fits is not looked at."""
     if content.get("format") != form or content.get("version") not in versions:
         raise FormError(f"the format is not {form}, or its version is another one.")

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from flwr.clientapp import ClientApp
     from flwr.serverapp import Grid, ServerApp
 
+#: What a message carries, by name.
+Content = dict[str, Any]
 #: Name of our record in Flower's messages and contexts.
 RECORD = "dpsparse"
 #: How often a round that may not be closed yet is asked again.
@@ -94,7 +96,7 @@ def _tell(join: Join, message: Message, context: Context) -> Message:
     """What this site promises."""
     from flwr.app import ConfigRecord
 
-    def answer() -> dict[str, Any]:
+    def answer() -> Content:
         text = str(message.content[RECORD]["protocol"])
         said = _site(join, text, context).certificate()
         context.state[RECORD] = ConfigRecord({"protocol": text})
@@ -106,7 +108,7 @@ def _tell(join: Join, message: Message, context: Context) -> Message:
 def _answer(join: Join, message: Message, context: Context) -> Message:
     """The report of a round."""
 
-    def answer() -> dict[str, Any]:
+    def answer() -> Content:
         if RECORD not in context.state:
             raise MessageError("this node was asked for a report before it was asked for its certificate.")
         site = _site(join, str(context.state[RECORD]["protocol"]), context)
@@ -125,7 +127,7 @@ def _site(join: Join, text: str, context: Context) -> Site:
         return _SITES[place]
 
 
-def reply_with(message: Message, answer: Callable[[], dict[str, Any]]) -> Message:
+def reply_with(message: Message, answer: Callable[[], Content]) -> Message:
     """The answer, or the words of a refusal."""
     from flwr.app import ConfigRecord, RecordDict
     from flwr.app import Message as Made
@@ -231,8 +233,8 @@ def wait_for_nodes(grid: Grid, count: int, wait: float) -> list[int]:
 
 
 def ask_nodes(
-    grid: Grid, kind: str, nodes: Iterable[int], content: dict[str, Any], timeout: float, group: str
-) -> list[tuple[int, dict[str, Any]]]:
+    grid: Grid, kind: str, nodes: Iterable[int], content: Content, timeout: float, group: str
+) -> list[tuple[int, Content]]:
     """What nodes reply, by node; those that failed or were late are left out, and so is whoever was not asked."""
     from flwr.app import ConfigRecord, Message, RecordDict
 
@@ -242,7 +244,7 @@ def ask_nodes(
         for node in sorted(asked)
     ]
     replies = grid.send_and_receive(messages, timeout=timeout)
-    found: dict[int, dict[str, Any]] = {}
+    found: dict[int, Content] = {}
     for reply in replies:
         node = int(reply.metadata.src_node_id)
         if node in asked and not reply.has_error() and RECORD in reply.content:
@@ -250,7 +252,7 @@ def ask_nodes(
     return sorted(found.items())
 
 
-def _taken(server: Server, name: str, content: dict[str, Any]) -> bool:
+def _taken(server: Server, name: str, content: Content) -> bool:
     """Whether the report of a node was taken; it must be of the site that the node enrolled as."""
     try:
         if "report" not in content:
@@ -292,7 +294,7 @@ def device_app(make: MakeDevice) -> ClientApp:
 def _answer_of_device(make: MakeDevice, message: Message, context: Context) -> Message:
     """The one report of a device."""
 
-    def answer() -> dict[str, Any]:
+    def answer() -> Content:
         asked = message.content[RECORD]
         return {"report": make(str(asked["protocol"]), context).answer(bytes(asked["task"]))}
 

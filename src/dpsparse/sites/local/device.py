@@ -68,8 +68,9 @@ class Device(Participant[Protocol, Task]):
     >>> device = Device([0.1, -0.4, 1.0], 0.3, server.protocol, epsilon=1.0)
     >>> server.receive(device.answer(server.task()))
     >>> device.answer(server.task())
-    Traceback (most recent call last): ... dpsparse.core.errors.PrivacyError: this device has
-    answered a round already, and answers no second one.
+    Traceback (most recent call last):
+        ...
+    dpsparse.core.errors.PrivacyError: this device has answered a round already, and answers no second one.
     """
 
     def __init__(
