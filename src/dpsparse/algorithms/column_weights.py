@@ -1,4 +1,6 @@
-r"""Weights of columns: how frequent ones are held back, by a fixed power of their frequency or by one that follows the path.
+r"""Weights of columns, which reduce the influence of frequent columns.
+
+They follow a fixed power of the frequency of a column, or a power that follows the path.
 
 A weight is a power of a noisy mean absolute entry, :math:`a_j = (f/\max(m_j, f))^P`, and all are
 scaled so that rows are about as long as 1. Columns with means below f drown in their noise and

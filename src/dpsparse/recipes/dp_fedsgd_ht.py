@@ -17,7 +17,8 @@ class DPFedSGDHT(PrivateRounds):
     r"""Private stochastic gradient hard thresholding across sites (DP-FedSGD-HT [L22]_).
 
     .. math:: w_{t+1} = H_\tau\Bigl(\textstyle\sum_i p_i\,w^i_{t,K}\Bigr), \qquad
-              w^i_{t,k+1} = H_s\Bigl(w^i_{t,k} - \eta\bigl(\tfrac{1}{qn_i}\textstyle\sum_{j \in B} \mathrm{clip}_C\,g_j + \text{noise}\bigr)\Bigr)
+              w^i_{t,k+1} = H_s\Bigl(w^i_{t,k} - \eta\bigl(\tfrac{1}{qn_i}
+              \textstyle\sum_{j \in B} \mathrm{clip}_C\,g_j + \text{noise}\bigr)\Bigr)
 
     In an ordinary fit this is the federation of one site, which holds all rows;
     ``dpsparse.federated`` runs it across sites.
@@ -53,7 +54,8 @@ class DPFedSGDHT(PrivateRounds):
 
     References
     ----------
-    .. [L22] Liang, Tong, Ding, Pan and Bi, Stochastic privacy-preserving methods for nonconvex sparse learning, section 6.4.
+    .. [L22] Liang, Tong, Ding, Pan and Bi, Stochastic privacy-preserving methods for nonconvex
+       sparse learning, section 6.4.
     """
 
     name: ClassVar[str] = "dp_fedsgd_ht"

@@ -21,7 +21,8 @@ class DPFrankWolfe(PrivateRecipe):
     r"""Private Frank-Wolfe on the l1 ball [TTZ15]_ (the rival of [WG19]_ and of its sequel).
 
     .. math:: w_{t+1} = (1-\gamma_t)\,w_t + \gamma_t\,r\,v_t, \qquad
-              v_t = \arg\max_{v \in \{\pm e_j\}} -\langle v, g(w_t)\rangle + \text{Gumbel}, \qquad \gamma_t = \tfrac2{t+2}
+              v_t = \arg\max_{v \in \{\pm e_j\}} -\langle v, g(w_t)\rangle + \text{Gumbel}, \qquad
+              \gamma_t = \tfrac2{t+2}
 
     Parameters
     ----------
@@ -103,7 +104,9 @@ class DPFrankWolfe(PrivateRecipe):
         rho: float | None = None,
         constant: float = 1.0,
     ) -> DPFrankWolfe:
-        r"""Steps where noise and what is left to optimise are balanced: :math:`T = c\,(\Gamma n\epsilon/(L_1 r))^{2/3}`, rounded up.
+        r"""Steps that balance noise and what is left to optimise.
+
+        Their number is :math:`T = c\,(\Gamma n\epsilon/(L_1 r))^{2/3}`, rounded up.
 
         T steps leave :math:`\Gamma/T`, with the `curvature` constant :math:`\Gamma` of the mean
         loss on the ball, at most :math:`4\beta_0K_\infty^2r^2`. A choice among the vertices errs by

@@ -24,7 +24,8 @@ from .defaults.theory import budget_of, prescribed
 class DPIGHT(PrivateRecipe):
     r"""Private iterative gradient hard thresholding (DP-IGHT [WG19]_; DP-IHT in [WX19]_; DP-GD-HT in [L22]_).
 
-    .. math:: w_{t+1} = H_s\Bigl(w_t - \eta_t\bigl(\tfrac1n\textstyle\sum_i \mathrm{clip}_C\,g_i(w_t) + \text{noise}\bigr)\Bigr)
+    .. math:: w_{t+1} = H_s\Bigl(w_t - \eta_t\bigl(
+              \tfrac1n\textstyle\sum_i \mathrm{clip}_C\,g_i(w_t) + \text{noise}\bigr)\Bigr)
 
     Parameters
     ----------

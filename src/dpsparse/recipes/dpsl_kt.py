@@ -32,7 +32,9 @@ class DPSLKT(PrivateRecipe):
     r"""Private sparse learning by knowledge transfer [WG20]_, with a teacher that is stable (KT-R).
 
     .. math:: S = \text{s features chosen privately}, \qquad
-              \theta = \arg\min_{\mathbb R^S} \tfrac1n\textstyle\sum_i \Psi_i(\langle x_{iS},\theta\rangle) + \tfrac\lambda2\|\theta\|^2,
+              \theta = \arg\min_{\mathbb R^S}
+              \tfrac1n\textstyle\sum_i \Psi_i(\langle x_{iS},\theta\rangle)
+              + \tfrac\lambda2\|\theta\|^2,
               \qquad \tilde y = \tilde X_S\theta + \text{noise}, \qquad w = \text{IHT}(\tilde X, \tilde y)
 
     A teacher learns from private rows; public rows :math:`\tilde X` carry what it knows to a

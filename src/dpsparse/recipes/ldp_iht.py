@@ -26,7 +26,8 @@ ROUNDS = 3
 class LDPIHT(PrivateRecipe):
     r"""Iterative hard thresholding in the local model (LDP-IHT [WX19]_), sequentially interactive.
 
-    .. math:: w_t = \Pi\,H_s\Bigl(w_{t-1} - \eta\,\tfrac1{|S_t|}\textstyle\sum_{i\in S_t} R_\epsilon\bigl(\mathrm{clip}_r\,g_i(w_{t-1})\bigr)\Bigr)
+    .. math:: w_t = \Pi\,H_s\Bigl(w_{t-1} - \eta\,\tfrac1{|S_t|}
+              \textstyle\sum_{i\in S_t} R_\epsilon\bigl(\mathrm{clip}_r\,g_i(w_{t-1})\bigr)\Bigr)
 
     People are dealt into T groups without a look at their records. The people of group t see
     :math:`w_{t-1}`, clip their own gradient to the public radius r and send it through a randomiser

@@ -20,10 +20,13 @@ from .defaults.fields import check_positive, check_whole
 
 @dataclass(frozen=True, kw_only=True)
 class SelectPolish(PrivateRecipe):
-    r"""Select + polish: select a few coordinates by noisy correlation, polish them by preconditioned noisy steps, and repeat.
+    r"""Select + polish: select coordinates by noisy correlation, polish them, and repeat.
+
+    It selects a few coordinates at a time, and polishes them by preconditioned noisy steps.
 
     .. math::
-        S \leftarrow S \cup \mathrm{top}_b\,\bigl|\tfrac1n\textstyle\sum_i \mathrm{clip}_e(x_{ij})\,\mathrm{clip}_R(\phi'_i)\bigr|
+        S \leftarrow S \cup \mathrm{top}_b\,
+        \bigl|\tfrac1n\textstyle\sum_i \mathrm{clip}_e(x_{ij})\,\mathrm{clip}_R(\phi'_i)\bigr|
         + \text{noise}, \qquad
         w \leftarrow w - \gamma \circ P\Bigl(\tfrac1n\textstyle\sum_i \mathrm{clip}_C\bigl(\phi'_i (x_{i,S} - \mu)\bigr)
         + \text{noise}\Bigr)

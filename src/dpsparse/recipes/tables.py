@@ -20,7 +20,9 @@ class Tables(PrivateRecipe):
     r"""Ordinary tables: dense rows of few to a thousand columns, with bounds that may be far too wide.
 
     .. math:: z = \bigl((x - \tilde\mu)\tilde M/\tilde R,\; .3\bigr), \qquad
-              v_t = .9 v_{t-1} + .1\,\tfrac1n\Bigl(\textstyle\sum_i\mathrm{clip}_{\tilde C}(\phi'_iz_i) + \text{noise}\Bigr), \qquad
+              v_t = .9 v_{t-1}
+              + .1\,\tfrac1n\Bigl(\textstyle\sum_i\mathrm{clip}_{\tilde C}(\phi'_iz_i)
+              + \text{noise}\Bigr), \qquad
               w_{t+1} = w_t - e_tv_t
 
     Nothing has to be tuned. Everything with a tilde is a paid answer, and bounds only set the range

@@ -1,4 +1,6 @@
-r"""Gaussian noise in shares: several parties add rounded Gaussians to their own integers, and only the sum is published.
+r"""Gaussian noise in shares of several parties, of which only the sum is published.
+
+Each party adds rounded Gaussians to its own integers.
 
 Guarantee
 ---------
@@ -55,7 +57,9 @@ LEAST = 8.0
 def gaussian_share(
     total: NDArray[np.int64], scale: float | NDArray[np.float64], honest: int, randomness: Randomness
 ) -> NDArray[np.int64]:
-    """One party's integers with its share of noise of standard deviation `scale`, of which `honest` parties together make the whole.
+    """One party's integers with its share of the noise.
+
+    The shares of `honest` parties together make noise of standard deviation `scale`.
 
     Parameters
     ----------

@@ -25,7 +25,8 @@ from .priced import PrivateStep
 class PrivateScaler(PrivateStep):
     r"""Divide each column by its root mean square, learned with noise from one priced question.
 
-    .. math:: s_j = \sqrt{\max(\tilde m_j,\ \sigma,\ (f B_j)^2)}, \qquad \tilde m_j = \frac1n\sum_i x_{ij}^2 + N(0, \sigma^2)
+    .. math:: s_j = \sqrt{\max(\tilde m_j,\ \sigma,\ (f B_j)^2)}, \qquad
+              \tilde m_j = \frac1n\sum_i x_{ij}^2 + N(0, \sigma^2)
 
     Zeros stay zeros. Columns are not centred. Where a mean square is not told from its noise, the
     noise takes its place, so a column is never blown up by chance.

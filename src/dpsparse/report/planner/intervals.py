@@ -4,7 +4,10 @@ In columns of standard deviation 1 that are hardly correlated, with n rows in th
 columns, residuals of standard deviation :math:`\sigma` clipped at R, of which a part a is within R
 and whose clipped square is :math:`e\sigma^2` on average, the variance of a coefficient is about
 
-.. math:: \frac{n\,e\,\sigma^2 + \sigma_g^2}{(n a h)^2}\Bigl(1 + \tfrac32\,(p+1)\,\bigl(\tfrac{\sigma_H}{nh}\bigr)^2\Bigr), \qquad \sigma_g = \frac{\Delta R Q}{\mu}, \quad \sigma_H = \frac{\Delta Q^2v_{\max}}{\mu\sqrt{B_H}},
+.. math:: \frac{n\,e\,\sigma^2 + \sigma_g^2}{(n a h)^2}
+          \Bigl(1 + \tfrac32\,(p+1)\,\bigl(\tfrac{\sigma_H}{nh}\bigr)^2\Bigr), \qquad
+          \sigma_g = \frac{\Delta R Q}{\mu}, \quad
+          \sigma_H = \frac{\Delta Q^2v_{\max}}{\mu\sqrt{B_H}},
 
 where :math:`\Delta` is the joint sensitivity and Q the norm that rows are held within:
 :math:`Q^2 = 1.25p` for the robust target, else 1.25 times the ratio of quantiles of :math:`\chi^2`,
