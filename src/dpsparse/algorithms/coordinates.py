@@ -7,7 +7,7 @@ the rest of the penalty (l1 or a box) is met by its proximal map:
 .. math:: w_j \leftarrow \mathrm{prox}_{\gamma\psi_j/H_j}\bigl(w_j
           - \tfrac{\gamma}{H_j}(\tilde g_j + \lambda_2 w_j)\bigr)
 
-A row's contribution to coordinate j is held within :math:`C_j = R\sqrt{M_j/\beta_0}`, so that every
+A row's contribution to coordinate j is clipped to :math:`C_j = R\sqrt{M_j/\beta_0}`, so that every
 coordinate has the same sensitivity on the scale :math:`g_j/\sqrt{M_j}` on which coordinates are
 compared.
 """

@@ -512,8 +512,8 @@ def coordinate_steps(step: float, facts: Facts, least: float = 0.0) -> Vector:
 
     The step of the intercept is at most :math:`1/(\beta_0 h^2)`, and at least `least` times that.
 
-    Along the intercept, whose column has the height h in every row, the loss bends by at most
-    :math:`\beta_0 h^2`: known without a look at the data, and often much more than along any
+    Along the intercept, whose column has the height h in every row, the curvature of the loss is at
+    most :math:`\beta_0 h^2`: known without a look at the data, and often much more than along any
     feature.
     """
     steps = np.full(facts.dimension, step)
@@ -528,9 +528,9 @@ def intercept_gain(asked: int, fresh: int, deviation: float, facts: Facts) -> fl
 
     It is :math:`m/(t + r)` after t answers, of which the last m are new.
 
-    One answer with noise :math:`\sigma` tells the intercept's margin up to
+    One answer with noise :math:`\sigma` determines the intercept's margin up to
     :math:`\sigma/(\beta_0h)`; r is the square of that over the square of a typical margin. The mean
-    of what t answers tell, shrunk by their noise (Kalman's gain with a typical margin before them),
+    of t such estimates, shrunk by their noise (Kalman's gain with a typical margin before them),
     is a constant predictor that is no worse than 0. It needs no path: where noise shortens the
     steps of features to nothing, the constant is still learned.
     """

@@ -11,8 +11,8 @@ Whatever has a tilde is a noisy answer: means of columns, a root of their Gram m
 identity where the matrix is noise, a typical length of rows, and before every phase a typical size
 of gradients. Declared bounds may be far too wide: they set the range of grids, and not the noise.
 Where noise may dominate, the slope of the target on the score is asked at the end, and the score is
-drawn back to the constant by it; where even a typical length cannot be told, the median is all that
-is released.
+shrunk towards the constant by it; where even a typical norm of rows cannot be distinguished from
+noise, only the median is released.
 """
 
 from __future__ import annotations

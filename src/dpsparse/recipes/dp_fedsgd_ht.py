@@ -47,10 +47,10 @@ class DPFedSGDHT(PrivateRounds):
     Deviations
     ----------
     The paper's noise is that of a moments accountant for one local run, not for rounds times K
-    answers; here all are composed. Its weights are shares of rows, which tell how many rows a site
-    has; ours are public numbers. We sample by coins, clip, and divide by the public :math:`qn_i`,
-    never by the size of a batch; the average has a fixed divisor, so that a site that drops out
-    changes nothing.
+    answers; here all are composed. Its weights are shares of rows, which reveal how many rows a
+    site has; ours are public numbers. We sample by coins, clip, and divide by the public
+    :math:`qn_i`, never by the size of a batch; the average has a fixed divisor, so that a site that
+    drops out changes nothing.
 
     References
     ----------

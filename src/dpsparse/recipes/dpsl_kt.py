@@ -54,7 +54,7 @@ class DPSLKT(PrivateRecipe):
         generator, a number of rows and a number of columns, which draws them; entries are clipped
         to `auxiliary_bound`. None: ``normal``.
     auxiliary_bound : float or None
-        Bound on the entries of rows that are drawn, declared by whoever gives the function.
+        Bound on the entries of rows that are drawn, declared by the user who gives the function.
     auxiliary_rows : int or None
         m. None: as many as private rows.
     candidates : int or None

@@ -77,8 +77,9 @@ class LDPIHT(PrivateRecipe):
     applies: without a clip there is no privacy. PrivUnit replaces the randomiser of Duchi et al.:
     1.16 times less mean squared error at epsilon = 1 and p = 54, 3.9 times less at epsilon = 4.
     Unit-ball projection is an option, since coefficients of users need not lie in the unit ball. At
-    large epsilon reports stay random, because a vector shorter than r is told by a sign of random
-    direction: the mean of n reports errs by :math:`\sqrt{(r^2-\|v\|^2)/n}` even without privacy.
+    large epsilon reports stay random, because a vector shorter than r is reported by a sign of
+    random direction: the mean of n reports errs by :math:`\sqrt{(r^2-\|v\|^2)/n}` even without
+    privacy.
 
     References
     ----------

@@ -17,7 +17,7 @@ LISTED = 200
 
 @dataclass(frozen=True)
 class ModelFact:
-    """An interval by rows that did not select, in the units of the table.
+    """An interval from rows that were not used to select, in the units of the table.
 
     It also says whether the coefficient is clearly different from noise; None: not asked.
     """

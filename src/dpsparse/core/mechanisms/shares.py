@@ -31,7 +31,7 @@ published sum has probabilities within :math:`(1 \pm \tau)^d` of it for d number
 :math:`\epsilon` grows by at most :math:`d\log\frac{1+\tau}{1-\tau}`. With every share at least
 `LEAST` units wide and m up to a billion, :math:`\tau < 10^{-260}`: nothing, for any d.
 
-Parties who do not add their share, or tell it, are left out of s. For discrete Gaussians in the
+Parties who do not add their share, or disclose it, are left out of s. For discrete Gaussians in the
 place of rounded ones the like is [KLS21]_, Proposition 10.
 
 References
@@ -68,7 +68,7 @@ def gaussian_share(
     scale : float or array of the shape of `total`
         Standard deviation of the noise in the sum, in units of the lattice.
     honest : int
-        m: so many shares make up `scale`.
+        m: the number of shares that make up `scale`.
     randomness : Randomness
     """
     if honest < 1:

@@ -463,8 +463,8 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
 
         Records are absent because some step failed on them.
 
-        Code of others has to pass on made-up rows first, and what it says about real ones does not
-        get out.
+        Third-party code has to pass on artificial rows first, and its messages about real rows are
+        not shown.
         """
         from ...audit.pipeline import refuse_mixing_step
 

@@ -52,7 +52,7 @@ class WeightedGradient:
     weights : array
         :math:`a_j > 0`, one for each coordinate of the answer.
     norm : float
-        Each row's contribution, on these coordinates and with these weights, is held within this l2
+        Each row's contribution, on these coordinates and with these weights, is clipped to this l2
         norm.
     support : array of int or None
         Coordinates of the answer; None: all.

@@ -9,7 +9,7 @@ and whose clipped square is :math:`e\sigma^2` on average, the variance of a coef
           \sigma_g = \frac{\Delta R Q}{\mu}, \quad
           \sigma_H = \frac{\Delta Q^2v_{\max}}{\mu\sqrt{B_H}},
 
-where :math:`\Delta` is the joint sensitivity and Q the norm that rows are held within:
+where :math:`\Delta` is the joint sensitivity and Q the norm that rows are clipped to:
 :math:`Q^2 = 1.25p` for the robust target, else 1.25 times the ratio of quantiles of :math:`\chi^2`,
 as for normal columns, for each of them; h is 1 for numbers and the mean curvature for classes, for
 which :math:`e\sigma^2 = h` and R = 1. The bracket is what the noise of the Gram matrix adds, to
