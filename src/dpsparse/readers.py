@@ -1,4 +1,7 @@
-"""Files: CSV, Parquet, svmlight, numpy arrays and block files, read without learning anything from their cells that is not asked for."""
+"""Readers of files, which learn nothing from cells that is not asked for.
+
+Formats are CSV, Parquet, svmlight, numpy arrays and block files.
+"""
 
 from pathlib import Path
 

@@ -262,7 +262,10 @@ class TurnCosts:
         return TurnCosts(self.own + later.own, ordered, later.branches, None, self.drawn + later.drawn)
 
     def turns(self) -> list[LossCounts]:
-        """What a privacy loss distribution is made of: (sampling rate, rho) of the answers of a turn, and how many turns."""
+        """The groups of turns of which a privacy loss distribution is composed.
+
+        Each group has (sampling rate, rho) of the answers of one turn, and the number of turns.
+        """
         fixed = [LossCounts(((c.sampling_rate, c.rho),), n) for c, n in self.own.items()]
         return fixed + [LossCounts(tuple((c.sampling_rate, c.rho) for c in turn), law) for law, turn in self.drawn]
 

@@ -1,7 +1,9 @@
-r"""An odometer: what was lost so far, as a bound that may be read after every entry, whatever was chosen or stopped because of it.
+r"""An odometer: a bound on the privacy loss so far that is valid at every entry.
+
+It may be read after every entry, and holds whatever was chosen or stopped because of it.
 
 A filter answers for its capacity, fixed in advance. The smallest capacity that *would have*
-sufficed is not such a bound: whoever stops when the loss happens to be high stops at a small sum
+sufficed is not such a bound: a user who stops when the loss happens to be high stops at a small sum
 (``docs/guarantees/ledger.md``). An odometer runs many filters at once, each with its own part of
 delta, and reads the smallest that was never exceeded.
 

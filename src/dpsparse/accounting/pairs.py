@@ -108,7 +108,9 @@ class Pair:
     def losses(
         self, step: float, tail: float, most: int | None = None, least: int | None = None
     ) -> tuple[int, Array, float]:
-        """The loss on the multiples of `step`: first index, probabilities, and the probability of a loss beyond the last.
+        """The loss on the multiples of `step`: first index, probabilities, mass beyond the last.
+
+        The mass beyond the last index is the probability of a larger loss.
 
         First and last are where all but `tail` lies, or no further than `least` and `most`. What is
         below the first moves up.

@@ -185,7 +185,11 @@ class Composition:
         return _log_moment(self.coarse, tilt)
 
     def end(self, tilt: float, sign: int, level: float) -> tuple[float, float]:
-        """Where Chernoff's inequality for the tilted loss puts its upper (1) or lower (-1) tail of exp(level), and by which tilt."""
+        """End of a tail of the tilted loss by Chernoff's inequality, and the tilt that gives it.
+
+        The tail is the upper one for sign 1 and the lower one for sign -1, of probability
+        exp(level).
+        """
         base = self.log_moment(tilt)
         found = ((self.log_moment(tilt + sign * t) - base - level) / t for t in TILTS)
         end, best = min(zip(found, TILTS, strict=True))
@@ -217,7 +221,10 @@ class Composition:
         return _view(grids, points, first, infinite, tilt, probability_errors(reach))
 
     def part(self, whole: TiltedLoss) -> Parted | None:
-        """The composition with its large losses apart, where these are rare and make its window many times wider than the rest needs."""
+        """The composition with its large losses apart, where that makes its window much narrower.
+
+        None unless large losses are rare and make the window many times wider than the rest needs.
+        """
         if self.total < MANY or any(isinstance(count, RandomTurns) for _, count in self.groups) or whole is NOTHING:
             return None
         points, width = whole.mass.size, whole.step * whole.mass.size
@@ -252,7 +259,10 @@ class Composition:
         return _view(grids, points, first, carried, 0.0, probability_errors(0.0))
 
     def _large(self, whole: TiltedLoss, most: int) -> TiltedLoss:
-        """The others: all less those, on the same grid and by the same cells, so that what is left is a sum of products of parts."""
+        """The large losses: the whole less the small ones, on the same grid and by the same cells.
+
+        What is left is therefore a sum of products of parts.
+        """
         points = whole.mass.size
         small = _view(self._grids(whole.step, most, None), points, whole.low, 0.0, 0.0, probability_errors(0.0))
         error = math.exp(whole.log_error) + math.exp(small.log_error) + 8 * points * UNIT
@@ -270,7 +280,10 @@ def _log_moment(grids: Grids, tilt: float) -> float:
 
 
 def _chernoff(grids: Grids, sign: int, level: float) -> tuple[float, float]:
-    """Where Chernoff's inequality puts the upper (1) or lower (-1) tail of exp(level) of a composition, and by which tilt."""
+    """End of a tail of a composition by Chernoff's inequality, and the tilt that gives it.
+
+    The tail is the upper one for sign 1 and the lower one for sign -1, of probability exp(level).
+    """
     end, tilt = min(((_log_moment(grids, sign * t) - level) / t, float(t)) for t in SHARP_TILTS)
     return sign * end, tilt
 
@@ -282,7 +295,10 @@ def compose(groups: Groups, scale: float) -> ComposedLoss:
 
 
 def probability_errors(reach: float) -> float:
-    """Relative error of one answer's probabilities that reach so many standard deviations into a tail, in total variation."""
+    """Relative error of the probabilities of one answer, in total variation.
+
+    The probabilities extend `reach` standard deviations into a tail.
+    """
     return PROBABILITY * (1 + reach * reach) * UNIT
 
 
@@ -324,7 +340,9 @@ def _view(grids: Grids, points: int, first: int, infinite: float, tilt: float, r
 
 
 def _errors(size: Array, count: Count, one: float) -> tuple[Array, Array]:
-    r"""For coefficients of one turn of modulus `size`, right to `one`: bounds on their power, and on its relative error.
+    r"""Bounds on the power of coefficients of one turn, and on its relative error.
+
+    The coefficients have modulus `size`, with an error of at most `one`.
 
     With r = size + one, :math:`|z^T - \hat z^T| \le r^T \min(1, T\,one/r)`. For a random number
     with generating function G, whose coefficients are not negative,
@@ -411,7 +429,9 @@ def sampled_rate(
     least: float = 0.0,
     most: float = math.inf,
 ) -> float:
-    r"""Largest r, at most `most`, such that steps with :math:`\sigma/C = \kappa/\sqrt{2 r w}` stay within (epsilon, delta).
+    r"""Largest r, at most `most`, with which steps stay within (epsilon, delta).
+
+    The steps have :math:`\sigma/C = \kappa/\sqrt{2 r w}`.
 
     `weights` have weights where steps have multipliers. `least` is an r that is known to be valid
     without sampling; the answer is never below it. Every other r that is returned was checked: the

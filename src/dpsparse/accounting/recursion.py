@@ -92,7 +92,8 @@ def laplace(e: Curve, level: float) -> Curve:
 def pure(e: Curve, level: float) -> Curve:
     r"""Delta of randomised response, which dominates every epsilon-DP draw [KOV15]_; rounded up.
 
-    .. math:: h(e) = \frac{e^\epsilon - e^e}{1 + e^\epsilon} = \frac{1 - e^{e-\epsilon}}{1 + e^{-\epsilon}}, \qquad |e| \le \epsilon
+    .. math:: h(e) = \frac{e^\epsilon - e^e}{1 + e^\epsilon}
+              = \frac{1 - e^{e-\epsilon}}{1 + e^{-\epsilon}}, \qquad |e| \le \epsilon
     """
     inside = -np.expm1(np.clip(e, -level, level) - level) / (1 + math.exp(-level))
     exact = np.where(np.abs(e) < level, inside, nothing_left(e))

@@ -67,7 +67,9 @@ class ColumnLocations:
         return cls(means=centre, doubts=doubts)
 
     def interval(self, entry: float, bounds: Vector) -> tuple[Vector, Vector]:
-        """Intervals about the means in which entries are told apart, wide enough for their noise, and within the bounds of their columns.
+        """Intervals about the means within which entries are distinguished.
+
+        They are wide enough for the noise of the means, and within the bounds of their columns.
 
         Examples
         --------
@@ -80,7 +82,9 @@ class ColumnLocations:
         return low, np.clip(self.means + half, low + half, bounds)
 
     def heavy_tailed(self, length: float, few: int, bounds: Vector) -> bool:
-        r"""Whether columns have so little between a few large entries that noise on whole gradients is less than on a selection of `few`.
+        r"""Whether noise on whole gradients is less than noise on a selection of `few` columns.
+
+        This is so where columns have little between a few large entries.
 
         With means inside their bounds by q on average the mean deviation of a column is at most 2q,
         and with rows of this length its standard deviation is about :math:`R/\sqrt d`. A contrast

@@ -1,10 +1,12 @@
-r"""Weights of columns: how frequent ones are held back, by a fixed power of their frequency or by one that follows the path.
+r"""Weights of columns, which reduce the influence of frequent columns.
+
+They follow a fixed power of the frequency of a column, or a power that follows the path.
 
 A weight is a power of a noisy mean absolute entry, :math:`a_j = (f/\max(m_j, f))^P`, and all are
-scaled so that rows are about as long as 1. Columns with means below f drown in their noise and
-count alike; where weights follow the path they may have a weight of their own
-(`dpsparse.algorithms.signal_test`). Rows are as long as their energies in a few buckets of columns
-say, whatever the weights, so that new weights take no new question.
+scaled so that rows have a norm of about 1. Columns with means below f cannot be distinguished from
+their noise and have equal weights; where weights follow the path these columns may have a weight of
+their own (`dpsparse.algorithms.signal_test`). The norm of rows follows from their energies in a few
+buckets of columns, whatever the weights, so that new weights need no new query.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@ r"""The end of a thresholding loop without privacy.
 
 A local optimum on its support, and no better neighbour that the loop would find.
 
-.. math:: w = \arg\min_{\mathrm{supp}(w) \subseteq S} f(w), \qquad S = \mathrm{supp}\,H_s\bigl(w - \tfrac1h\nabla f(w)\bigr)
+.. math:: w = \arg\min_{\mathrm{supp}(w) \subseteq S} f(w), \qquad
+          S = \mathrm{supp}\,H_s\bigl(w - \tfrac1h\nabla f(w)\bigr)
 
 Hard thresholding stops at one of many local optima, and creeps towards it where columns are
 correlated. `UntilConverged` runs a loop, minimises on the support that it found, and repeats: a

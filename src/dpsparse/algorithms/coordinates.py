@@ -4,9 +4,10 @@ The objective is a mean loss plus a penalty. Its smooth part (loss and l2 penalt
 most :math:`H_j = M_j + \lambda_2` along coordinate j, with :math:`M_j = \beta_0\,\overline{x_j^2}`;
 the rest of the penalty (l1 or a box) is met by its proximal map:
 
-.. math:: w_j \leftarrow \mathrm{prox}_{\gamma\psi_j/H_j}\bigl(w_j - \tfrac{\gamma}{H_j}(\tilde g_j + \lambda_2 w_j)\bigr)
+.. math:: w_j \leftarrow \mathrm{prox}_{\gamma\psi_j/H_j}\bigl(w_j
+          - \tfrac{\gamma}{H_j}(\tilde g_j + \lambda_2 w_j)\bigr)
 
-A row's contribution to coordinate j is held within :math:`C_j = R\sqrt{M_j/\beta_0}`, so that every
+A row's contribution to coordinate j is clipped to :math:`C_j = R\sqrt{M_j/\beta_0}`, so that every
 coordinate has the same sensitivity on the scale :math:`g_j/\sqrt{M_j}` on which coordinates are
 compared.
 """

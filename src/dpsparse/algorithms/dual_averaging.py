@@ -169,7 +169,10 @@ class DualAveraging:
         return self._average(again, start, path)[0]
 
     def _average(self, steps: DualSteps, start: Vector, path: Path | None) -> tuple[Vector, Vector]:
-        """The loop: its last iterate, and the sizes of the sums without any threshold, over a multiple of their noise."""
+        """Run the loop: its last iterate, and the sizes of the sums over a multiple of their noise.
+
+        No threshold is applied to these sums.
+        """
         w, first = start.copy(), start[steps.at].copy()
         Z, v = np.zeros_like(first), np.zeros_like(first)
         while steps.left:
@@ -214,7 +217,10 @@ class DualAveraging:
         return DualSteps(self, oracle, "gradient", loop, weights, None, evidence)
 
     def _restart(self, oracle: Oracle, weights: Vector, best: Indices) -> DualSteps:
-        """The steps of the second run, on the best features and the intercept, in columns that make rows there as long as 1."""
+        """The steps of the second run, on the best features and the intercept.
+
+        Columns are scaled such that rows on these features have a norm of about 1.
+        """
         support = np.r_[best, np.arange(oracle.facts.n_features, oracle.facts.dimension)]
         size = oracle.row_size(weights[best], top=1.0, support=best, ask="support size")
         weights[best] /= self.refit_fill * min(max(size, self.refit_least), 1.0)

@@ -62,7 +62,11 @@ class FedHT:
         return w
 
     def average(self, w: Vector, changes: Iterable[tuple[float, Vector]], free: int) -> Vector:
-        """The server's step: a model, what sites changed with their public weights, and the trailing entries that are never thresholded."""
+        """The server's step: a model moved by the changes of the sites, and thresholded.
+
+        Each change comes with the public weight of its site. The last `free` entries are never
+        thresholded.
+        """
         moved = w.copy()
         for weight, change in changes:
             moved += weight * change

@@ -180,7 +180,10 @@ class SplitIntervals:
         return (held, 1 - INTERVALS.middle) if found > held else (max(found, least), beyond)
 
     def _residuals(self, queries: Queries, model: CentredModel, norm: float) -> tuple[float, float, float, float]:
-        """The clip of residuals, the part of them within it, the part that is surely beyond, and about their standard deviation."""
+        """The clip of residuals, two parts of them, and about their standard deviation.
+
+        The parts are the one within the clip, and the one that is surely beyond it.
+        """
         high = min(queries.facts.target_bound, queries.facts.slope_bound)
         grid = np.geomspace(1 / INTERVALS.residual_depth * high, high, INTERVALS.whole.points)
         typical = _quantile(queries, "slopes", model, grid, "clip")

@@ -1,6 +1,8 @@
 r"""Any loop on randomised labels: people randomise their label once, and everything afterwards is public.
 
-.. math:: \tilde y_i = \text{randomise}(y_i), \qquad w = \text{loop}\Bigl(w \mapsto \tfrac1n\textstyle\sum_i \phi'(\langle x_i, w\rangle, \tilde y_i)\,x_i\Bigr)
+.. math:: \tilde y_i = \text{randomise}(y_i), \qquad
+          w = \text{loop}\Bigl(w \mapsto
+          \tfrac1n\textstyle\sum_i \phi'(\langle x_i, w\rangle, \tilde y_i)\,x_i\Bigr)
 
 Features are public here, and :math:`\tilde y` is an unbiased estimate of y, so for losses whose
 slope is linear in the target the loop sees unbiased gradients, as many as it likes: Label-LDP-IHT

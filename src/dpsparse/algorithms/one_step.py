@@ -1,6 +1,8 @@
 r"""One Newton step from a pilot with noisy score, Gram matrix and meat, and its covariance with the noise in it.
 
-.. math:: \Delta = H^{-1}g, \qquad V = H^{-1}\bigl[M_+ + \sigma_g^2 I + f\,\tfrac12\sigma_H^2(\|\Delta\|^2 I + \Delta\Delta^\top)\bigr]H^{-1}
+.. math:: \Delta = H^{-1}g, \qquad
+          V = H^{-1}\bigl[M_+ + \sigma_g^2 I
+          + f\,\tfrac12\sigma_H^2(\|\Delta\|^2 I + \Delta\Delta^\top)\bigr]H^{-1}
 
 Given H, the score :math:`g - H\Delta^*` is that of the rows at the target, plus the noise of g,
 less :math:`N_H\Delta^*` for the noise :math:`N_H` of H and the way :math:`\Delta^*` from pilot to

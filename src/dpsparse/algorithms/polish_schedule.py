@@ -123,7 +123,8 @@ class PolishSchedule:
     def of(cls, shares: BudgetShares, facts: Facts, rho: float, sparsity: int, entry: float) -> PolishSchedule:
         r"""The schedule when selections clip entries at `entry`.
 
-        .. math:: k = \Bigl\lceil\Bigl(\frac{c\,n K_2}{\sqrt{ds}\,K_e}\,\frac{\sqrt{2 f_s\rho'}}{2\ln d}\Bigr)^2\Bigr\rceil
+        .. math:: k = \Bigl\lceil\Bigl(\frac{c\,n K_2}{\sqrt{ds}\,K_e}\,
+                  \frac{\sqrt{2 f_s\rho'}}{2\ln d}\Bigr)^2\Bigr\rceil
                   \text{ within } 1..s, \qquad K_e = \min(K_\infty, 2\,\text{entry}/f_c)
         """
         rule, n, d = shares.rule, facts.n_rows, facts.n_features

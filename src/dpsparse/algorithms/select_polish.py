@@ -1,7 +1,8 @@
 r"""Select + polish: select a few coordinates by noisy correlation, polish them by preconditioned steps, and repeat.
 
 .. math::
-    S \leftarrow S \cup \mathrm{top}_b\,\bigl|\tfrac1n\textstyle\sum_i \mathrm{clip}(x_{ij})\,\mathrm{clip}(\phi'_i)\bigr|
+    S \leftarrow S \cup \mathrm{top}_b\,
+    \bigl|\tfrac1n\textstyle\sum_i \mathrm{clip}(x_{ij})\,\mathrm{clip}(\phi'_i)\bigr|
     + \text{noise}, \qquad w \leftarrow w - \gamma \circ P\,\tilde g_S(w)
 
 Noise is asked for only where it decides: scores rank d coordinates at the price of a few
@@ -235,7 +236,10 @@ class _Run:
         )
 
     def _means(self, new: Indices) -> Vector:
-        """Means of new columns, of rows held at a typical length, shrunk towards the origin by their noise (James and Stein)."""
+        """Means of new columns, shrunk towards the origin by their noise (James and Stein).
+
+        They are means of rows that are clipped to a typical norm.
+        """
         means, noise = self.queries.noisy(ColumnMeans(new, self.size * math.sqrt(new.size)), "means")
         means = np.clip(means, -self.facts.feature_bound, self.facts.feature_bound)
         return means * believed(means, noise)

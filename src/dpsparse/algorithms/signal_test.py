@@ -95,7 +95,10 @@ class SignalTest:
         return told.weights(law.power, lowest)
 
     def _ratios(self) -> tuple[Vector, Vector, Vector]:
-        """Energy of the mean gradient in each bucket over that of rows, the standard deviation of its noise, and the energy of rows.
+        """For each bucket: relative energy of the mean gradient, its noise, and energy of rows.
+
+        The energy of the mean gradient is relative to that of rows; its noise is a standard
+        deviation.
 
         For many classes energies add up over them; what is free of noise sums to zero, so that of K
         numbers K - 1 are noisy.
@@ -126,7 +129,9 @@ class SignalTest:
 
 
 def fitted_law(ratios: Vector, errors: Vector, means: Vector, scatter: Vector) -> PowerLaw:
-    r"""The mean of what ratios leave possible that scatter around :math:`c\,m^\kappa`, with c at its best for each :math:`\kappa`.
+    r"""The mean of the power laws that are possible given some ratios.
+
+    Ratios scatter around :math:`c\,m^\kappa`, with the best c for each :math:`\kappa`.
 
     Parameters
     ----------

@@ -410,7 +410,10 @@ class _Paced(Steps):
         return self.rule.low_noise / max(noise**2 * self.first_limit, 1e-300)
 
     def _widen(self) -> None:
-        """Double the clip where two points were compared under it, and twice its noise is far below the harmless level."""
+        """Double the clip where two points were compared under it and its noise stays harmless.
+
+        Twice its noise has to be far below the harmless level.
+        """
         wider = min(2 * self.width, self.rule.widest)
         if self.points < 2 or wider <= self.width:
             return
@@ -493,7 +496,9 @@ def without_intercept(w: Vector, free: int) -> Vector:
 
 
 def selection_noise(moved: Vector) -> float:
-    r"""How much noise of an answer lies along a step that followed it, in its deviations: :math:`\sqrt{2k\ln(ed/k)}` for k of d entries.
+    r"""Noise of an answer along a step that followed it, in standard deviations of the noise.
+
+    It is :math:`\sqrt{2k\ln(ed/k)}` for k of d entries.
 
     A step goes along the answer's own noise, and a threshold keeps the entries where there is most
     of it.
@@ -503,10 +508,12 @@ def selection_noise(moved: Vector) -> float:
 
 
 def coordinate_steps(step: float, facts: Facts, least: float = 0.0) -> Vector:
-    r"""The same step for every coordinate, but no more than :math:`1/(\beta_0 h^2)` for the intercept, and no less than `least` times that.
+    r"""The same step for every coordinate, with limits for the intercept.
 
-    Along the intercept, whose column has the height h in every row, the loss bends by at most
-    :math:`\beta_0 h^2`: known without a look at the data, and often much more than along any
+    The step of the intercept is at most :math:`1/(\beta_0 h^2)`, and at least `least` times that.
+
+    Along the intercept, whose column has the height h in every row, the curvature of the loss is at
+    most :math:`\beta_0 h^2`: known without a look at the data, and often much more than along any
     feature.
     """
     steps = np.full(facts.dimension, step)
@@ -517,11 +524,13 @@ def coordinate_steps(step: float, facts: Facts, least: float = 0.0) -> Vector:
 
 
 def intercept_gain(asked: int, fresh: int, deviation: float, facts: Facts) -> float:
-    r"""Part of the step :math:`1/(\beta_0h^2)` that the intercept takes at least: :math:`m/(t + r)` after t answers, the last m of them new.
+    r"""The least part of the step :math:`1/(\beta_0h^2)` that the intercept takes.
 
-    One answer with noise :math:`\sigma` tells the intercept's margin up to
+    It is :math:`m/(t + r)` after t answers, of which the last m are new.
+
+    One answer with noise :math:`\sigma` determines the intercept's margin up to
     :math:`\sigma/(\beta_0h)`; r is the square of that over the square of a typical margin. The mean
-    of what t answers tell, shrunk by their noise (Kalman's gain with a typical margin before them),
+    of t such estimates, shrunk by their noise (Kalman's gain with a typical margin before them),
     is a constant predictor that is no worse than 0. It needs no path: where noise shortens the
     steps of features to nothing, the constant is still learned.
     """
@@ -532,7 +541,9 @@ def intercept_gain(asked: int, fresh: int, deviation: float, facts: Facts) -> fl
 
 
 def sampled_curvature(change: Vector, here: Vector, there: Vector, sparsity: int) -> float:
-    r"""A curvature at which thresholded steps along sampled gradients contract: :math:`\|\Delta\|^2/\langle\Delta, v\rangle`.
+    r"""A curvature at which thresholded steps along sampled gradients contract.
+
+    It is :math:`\|\Delta\|^2/\langle\Delta, v\rangle`.
 
     Taken where one of the two points, or the threshold of the change :math:`\Delta` itself, is not
     zero. The square of a sampled change holds its variance, so few rows ask for shorter steps.

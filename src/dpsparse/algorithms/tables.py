@@ -1,14 +1,18 @@
-r"""Ordinary tables: private means, noise-aware whitening, then a noisy path in phases whose clips and lengths are asked for.
+r"""Ordinary tables: private means, noise-aware whitening, then a noisy path in phases.
+
+The clips and the lengths of the phases are answers of queries.
 
 .. math:: z = \bigl((x - \tilde\mu)\tilde M/\tilde R,\; .3\bigr), \qquad w \leftarrow w - e_t v_t, \qquad
-          v_t = .9 v_{t-1} + .1\,\tfrac1n\Bigl(\textstyle\sum_i \mathrm{clip}_{\tilde C}(\phi'_i z_i) + \text{noise}\Bigr)
+          v_t = .9 v_{t-1}
+          + .1\,\tfrac1n\Bigl(\textstyle\sum_i \mathrm{clip}_{\tilde C}(\phi'_i z_i)
+          + \text{noise}\Bigr)
 
 Whatever has a tilde is a noisy answer: means of columns, a root of their Gram matrix that is the
 identity where the matrix is noise, a typical length of rows, and before every phase a typical size
 of gradients. Declared bounds may be far too wide: they set the range of grids, and not the noise.
 Where noise may dominate, the slope of the target on the score is asked at the end, and the score is
-drawn back to the constant by it; where even a typical length cannot be told, the median is all that
-is released.
+shrunk towards the constant by it; where even a typical norm of rows cannot be distinguished from
+noise, only the median is released.
 """
 
 from __future__ import annotations
@@ -224,7 +228,10 @@ def _result(descent: Descent) -> Vector:
 
 
 def slope(descent: Descent) -> float:
-    """Slope of the target on the score, in two private dimensions: 1 unless it is clearly below, 0 where the score is noise."""
+    """Slope of the target on the score, in two private dimensions.
+
+    It is 1 unless it is clearly below 1, and 0 where the score is noise.
+    """
     queries, schedule, clip = descent.queries, descent.schedule, descent.clip
     assert clip is not None
     support, centre = descent.frame.support, descent.frame.centre

@@ -1,7 +1,8 @@
 r"""Two stages: choose a support, then minimise a perturbed objective on it.
 
 .. math:: S = \text{s features chosen privately}, \qquad
-          w_S = \arg\min_{\theta\in\mathbb R^S} \sum_i \Psi_i(\langle x_{iS}, \theta\rangle) + \tfrac\lambda2\|\theta\|^2
+          w_S = \arg\min_{\theta\in\mathbb R^S} \sum_i \Psi_i(\langle x_{iS}, \theta\rangle)
+          + \tfrac\lambda2\|\theta\|^2
           + \langle b, \theta\rangle
 
 The random :math:`b` is drawn by who answers. The two-stage method of [KST12]_.

@@ -77,7 +77,10 @@ class Claim:
         return cls(label, tuple(sorted(points)), statement.mu)
 
     def allowed(self, high: Vector | float) -> Vector:
-        """The largest probability that the claim allows an event which has at most probability `high` in the other world."""
+        """The largest probability that the claim allows an event.
+
+        The event has a probability of at most `high` in the other world.
+        """
         high = np.asarray(high, dtype=float)
         most = np.ones_like(high)
         if math.isfinite(self.mu):
@@ -88,7 +91,9 @@ class Claim:
         return np.clip(most, 0.0, 1.0)
 
     def excess(self, low: Vector, high: Vector) -> Vector:
-        """How far an event, of at least probability `low` in one world and at most `high` in the other, is beyond the claim.
+        """How far the probabilities of an event exceed what the claim allows.
+
+        The event has a probability of at least `low` in one world and at most `high` in the other.
 
         Positive: impossible. In the unit of mu: the difference of the distances of normal laws that
         the event proves and that the claim allows.

@@ -25,7 +25,10 @@ def _leak(cause: str, advice: str) -> KnownStep:
     return KnownStep("leak", cause, advice)
 
 
-_SCALE = "Use dpsparse.PrivateScaler (priced), dpsparse.PublicScaler (public constants) or dpsparse.RowNormalizer (each row by itself)."
+_SCALE = (
+    "Use dpsparse.PrivateScaler (priced), dpsparse.PublicScaler (public constants) or "
+    "dpsparse.RowNormalizer (each row by itself)."
+)
 _SELECT = "Let the model select: it is sparse, and its selection is paid for. Or choose columns by a public rule."
 _REDUCE = (
     "Use a map that does not look at the data, such as a random projection, or directions learned from public data."

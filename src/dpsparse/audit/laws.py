@@ -131,7 +131,9 @@ def check_estimator_privacy(estimator: BaseEstimator, X: Frame, y: ArrayLike) ->
 
 
 def check_loss(loss: Loss, *, targets: Vector | None = None, margins: Vector | None = None) -> None:
-    """Check that a loss treats every row by itself, that its slope is the derivative of its value, and that its bounds hold.
+    """Check that a loss is rowwise, that its slope is its derivative, and that its bounds hold.
+
+    A rowwise loss treats every row by itself.
 
     Examples
     --------

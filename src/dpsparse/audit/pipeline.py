@@ -123,7 +123,9 @@ def check_pipeline(estimator: BaseEstimator, *, strict: bool = False, public: tu
 
 
 def refuse_mixing_step(name: str, step: BaseEstimator, like: Rows) -> None:
-    """Refuse a step with code of somebody else that mixes rows, or cannot be tried, on made-up rows of this width and these types.
+    """Refuse a step with third-party code that mixes rows or cannot be tried.
+
+    It is tried on artificial rows of this width and these types.
 
     Parameters
     ----------
@@ -182,7 +184,10 @@ def refuse_mixing_transform(name: str, step: BaseEstimator, like: Rows) -> bool:
         if verdict is None and not (_sklearn(part) and type(part).__name__ in REVIEWED):
             raise PrivacyLeakError(_untried(name, part))
         if verdict or (_sklearn(part) and type(part).__name__ in MIXING):
-            advice = "Use a step that takes every row by itself, such as PCA, TruncatedSVD or a product with a public matrix."
+            advice = (
+                "Use a step that takes every row by itself, such as PCA, TruncatedSVD or a product "
+                "with a public matrix."
+            )
             raise PrivacyLeakError(str(_finding(part, name, replace(MIXES, advice=f"{advice} {MIXES.advice}"))))
         exact &= verdict is None or not mixes(tried, rows, fitted=True, tolerance=0.0)
     return exact
@@ -313,7 +318,10 @@ def _transformer(step: BaseEstimator, path: str, public: tuple[str, ...]) -> Ite
         if mixes(step):
             yield _finding(step, path, MIXES)
     else:
-        advice = f"If it learns nothing, or was fitted on public data, say so: public=({path.rsplit('.', maxsplit=1)[-1]!r},)."
+        advice = (
+            "If it learns nothing, or was fitted on public data, say so: "
+            f"public=({path.rsplit('.', maxsplit=1)[-1]!r},)."
+        )
         yield _finding(step, path, KnownStep("leak", "is fitted on all rows before the private model", advice))
 
 

@@ -144,7 +144,10 @@ class AuditResult(Printed):
         if self.void:
             return "The caveat above voids the promise: do not release this. The checks found nothing else."
         power = min((c.power for c in self.checks if not math.isnan(c.power)), default=math.nan)
-        said = f"{len(self.checks) + len(self.laws)} checks tried to refute the promise and did not. No audit can prove one."
+        said = (
+            f"{len(self.checks) + len(self.laws)} checks tried to refute the promise and did not. "
+            "No audit can prove one."
+        )
         if math.isnan(power):
             return said
         if power < BLIND:

@@ -74,7 +74,9 @@ def recomputed_epsilon(statement: Statement) -> float:
 
 
 def _local_epsilon(statement: Statement) -> float:
-    """Of one person's reports: a part `rate` of the people gives each answer, so that times * rate of them are one person's.
+    """Epsilon of the reports of one person.
+
+    A part `rate` of the people gives each answer, so that times * rate of them are one person's.
 
     Where labels are randomised for several classes only two reports count, and this is an upper
     bound.

@@ -118,7 +118,10 @@ class _Trial:
 
 
 def _made(step: BaseEstimator, rows: Rows, rng: np.random.Generator, fitted: bool) -> np.ndarray:
-    """What a step, or a copy of it that is fitted to these rows, makes of rows, as numbers, or words where it gives words."""
+    """The output of a step for some rows, as numbers, or as words where it gives words.
+
+    The step is used as it is, or as a copy that is fitted to these rows.
+    """
     ready = step if fitted else clone(step).fit(rows, rng.integers(0, 2, rows_in(rows)))
     return _plain(ready.transform(rows), rows_in(rows))
 

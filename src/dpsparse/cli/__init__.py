@@ -1,4 +1,7 @@
-"""Command line: ``dpsparse demo | dictionary | convert | fit | predict | plan | show | score | report | recipes | ledger | audit | bench``.
+"""The command line, ``dpsparse``.
+
+Its commands are ``demo | dictionary | convert | fit | predict | plan | show | score | report |
+recipes | ledger | audit | bench``.
 
 Commands import what is heavy when they run, so that ``--help`` is quick.
 """

@@ -39,7 +39,10 @@ def describe_features(model: SparseLinear) -> str:
 
 
 def print_model(model: SparseLinear) -> str:
-    """The statement, caveats first, the selected features, and their coefficients in the units of the table where they are known."""
+    """The statement, caveats first, and the selected features with their coefficients.
+
+    Coefficients are in the units of the table where these are known.
+    """
     from ..estimators.summary import has_intervals, in_units, keeps_dictionary
 
     parts = [brief(model.statement_), describe_features(model)]

@@ -110,7 +110,8 @@ def _declared(what: str, lists: dict[str, list[str]]) -> dict[str, str]:
 @click.option(
     "--look",
     is_flag=True,
-    help="Read the cells of TABLE and tell exactly which are not understood. For the data holder's eyes: NOT private, not to be released.",
+    help="Read the cells of TABLE and tell exactly which are not understood. For the data "
+    "holder's eyes: NOT private, not to be released.",
 )
 @json_option
 def check(file: Path, table: Path | None, look: bool, as_json: bool) -> None:

@@ -42,7 +42,10 @@ class Violated(Refusal):
 
 
 class NoPromise(Refusal):
-    """What was audited or shown carries no promise, as its caveats say (a seed, a plan without a proof, a baseline): exit code 7."""
+    """What was audited or shown carries no promise, as its caveats say: exit code 7.
+
+    The reason is a seed, a plan without a proof, or a baseline.
+    """
 
     exit_code = 7
 
@@ -115,6 +118,9 @@ def _error(error: click.ClickException) -> dict[str, str | int]:
 
 
 def _first_line(error: Exception) -> str:
-    """What an error says, without the advice that libraries print below it, and with the notes that were added to it."""
+    """The message of an error, without the advice that libraries print below it.
+
+    Notes that were added to the error follow.
+    """
     said = (str(error).strip() or type(error).__name__).splitlines()[0]
     return "\n".join([said, *vars(error).get("__notes__", [])])

@@ -46,11 +46,13 @@ if TYPE_CHECKING:
 @click.option("--run-id", help="Names this run in the ledger: a retry with the same name does not pay twice.")
 @click.option(
     "--memory-limit",
-    help="How much memory the fit may take, such as 2GB: rows that do not fit stay on the disk. Default: rows are in memory.",
+    help="How much memory the fit may take, such as 2GB: rows that do not fit stay on the disk. "
+    "Default: rows are in memory.",
 )
 @click.option(
     "--cluster",
-    help="Where rows are read and stay: tcp://host:8786 or local:4 of Dask; spark://host:7077, spark:local[4], or spark inside spark-submit.",
+    help="Where rows are read and stay: tcp://host:8786 or local:4 of Dask; spark://host:7077, "
+    "spark:local[4], or spark inside spark-submit.",
 )
 @click.option("--seed", type=int, help="For tests only: a fit with a seed is NOT private.")
 @click.option(

@@ -98,7 +98,8 @@ _MODEL = (
         type=click.Choice(["refuse", "empty"]),
         default="refuse",
         show_default=True,
-        help="Rows with missing values, or cells that are no numbers: refuse them, which tells that there are some, or count them as nothing.",
+        help="Rows with missing values, or cells that are no numbers: refuse them, which tells "
+        "that there are some, or count them as nothing.",
     ),
     click.option(
         "--check-bounds",
@@ -108,18 +109,21 @@ _MODEL = (
     click.option(
         "--check-cells",
         type=float,
-        help="With --dictionary: share of the budget for a priced count of cells that were not understood, for each column; 0: none. "
+        help="With --dictionary: share of the budget for a priced count of cells that were not "
+        "understood, for each column; 0: none. "
         "Default: 0.02.",
     ),
     click.option(
         "--intervals",
         is_flag=True,
-        help="Confidence intervals of the selected coefficients: half of the rows select, the others tell how sure the coefficients are.",
+        help="Confidence intervals of the selected coefficients: half of the rows select, the "
+        "others tell how sure the coefficients are.",
     ),
     click.option(
         "--interval-target",
         type=click.Choice(["mean", "robust"]),
-        help="Regression, with --intervals: robust is narrower, for another parameter where errors are skewed. Default: mean.",
+        help="Regression, with --intervals: robust is narrower, for another parameter where errors "
+        "are skewed. Default: mean.",
     ),
     click.option(
         "--noise",

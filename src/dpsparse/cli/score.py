@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 @click.option(
     "--metrics",
     type=Names(),
-    help="accuracy, balanced_accuracy, log_loss, brier, auc, calibration; or r2, mean_absolute_error. Default: the usual ones.",
+    help="accuracy, balanced_accuracy, log_loss, brier, auc, calibration; or r2, "
+    "mean_absolute_error. Default: the usual ones.",
 )
 @click.option("--epsilon", type=float, default=1.0, show_default=True, help="Privacy budget of all metrics together.")
 @click.option("--delta", type=float, help="Default: min(1e-6, 1/(10 n)).")

@@ -16,7 +16,8 @@ from .output import as_json as print_json
 @click.argument("model", type=click.Path(path_type=Path))
 @json_option
 def show(model: Path, as_json: bool) -> None:
-    """Print the statement of the saved MODEL, caveats first, its coefficients, its digest and the entry of a ledger that paid for it.
+    """Print the statement of the saved MODEL, caveats first, its coefficients, its digest and the \
+entry of a ledger that paid for it.
 
     Says first if the file was edited after it was saved, and then exits with 2; and if the model
     carries no promise (a seed, a plan without a proof, a baseline), and then exits with 7.
@@ -24,7 +25,7 @@ def show(model: Path, as_json: bool) -> None:
     \b
     Example:
       dpsparse show model.json
-    """
+    """  # noqa: D205
     from .. import load
     from ..core.errors import ModelEditedError
     from ..estimators.files import digest_in

@@ -109,7 +109,10 @@ def weaknesses(
     n_rows : int
         The public number of rows.
     """
-    right = f"an attacker may guess right about one record in up to {in_percent(attacker_success(epsilon, delta, mu, rho))} of cases"
+    right = (
+        "an attacker may guess right about one record in up to "
+        f"{in_percent(attacker_success(epsilon, delta, mu, rho))} of cases"
+    )
     found = []
     if epsilon > LARGE_EPSILON:
         found.append(f"epsilon = {epsilon:.6g} is above {LARGE_EPSILON:g}, which is a weak promise: {right}")

@@ -248,7 +248,10 @@ class Target:
 
     @property
     def residual(self) -> bool:
-        """Whether the loss compares a margin with a number directly, so that slopes are residuals or bounded forms of them."""
+        """Whether the loss compares a margin with a number directly.
+
+        Slopes are then residuals or bounded forms of them.
+        """
         return self.kind == "numbers" and not self.linked
 
     @property
@@ -263,7 +266,10 @@ class Target:
 
     @property
     def margin(self) -> float:
-        """The size of a typical margin: 1 behind a link (classes, counts, known links), else that of a typical target."""
+        """The size of a typical margin.
+
+        It is 1 behind a link (classes, counts, known links), else that of a typical target.
+        """
         return self.bound / 3 if self.residual else 1.0
 
     @property

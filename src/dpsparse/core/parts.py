@@ -100,4 +100,7 @@ class SplitRule:
 
     def __str__(self) -> str:
         how = HOW[self.rule]
-        return f"each row is in exactly one part, the first with probability {self.first:g}, by a coin that is tossed {how} and does not depend on its content"
+        return (
+            f"each row is in exactly one part, the first with probability {self.first:g}, by a "
+            f"coin that is tossed {how} and does not depend on its content"
+        )

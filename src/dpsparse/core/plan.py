@@ -459,14 +459,20 @@ class Plan:
         return times(self)
 
     def then(self, asks: tuple[Ask, ...]) -> Plan:
-        """The plan with some asks, each of one turn and in this order, after everything else, whatever branch was taken."""
+        """The plan with some asks after everything else, whatever branch was taken.
+
+        Each of these asks has one turn, and they keep their order.
+        """
         if self.branches:
             return replace(self, branches=tuple((name, branch.then(asks)) for name, branch in self.branches))
         order = (*self.order, *(ask.name for ask in asks)) if self.order else ()
         return replace(self, asks=(*self.asks, *asks), order=order)
 
     def repeated(self, times: int) -> Plan:
-        """The plan of running this one on the same rows for `times` classes, each told from the rest by its own model."""
+        """The plan of running this one on the same rows for each of `times` classes.
+
+        Each class has a model of its own, which separates it from the rest.
+        """
         if times == 1:
             return self
         if self.parts:

@@ -41,7 +41,10 @@ UNNAMED = "a release of dpsparse that does not say which it is"
 
 
 def versions() -> dict[str, str]:
-    """Version of each package by name, with "none" for one that is not installed, and the digest of the package's source."""
+    """Version of each package by name, and the digest of the source of this package.
+
+    The version is "none" for a package that is not installed.
+    """
     own = {"dpsparse": __version__, "source": source_digest(), "python": _python()}
     return own | {name: _version(name) for name in (*LIBRARIES, *OTHERS)}
 

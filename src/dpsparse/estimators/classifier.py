@@ -21,22 +21,25 @@ from .linear import SparseLinear
 class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
     """Sparse logistic classification under differential privacy.
 
-    More than two classes are one multinomial model with the whole budget, for recipes that have such a form (``dual_averaging``, and
-    ``auto`` where it picks it) and the logistic loss; other recipes and losses fit one model for each class against the rest, and one budget
-    covers all of them, in equal parts. `sparsity` counts features: a multinomial model keeps or drops one for all classes together; one
-    versus the rest, each model has so many of its own.
+    For more than two classes, recipes that have a multinomial form (``dual_averaging``, and
+    ``auto`` where it picks it) fit one multinomial model with the logistic loss and the whole
+    budget. Other recipes and losses fit one model for each class against the rest, and one budget
+    covers all of them, in equal parts. `sparsity` is a number of features: a multinomial model
+    keeps or drops a feature for all classes together; one versus the rest, each model has this
+    number of features of its own.
 
     Parameters
     ----------
-    epsilon, delta, budget, sparsity, row_norm, feature_bound, feature_center, recipe, penalty, alpha, l1_ratio, box, \
-adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, label, run_id, accept, on_missing, check_bounds, check_cells, intervals, memory_limit, \
+    epsilon, delta, budget, sparsity, row_norm, feature_bound, feature_center, recipe, penalty, \
+alpha, l1_ratio, box, adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, \
+label, run_id, accept, on_missing, check_bounds, check_cells, intervals, memory_limit, \
 random_state, verbose
         As in `SparseRegressor`.
     loss : Loss or None
         None: logistic loss.
     classes : array or None
-        The possible classes. None: taken from y, and listed in the statement as an assumption. Records of any other class, or
-        of none, count as empty: no label is ever refused then.
+        The possible classes. None: taken from y, and listed in the statement as an assumption.
+        If given, no label is ever refused: records of any other class, or of none, are empty.
 
     Attributes
     ----------
@@ -129,7 +132,10 @@ random_state, verbose
         self.verbose = verbose
 
     def request(self) -> FitRequest:
-        """The arguments as one frozen, checked record: what `dpsparse.fitting` prepares and runs. Reads no data."""
+        """The arguments as one frozen, checked record, without reading data.
+
+        This is what `dpsparse.fitting` prepares and runs.
+        """
         return FitRequest.read(self.get_params(deep=False), classifies=True)
 
     def keep(self, fitted: FitResult, classes: NDArray[np.generic] | None = None) -> Self:
@@ -144,7 +150,10 @@ random_state, verbose
         return self
 
     def predict_interval(self, X: object, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper ends of an interval for the probability of the second class, for each row; needs ``intervals="split"``."""
+        """Ends of an interval for the probability of the second class, for each row.
+
+        The lower ends come first. Needs ``intervals="split"``.
+        """
         low, high = self._ends(X, level)
         return expit(low), expit(high)
 
@@ -156,10 +165,15 @@ random_state, verbose
     def predict(self, X: object) -> np.ndarray:
         """Predicted classes."""
         margins = self.decision_function(X)
-        return self.classes_[(margins > 0).astype(int) if margins.ndim == 1 else np.argmax(margins, axis=1)]  # type: ignore[no-any-return]
+        best = (margins > 0).astype(int) if margins.ndim == 1 else np.argmax(margins, axis=1)
+        return self.classes_[best]  # type: ignore[no-any-return]
 
     def predict_proba(self, X: object) -> np.ndarray:
-        """Class probabilities: the softmax of a multinomial model's margins; those of one versus the rest, normalised to sum to one."""
+        """Class probabilities.
+
+        They are the softmax of the margins of a multinomial model, or the probabilities of models
+        of one class versus the rest, normalised to sum to one.
+        """
         margins = self.decision_function(X)
         if margins.ndim == 1:
             positive = expit(margins)

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 class StatementMixin:
-    """Shows the statement of a fitted estimator and its intervals, under its diagram, and reports about it and draws it; not for direct use."""
+    """Shows and reports on the statement of a fitted estimator; not for direct use.
+
+    It shows the statement and the intervals under the estimator's diagram, makes a report about the
+    estimator, and draws its statement.
+    """
 
     @property
     def report_(self) -> Report:

@@ -83,8 +83,14 @@ def meaning(intervals: Intervals) -> list[str]:
 
 def _target(target: str) -> str:
     if target == "robust":
-        return "The target is a robust line: where errors are skewed and their size depends on the features it differs from the mean, and these intervals are of the former."
-    return "Where errors are strongly skewed and their size depends on the features, clipping moves the target away from the mean: use a log scale there."
+        return (
+            "The target is a robust line: where errors are skewed and their size depends on the "
+            "features it differs from the mean, and these intervals are of the former."
+        )
+    return (
+        "Where errors are strongly skewed and their size depends on the features, clipping moves "
+        "the target away from the mean: use a log scale there."
+    )
 
 
 def interval_page(intervals: Intervals) -> str:
@@ -93,7 +99,8 @@ def interval_page(intervals: Intervals) -> str:
         return f"<p>{html.escape(NONE)}</p>"
     heads = ("", "coef", "std err", "P&gt;|z|", f"{intervals.level:.0%} interval", "", "FDR 10 %")
     rows = [
-        f"<tr><th>{html.escape(str(row.feature))}</th><td>{row.estimate:.4g}</td><td>{row.standard_error:.4g}</td><td>{row.p:.3f}</td>"
+        f"<tr><th>{html.escape(str(row.feature))}</th><td>{row.estimate:.4g}</td>"
+        f"<td>{row.standard_error:.4g}</td><td>{row.p:.3f}</td>"
         f"<td>{row.low:.4g}</td><td>{row.high:.4g}</td><td>{'nonzero' if row.rejected else ''}</td></tr>"
         for row in intervals
     ]

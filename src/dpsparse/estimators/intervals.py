@@ -174,7 +174,8 @@ class Intervals(Record, Sequence[Interval]):
         rows = np.asarray(chosen.todense() if hasattr(chosen, "todense") else chosen, dtype=float)
         rows = np.column_stack([rows, np.ones((rows.shape[0], len(self) - len(self.columns)))])
         middle = rows @ self.estimate
-        off = norm.isf((1 - checks.fraction(level, "level")) / 2) * np.sqrt(np.einsum("ij,jk,ik->i", rows, self.covariance, rows))  # fmt: skip
+        quantile = norm.isf((1 - checks.fraction(level, "level")) / 2)
+        off = quantile * np.sqrt(np.einsum("ij,jk,ik->i", rows, self.covariance, rows))
         return middle - off, middle + off
 
     # ---------------------------------------------------------------------------------------------- as a table

@@ -132,7 +132,10 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
         return request, source, targets
 
     def read_silently(self, X: object, y: object) -> tuple[FitRequest, Records, Targets]:
-        """As `read_rows`, and nothing is refused for the sake of a value, but for the classes, where they are to be learned."""
+        """As `read_rows`, but without a refusal because of a value.
+
+        Only classes may be refused because of their values, where they are to be learned.
+        """
         request = self.request()
         X, y = open_rows_in_files(X, y, request)
         if not built_in(request.recipe):

@@ -33,7 +33,10 @@ STARTS = re.compile(rb'\s*\{\s*"format"\s*:\s*"dpsparse-(model|pipeline|search)"
 #: Arguments that say how a fit is paid for: they belong to the session, and the entry that paid is in the statement.
 PAYING = ("ledger", "dataset", "label", "run_id")
 #: What the statement of a model begins with whose digest does not fit.
-EDITED = "the model file was edited after it was saved, or has no digest: nothing in it, this statement included, can be relied on"
+EDITED = (
+    "the model file was edited after it was saved, or has no digest: nothing in it, this statement "
+    "included, can be relied on"
+)
 
 
 #: What content that is no model may raise when something is made of it.

@@ -235,13 +235,19 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         return mean_of(read_loss(self.loss, classes=False))
 
     def predict(self, X: object) -> np.ndarray:
-        """Predicted targets: margins, or what the loss's link makes of them, within the declared range of the target."""
+        """Predicted targets, within the declared range of the target.
+
+        They are the margins, or what the link of the loss makes of the margins.
+        """
         margins, mean = self._margins(X).ravel(), self._mean()
         _, center = self._target_range()
         return self._within_range(margins if mean is None else np.asarray(mean(margins)) + center)
 
     def _within_range(self, predicted: Vector) -> Vector:
-        """Predictions clipped to the range that targets of the fit were clipped to, by models that keep their bounds."""
+        """Clip predictions to the range that targets of the fit were clipped to.
+
+        Only models that keep their bounds do so.
+        """
         if self.fitted_bounds is None:
             return predicted
         bound, center = self._target_range()

@@ -11,7 +11,10 @@ from ..io.dictionary import TableEncoder, UnitEffect
 from ..io.dictionary.units import INTERCEPT
 from .linear import SparseLinear
 
-WITHIN_BOUNDS = "Coefficients hold for values within the declared bounds; values outside are clipped to them, in the fit and in every prediction."
+WITHIN_BOUNDS = (
+    "Coefficients hold for values within the declared bounds; values outside are clipped to them, "
+    "in the fit and in every prediction."
+)
 NO_BOUNDS = (
     "This model does not keep the bounds of its fit (it was saved by an earlier release): the fit "
     "clipped values to them, and predictions take "

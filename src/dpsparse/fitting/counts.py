@@ -145,7 +145,10 @@ class UnreadShares:
             f"{names[j]} {_percent(self.shares[j])} (standard error {_percent(self.errors[j])})"
             for j in np.flatnonzero(self.named)
         ]
-        rest = f"of {count - len(told)} {'other ' if told else ''}columns no noisy share is above {_percent(self.least)}, where noise ends"
+        rest = (
+            f"of {count - len(told)} {'other ' if told else ''}columns no noisy share is above "
+            f"{_percent(self.least)}, where noise ends"
+        )
         said = "; ".join([*told, *([rest] if count > len(told) else [])])
         notes = [f"{SHARES}: {said}"]
         notes += [
@@ -197,7 +200,10 @@ class UnreadShares:
 
 
 def ask_unread(oracle: Oracle) -> tuple[Vector, float]:
-    """Noisy shares of cells that were not understood, one for each column, and the standard deviation of the noise in each."""
+    """Noisy shares of cells that were not understood, one for each column, and their noise.
+
+    The noise is given as the standard deviation of each share.
+    """
     return _ask(oracle, Unread(), UNREAD)
 
 

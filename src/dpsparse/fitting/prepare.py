@@ -166,7 +166,10 @@ def _shown(recipe: recipes.Recipe, declared: Facts) -> Facts:
 
 
 def clipped_to(request: FitRequest, shown: Facts) -> RowBounds:
-    """What rows of a request are clipped to, in the units of the user, where they are shown to a recipe by these facts."""
+    """What rows of a request are clipped to, in the units of the user.
+
+    The facts `shown` are those by which rows are shown to a recipe.
+    """
     lower, upper, _ = read_bounds(request.feature_bound, request.row_norm, shown.n_features)
     return RowBounds(lower, upper, Lattice(shown, exact=True).bounds.row_norm, shown.scale)
 

@@ -234,7 +234,9 @@ class FitRequest:
             fit_intercept=bool(given["fit_intercept"]),
             start=given["start"],
             keep_path=bool(given["keep_path"]),
-            noise=check_noise_kind(given["noise"], given["random_state"]) if recipe.private else "lattice",  # type: ignore[arg-type]
+            noise=check_noise_kind(given["noise"], given["random_state"])  # type: ignore[arg-type]
+            if recipe.private
+            else "lattice",
             ledger=None if given["dataset"] is None else Ledger.of(ledger),  # type: ignore[arg-type]
             dataset=given["dataset"],  # type: ignore[arg-type]
             label=given["label"],  # type: ignore[arg-type]

@@ -127,7 +127,9 @@ def sharing(plan: Plan, models: int) -> str:
 
 
 def in_other_words(said: Statement, asked: Budget | None = None) -> Statement:
-    r"""A statement with rho and mu where they say about as much as its epsilon, and without (infinite) where they say much less.
+    r"""A statement with rho and mu where they say about as much as its epsilon.
+
+    Where they say much less, they are left out (infinite).
 
     The measure is the Gaussian mechanism that is (epsilon, delta)-DP and no better, with
     :math:`\mu_0 =` `gaussian_mu(epsilon, delta)`: mu stays up to `LOOSEST_MU` :math:`\mu_0`, rho up

@@ -47,7 +47,9 @@ def in_half_widths(facts: Facts, *, absence: bool = False) -> Facts:
     Examples
     --------
     >>> import numpy as np
-    >>> facts = Facts(n_rows=9, n_features=2, lower=np.array([-1.0, 0.0]), upper=np.array([1.0, 4000.0]), row_norm=5000.0, intercept=1.0)
+    >>> low, high = np.array([-1.0, 0.0]), np.array([1.0, 4000.0])
+    >>> sizes = {"n_rows": 9, "n_features": 2, "row_norm": 5000.0, "intercept": 1.0}
+    >>> facts = Facts(lower=low, upper=high, **sizes)
     >>> shown = in_half_widths(facts)
     >>> shown.scale, shown.upper
     (array([1.e+00, 2.e+03]), array([1., 2.]))

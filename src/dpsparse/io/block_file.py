@@ -3,7 +3,8 @@ r"""Block files (``.dpsrows``): rows as raw numbers, block by block, to be read 
 ::
 
     "dpsparse rows 1\n"                                          16 bytes
-    block, block, ...                                            each: targets | counts | indices | values, on 8-byte places
+    block, block, ...                                            each: targets | counts |
+                                                                 indices | values, on 8-byte places
     header                                                       JSON: shape, names, kind of the target, labels
     table                                                        one `ENTRY` for each block
     lengths of header and table, their checksum, "rows end\n"    `TAIL`

@@ -1,4 +1,6 @@
-"""Files as streams of rows: CSV, Parquet (wide, or lists of column numbers and values), svmlight, npy and npz, some rows at a time.
+"""Files as streams of rows, some rows at a time.
+
+Formats are CSV, Parquet (wide, or lists of column numbers and values), svmlight, npy and npz.
 
 Guarantee
 ---------

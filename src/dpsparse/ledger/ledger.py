@@ -209,7 +209,9 @@ class Ledger:
         return Amount(state.epsilon, state.delta)
 
     def spent(self, dataset: str) -> Amount:
-        """The used capacity: the smallest total with which a ledger would have taken the same entries, at the dataset's delta.
+        """The used capacity of a dataset, at its delta.
+
+        This is the smallest total with which a ledger would have taken the same entries.
 
         It is what the budget is measured by, and no promise: it is chosen after the fact. The
         promise is the total, and `odometer` bounds what was lost so far.

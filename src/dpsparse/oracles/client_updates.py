@@ -45,7 +45,9 @@ def changes_plan(rounds: int, rate: float) -> Plan:
 
 @dataclass(frozen=True, eq=False)
 class ClippedMeanNoise:
-    r"""The terms of means of clipped vectors with Gaussian noise, which gradients of networks and changes of whole sites are.
+    r"""The terms of means of clipped vectors with Gaussian noise.
+
+    Gradients of networks and changes of whole sites are such means.
 
     Guarantee
     ---------

@@ -67,7 +67,10 @@ def away(support: Indices, centre: Vector, shard: Shard) -> Iterator[tuple[Vecto
 
 
 def away_by_pieces(support: Indices, centre: Vector, shard: Shard) -> Iterator[tuple[Vector, Vector]]:
-    """The same of as many rows at a time as a cache holds, for wide supports that are asked for once: without their blocks."""
+    """As `away`, for pieces of as many rows as a cache holds, without their blocks.
+
+    For wide supports that are asked for once.
+    """
     check_centre(centre, support.size)
     check_support(support, shard.facts.n_features, "features")
     lattice = shard.lattice

@@ -10,7 +10,8 @@ Row i has K integer factors :math:`c_{ik}` and adds :math:`h\,c_{ik} X_{ij}` to 
 unweighted sum G, in units of :math:`h = C/(a_{\min} S)` as in `queries.weighted`. The factors are
 slopes in their units, shrunk all together by
 
-.. math:: \min\bigl(1,\; C\,(1-2^{-36})\,/\,(u\,\|X_i\circ a\|_2\,\|r_i\|_2)\bigr), \qquad u = \text{the lattice's unit},
+.. math:: \min\bigl(1,\; C\,(1-2^{-36})\,/\,(u\,\|X_i\circ a\|_2\,\|r_i\|_2)\bigr), \qquad
+          u = \text{the lattice's unit},
 
 the row's norm rounded up, and then truncated. Shrinking and the norm of at most :math:`2^{16}`
 slopes err by less than :math:`2^{-36}` in relation, and truncation only shrinks, so

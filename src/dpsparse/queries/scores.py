@@ -196,7 +196,9 @@ def greedy(score: Greedy, g: Vector, free: int) -> Vector:
 
 
 def _surplus(g: Vector, w: Vector, moved: Vector, H: Vector, penalty: Penalty, free: int) -> Vector:
-    r"""What gs-q has beyond the squared step: :math:`p\alpha - [\psi(w+\alpha) - \psi(w)] \ge 0` for :math:`p = -g - H\alpha`.
+    r"""The excess of gs-q over the squared step, which is never negative.
+
+    It is :math:`p\alpha - [\psi(w+\alpha) - \psi(w)] \ge 0` for :math:`p = -g - H\alpha`.
 
     p is a subgradient at the new point. Written case by case: the difference of two large numbers
     would leave a root of rounding errors, and scores may not move by more than their proof says.

@@ -100,7 +100,9 @@ class SumSpec:
         return np.asarray(self.coarse) // 2
 
     def rounded(self, total: Integers) -> Integers:
-        r"""The sum in steps of the released lattice, rounded to the nearest: :math:`\lfloor (q + \lfloor k/2\rfloor)/k\rfloor` for q units.
+        r"""The sum in steps of the released lattice, rounded to the nearest.
+
+        It is :math:`\lfloor (q + \lfloor k/2\rfloor)/k\rfloor` for q units.
 
         Exact: floats divide whole numbers below :math:`2^{53}` to the right floor. For with
         :math:`q = ak + r`, :math:`0 \le r < k`, the quotient is at most :math:`a + 1 - 1/k`, and

@@ -19,7 +19,9 @@ from .defaults.theory import budget_of, prescribed
 
 @dataclass(frozen=True, kw_only=True)
 class DPCD(PrivateRecipe):
-    r"""Private coordinate descent in a random public order, smooth and proximal (DP-CD [M22]_, the rival of DP-GCD in [M23]_).
+    r"""Private coordinate descent in a random public order, smooth and proximal (DP-CD [M22]_).
+
+    It is the method that DP-GCD is compared with in [M23]_.
 
     .. math::
         w_{t+1,j_t} = \mathrm{prox}_{\gamma\psi/H_j}\Bigl(w_{t,j_t} - \tfrac{\gamma}{H_j}\bigl(
@@ -103,7 +105,9 @@ class DPCD(PrivateRecipe):
         rho: float | None = None,
         constant: float = 1.0,
     ) -> DPCD:
-        r"""Steps of a convex problem where noise and what is left to optimise are balanced: :math:`T = c\,\sqrt p\,n\epsilon R/(L\sqrt{\ln(1/\delta)})`.
+        r"""Steps of a convex problem that balance noise and what is left to optimise.
+
+        Their number is :math:`T = c\,\sqrt p\,n\epsilon R/(L\sqrt{\ln(1/\delta)})`.
 
         T uniform steps 1/M leave :math:`pR^2/T`, with :math:`R` the distance to the minimiser in
         the norm of the curvatures (`radius`). The noise of one entry,

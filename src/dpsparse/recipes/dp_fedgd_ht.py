@@ -13,10 +13,13 @@ from .private_rounds import PrivateRounds
 
 @dataclass(frozen=True, kw_only=True)
 class DPFedGDHT(PrivateRounds):
-    r"""Private gradient hard thresholding across sites (DP-FedGD-HT [L22]_): `DPFedSGDHT` with every row of a site in every step.
+    r"""Private gradient hard thresholding across sites (DP-FedGD-HT [L22]_).
+
+    It is `DPFedSGDHT` with every row of a site in every step.
 
     .. math:: w_{t+1} = H_\tau\Bigl(\textstyle\sum_i p_i\,w^i_{t,K}\Bigr), \qquad
-              w^i_{t,k+1} = H_s\Bigl(w^i_{t,k} - \eta\bigl(\tfrac{1}{n_i}\textstyle\sum_j \mathrm{clip}_C\,g_j + \text{noise}\bigr)\Bigr)
+              w^i_{t,k+1} = H_s\Bigl(w^i_{t,k} - \eta\bigl(
+              \tfrac{1}{n_i}\textstyle\sum_j \mathrm{clip}_C\,g_j + \text{noise}\bigr)\Bigr)
 
     In an ordinary fit this is the federation of one site, which holds all rows;
     ``dpsparse.federated`` runs it across sites.
@@ -38,7 +41,8 @@ class DPFedGDHT(PrivateRounds):
 
     References
     ----------
-    .. [L22] Liang, Tong, Ding, Pan and Bi, Stochastic privacy-preserving methods for nonconvex sparse learning, section 6.4.
+    .. [L22] Liang, Tong, Ding, Pan and Bi, Stochastic privacy-preserving methods for nonconvex
+       sparse learning, section 6.4.
     """
 
     name: ClassVar[str] = "dp_fedgd_ht"

@@ -17,7 +17,8 @@ class DPFedSGDHT(PrivateRounds):
     r"""Private stochastic gradient hard thresholding across sites (DP-FedSGD-HT [L22]_).
 
     .. math:: w_{t+1} = H_\tau\Bigl(\textstyle\sum_i p_i\,w^i_{t,K}\Bigr), \qquad
-              w^i_{t,k+1} = H_s\Bigl(w^i_{t,k} - \eta\bigl(\tfrac{1}{qn_i}\textstyle\sum_{j \in B} \mathrm{clip}_C\,g_j + \text{noise}\bigr)\Bigr)
+              w^i_{t,k+1} = H_s\Bigl(w^i_{t,k} - \eta\bigl(\tfrac{1}{qn_i}
+              \textstyle\sum_{j \in B} \mathrm{clip}_C\,g_j + \text{noise}\bigr)\Bigr)
 
     In an ordinary fit this is the federation of one site, which holds all rows;
     ``dpsparse.federated`` runs it across sites.
@@ -46,14 +47,15 @@ class DPFedSGDHT(PrivateRounds):
     Deviations
     ----------
     The paper's noise is that of a moments accountant for one local run, not for rounds times K
-    answers; here all are composed. Its weights are shares of rows, which tell how many rows a site
-    has; ours are public numbers. We sample by coins, clip, and divide by the public :math:`qn_i`,
-    never by the size of a batch; the average has a fixed divisor, so that a site that drops out
-    changes nothing.
+    answers; here all are composed. Its weights are shares of rows, which reveal how many rows a
+    site has; ours are public numbers. We sample by coins, clip, and divide by the public
+    :math:`qn_i`, never by the size of a batch; the average has a fixed divisor, so that a site that
+    drops out changes nothing.
 
     References
     ----------
-    .. [L22] Liang, Tong, Ding, Pan and Bi, Stochastic privacy-preserving methods for nonconvex sparse learning, section 6.4.
+    .. [L22] Liang, Tong, Ding, Pan and Bi, Stochastic privacy-preserving methods for nonconvex
+       sparse learning, section 6.4.
     """
 
     name: ClassVar[str] = "dp_fedsgd_ht"

@@ -18,15 +18,18 @@ from .defaults.theory import budget_of, prescribed
 
 @dataclass(frozen=True, kw_only=True)
 class DPFrankWolfe(PrivateRecipe):
-    r"""Private Frank-Wolfe on the l1 ball [TTZ15]_ (the rival of [WG19]_ and of its sequel).
+    r"""Private Frank-Wolfe on the l1 ball [TTZ15]_.
+
+    It is the method that [WG19]_ and its sequel are compared with.
 
     .. math:: w_{t+1} = (1-\gamma_t)\,w_t + \gamma_t\,r\,v_t, \qquad
-              v_t = \arg\max_{v \in \{\pm e_j\}} -\langle v, g(w_t)\rangle + \text{Gumbel}, \qquad \gamma_t = \tfrac2{t+2}
+              v_t = \arg\max_{v \in \{\pm e_j\}} -\langle v, g(w_t)\rangle + \text{Gumbel}, \qquad
+              \gamma_t = \tfrac2{t+2}
 
     Parameters
     ----------
     steps : int or None
-        Vertices T that are asked for. None: as many as selections can tell from noise,
+        Vertices T that are asked for. None: as many as selections can distinguish from noise,
         :math:`T = \tfrac43\rho\,\bigl(n K_2/(\kappa K_\infty\sqrt{ds}\,\ln 2d)\bigr)^2` (for
         classes 0.4 of it) within 10..60, with :math:`\rho` of the budget.
     radius : float or None
@@ -40,7 +43,7 @@ class DPFrankWolfe(PrivateRecipe):
     clip : float or None
         l2 clip of one row's gradient. None: :math:`R K_2` with R = 0.25 for classes and a fifth of
         a typical residual (target_bound/15) for regression, more where the budget is so large that
-        noise is no concern. Entries are held within :math:`R\min(K_\infty, K_2/5)`, by shrinking
+        noise is no concern. Entries are clipped to :math:`R\min(K_\infty, K_2/5)`, by shrinking
         the row's factor.
     entry_clip : float or None
         Bound on the entries of one row's gradient. None: as above.
@@ -103,7 +106,9 @@ class DPFrankWolfe(PrivateRecipe):
         rho: float | None = None,
         constant: float = 1.0,
     ) -> DPFrankWolfe:
-        r"""Steps where noise and what is left to optimise are balanced: :math:`T = c\,(\Gamma n\epsilon/(L_1 r))^{2/3}`, rounded up.
+        r"""Steps that balance noise and what is left to optimise.
+
+        Their number is :math:`T = c\,(\Gamma n\epsilon/(L_1 r))^{2/3}`, rounded up.
 
         T steps leave :math:`\Gamma/T`, with the `curvature` constant :math:`\Gamma` of the mean
         loss on the ball, at most :math:`4\beta_0K_\infty^2r^2`. A choice among the vertices errs by

@@ -151,7 +151,8 @@ class DPGCD(PrivateRecipe):
         :math:`T = R^{2/3}M_{\min}^{1/3}(n\epsilon)^{2/3}/(4L_{\max}^{2/3}\ln(1/\delta)^{1/3})`.
         Strongly convex in l1 (give `strong_convexity` :math:`\mu_{M,1}`, `gap` :math:`f(w_0)-f^*`,
         `n_features`; Theorem 4.4.2 with the constants of its proof):
-        :math:`T = \tfrac4\mu\ln\frac{\mu M_{\min}n^2\epsilon^2\,\mathrm{gap}}{128L_{\max}^2\ln(1/\delta)\ln(8p/\zeta)}`.
+        :math:`T = \tfrac4\mu\ln
+        \frac{\mu M_{\min}n^2\epsilon^2\,\mathrm{gap}}{128L_{\max}^2\ln(1/\delta)\ln(8p/\zeta)}`.
         Quasi-sparse (give `strong_convexity` :math:`\mu_{M,2}`, `gap` and `sparsity` s of the
         iterates; Theorem 4.7):
         :math:`T = \tfrac{s+\tau}{\mu}\ln(\mathrm{gap}\,M_{\min}\mu n^2\epsilon^2/L_{\max}^2)`.

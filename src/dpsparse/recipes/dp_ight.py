@@ -24,7 +24,8 @@ from .defaults.theory import budget_of, prescribed
 class DPIGHT(PrivateRecipe):
     r"""Private iterative gradient hard thresholding (DP-IGHT [WG19]_; DP-IHT in [WX19]_; DP-GD-HT in [L22]_).
 
-    .. math:: w_{t+1} = H_s\Bigl(w_t - \eta_t\bigl(\tfrac1n\textstyle\sum_i \mathrm{clip}_C\,g_i(w_t) + \text{noise}\bigr)\Bigr)
+    .. math:: w_{t+1} = H_s\Bigl(w_t - \eta_t\bigl(
+              \tfrac1n\textstyle\sum_i \mathrm{clip}_C\,g_i(w_t) + \text{noise}\bigr)\Bigr)
 
     Parameters
     ----------
@@ -73,9 +74,9 @@ class DPIGHT(PrivateRecipe):
     epsilon 10 is really 13.1 at delta 1e-5). Nothing there bounds a gradient of squared loss: one
     record with y = 1000 gives epsilon 249 for a claimed 2. We clip every row and use the exact
     curve, which needs 6 to 33 % less noise than the paper's conversion at the same sensitivity. The
-    papers' steps are equal and known beforehand, with a step length from constants that nobody
-    knows; ours follow from the answers, and several turns answer for a long step. Peeling descends
-    in several steps on what it selected.
+    papers' steps are equal and known beforehand, with a step length from constants that are
+    unknown; ours follow from the answers, and several turns answer for a long step. Peeling
+    descends in several steps on what it selected.
 
     References
     ----------

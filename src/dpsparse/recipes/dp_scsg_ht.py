@@ -74,7 +74,8 @@ class DPSCSGHT(PrivateEpochs):
 
     References
     ----------
-    .. [L22] Liang, Tong, Ding, Pan and Bi, Stochastic privacy-preserving methods for nonconvex sparse learning, Algorithm 2.
+    .. [L22] Liang, Tong, Ding, Pan and Bi, Stochastic privacy-preserving methods for nonconvex
+       sparse learning, Algorithm 2.
     """
 
     name: ClassVar[str] = "dp_scsg_ht"

@@ -53,7 +53,8 @@ class DPSGDHT(PrivateRecipe):
 
     References
     ----------
-    .. [L22] Liang, Tong, Ding, Pan and Bi, Stochastic privacy-preserving methods for nonconvex sparse learning, Algorithm 1.
+    .. [L22] Liang, Tong, Ding, Pan and Bi, Stochastic privacy-preserving methods for nonconvex
+       sparse learning, Algorithm 1.
     """
 
     name: ClassVar[str] = "dp_sgd_ht"

@@ -46,8 +46,8 @@ class DPSVRGHT(PrivateEpochs):
 
     References
     ----------
-    .. [L22] Liang, Tong, Ding, Pan and Bi, Stochastic privacy-preserving methods for nonconvex sparse learning, Algorithm 2
-       with B = n, and Table 1.
+    .. [L22] Liang, Tong, Ding, Pan and Bi, Stochastic privacy-preserving methods for nonconvex
+       sparse learning, Algorithm 2 with B = n, and Table 1.
     """
 
     name: ClassVar[str] = "dp_svrg_ht"

@@ -32,7 +32,9 @@ class DPSLKT(PrivateRecipe):
     r"""Private sparse learning by knowledge transfer [WG20]_, with a teacher that is stable (KT-R).
 
     .. math:: S = \text{s features chosen privately}, \qquad
-              \theta = \arg\min_{\mathbb R^S} \tfrac1n\textstyle\sum_i \Psi_i(\langle x_{iS},\theta\rangle) + \tfrac\lambda2\|\theta\|^2,
+              \theta = \arg\min_{\mathbb R^S}
+              \tfrac1n\textstyle\sum_i \Psi_i(\langle x_{iS},\theta\rangle)
+              + \tfrac\lambda2\|\theta\|^2,
               \qquad \tilde y = \tilde X_S\theta + \text{noise}, \qquad w = \text{IHT}(\tilde X, \tilde y)
 
     A teacher learns from private rows; public rows :math:`\tilde X` carry what it knows to a
@@ -52,7 +54,7 @@ class DPSLKT(PrivateRecipe):
         generator, a number of rows and a number of columns, which draws them; entries are clipped
         to `auxiliary_bound`. None: ``normal``.
     auxiliary_bound : float or None
-        Bound on the entries of rows that are drawn, declared by whoever gives the function.
+        Bound on the entries of rows that are drawn, declared by the user who gives the function.
     auxiliary_rows : int or None
         m. None: as many as private rows.
     candidates : int or None

@@ -26,7 +26,8 @@ ROUNDS = 3
 class LDPIHT(PrivateRecipe):
     r"""Iterative hard thresholding in the local model (LDP-IHT [WX19]_), sequentially interactive.
 
-    .. math:: w_t = \Pi\,H_s\Bigl(w_{t-1} - \eta\,\tfrac1{|S_t|}\textstyle\sum_{i\in S_t} R_\epsilon\bigl(\mathrm{clip}_r\,g_i(w_{t-1})\bigr)\Bigr)
+    .. math:: w_t = \Pi\,H_s\Bigl(w_{t-1} - \eta\,\tfrac1{|S_t|}
+              \textstyle\sum_{i\in S_t} R_\epsilon\bigl(\mathrm{clip}_r\,g_i(w_{t-1})\bigr)\Bigr)
 
     People are dealt into T groups without a look at their records. The people of group t see
     :math:`w_{t-1}`, clip their own gradient to the public radius r and send it through a randomiser
@@ -76,8 +77,9 @@ class LDPIHT(PrivateRecipe):
     applies: without a clip there is no privacy. PrivUnit replaces the randomiser of Duchi et al.:
     1.16 times less mean squared error at epsilon = 1 and p = 54, 3.9 times less at epsilon = 4.
     Unit-ball projection is an option, since coefficients of users need not lie in the unit ball. At
-    large epsilon reports stay random, because a vector shorter than r is told by a sign of random
-    direction: the mean of n reports errs by :math:`\sqrt{(r^2-\|v\|^2)/n}` even without privacy.
+    large epsilon reports stay random, because a vector shorter than r is reported by a sign of
+    random direction: the mean of n reports errs by :math:`\sqrt{(r^2-\|v\|^2)/n}` even without
+    privacy.
 
     References
     ----------

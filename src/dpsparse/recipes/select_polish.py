@@ -20,10 +20,13 @@ from .defaults.fields import check_positive, check_whole
 
 @dataclass(frozen=True, kw_only=True)
 class SelectPolish(PrivateRecipe):
-    r"""Select + polish: select a few coordinates by noisy correlation, polish them by preconditioned noisy steps, and repeat.
+    r"""Select + polish: select coordinates by noisy correlation, polish them, and repeat.
+
+    It selects a few coordinates at a time, and polishes them by preconditioned noisy steps.
 
     .. math::
-        S \leftarrow S \cup \mathrm{top}_b\,\bigl|\tfrac1n\textstyle\sum_i \mathrm{clip}_e(x_{ij})\,\mathrm{clip}_R(\phi'_i)\bigr|
+        S \leftarrow S \cup \mathrm{top}_b\,
+        \bigl|\tfrac1n\textstyle\sum_i \mathrm{clip}_e(x_{ij})\,\mathrm{clip}_R(\phi'_i)\bigr|
         + \text{noise}, \qquad
         w \leftarrow w - \gamma \circ P\Bigl(\tfrac1n\textstyle\sum_i \mathrm{clip}_C\bigl(\phi'_i (x_{i,S} - \mu)\bigr)
         + \text{noise}\Bigr)
@@ -47,12 +50,12 @@ class SelectPolish(PrivateRecipe):
       90 %), gradient clips C at the 60 to 90 % quantile of gradient norms, more where gradients are
       well funded;
     * row lengths Q on the support, which price curvatures and Gram matrices: a quantile from 70 to
-      93 %, the higher the better it can be told, so that bounds which are ten or thirty times too
+      93 %, the higher the less its noise, so that bounds which are ten or thirty times too
       wide cost next to nothing, and supports on which few rows are long do not make steps too long;
-      column means are of rows held at :math:`K_e` for each entry, and shrunk towards the origin by
-      their noise (James and Stein);
-    * **origin**: on dense rows whose bounds do not lie about zero, and whose budget lets the means
-      of *all* columns be told (their noise would be below half of a half-width), 4 % are spent on
+      column means are of rows clipped to :math:`K_e` for each entry, and shrunk towards the origin
+      by their noise (James and Stein);
+    * **origin**: on dense rows whose bounds do not lie about zero, and whose budget suffices for
+      the means of *all* columns (their noise would be below half of a half-width), 4 % are spent on
       these first. Selections then contrast the values of a column within an interval about its
       mean, as wide as a typical entry from there or as the mean is doubtful, instead of entries
       from the midpoint of bounds: a count or a rare indicator lies near one end of its bounds, and
@@ -75,8 +78,8 @@ class SelectPolish(PrivateRecipe):
     ----------
     rounds : int or None
         Selections, each of about k / rounds coordinates and followed by a step. None: 6; for
-        classes 5, or with n < 2000 one, two if twice as many coordinates as allowed could be told
-        from noise.
+        classes 5, or with n < 2000 one, two if twice as many coordinates as allowed could be
+        distinguished from noise.
     steps : int or None
         Steps after the last selection. None: 4 where gradients are well funded, else 3; for classes
         2, with n < 2000 one.
@@ -92,7 +95,7 @@ class SelectPolish(PrivateRecipe):
 
     Notes
     -----
-    Without `sparsity` s is what a selection can tell from noise,
+    Without `sparsity` s is the number that a selection can distinguish from noise,
     :math:`\lceil c\,nK_2\sqrt{2f_s\rho}/(2 K_\infty\sqrt d\ln d)\rceil` (for classes 0.6 of it, or
     :math:`K_\infty\sqrt d/6K_2` of it where that is more), at most d/4 and at most :math:`\sqrt d`:
     every coordinate that is allowed but not needed is paid for by the others. With an intercept

@@ -20,7 +20,9 @@ class Tables(PrivateRecipe):
     r"""Ordinary tables: dense rows of few to a thousand columns, with bounds that may be far too wide.
 
     .. math:: z = \bigl((x - \tilde\mu)\tilde M/\tilde R,\; .3\bigr), \qquad
-              v_t = .9 v_{t-1} + .1\,\tfrac1n\Bigl(\textstyle\sum_i\mathrm{clip}_{\tilde C}(\phi'_iz_i) + \text{noise}\Bigr), \qquad
+              v_t = .9 v_{t-1}
+              + .1\,\tfrac1n\Bigl(\textstyle\sum_i\mathrm{clip}_{\tilde C}(\phi'_iz_i)
+              + \text{noise}\Bigr), \qquad
               w_{t+1} = w_t - e_tv_t
 
     Nothing has to be tuned. Everything with a tilde is a paid answer, and bounds only set the range
@@ -44,8 +46,8 @@ class Tables(PrivateRecipe):
       soft-thresholded at .7 standard deviations of its noise;
     * **slope**, regression with :math:`\kappa < 10`: the slope of the target on the score in two
       private dimensions. The score is drawn back to the constant where it is clearly below 1;
-    * **finish**, squared loss where it can be told, 2 %: the mean residual within 5 clips moves the
-      constant, as far as it stands clear of twice its noise; clips near the middle of a skewed
+    * **finish**, squared loss where noise allows it, 2 %: the mean residual within 5 clips moves
+      the constant, as far as it exceeds twice its noise; clips near the middle of a skewed
       target would leave a bias;
     * questions have 6 % in all, more where N is small; with :math:`N < 110` there are no means, no
       whitening and no slope, and :math:`\nu` begins at 0.35. Where one question would be left with
@@ -55,7 +57,7 @@ class Tables(PrivateRecipe):
     **Few coefficients or many?** From 60 columns on, without `sparsity`, phases have 12, 23 and 65
     %. After each of the first two the likelihood of the released gradients under few and under many
     true coefficients is compared, which costs nothing; where few explain them, select_polish goes
-    on with what is left, at the same price, and with the means that were told. Nothing is lost
+    on with what is left, at the same price, and with the means that are known. Nothing is lost
     where many are needed. Where columns are rare indicators, whose means lie near an end of their
     bounds, whole gradients cost less than selections, and the path goes on.
 

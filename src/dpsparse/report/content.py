@@ -69,7 +69,10 @@ class Report:
 
     def _repr_html_(self) -> str:
         inside = html.escape(self.html())
-        return f'<iframe srcdoc="{inside}" sandbox="" style="width:100%;height:640px;border:1px solid #ccc" title="Report"></iframe>'
+        return (
+            f'<iframe srcdoc="{inside}" sandbox="" '
+            'style="width:100%;height:640px;border:1px solid #ccc" title="Report"></iframe>'
+        )
 
 
 def report_of(

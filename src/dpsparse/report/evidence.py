@@ -76,7 +76,10 @@ def settings_check(model: object, inner: SparseLinear, statement: Statement, pla
         return ReleaseCheck("Settings", Status.WAIT, said, source)
     price = planned.summary.epsilon
     if not planned.proven or price is None:
-        said = f"The price of recipe {planned.summary.recipe!r} has no proof, and the statement claims privacy: one of them was changed."
+        said = (
+            f"The price of recipe {planned.summary.recipe!r} has no proof, and the statement "
+            "claims privacy: one of them was changed."
+        )
         return ReleaseCheck("Settings", Status.NO, said, source)
     if model is inner and planned.summary.delta != statement.delta:
         said = "The settings give another delta than the statement, so their prices were not compared."
@@ -117,7 +120,10 @@ def ledger_check(statement: Statement, ledger: Ledger | None) -> tuple[ReleaseCh
     if statement.ledger is None:
         said = "No ledger was charged, so nothing shows what else was released about the same people."
         if statement.private:
-            said += " Fit with a ledger from now on; for this model, have those who keep the data confirm in writing that nothing else was."
+            said += (
+                " Fit with a ledger from now on; for this model, have those who keep the data "
+                "confirm in writing that nothing else was."
+            )
         if ledger is not None:
             said = "The model names no entry of a ledger, so the given one cannot answer for it."
         return ReleaseCheck("Ledger", Status.WAIT, said, "statement"), None
@@ -146,7 +152,10 @@ def audit_check(recipe: str | None, audit: Mapping[str, Any] | None) -> ReleaseC
     `recipe`: what it has to be about; None: not compared.
     """
     if audit is None:
-        said = "No audit was given. The promise rests on proofs and on the tests of the software; an audit would attack this recipe."
+        said = (
+            "No audit was given. The promise rests on proofs and on the tests of the software; "
+            "an audit would attack this recipe."
+        )
         return ReleaseCheck("Audit", Status.OPEN, said, "none")
     verdict = audit.get("verdict")
     if audit.get("violated") or verdict == "VIOLATED":

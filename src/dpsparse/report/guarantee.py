@@ -104,7 +104,10 @@ def pictures(statement: Statement) -> dict[str, str]:
 
 def _read_off(statement: Statement, alpha: float) -> Point:
     found = 1 - float(tradeoff(statement, np.array([alpha]))[0])
-    said = f"An attacker who is wrong about {100 * alpha:g} % of the records that are not there detects at most {in_percent(found)} of those that are."
+    said = (
+        f"An attacker who is wrong about {100 * alpha:g} % of the records that are not there "
+        f"detects at most {in_percent(found)} of those that are."
+    )
     return Point(f"{100 * alpha:g} %", alpha, found, said)
 
 

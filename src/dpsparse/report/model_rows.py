@@ -17,7 +17,10 @@ LISTED = 200
 
 @dataclass(frozen=True)
 class ModelFact:
-    """An interval by rows that did not select, in the units of the table, and whether the coefficient stands clear of noise; None: not asked."""
+    """An interval from rows that were not used to select, in the units of the table.
+
+    It also says whether the coefficient is clearly different from noise; None: not asked.
+    """
 
     estimate: float
     low: float

@@ -121,7 +121,8 @@ def plot(
     if mark is not None:
         x = _x(across.part(mark))
         drawn.append(
-            f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" stroke="#222" stroke-width="1.5" stroke-dasharray="2 3">'
+            f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" '
+            'stroke="#222" stroke-width="1.5" stroke-dasharray="2 3">'
             f"<title>{html.escape(mark_name)}</title></line>"
         )
     drawn += [f'<g class="option o{k}">{_point(point, across, up)}</g>' for k, point in enumerate(points)]
@@ -179,7 +180,8 @@ def whisker(known: ModelFact, reach: float) -> str:
     a, b, c = (round(4 + 152 * axis.part(value), 1) for value in (known.low, known.estimate, known.high))
     fill = COLOURS[0] if known.clear else "#fff"
     return (
-        '<svg viewBox="0 0 160 16" class="whisker" aria-hidden="true"><line x1="80" x2="80" y1="0" y2="16" stroke="#999"/>'
+        '<svg viewBox="0 0 160 16" class="whisker" aria-hidden="true">'
+        '<line x1="80" x2="80" y1="0" y2="16" stroke="#999"/>'
         f'<line x1="{a}" x2="{c}" y1="8" y2="8" stroke="{COLOURS[0]}" stroke-width="2"/>'
         f'<circle cx="{b}" cy="8" r="4" fill="{fill}" stroke="{COLOURS[0]}" stroke-width="2"/></svg>'
     )
@@ -212,14 +214,18 @@ def _point(point: Point, across: Axis, up: Axis) -> str:
 
 def _key(name: str, colour: str, dashed: bool) -> str:
     dash = ' stroke-dasharray="6 4"' if dashed else ""
-    mark = f'<svg viewBox="0 0 24 8" class="key" aria-hidden="true"><line x1="0" x2="24" y1="4" y2="4" stroke="{colour}" stroke-width="3"{dash}/></svg>'
+    mark = (
+        '<svg viewBox="0 0 24 8" class="key" aria-hidden="true">'
+        f'<line x1="0" x2="24" y1="4" y2="4" stroke="{colour}" stroke-width="3"{dash}/></svg>'
+    )
     return f"<li>{mark}{html.escape(name)}</li>"
 
 
 def _buttons(title: str, choose: str, names: Sequence[str], chosen: int) -> str:
     group = "c" + hashlib.sha256(title.encode()).hexdigest()[:8]
     made = "".join(
-        f'<label><input type="radio" name="{group}" class="b{k}"{" checked" if k == chosen else ""}>{html.escape(name)}</label>'
+        f'<label><input type="radio" name="{group}" class="b{k}"'
+        f"{' checked' if k == chosen else ''}>{html.escape(name)}</label>"
         for k, name in enumerate(names)
     )
     return f'<fieldset class="buttons"><legend>{html.escape(choose)}</legend>{made}</fieldset>'

@@ -37,7 +37,10 @@ def plot_promise(statement: Statement, where: str | PathLike[str] | Axes | None)
         axes.plot([0, 1], [0, 1], color="grey", linestyle="--", label="a coin")
         axes.set(xlim=(0, 1), ylim=(0, 1.01), xlabel="false positive rate", ylabel="true positive rate, at most")
         if statement.private:
-            said = f"epsilon {statement.epsilon:.4g}, delta {statement.delta:.2g}: right in at most {in_percent(statement.attacker_success)}"
+            said = (
+                f"epsilon {statement.epsilon:.4g}, delta {statement.delta:.2g}: "
+                f"right in at most {in_percent(statement.attacker_success)}"
+            )
             axes.set_title(said, fontsize=10)
         else:
             axes.set_title("NO PROMISE: " + "; ".join(statement.caveats)[:120], color="#b00020", fontsize=9)

@@ -163,7 +163,10 @@ def pieces(x: Any) -> Iterator[tuple[slice, Any]]:
 
 
 def _sparse_block(x: Any, lattice: Lattice) -> tuple[Matrix, Mask, Vector, Vector]:
-    """Sparse rows with 32-bit indices, in the narrowest type that holds their whole numbers where that pays, and what `_dense_block` has of dense ones."""
+    """Sparse rows with 32-bit indices, and what `_dense_block` has of dense ones.
+
+    Entries have the narrowest type that holds their whole numbers, where that pays.
+    """
     x = canonical(x)
     n = x.shape[0]
     data = np.empty(x.data.size, dtype=lattice.stored_sparse if narrow_pays(x.data.size) else np.float64)

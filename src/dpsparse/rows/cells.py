@@ -179,7 +179,8 @@ class CategoryMatcher:
 
     Examples
     --------
-    >>> CategoryMatcher(("female", "male")).find(" Female "), CategoryMatcher(("female", "male"), cased=True).find("Female")
+    >>> sexes = ("female", "male")
+    >>> CategoryMatcher(sexes).find(" Female "), CategoryMatcher(sexes, cased=True).find("Female")
     (0, -1)
     """
 

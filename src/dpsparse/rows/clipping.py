@@ -15,7 +15,10 @@ ROUNDING = 1e-9
 
 
 def clipped_parts(x: Any, y: Vector, lattice: Lattice) -> Vector:
-    """For each raw record: the part of its entries, whether its norm, and whether its target is beyond the bounds: **private**.
+    """How far each raw record is beyond the bounds: **private**.
+
+    For each record: the part of its entries that is beyond the bounds, whether its norm is, and
+    whether its target is.
 
     Guarantee
     ---------

@@ -79,7 +79,10 @@ class ClusterRecords(FileRecords, Protocol):
         ...
 
     def margins(self, coef: Vector, intercept: Vector, bounds: RowBounds | None) -> Vector:
-        """Margins of each row under some public models, as `row_margins` gives them, made where the rows are: **private**."""
+        """Margins of each row under some public models, as `row_margins` gives: **private**.
+
+        They are computed where the rows are.
+        """
         ...
 
     def take(self, which: NDArray[np.intp]) -> Self:

@@ -203,7 +203,10 @@ class Lattice:
 
     @cached_property
     def margin_norm(self) -> float:
-        """Bound on the norm of a row in units, and on those of its unshifted part, its shift and its height together."""
+        """Bound on the norm of a row in units.
+
+        It also bounds the norms of the row's unshifted part, its shift and its height together.
+        """
         if not self.holds_zero:  # such rows are stored shifted
             return self.norm_bound / self.unit * (1 + 1e-9)
         row = min(self.facts.row_norm, float(np.linalg.norm(self._largest))) * (1 + 1e-9) / self.unit

@@ -15,7 +15,9 @@ from .row_bounds import RowBounds
 
 
 def served(source: Records, bounds: RowBounds | None) -> Iterator[Raw]:
-    """Rows clipped as those of a fit within these bounds were, some at a time, in the units of the user and not rounded: **private**.
+    """Rows clipped as those of a fit within these bounds, some at a time: **private**.
+
+    They are in the units of the user and not rounded.
 
     Sparse rows stay sparse, unless a column's bounds leave out zero, which few of them at a time
     are filled for. A row with a cell that is no finite number is NaN in all its cells. None: rows
@@ -78,7 +80,9 @@ def row_margins(source: Records, coef: Vector, intercept: Vector, bounds: RowBou
 
 
 def whole_and_rest(margins: Vector, unit: float, widest: float) -> Vector:
-    """Margins within `widest`, cut to multiples of a lattice's unit, and beside them what was cut off, enlarged to the same size.
+    """Margins within `widest`, cut to multiples of a lattice's unit, and beside them the rest.
+
+    The rest is what was cut off, enlarged to the same size.
 
     A lattice of 15 bits then holds margins of about 30: `unit` / `widest` times the rest belongs to
     a margin.

@@ -178,7 +178,10 @@ class Records:
                 yield self.rows(first, last), targets[first:last], self.bits(first, last)
 
     def cut(self, entries: int) -> list[int]:
-        """Row numbers, from the first to the number of rows, between which at most about `entries` numbers stand, or one row."""
+        """Row numbers between which at most about `entries` numbers stand, or one row.
+
+        They run from the first row to the number of rows.
+        """
         if self._stored is not None:
             return self._stored.cut(entries)
         if not self.sparse:

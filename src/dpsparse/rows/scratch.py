@@ -130,7 +130,9 @@ class Scratch:
         return self._last[1]
 
     def space(self, size: int, kind: np.dtype[Any]) -> NDArray[Any]:
-        """Room for an array: that of an earlier one if nobody looks at it any more, for fresh memory costs more than reading into it.
+        """Memory for an array: that of an earlier array to which nothing refers any more, if any.
+
+        Fresh memory costs more than reading into memory that was used before.
 
         Each array stands on one of its own (`user`), to which all that are made from it refer: when
         that is gone, so are they.

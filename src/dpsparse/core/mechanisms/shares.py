@@ -1,4 +1,6 @@
-r"""Gaussian noise in shares: several parties add rounded Gaussians to their own integers, and only the sum is published.
+r"""Gaussian noise in shares of several parties, of which only the sum is published.
+
+Each party adds rounded Gaussians to its own integers.
 
 Guarantee
 ---------
@@ -29,7 +31,7 @@ published sum has probabilities within :math:`(1 \pm \tau)^d` of it for d number
 :math:`\epsilon` grows by at most :math:`d\log\frac{1+\tau}{1-\tau}`. With every share at least
 `LEAST` units wide and m up to a billion, :math:`\tau < 10^{-260}`: nothing, for any d.
 
-Parties who do not add their share, or tell it, are left out of s. For discrete Gaussians in the
+Parties who do not add their share, or disclose it, are left out of s. For discrete Gaussians in the
 place of rounded ones the like is [KLS21]_, Proposition 10.
 
 References
@@ -55,7 +57,9 @@ LEAST = 8.0
 def gaussian_share(
     total: NDArray[np.int64], scale: float | NDArray[np.float64], honest: int, randomness: Randomness
 ) -> NDArray[np.int64]:
-    """One party's integers with its share of noise of standard deviation `scale`, of which `honest` parties together make the whole.
+    """One party's integers with its share of the noise.
+
+    The shares of `honest` parties together make noise of standard deviation `scale`.
 
     Parameters
     ----------
@@ -64,7 +68,7 @@ def gaussian_share(
     scale : float or array of the shape of `total`
         Standard deviation of the noise in the sum, in units of the lattice.
     honest : int
-        m: so many shares make up `scale`.
+        m: the number of shares that make up `scale`.
     randomness : Randomness
     """
     if honest < 1:

@@ -3,7 +3,8 @@ r"""Metrics of two classes that need the distribution of margins: area under the
 AUC. With parts :math:`p_b, q_b` of all rows that are positive and negative and lie in bin b,
 :math:`P = \sum p_b, N = \sum q_b`,
 
-.. math:: A = \frac1{PN}\sum_b p_b\Bigl(\sum_{c<b} q_c + \tfrac12 q_b\Bigr) = \frac1P\sum_b p_b V_b = \frac1N\sum_b q_b W_b
+.. math:: A = \frac1{PN}\sum_b p_b\Bigl(\sum_{c<b} q_c + \tfrac12 q_b\Bigr)
+          = \frac1P\sum_b p_b V_b = \frac1N\sum_b q_b W_b
 
 for :math:`V_b` the part of the negatives below bin b (half of those in it) and :math:`W_b` the part
 of the positives above it. Noise in :math:`p_b` and :math:`q_b` moves A by :math:`(V_b - A)/P` and

@@ -119,7 +119,10 @@ class SearchPlan(Printed):
         return self.bill.base.scaled(self.bill.law.mean).epsilon(self.delta)
 
     def _repr_html_(self) -> str:
-        head = f"A private search of ({self.epsilon:.6g}, {self.delta:.3g})-DP in all, over about {self.bill.law.mean:.4g} runs."
+        head = (
+            f"A private search of ({self.epsilon:.6g}, {self.delta:.3g})-DP in all, "
+            f"over about {self.bill.law.mean:.4g} runs."
+        )
         return statement_page((), head, good=True, more=str(self))
 
     def __str__(self) -> str:

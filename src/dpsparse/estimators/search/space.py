@@ -1,4 +1,7 @@
-"""What a search may try: candidates drawn from public distributions, over an estimator's arguments and its recipe's fields."""
+"""What a search may try: candidates drawn from public distributions.
+
+A candidate is a choice of an estimator's arguments and of its recipe's fields.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,9 @@ from ...rows.bounds import read_bounds
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Entries lie in ``[lower, upper]`` and rows within l2 norm `row_norm`, or are clipped to that by whoever reads them.
+    """Entries lie in ``[lower, upper]`` and rows within l2 norm `row_norm`.
+
+    Rows that do not are clipped to these bounds when they are read.
 
     Examples
     --------

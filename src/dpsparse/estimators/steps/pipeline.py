@@ -434,7 +434,10 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         return statements
 
     def _read_rows(self, source: Records, y: object) -> None:
-        """Let the model look at shape, labels and, where that was asked for, missing values, before anything is paid."""
+        """Let the model check the rows before anything is paid.
+
+        It checks their shape, labels and, where that was asked for, missing values.
+        """
         settings = {"adjacency": self.adjacency, "n_rows": self.n_rows, "feature_bound": 1.0, "row_norm": None}
         clone(self.steps[-1][1]).set_params(**settings, **self._target_arguments(foreseen=True)).read_rows(source, y)
 
@@ -456,10 +459,12 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         absent: Absent | None,
         on_missing: str,
     ) -> tuple[Matrix, Bounds | None, Absent | None]:
-        """Rows and bounds behind a step that costs nothing, and which records are absent because some step failed on them.
+        """Rows and bounds behind a step that costs nothing, and which records are absent.
 
-        Code of others has to pass on made-up rows first, and what it says about real ones does not
-        get out.
+        Records are absent because some step failed on them.
+
+        Third-party code has to pass on artificial rows first, and its messages about real rows are
+        not shown.
         """
         from ...audit.pipeline import refuse_mixing_step
 

@@ -25,10 +25,11 @@ from .priced import PrivateStep
 class PrivateScaler(PrivateStep):
     r"""Divide each column by its root mean square, learned with noise from one priced question.
 
-    .. math:: s_j = \sqrt{\max(\tilde m_j,\ \sigma,\ (f B_j)^2)}, \qquad \tilde m_j = \frac1n\sum_i x_{ij}^2 + N(0, \sigma^2)
+    .. math:: s_j = \sqrt{\max(\tilde m_j,\ \sigma,\ (f B_j)^2)}, \qquad
+              \tilde m_j = \frac1n\sum_i x_{ij}^2 + N(0, \sigma^2)
 
-    Zeros stay zeros. Columns are not centred. Where a mean square is not told from its noise, the
-    noise takes its place, so a column is never blown up by chance.
+    Zeros stay zeros. Columns are not centred. Where a mean square cannot be distinguished
+    from its noise, the noise takes its place, so a column is never enlarged by chance.
 
     Guarantee
     ---------
@@ -56,8 +57,8 @@ class PrivateScaler(PrivateStep):
     scale_ : array of shape (n_features,)
     bounds_ : Bounds
         Public bounds for the rows that come out. Entries are clipped to the bounds that were
-        declared and divided; rows are not clipped to their norm here: whoever fits on them declares
-        these bounds and clips to them, as a private pipeline does.
+        declared and divided; rows are not clipped to their norm here: a fit on them declares these
+        bounds and clips to them, as a private pipeline does.
     statement_ : Statement
 
     Examples

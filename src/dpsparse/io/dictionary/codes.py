@@ -111,7 +111,10 @@ class Code:
         return np.clip(scaled, -1.0, 1.0)
 
     def entries(self, cells: Cells) -> tuple[NDArray[np.intp], NDArray[np.float64], Flags, Flags]:
-        """For each row: its output column with an entry (-1: none), that entry, whether it is a gap, whether it is not understood."""
+        """For each row: output column, entry, whether it is a gap, whether it is not understood.
+
+        The output column is the one in which the row has an entry; -1: none.
+        """
         reader = CellReader(self.column)
         if self.column.kind == "category":
             places, unread = reader.places(cells)

@@ -172,7 +172,10 @@ class Column:
     def problems(self) -> Iterator[str]:
         """Everything that is missing or contradictory, one line each."""
         if not isinstance(self.name, str) or not self.name.strip():
-            yield f"a column has no name, or one that is not text ({self.name!r}). Write it as in the header of the table."
+            yield (
+                f"a column has no name, or one that is not text ({self.name!r}). "
+                "Write it as in the header of the table."
+            )
             return
         if len(self.name) > LONGEST_NAME or not self.name.isprintable():
             yield f"column {self.name[:20]!r}...: the name must be printable and at most {LONGEST_NAME} letters long."
@@ -284,14 +287,19 @@ class Column:
         if self.thousands is not None and self.thousands == (self.decimal or "."):
             yield f"thousands and decimal are both {self.thousands!r}. Declare the other one, too."
         if self.below == "half" and isinstance(self.bounds, tuple) and self.limits[0] < 0:
-            yield "below: half is for quantities that are never negative, but the lower bound is. Write limit or missing."
+            yield (
+                "below: half is for quantities that are never negative, but the lower bound is. Write limit or missing."
+            )
         yield from self._code_problems()
 
     def _code_problems(self) -> Iterator[str]:
         if self.missing is None:
             return
         if not self.codes or any(not code or len(code) > LONGEST_NAME or not code.isprintable() for code in self.codes):
-            yield f"missing must be a list of codes such as -9 or unk, printable text of 1 to {LONGEST_NAME} letters each."
+            yield (
+                "missing must be a list of codes such as -9 or unk, printable text of 1 to "
+                f"{LONGEST_NAME} letters each."
+            )
             return
         labels = CategoryMatcher(self.labels, self.match == "exact")
         both = [code for code in self.codes if labels.find(code) >= 0]

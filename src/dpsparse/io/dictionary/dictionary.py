@@ -169,7 +169,10 @@ class Dictionary:
                 yield f"column {name!r} is described {times} times. Keep one."
         targets = [column.name for column in self.columns if column.role == "target"]
         if len(targets) > 1:
-            yield f"there are {len(targets)} targets: {', '.join(map(repr, targets))}. Keep one; give the others another role."
+            yield (
+                f"there are {len(targets)} targets: {', '.join(map(repr, targets))}. "
+                "Keep one; give the others another role."
+            )
         if not self.features:
             yield "there is no feature. Give at least one column the role feature."
 
@@ -178,7 +181,9 @@ class Dictionary:
         outputs = Counter(name for column in self.features for name in column.outputs)
         for name, times in outputs.items():
             if times > 1:
-                yield f"two features would both be called {name!r} once they are encoded. Rename a column or a category."
+                yield (
+                    f"two features would both be called {name!r} once they are encoded. Rename a column or a category."
+                )
 
     def differences(self, header: Sequence[str], needed: tuple[str, ...] = ("feature",)) -> tuple[str, ...]:
         """Where a table does not fit: columns with a needed role that it lacks, and columns that are not described."""

@@ -95,7 +95,11 @@ class Table:
         return lengths.pop() if lengths else 0
 
     def cells(self, name: str) -> Cells:
-        """The cells of one column: floats where it is stored as numbers that floats hold, texts of a file as they are, otherwise a list of Python values."""
+        """The cells of one column.
+
+        They are floats where the column is stored as numbers that floats hold, texts of a file as
+        they are, otherwise a list of Python values.
+        """
         if self._frame is not None:
             series = self._frame.get_column(name)
             if series.dtype in (nw.Int64, nw.UInt64):  # a library may refuse to make floats of large ones
@@ -113,7 +117,9 @@ class Table:
             return column.tolist() if column.dtype.kind in "iu" and _rounded(column) else column.astype(np.float64)
         if isinstance(column, np.ndarray) and column.dtype.kind == "M":
             return list(column)
-        listed: list[object] = column.tolist() if isinstance(column, np.ndarray) else list(column)  # type: ignore[call-overload]
+        listed: list[object] = (
+            column.tolist() if isinstance(column, np.ndarray) else list(column)  # type: ignore[call-overload]
+        )
         return listed
 
 

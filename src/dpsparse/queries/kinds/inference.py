@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ScoreMoments:
-    r"""Mean over rows of score, Gram matrix and meat at a pilot, in one vector whose noise is alike in all of its numbers.
+    r"""Mean over rows of score, Gram matrix and meat at a pilot, in one vector.
+
+    All numbers of the vector have the same noise scale.
 
     A row is :math:`\tilde x = (1, (x_S - \mu)/t)`, its weight
     :math:`w = \min(1, Q^2/\|\tilde x\|^2)`, its residual :math:`\psi`: the slope of the loss with
@@ -21,7 +23,9 @@ class ScoreMoments:
     and v = 1 for numbers, :math:`v = |\psi|(1-|\psi|)` for classes, :math:`v_{\max}` = 1 or 1/4,
     the answer holds
 
-    .. math:: \frac{w\psi\tilde x}{C}, \qquad \sqrt{B_H}\,\frac{w v\,\tilde x\tilde x^\top}{Q^2 v_{\max}}, \qquad \sqrt{B_M}\,\frac{w^2\psi^2\tilde x\tilde x^\top}{C^2},
+    .. math:: \frac{w\psi\tilde x}{C}, \qquad
+              \sqrt{B_H}\,\frac{w v\,\tilde x\tilde x^\top}{Q^2 v_{\max}}, \qquad
+              \sqrt{B_M}\,\frac{w^2\psi^2\tilde x\tilde x^\top}{C^2},
 
     of the matrices the upper triangle, row by row, entries off the diagonal times :math:`\sqrt2`.
 

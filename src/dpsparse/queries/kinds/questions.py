@@ -41,7 +41,9 @@ class MeanSquares:
 
 @dataclass(frozen=True, eq=False)
 class WeightedGradient:
-    r"""Mean gradient at `w` in columns that are multiplied by public weights: :math:`a_j g_j`, with noise alike in all of them.
+    r"""Mean gradient at `w` in columns multiplied by public weights: :math:`a_j g_j`.
+
+    All of its entries have the same noise scale.
 
     Parameters
     ----------
@@ -50,7 +52,7 @@ class WeightedGradient:
     weights : array
         :math:`a_j > 0`, one for each coordinate of the answer.
     norm : float
-        Each row's contribution, on these coordinates and with these weights, is held within this l2
+        Each row's contribution, on these coordinates and with these weights, is clipped to this l2
         norm.
     support : array of int or None
         Coordinates of the answer; None: all.
@@ -105,7 +107,9 @@ class JointGradient:
 
 @dataclass(frozen=True, eq=False)
 class GroupEnergies:
-    r"""Mean over rows of :math:`\sum_{j \in b} x_j^2` for each of `count` buckets of features: how much of rows is where.
+    r"""Mean over rows of :math:`\sum_{j \in b} x_j^2` for each of `count` buckets of features.
+
+    This is the part of the squared norm of rows that is in each bucket.
 
     Parameters
     ----------
@@ -264,7 +268,9 @@ Polish = (
 
 @dataclass(frozen=True, eq=False)
 class MeanLoss:
-    """Mean over rows of how badly some coefficients predict the target, each row's loss held within [0, bound]: one number.
+    """Mean over rows of the loss of some coefficients, clipped to [0, bound] for each row.
+
+    The answer is one number: how badly the coefficients predict the target.
 
     Parameters
     ----------
@@ -289,7 +295,10 @@ class Count:
 
 @dataclass(frozen=True, eq=False)
 class ClippedShare:
-    """Mean over rows of the part of their entries that was beyond the bounds, and parts of the rows whose norm, and whose target, was."""
+    """Mean part of the entries of a row beyond the bounds, and two parts of the rows.
+
+    These are the rows whose norm, and those whose target, was beyond its bound.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,7 +366,9 @@ class ModalEntry:
 
 @dataclass(frozen=True, eq=False)
 class ColumnQuantile:
-    """The point of a public grid with about a part q of some values of the rows below it, by its cell: see `queries.columns`.
+    """The point of a public grid with about a part q of some values of the rows below it.
+
+    The point is found by its cell: see `queries.columns`.
 
     Parameters
     ----------

@@ -25,7 +25,10 @@ class Magnitude:
 
 @dataclass(frozen=True)
 class Vertex:
-    r"""Score the :math:`2d` vertices of the l1 ball by :math:`\mp g_j`: candidate j is :math:`+e_j`, d + j is :math:`-e_j`."""
+    r"""Score the :math:`2d` vertices of the l1 ball by :math:`\mp g_j`.
+
+    Candidate j is :math:`+e_j`, and candidate d + j is :math:`-e_j`.
+    """
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,7 +89,10 @@ def classes_of(loss: object) -> int:
 
 
 def target_of(loss: Loss, bound: float) -> Target:
-    """What a loss says about targets within `bound`: its own ``targets(bound)``, or else by `classes` and whether it has a link.
+    """What a loss says about targets within `bound`.
+
+    This is its own ``targets(bound)``, or else follows from `classes` and from whether it has a
+    link.
 
     Examples
     --------

@@ -52,10 +52,15 @@ def user_defined(loss: Loss) -> bool:
     Examples
     --------
     >>> from dpsparse.losses import KnownLink, Logistic
-    >>> user_defined(Logistic()), user_defined(KnownLink(np.tanh, lambda m: 1 - np.tanh(m) ** 2, slope_limit=2.0, curvature_limit=2.0))
+    >>> bend = lambda m: 1 - np.tanh(m) ** 2
+    >>> link = KnownLink(np.tanh, bend, slope_limit=2.0, curvature_limit=2.0)
+    >>> user_defined(Logistic()), user_defined(link)
     (False, True)
     """
-    return not any(type(loss) is type(own) and loss.rowwise for own in (*losses.LOSSES, *losses.JOINT))  # type: ignore[attr-defined]
+    return not any(
+        type(loss) is type(own) and loss.rowwise  # type: ignore[attr-defined]
+        for own in (*losses.LOSSES, *losses.JOINT)
+    )
 
 
 def guard(loss: Loss) -> Loss:

@@ -45,7 +45,11 @@ def stored_loss(loss: Loss) -> dict[str, Any]:
     """A loss as plain values: its class and the fields that differ from the defaults."""
     kind = type(loss).__name__
     if any(type(loss) is type(own) for own in losses.LOSSES):
-        changed = {f.name: getattr(loss, f.name) for f in fields(loss) if getattr(loss, f.name) != f.default}  # type: ignore[arg-type]
+        changed = {
+            f.name: getattr(loss, f.name)
+            for f in fields(loss)  # type: ignore[arg-type]
+            if getattr(loss, f.name) != f.default
+        }
         if all(isinstance(v, str | int | float | bool) for v in changed.values()):
             return {"loss": kind, **changed}
     return {"loss": "Unstored", "name": loss.name, "classes": loss.classes, "linked": mean_of(loss) is not None}

@@ -106,7 +106,10 @@ class Public:
         refuse_condition(self.condition)
 
     def tolerance(self) -> float:
-        r""":math:`\tau`: :math:`10^{-8} L`, or :math:`10^{-10} nL` for many rows, where sums round more, or more where the problem is bent.
+        r"""The tolerance :math:`\tau`.
+
+        It is :math:`10^{-8} L`, or :math:`10^{-10} nL` for many rows, where sums have larger
+        rounding errors, or more where the curvature of the problem is large.
 
         A sum of n terms of norm at most L is off by about :math:`10^{-16}\,nL\log n`: far less than
         a quarter of :math:`\tau`. A margin, a product of k numbers, is off by at most

@@ -2,7 +2,8 @@ r"""Objective perturbation: the minimiser of a randomly tilted objective.
 
 .. math:: \hat\theta = \arg\min_{\theta\in\mathbb R^S} J(\theta), \qquad
           J(\theta) = F_D(\theta) + \langle b, \theta\rangle, \qquad
-          F_D(\theta) = \sum_i \Psi_i(\langle x_i, \theta\rangle) + \tfrac\lambda2\|\theta\|^2, \qquad b \sim N(0, s^2 I)
+          F_D(\theta) = \sum_i \Psi_i(\langle x_i, \theta\rangle) + \tfrac\lambda2\|\theta\|^2,
+          \qquad b \sim N(0, s^2 I)
 
 on a support :math:`S` that is already public, for rows of norm at most :math:`K` on it; the
 :math:`\Psi_i` are those of `minimise`: convex, with :math:`\|\nabla\Psi_i\| \le L` and

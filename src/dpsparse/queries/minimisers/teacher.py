@@ -1,6 +1,7 @@
 r"""The teacher of knowledge transfer: an exact ridge minimiser on a public support, stable by strong convexity.
 
-.. math:: \theta_D = \arg\min_{\theta\in\mathbb R^S} \sum_i \Psi_i(\langle x_i, \theta\rangle) + \tfrac\lambda2\|\theta\|^2
+.. math:: \theta_D = \arg\min_{\theta\in\mathbb R^S} \sum_i \Psi_i(\langle x_i, \theta\rangle)
+          + \tfrac\lambda2\|\theta\|^2
 
 with the :math:`\Psi_i` of `minimise`: convex, :math:`\|\nabla\Psi_i\| \le G`. (In the units of a
 mean over :math:`n_0` rows the regulariser is :math:`\lambda/n_0`.)
@@ -73,7 +74,10 @@ def ridge_spec(question: RidgeMinimum, loss: Loss, n_rows: int, strength: float)
 
 
 def ridge_minimum(shards: Sequence[Shard], loss: Loss, question: RidgeMinimum, tau: float) -> Vector:
-    """The teacher, or its labels of the public rows, to the public tolerance `tau`: **private** until it has its noise."""
+    """The teacher, or its labels of the public rows: **private** until it has its noise.
+
+    It is computed to the public tolerance `tau`.
+    """
     rows = [restricted(shards, question.support, question.row_norm, shards[0].facts.n_rows)]
     problem = Problem.of(rows, convex(loss), question.clip, question.ridge, np.zeros(question.support.size))
     theta = minimiser(problem, tau)

@@ -45,7 +45,10 @@ def theory(
     ridge_constant: float,
     gamma_constant: float,
 ) -> tuple[float, float, float]:
-    r""":math:`\lambda`, s and :math:`\gamma` of Wang and Gu, AAAI 2020, Theorem 4.5, Lemma B.2, Corollaries 4.9 and 4.13."""
+    r"""The values :math:`\lambda`, s and :math:`\gamma` of Wang and Gu, AAAI 2020.
+
+    They come from Theorem 4.5, Lemma B.2, and Corollaries 4.9 and 4.13.
+    """
     steepness = entry_bound if classification else math.sqrt(true_sparsity) * entry_bound**2
     gamma = gamma_constant * steepness
     spread = math.sqrt(true_sparsity * math.log(max(n_features, 2)) * math.log(1 / delta))

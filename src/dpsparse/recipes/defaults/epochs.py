@@ -48,7 +48,10 @@ class PrivateEpochs(PrivateRecipe):
             raise ValueError(f"snapshot_share must lie strictly between 0 and 1, got {self.snapshot_share!r}.")
 
     def loop(self, facts: Facts, budget: Budget, batch_size: float | None) -> SCSG:
-        """The loop with about `batch_size` rows in a snapshot (None: the rule), and the rules for what was left open."""
+        """The loop with about `batch_size` rows in a snapshot (None: by the rule).
+
+        Rules set what was left open.
+        """
         count = kept(self.sparsity, facts, budget)
         epochs = self.epochs or max(1, default_turns(facts, budget, count) // INNER)
         batch = min(batch_size or facts.n_rows * max(0.5, default_rate(budget, epochs)), facts.n_rows)

@@ -65,7 +65,10 @@ def label_deviation(facts: Facts, budget: Budget, mechanism: str) -> float:
 
 
 def label_threshold(facts: Facts, budget: Budget, mechanism: str) -> float:
-    r"""What d columns of typical size reach by chance against randomised labels: :math:`\sigma_y K_2/\sqrt p\,\sqrt{2\ln d/n}`."""
+    r"""What columns of typical size reach by chance against randomised labels.
+
+    For d columns it is :math:`\sigma_y K_2/\sqrt p\,\sqrt{2\ln d/n}`.
+    """
     column = facts.norm_bound / math.sqrt(facts.dimension)
     deviation = label_deviation(facts, budget, mechanism)
     return deviation * column * math.sqrt(2 * math.log(max(facts.n_features, 2)) / facts.n_rows)

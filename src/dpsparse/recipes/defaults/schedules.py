@@ -91,7 +91,9 @@ class DefaultSchedule:
 
 
 def quiet_noise(facts: Facts, kept: int) -> float:
-    r"""Noise :math:`\sigma^2\eta` of steps at which that of the margins is `quiet` typical ones: :math:`2\beta(qt)^2/s`, see `PacedSteps`.
+    r"""Noise :math:`\sigma^2\eta` of steps at which that of the margins is `quiet` typical ones.
+
+    It is :math:`2\beta(qt)^2/s`, see `PacedSteps`.
 
     :math:`\beta` is the curvature of the loss at a typical margin, at most 1: bounds for counts are
     far above it.

@@ -29,7 +29,9 @@ def support_norm(facts: Facts, count: int) -> float:
 
 
 def typical_norm(facts: Facts, count: int) -> float:
-    r"""A typical norm of a row on the support: 0.7 of the box, or of the row's norm the part :math:`\max(1/4, \sqrt{s/d})`.
+    r"""A typical norm of a row on the support.
+
+    It is 0.7 of the box, or the part :math:`\max(1/4, \sqrt{s/d})` of the row's norm.
 
     Features uniform in their bounds have 0.58 of the box; a few hundred words of a text have about
     a quarter of its norm. Gradients are clipped by it: a row that is longer than typical gets a

@@ -78,7 +78,10 @@ class OwnData:
 
     @property
     def name(self) -> str:
-        """Differs where data, settings or the files of recipes differ, so that results of other runs are not taken for these."""
+        """A name that differs where data, settings or the files of recipes differ.
+
+        Results of other runs are therefore not taken for these.
+        """
         settings = (self.task, self.target, self.test_part, sorted(self.settings.items()))
         found = hashlib.sha256(repr(settings).encode())
         for path in (self.data, *self.files):

@@ -93,7 +93,10 @@ class Results:
         return *mean_and_error([worse[seed] - better[seed] for seed in seeds]), len(seeds)
 
     def verdict(self, claim: StudyClaim) -> str:
-        """Whether a claim holds on paired seeds: "holds", "does not hold", or "undecided" within two standard errors (`allowance`)."""
+        """Whether a claim holds on paired seeds: "holds", "does not hold" or "undecided".
+
+        It is undecided within two standard errors (`allowance`).
+        """
         gap, error, pairs = self.gap(claim)
         if pairs < 2 or not math.isfinite(gap + error):
             return "undecided"
@@ -143,7 +146,9 @@ class Results:
 
 
 def allowance(pairs: int) -> float:
-    """How many standard errors a difference may be off by chance: 2 for many pairs, and for few as many as are as unlikely.
+    """How many standard errors a difference may be off by chance.
+
+    The number is 2 for many pairs, and for few pairs the one that is equally unlikely.
 
     That is Student's quantile with `pairs` - 1 degrees of freedom at the level that 2 has for the
     normal law: 14 for two pairs, 2.9 for five, 2.3 for ten.

@@ -116,7 +116,10 @@ def coefficient_paths(epsilons: Sequence[float], coefficients: Sequence[Vector],
 
 
 def histograms(values: Mapping[str, Vector], alphas: Mapping[str, float]) -> Figure:
-    """Absolute values of coefficients with logarithmic counts, and a line at alpha where the vector is (alpha, k)-quasi-sparse."""
+    """Absolute values of coefficients with logarithmic counts.
+
+    A line is drawn at alpha where the vector is (alpha, k)-quasi-sparse.
+    """
     plt = pyplot()
     across = min(4, len(values))
     down = -(-len(values) // across)

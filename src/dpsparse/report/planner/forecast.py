@@ -248,7 +248,10 @@ class Forecast:
         )
 
     def _ratios(self, case: Case) -> tuple[float, float]:
-        """Test error over the constant predictor's, in the better and in the worse of the three middle fifths of runs."""
+        """Test error over the constant predictor's, in better and in worse runs.
+
+        These are the better and the worse end of the three middle fifths of runs.
+        """
         typical = self._signals[0]
         low, high = self._parts(case, "excess", (0.2, 0.8)) or (1.0, 1.0)
         return 1 - typical * (1 - low), 1 - typical * (1 - high)

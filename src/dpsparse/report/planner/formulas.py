@@ -120,7 +120,9 @@ def intercept_noise(case: Case) -> float:
 
 
 def beyond_hope(case: Case) -> float:
-    r"""How sure it is that nothing is found: 1 where noise is as large as the target, falling to 0 where it is half as large.
+    r"""How certain it is that a fit finds nothing.
+
+    It is 1 where noise is as large as the target, and falls to 0 where it is half as large.
 
     For select + polish from :math:`n\sqrt\rho = 15` to 30: below 20 every fit of the calibration
     was worse than a constant. For documents from :math:`n\mu = 20` to 40: at 20 error rates were
@@ -158,7 +160,9 @@ def _margins() -> tuple[Vector, Vector, Vector]:
 
 
 def margin(signal: float) -> tuple[float, float]:
-    """Variance of a normal margin whose best error is (1 - signal)/2, and the mean curvature of the logistic loss there.
+    """Variance of a normal margin whose best error is (1 - signal)/2, and a mean curvature.
+
+    The curvature is that of the logistic loss at such margins.
 
     >>> variance, bend = margin(0.6)
     >>> round(variance, 1), round(bend, 3)

@@ -4,9 +4,12 @@ In columns of standard deviation 1 that are hardly correlated, with n rows in th
 columns, residuals of standard deviation :math:`\sigma` clipped at R, of which a part a is within R
 and whose clipped square is :math:`e\sigma^2` on average, the variance of a coefficient is about
 
-.. math:: \frac{n\,e\,\sigma^2 + \sigma_g^2}{(n a h)^2}\Bigl(1 + \tfrac32\,(p+1)\,\bigl(\tfrac{\sigma_H}{nh}\bigr)^2\Bigr), \qquad \sigma_g = \frac{\Delta R Q}{\mu}, \quad \sigma_H = \frac{\Delta Q^2v_{\max}}{\mu\sqrt{B_H}},
+.. math:: \frac{n\,e\,\sigma^2 + \sigma_g^2}{(n a h)^2}
+          \Bigl(1 + \tfrac32\,(p+1)\,\bigl(\tfrac{\sigma_H}{nh}\bigr)^2\Bigr), \qquad
+          \sigma_g = \frac{\Delta R Q}{\mu}, \quad
+          \sigma_H = \frac{\Delta Q^2v_{\max}}{\mu\sqrt{B_H}},
 
-where :math:`\Delta` is the joint sensitivity and Q the norm that rows are held within:
+where :math:`\Delta` is the joint sensitivity and Q the norm that rows are clipped to:
 :math:`Q^2 = 1.25p` for the robust target, else 1.25 times the ratio of quantiles of :math:`\chi^2`,
 as for normal columns, for each of them; h is 1 for numbers and the mean curvature for classes, for
 which :math:`e\sigma^2 = h` and R = 1. The bracket is what the noise of the Gram matrix adds, to

@@ -73,11 +73,15 @@ def warnings(prepared: FitPlan) -> tuple[str, ...]:
         )
     else:
         floor = facts.n_features / (facts.n_rows * strength**2)
-        least = f"in the local model the squared error is of order p/(n eps^2) = {floor:.2g} at least, for features of size 1"
+        least = (
+            f"in the local model the squared error is of order p/(n eps^2) = {floor:.2g} at least, "
+            "for features of size 1"
+        )
     advice = (
         "ask more people, raise epsilon, or trust a curator (recipe='auto')"
         if prepared.plan.labels_only
-        else "ask more people, use fewer features, protect labels only (recipe='label_ldp_iht'), or trust a curator (recipe='auto')"
+        else "ask more people, use fewer features, protect labels only (recipe='label_ldp_iht'), "
+        "or trust a curator (recipe='auto')"
     )
     return (
         *said,
@@ -88,7 +92,10 @@ def warnings(prepared: FitPlan) -> tuple[str, ...]:
 
 
 def _long_reports(facts: Facts) -> tuple[str, ...]:
-    """A word about reports that are long, since every one has a number for each feature, however sparse the rows are."""
+    """A note about long reports.
+
+    Every report has a number for each feature, however sparse the rows are.
+    """
     size = 4 * facts.dimension
     if size <= LONG_REPORT:
         return ()

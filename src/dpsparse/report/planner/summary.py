@@ -119,7 +119,10 @@ class PlanSummary(Printed):
             sparse=prepared.facts.sparse,
             models=prepared.models,
             classes=classes_of(prepared.loss),
-            settings={f.name: _setting(getattr(prepared.solver, f.name)) for f in fields(prepared.solver)},  # type: ignore[arg-type]
+            settings={
+                f.name: _setting(getattr(prepared.solver, f.name))
+                for f in fields(prepared.solver)  # type: ignore[arg-type]
+            },
             asks=planned_asks(prepared.plan, prepared.of_one_model),
             epsilon=None if priced is None else draft.epsilon,
             delta=None if priced is None else draft.delta,

@@ -33,7 +33,10 @@ from .memory_budget import MemoryBudget
 from .partial import CHANGED, PartialSum, refuse_other_release
 from .worker import BuildReport, BuildSpec, PartSpec, PartSummary, RawPart, Step, WorkerRefusal, margins, survey
 
-NOT_HERE = "rows on a cluster are not brought together. Ask for sums (fit, PrivateScaler, PrivateSearch, private_score), or read the files themselves."
+NOT_HERE = (
+    "rows on a cluster are not brought together. Ask for sums (fit, PrivateScaler, PrivateSearch, "
+    "private_score), or read the files themselves."
+)
 DIFFERENT = (
     "the parts of the rows on the cluster have different columns or forms. Use parts of one form with the same columns."
 )
@@ -220,7 +223,10 @@ class ClusterRows:
         return replace(self, steps=(*self.steps, step), form=form, names=names, dpsparse_bounds=None)
 
     def margins(self, coef: Vector, intercept: Vector, bounds: RowBounds | None) -> Vector:
-        """Margins of each row under some public models, as `row_margins` gives them, made where the rows are: **private**."""
+        """Margins of each row under some public models, as `row_margins` gives: **private**.
+
+        They are computed where the rows are.
+        """
         ask = partial(margins, key=self.key, steps=self.steps, coef=coef, intercept=intercept, bounds=bounds)
         found = _unless_refused(self.engine.each(ask))
         for part in found:

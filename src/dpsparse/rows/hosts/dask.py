@@ -54,7 +54,11 @@ def current_client() -> Client:
 
 @contextmanager
 def cluster_of(address: str) -> Iterator[Client]:
-    """A client of the scheduler at an address such as ``tcp://10.0.0.5:8786``, or of ``local:4`` workers on this machine, on loopback only."""
+    """A client of the scheduler at an address, or of workers on this machine.
+
+    The address is one such as ``tcp://10.0.0.5:8786``, or ``local:4`` for four workers on this
+    machine, on loopback only.
+    """
     require_dask()
     from dask import config
     from distributed import Client, LocalCluster

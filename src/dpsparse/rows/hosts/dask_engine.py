@@ -223,7 +223,8 @@ class DaskHolding:
         from distributed.scheduler import KilledWorker
 
         try:
-            return self._client.sync(_gathered, self._client, roots, {worker for worker, _ in self._lanes})  # type: ignore[no-any-return]
+            workers = {worker for worker, _ in self._lanes}
+            return self._client.sync(_gathered, self._client, roots, workers)  # type: ignore[no-any-return]
         except (CancelledError, KilledWorker):
             return None
         finally:

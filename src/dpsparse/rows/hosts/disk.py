@@ -131,7 +131,10 @@ class DiskHost:
 
     @property
     def parts(self) -> tuple[Shard, ...]:
-        """The rows, which are read when they are asked for, as parts: **private**, for a host of which this is a part."""
+        """The rows as parts, which are read when they are asked for: **private**.
+
+        For a host of which this is a part.
+        """
         return self._shards
 
     def close(self) -> None:

@@ -38,7 +38,10 @@ SPARSE_BELOW = 0.5
 #: Sums up to this are added in 64 bits: no partial sum of theirs is larger.
 SHORT = (1 << 63) - 1
 
-OVERLAP = "parts of the rows came back in sums that cannot be told apart. Nothing was released for this question; run the fit again."
+OVERLAP = (
+    "parts of the rows came back in sums that cannot be told apart. Nothing was released for this "
+    "question; run the fit again."
+)
 CHANGED = (
     "rows on the cluster are not what they were when they were first read. Fits need a source that "
     "gives the same rows in the same order "

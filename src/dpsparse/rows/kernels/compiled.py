@@ -144,7 +144,12 @@ def _cut(x: Matrix, rows: slice, size: int) -> list[tuple[int, int]]:
 
 def _share(x: Matrix, rows: slice, loop: Callable[[int, int], None]) -> None:
     """Run a loop over ranges of rows."""
-    at_once([lambda start=start, stop=stop: loop(start, stop) for start, stop in _cut(x, rows, 0)])  # type: ignore[misc]
+    at_once(
+        [
+            lambda start=start, stop=stop: loop(start, stop)  # type: ignore[misc]
+            for start, stop in _cut(x, rows, 0)
+        ]
+    )
 
 
 def _sparse(x: Any, rows: slice, acc: Sums, loop: Callable[[Sums, int, int], None]) -> None:

@@ -27,7 +27,10 @@ Sums = NDArray[Any]  # 64-bit integers on the lattice, floats beside it
 
 @dataclass(frozen=True, eq=False)
 class ClippedForm:
-    """Rows times a unit, from a centre in real units, shrunk to a norm, in whole steps of which a record adds at most `most`; all public."""
+    """Rows times a unit, from a centre, clipped to a norm, in whole steps; all public.
+
+    The centre is in real units. A record adds at most `most` steps.
+    """
 
     unit: float
     centre: Vector
@@ -69,7 +72,10 @@ class Kernels(Protocol):
         ...
 
     def interval_scatter(self, x: Matrix, factor: Vector, low: Vector, high: Vector, acc: Sums, rows: slice) -> None:
-        """As `scatter` of dense rows, of entries held within an interval of their column and measured from its lower end."""
+        """As `scatter` of dense rows, of entries clipped to an interval of their column.
+
+        Entries are measured from the lower end of the interval.
+        """
         ...
 
     def clipped_sum(self, x: Matrix, held: ClippedForm, alive: Vector, acc: Sums, rows: slice) -> None:

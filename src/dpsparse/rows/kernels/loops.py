@@ -267,7 +267,10 @@ def sparse_clipped(data, indices, ends, factor, limits, acc, start, stop):  # ty
 
 @kernel
 def column_forward(data, indices, ends, which, w, out):  # type: ignore[no-untyped-def]
-    """Products of rows with coefficients of some columns, which are stored one after the other, added to what is there."""
+    """Add products of rows with coefficients of some columns to what is in `out`.
+
+    The columns are stored one after the other.
+    """
     for k in range(which.size):
         c = w[k]
         for at in range(ends[which[k]], ends[which[k] + 1]):

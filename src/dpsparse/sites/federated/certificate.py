@@ -18,7 +18,10 @@ from .covered import covered, epsilon_of
 
 SEPARATE = "the promise of a site holds whatever the server and the other sites do, also together"
 ONE_SITE = "a person's rows are at one site; for a person at several sites their costs add up (Federation.person_at)"
-TRUSTED = "TRUSTS THE SERVER: it sees what each site changed, without noise, and adds the noise; the promise is about what it publishes"
+TRUSTED = (
+    "TRUSTS THE SERVER: it sees what each site changed, without noise, and adds the noise; "
+    "the promise is about what it publishes"
+)
 ONE_STATE = "the server goes on from its own state alone, and no copy of its folder goes on beside it"
 SECRET_COINS = "which sites were asked in a round is known to the server alone"
 
@@ -93,7 +96,11 @@ class Certificate(Document):
     release: str
 
     def check(self, protocol: SiteProtocol) -> None:
-        """Refuse a certificate of another run, site or release, whose bill does not cover the protocol, or whose statement promises more than its bill."""
+        """Refuse a certificate of another protocol, or one that promises more than its bill.
+
+        Refused are certificates of another run, site or release, those whose bill does not cover
+        the protocol, and those whose statement promises more than its bill.
+        """
         if self.run != protocol.identity.hex() or self.site not in protocol.sites:
             raise MessageError("the certificate belongs to another run, or to a site that the protocol does not name.")
         other = difference(f"site {self.site!r}", self.release, "the server", protocol.release)

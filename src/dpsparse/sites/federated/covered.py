@@ -26,7 +26,10 @@ ROUNDING = 1e-12
 
 
 def covered(said: Statement, bill: Cost) -> bool:
-    """Whether epsilon, rho, mu and the cost of each ask in a statement are at least those of its bill, and all else that it says of its asks is the same.
+    """Whether a statement promises no more than its bill.
+
+    Epsilon, rho, mu and the cost of each ask in the statement must be at least those of its bill,
+    and all else that it says of its asks must be the same.
 
     False for bills whose draws are not known, and for numbers that no accountant takes.
     """

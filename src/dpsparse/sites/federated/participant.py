@@ -33,7 +33,10 @@ NOBODY, SERVER = "nobody", "server"
 
 
 def bill_digest(bill: Cost, *, seeded: bool) -> str:
-    """A digest of a price: equal for equal bills whose noise comes, or does not come, from a seed, and for no others."""
+    """A digest of a price.
+
+    It is equal for equal bills whose noise comes, or does not come, from a seed, and for no others.
+    """
     return hashlib.sha256(canonical_json(write_cost(bill)).encode()).hexdigest() + (" from a seed" if seeded else "")
 
 

@@ -272,7 +272,11 @@ class RowGradients:
         return self._chunk
 
     def _independent_rows(self, shape: tuple[int, ...], target: torch.Tensor) -> bool:
-        """Whether made-up rows have the same bits in every place and in any company, at the start and at other parameters: those of a start may be zeros, which hide much."""
+        """Whether rows have the same bits in every position and among any other rows.
+
+        This is tried with artificial rows, at the start and at other parameters: those of a start
+        may be zeros, with which many differences do not show.
+        """
         generator = torch.Generator().manual_seed(0)
         count = max(self._chunk, 3)
         X = torch.rand((count, *shape), generator=generator) * 2 - 1

@@ -225,7 +225,10 @@ def _squares(values: torch.Tensor) -> torch.Tensor:
 
 
 def _patches(layer: Any, a: torch.Tensor, places: int) -> torch.Tensor:
-    """What each weight of a filter is multiplied with at each place of the output, shape (rows, weights, places and zeros)."""
+    """What each weight of a filter is multiplied with at each place of the output.
+
+    The shape is (rows, weights, places and zeros).
+    """
     (high, wide), (down, right), (between, beside) = layer.kernel_size, layer.stride, layer.dilation
     a = functional.pad(a, (layer.padding[1], layer.padding[1], layer.padding[0], layer.padding[0]))
     width = (a.shape[3] - beside * (wide - 1) - 1) // right + 1

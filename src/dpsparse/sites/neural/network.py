@@ -30,7 +30,8 @@ TESTED_BITS = "differences in the last bits of its floats between kinds of proce
 class SparseNetwork:
     r"""A network of PyTorch with few nonzero parameters, trained under differential privacy by DP-SGD-HT.
 
-    .. math:: w_{t+1} = H_\tau\Bigl(w_t - \eta\bigl(\tfrac{1}{qn}\textstyle\sum_{i \in B_t} \mathrm{clip}_C\,g_i(w_t) + \text{noise}\bigr)\Bigr)
+    .. math:: w_{t+1} = H_\tau\Bigl(w_t - \eta\bigl(\tfrac{1}{qn}
+              \textstyle\sum_{i \in B_t} \mathrm{clip}_C\,g_i(w_t) + \text{noise}\bigr)\Bigr)
 
     Guarantee
     ---------

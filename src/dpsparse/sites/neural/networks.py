@@ -13,7 +13,10 @@ from ...core import checks
 
 
 def paper_cnn(seed: int = 0) -> nn.Sequential:
-    """Two convolutions of 5 x 5 with 6 and 16 channels, each followed by ReLU and 2 x 2 max-pooling, and linear layers 256-120-84-10: 44,426 weights.
+    """The convolutional network of the paper, with 44,426 weights.
+
+    It has two convolutions of 5 x 5 with 6 and 16 channels, each followed by ReLU and 2 x 2
+    max-pooling, and linear layers 256-120-84-10.
 
     It takes images of shape (1, 28, 28) and gives log-probabilities of ten classes. The usual start
     of its layers is drawn from a public seed; the state of torch's own generator stays as it was.

@@ -260,7 +260,9 @@ class FileStore(Store):
 
 
 class CallbackStore:
-    """Remembers the answers of a device by a function of the host application, which returns True after it has stored a claim durably.
+    """Remembers the answers of a device by a function of the host application.
+
+    The function returns True after it has stored a claim durably.
 
     Guarantee
     ---------

@@ -59,7 +59,10 @@ class Cap:
         return cls(dimension, mass, gamma, a * math.log(excess) - math.log(2 * a) - float(betaln(a, 0.5)))
 
     def strength(self, inside: float) -> float:
-        r""":math:`m = A\,(P/q - (1-P)/(1-q))`: the mean of :math:`\langle z,u\rangle` when the cap is hit with probability P."""
+        r"""The mean m of :math:`\langle z,u\rangle` when the cap is hit with probability P.
+
+        It is :math:`m = A\,(P/q - (1-P)/(1-q))`.
+        """
         q = self.mass
         return inside * math.exp(self.log_lean - math.log(q)) - (1 - inside) / (1 - q) * math.exp(self.log_lean)
 
@@ -283,7 +286,10 @@ class PrivUnit:
         return z
 
     def _heights(self, hit: NDArray[np.bool_], uniform: Vector) -> Vector:
-        r""":math:`\langle z,u\rangle` for points of the cap or of the rest, from the share of the sphere that lies above them."""
+        r"""The products :math:`\langle z,u\rangle` for points of the cap or of the rest.
+
+        They are computed from the share of the sphere that lies above the points.
+        """
         a, q = (self.dimension - 1) / 2, self.cap.mass
         above = np.where(hit, q * uniform, q + (1 - q) * uniform)
         tail = 2 * np.minimum(above, 1 - above)

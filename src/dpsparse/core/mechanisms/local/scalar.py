@@ -27,7 +27,8 @@ CELLS = 2**20
 class TwoPoint:
     r"""Duchi et al.'s two points for a number in :math:`[-B, B]` [DJW18]_.
 
-    .. math:: z = \pm\frac{B}{2p-1}, \qquad P(z > 0) = \frac12 + \frac{y}{2B}(2p-1), \qquad p = \frac{e^\epsilon}{1+e^\epsilon}
+    .. math:: z = \pm\frac{B}{2p-1}, \qquad P(z > 0) = \frac12 + \frac{y}{2B}(2p-1), \qquad
+              p = \frac{e^\epsilon}{1+e^\epsilon}
 
     Guarantee
     ---------
