@@ -1,18 +1,22 @@
 """The session: who pays, when rows are opened, and what is refunded."""
 
+import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import numpy as np
 import pytest
 
 from dpsparse import Ledger
 from dpsparse.accounting import PlanCost, price
-from dpsparse.core import Ask, Budget, BudgetExceededError, Noise, Plan
+from dpsparse.core import Ask, Budget, BudgetExceededError, Noise, NotPricedError, Plan, PrivacyError
 from dpsparse.core.facts import Facts
 from dpsparse.core.mechanisms import Randomness
 from dpsparse.fitting import session as module
 from dpsparse.fitting.session import PaidBy, session
 from dpsparse.losses import Squared
+from dpsparse.oracles.gate import Gate
 from dpsparse.rows import Records
 
 PRICED = price(Plan(asks=(Ask(name="count", question="Count", noise=Noise.GAUSSIAN),)), Budget.approx(1.0, 1e-6))
@@ -94,3 +98,48 @@ def test_a_label_of_the_payer_goes_before_the_name_of_what_is_run(ledger):
         with opened(PaidBy(ledger, "one" if label is None else "two", label)):
             pass
     assert [ledger.entries(name)[0].label for name in ("one", "two")] == ["a count", "study 7"]
+
+
+def test_a_fault_after_an_answer_counts_for_every_payer(ledger):
+    """Of several payers all have started before an answer is computed: none of them is refunded."""
+
+    def answered_and_broken():
+        with opened(PaidBy(ledger, "one"), PaidBy(ledger, "two")) as within:
+            asked(within)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        answered_and_broken()
+    assert statuses(ledger) == [["started"], ["started"]]
+
+
+def test_threads_do_not_share_a_turn(monkeypatch):
+    """One priced turn, eight threads: one answer, whichever thread asks first."""
+    for _ in range(20):
+        with opened() as within, within.open(ROWS, np.zeros(5), FACTS, Squared(), PRICED) as oracle:
+            gate, meet = oracle.gate, Barrier(8)
+            ordinary = type(gate.terms).measure
+
+            def slow(*given, ordinary=ordinary):
+                time.sleep(0.002)  # another thread has its chance between looking at the turn and counting it
+                return ordinary(*given)
+
+            def ask(_, oracle=oracle, meet=meet):
+                meet.wait()
+                try:
+                    return oracle.count(ask="count")
+                except NotPricedError:
+                    return None
+
+            with monkeypatch.context() as patch, ThreadPoolExecutor(8) as threads:
+                patch.setattr(type(gate.terms), "measure", slow)
+                answers = [found for found in threads.map(ask, range(8)) if found is not None]
+            assert len(answers) == len(gate.receipts) == 1
+
+
+@pytest.mark.parametrize("used", [{"count": -1}, {"count": 2}, {"other": 1}])
+def test_turns_that_were_used_before_are_turns_of_the_plan(used):
+    with opened() as within, within.open(ROWS, np.zeros(5), FACTS, Squared(), PRICED) as oracle:
+        terms = oracle.gate.terms
+        with pytest.raises(PrivacyError, match="must be turns of the plan"):
+            Gate(terms, used=used)

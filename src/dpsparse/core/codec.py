@@ -348,7 +348,8 @@ class Document:
         try:
             content = _parsed(text, cls.largest)
             head = (content.pop("format", None), content.pop("version", None))
-            _need(head == (cls.format, cls.version), "the text", "has another format or version")
+            same = head == (cls.format, cls.version) and type(head[1]) is int
+            _need(same, "the text", "has another format or version")
             return cast(Self, _read_record(cls, content, "it", 0))
         except FormError as error:
             text = f"this is not {cls.what}, version {cls.version}: {error} {cls.advice}"

@@ -90,6 +90,18 @@ def no_progress(_: str) -> None:
     """Take the place of a progress bar."""
 
 
+@dataclass(frozen=True)
+class AllPayments:
+    """The payments of every payer of a session, which start together."""
+
+    payments: tuple[Payment, ...]
+
+    def start(self) -> None:
+        """Write durably, for every payer, that an answer is about to be computed."""
+        for payment in self.payments:
+            payment.start()
+
+
 @dataclass(frozen=True, eq=False)
 class Session:
     """What is paid for, while it is being answered.
@@ -119,7 +131,7 @@ class Session:
         So this is where a tape of released answers belongs: written before an answer is returned,
         and read instead of the rows when a session is resumed.
         """
-        return make_oracle(host, loss, plan, self.randomness, self.payment, self.progress)
+        return make_oracle(host, loss, plan, self.randomness, AllPayments(self.payments), self.progress)
 
     @contextmanager
     def open(self, X: Records, y: Vector, facts: Facts, loss: Loss, plan: PricedPlan | Plan) -> Iterator[Oracle]:

@@ -13,6 +13,7 @@ from the charge, and computes none of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from threading import RLock
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from ..core.errors import NotPricedError, PrivacyError
@@ -117,10 +118,18 @@ class Gate(Generic[AnyTerms]):
         self.terms = terms
         self.receipts: list[Receipt] = []
         self._used = {a.name: 0 for a in terms.plan.asks} | dict(used or {})
+        planned = {a.name: a.times for a in terms.plan.asks}
+        if any(not 0 <= times <= planned.get(name, -1) for name, times in (used or {}).items()):
+            raise PrivacyError("turns that were used before must be turns of the plan.")
+        self._lock = RLock()  # a turn that two threads saw free would be paid for once and answered twice
         self._key, self._payment, self._watcher = key, payment, watcher
 
     def next(self, query: Query, ask: str) -> Charge:
-        """Check, measure, pay, and say who takes part: in this order."""
+        """Check, measure, pay, and say who takes part: in this order, one turn at a time."""
+        with self._lock:
+            return self._next(query, ask)
+
+    def _next(self, query: Query, ask: str) -> Charge:
         planned, turn = self._turn(ask)
         check_kind(query, planned)
         noise = self.terms.measure(query, planned, turn)
@@ -150,12 +159,13 @@ class Gate(Generic[AnyTerms]):
 
     def take_branch(self, branch: str) -> None:
         """Go on with a branch of the plan, at its price, once everything before it was asked."""
-        if any(self._used[a.name] < a.times for a in self.terms.plan.asks):
-            raise NotPricedError(
-                f"branch {branch!r} was chosen before all asks of its plan were used: {self.unused_turns}."
-            )
-        self.terms = self.terms.branch(branch)
-        self._used = {a.name: 0 for a in self.terms.plan.asks}
+        with self._lock:
+            if any(self._used[a.name] < a.times for a in self.terms.plan.asks):
+                raise NotPricedError(
+                    f"branch {branch!r} was chosen before all asks of its plan were used: {self.unused_turns}."
+                )
+            self.terms = self.terms.branch(branch)
+            self._used = {a.name: 0 for a in self.terms.plan.asks}
 
     @property
     def unused_turns(self) -> dict[str, int]:
