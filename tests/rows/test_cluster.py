@@ -139,7 +139,7 @@ def test_a_built_part_is_not_sent_anywhere_and_prints_nothing():
     for thing in (one, host, spread(X)):
         with pytest.raises(TypeError, match="not copied"):
             pickle.dumps(thing)
-    assert repr(one) == "Held(0)"
+    assert repr(one) == "WorkerShard(0)"
     assert repr(host) == "ClusterHost(8 features)"
     assert repr(spread(sp.csr_matrix(X))) == "ClusterRows(sparse, 8 features)"
 
