@@ -167,10 +167,12 @@ def test_a_scaler_a_search_a_score_and_intervals_run_on_spark(session):
     model.fit(rows, y)
     card = str(private_score(model, rows, y, "accuracy", epsilon=3.0, random_state=2))
     assert str(private_score(model, frame, "event", "accuracy", epsilon=3.0, random_state=2)) == card
-    model.set_params(epsilon=30.0, sparsity=2, recipe="select_polish", intervals="split")
-    here = model.fit(rows, y).coef_.tobytes(), model.covariance_.tobytes(), model.statement_.to_json()
-    model.fit(frame, "event")
-    assert (model.coef_.tobytes(), model.covariance_.tobytes(), model.statement_.to_json()) == here
+    given = {"epsilon": 30.0, "sparsity": 2, "recipe": "select_polish", "intervals": "split", "random_state": 3}
+    # estimators of their own: statements count the fits of one estimator and its clones
+    one, two = (SparseClassifier(feature_bound=1.0, classes=(0, 1), **given) for _ in range(2))
+    here = one.fit(rows, y).coef_.tobytes(), one.covariance_.tobytes(), one.statement_.to_json()
+    two.fit(frame, "event")
+    assert (two.coef_.tobytes(), two.covariance_.tobytes(), two.statement_.to_json()) == here
 
 
 def test_a_table_is_encoded_on_executors(session):
