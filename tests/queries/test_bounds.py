@@ -138,3 +138,12 @@ def test_row_functions_are_within_their_bounds_on_clean_rows(monkeypatch):
             SUMS[type(question)].part(question, charge_for(question, host).spec, host.shards[0], Squared())
     assert len(moved) >= len(HELD)
     assert {name: size for name, size in moved.items() if size > 2.0**-30} == {}
+
+
+@pytest.mark.parametrize("norm", [1e-170, 0.9e-100, 1.1e100])
+def test_a_ball_whose_squares_could_vanish_or_overflow_is_refused(norm):
+    """Control: without the range, 1e-170 holds a vector of nearly three times its radius."""
+    with pytest.raises(PrivacyError, match="must be between 1e-100"):
+        ball(norm, 9)
+    longest = ball(1e-100, 9).clipped(np.full((1, 9), 1e-100))
+    assert np.linalg.norm(longest / 1e-100) <= 1.0

@@ -40,6 +40,9 @@ from .table import Asked, SumRule
 #: Units of the fine lattice per bound on one record: a sum is rounded to `RELEASE_UNITS` of them
 #: once, and not for each record.
 FINE_UNITS = 2.0**30
+#: Radii of balls lie between this and its inverse, so that squares of entries neither vanish nor
+#: overflow: below 1e-162 they would be zero, and a ball would hold vectors of any length.
+SMALLEST_RADIUS = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +68,8 @@ class Bound:
         ends = np.r_[self.lower, self.upper]
         if not (np.all(np.isfinite(ends)) and np.all(self.lower <= 0) and np.all(self.upper >= 0) and self.norm > 0):
             raise PrivacyError("what one record adds to a sum is held within a finite box around 0.")
+        if self.norm < math.inf and not SMALLEST_RADIUS <= self.norm <= 1 / SMALLEST_RADIUS:
+            raise PrivacyError(f"the norm of what one record adds must be between {SMALLEST_RADIUS:g} and its inverse.")
 
     @cached_property
     def _far(self) -> Vector:

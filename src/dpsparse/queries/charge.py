@@ -2,8 +2,9 @@
 
 Guarantee
 ---------
-Only `oracles.gate.Gate.next` makes charges, once the turn is paid. A charge is frozen, is not made
-from another one, and travels in messages to workers only.
+Only `oracles.gate.Gate.next` makes charges, once the turn is paid. A charge is frozen, and
+`dataclasses.replace` refuses it. Copies and pickles are not prevented, since messages carry charges
+to workers: that each is summed once is up to the oracles, and every sum must get its own noise.
 """
 
 from __future__ import annotations
