@@ -265,8 +265,138 @@ def test_labels_and_runs_are_given_by_options(address, table, monkeypatch):
     [entry] = Ledger(address).entries("trial")
     assert (entry.label, entry.run_id) == ("night job", "2025-06-01")
     assert "night job  run 2025-06-01" in run("ledger", "show", address, "trial").stdout
-    said = fit(table, address, 0.5, code=2, run_id="2025-06-01").stderr
-    assert "run '2025-06-01' is done" in said
+    said = fit(table, address, 0.6, code=2, run_id="2025-06-01").stderr
+    assert "run '2025-06-01' is done for work of another cost" in said
     monkeypatch.setenv("DPSPARSE_LEDGER", address)
     fit(table, None, 0.5, run_id="2025-06-02")
+    assert len(Ledger(address).entries("trial")) == 2
+
+
+# ------------------------------------------------------------------------------------------------ runs that go on
+
+
+def text_fit(table, address, *more, code=0):
+    options = [
+        "--task",
+        "regression",
+        "--feature-bound",
+        "0,2",
+        "--target-bound",
+        4,
+        "--sparsity",
+        2,
+        "--recipe",
+        "dp_gcd",
+    ]
+    paid = [
+        "--epsilon",
+        0.5,
+        "--delta",
+        "1e-6",
+        "--ledger",
+        address,
+        "--dataset",
+        "trial",
+        "--out",
+        table.parent / "model.json",
+    ]
+    return run("fit", table, *options, *paid, *more, code=code)
+
+
+def test_a_run_that_is_done_is_no_failure_and_its_model_is_made_again_if_it_is_lost(address, table):
+    first = text_fit(table, address, "--run-id", "night")
+    model = table.parent / "model.json"
+    content = model.read_bytes()
+    assert "Run night is done already" in text_fit(table, address, "--run-id", "night").stdout
+    model.unlink()
+    assert text_fit(table, address, "--run-id", "night").stdout == first.stdout
+    assert model.read_bytes() == content, "the same model, with the same citation"
+    shown = json.loads(fit(table, address, 0.5, run_id="other", recipe="dp_gcd").stdout)
+    assert shown["statement"]["ledger"]["entry"] != json.loads(content)["statement"]["ledger"]["entry"]
+    assert text_fit(table, address, "--run-id", "night").stdout == first.stdout, "another model at --out is replaced"
+    assert model.read_bytes() == content
+    assert len(Ledger(address).entries("trial")) == 2
+
+
+def test_a_model_that_was_edited_is_made_again(address, table):
+    text_fit(table, address, "--run-id", "night")
+    model = table.parent / "model.json"
+    content = model.read_bytes()
+    model.write_bytes(content.replace(b'"coef"', b'"Coef"'))
+    text_fit(table, address, "--run-id", "night")
+    assert model.read_bytes() == content
+
+
+def test_answers_are_kept_beside_the_ledger_under_a_name_of_their_own(address, table, monkeypatch):
+    text_fit(table, address)
+    [entry] = Ledger(address).entries("trial")
+    assert entry.run_id.startswith("fit-20")
+    [tape] = (table.parent / "budget.db.runs").iterdir()
+    assert tape.name.startswith(entry.run_id)
+    text_fit(table, address, "--resume-dir", table.parent / "mine", "--run-id", "b")
+    assert len(list((table.parent / "mine").iterdir())) == 1
+    monkeypatch.setenv("DPSPARSE_RESUME", str(table.parent / "environment"))
+    text_fit(table, address, "--run-id", "c")
+    assert len(list((table.parent / "environment").iterdir())) == 1
+    text_fit(table, address, "--run-id", "d", "--no-resume")
+    (table.parent / "model.json").unlink()
+    said = text_fit(table, address, "--run-id", "d", "--no-resume", code=2).stderr
+    assert "is done: use the model that it saved" in said
+    assert len(list(table.parent.rglob("*.tape"))) == 3
+
+
+def test_options_that_contradict_each_other(address, table):
+    said = text_fit(table, address, "--no-resume", "--resume-dir", "x", code=2).stderr
+    assert "contradict each other" in said
+    alone = ["--task", "regression", "--feature-bound", "0,2", "--target-bound", 4, "--resume-dir", "x"]
+    assert "needs a ledger" in run("fit", table, *alone, code=2).stderr
+
+
+def test_an_interrupted_run_says_how_to_go_on_and_goes_on(address, table, monkeypatch):
+    from dpsparse.oracles.tape import TapedOracle
+
+    ordinary, drawn = TapedOracle._draw, []
+
+    def stop(self, question, asked):
+        drawn.append(1)
+        if len(drawn) == 3:
+            raise KeyboardInterrupt
+        return ordinary(self, question, asked)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TapedOracle, "_draw", stop)
+        said = text_fit(table, address, code=1).stderr
+    [entry] = Ledger(address).entries("trial")
+    assert f"The same command with --run-id {entry.run_id} goes on" in said
+    text_fit(table, address, "--run-id", entry.run_id)
+    assert [e.status for e in Ledger(address).entries("trial")] == ["done"]
+
+
+def test_a_run_that_another_process_has_is_tried_again_later(address, table):
+    import fcntl
+
+    text_fit(table, address, "--run-id", "night")
+    [tape] = (table.parent / "budget.db.runs").iterdir()
+    (table.parent / "model.json").unlink()
+    with tape.open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert "another process runs this run_id" in text_fit(table, address, "--run-id", "night", code=4).stderr
+    text_fit(table, address, "--run-id", "night")
+
+
+def test_scores_go_on_too(address, table):
+    text_fit(table, address)
+    arguments = [
+        "score",
+        table.parent / "model.json",
+        table,
+        "--epsilon",
+        0.5,
+        "--ledger",
+        address,
+        "--dataset",
+        "trial",
+    ]
+    card = run(*arguments, "--run-id", "scored", "--json").stdout
+    assert json.loads(run(*arguments, "--run-id", "scored", "--json").stdout) == json.loads(card)
     assert len(Ledger(address).entries("trial")) == 2

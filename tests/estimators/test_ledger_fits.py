@@ -250,9 +250,9 @@ def test_a_run_without_a_ledger_and_a_part_with_a_run_are_refused(ledger):
         clone(model).set_params(run_id="once").fit(X, Y)
     for name in ("label", "run_id"):
         part = clone(model).set_params(**{name: "once"})
-        with pytest.raises(LedgerError, match="a label or run_id of its own, under which nothing would be charged"):
+        with pytest.raises(LedgerError, match="a label, run_id or resume of its own, under which"):
             PrivateSearch(part, {"alpha": [0.0]}, ledger=ledger, dataset="trial").fit(X, Y)
-        with pytest.raises(LedgerError, match="a label or run_id of its own"):
+        with pytest.raises(LedgerError, match="a label, run_id or resume of its own"):
             make_private_pipeline(part, ledger=ledger, dataset="trial")
     with pytest.raises(LedgerError, match="a label must be"):
         regressor(ledger, label="\n").fit(X, Y)

@@ -40,7 +40,6 @@ ALLOWED = {
     "algorithms/table_schedule.py": ({1.5}, "power of a formula"),
     "algorithms/transfer.py": ({50, 30, 1.1}, BASELINE),
     "recipes/defaults/auxiliary.py": ({24}, "entries that fit into memory"),
-    "recipes/defaults/epochs.py": ({63}, "bits of a seed"),
     "recipes/defaults/theory.py": ({1e-6}, "delta of from_theory where only rho is given"),
     "recipes/dp_frank_wolfe.py": ({1000}, "steps of from_theory at most"),
     "recipes/dp_gcd.py": ({0.05, 128, 8}, THEOREM),

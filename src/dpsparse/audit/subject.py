@@ -90,6 +90,7 @@ def _of_estimator(
         "dataset": None,
         "label": None,
         "run_id": None,
+        "resume": None,
         "keep_path": False,
         "check_bounds": None,  # asked beside the model, by nobody whom an attack runs
         "check_cells": None,

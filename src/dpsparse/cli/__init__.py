@@ -41,9 +41,9 @@ def main(log_level: str | None) -> None:
     \b
     Exit codes:
       0  done
-      2  a bad argument, or data or a model that cannot be used
+      2  a bad argument, data or a model that cannot be used, a missing right
       3  the privacy budget was refused
-      4  the output or a ledger could not be written
+      4  try again later: a full disk, or a ledger, a cluster or another process that is in the way
       5  a ledger does not verify
       6  an audit refuted a promise
       7  there is no promise: a seed, a plan without a proof, or a baseline

@@ -24,7 +24,7 @@ class BudgetRefusal(Refusal):
 
 
 class NotWritten(Refusal):
-    """The output could not be written: exit code 4."""
+    """The output could not be written, or a server does not answer: the same command may succeed later. Exit code 4."""
 
     exit_code = 4
 
@@ -79,7 +79,7 @@ class Commands(click.Group):
             raise
 
     def _refusing(self, ctx: click.Context) -> object:
-        from ..core.errors import BudgetError, LedgerNotWrittenError, LedgerTamperedError
+        from ..core.errors import BudgetError, LedgerTamperedError, RetryLaterError
 
         try:
             return super().invoke(ctx)
@@ -87,7 +87,7 @@ class Commands(click.Group):
             raise BudgetRefusal(_first_line(error)) from None
         except LedgerTamperedError as error:
             raise NotVerified(_first_line(error)) from None
-        except LedgerNotWrittenError as error:
+        except RetryLaterError as error:
             raise NotWritten(_first_line(error)) from None
         except (ValueError, TypeError) as error:
             raise Refusal(_first_line(error)) from None

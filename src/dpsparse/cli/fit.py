@@ -14,6 +14,7 @@ from .inputs import cluster_input, input_kind, need_target, open_input, read, st
 from .options import Names, json_option, make_estimator, model_options
 from .output import as_json as print_json
 from .output import check_file, check_model_file, progress, writing
+from .resume import choose_folder, done_already, resume_options, saying_how_to_go_on
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 )
 @click.option("--dataset", help="Name of this data in the ledger.")
 @click.option("--label", help="What the ledger's entry is called. Default: the recipe.")
-@click.option("--run-id", help="Names this run in the ledger: a retry with the same name does not pay twice.")
+@resume_options
 @click.option(
     "--memory-limit",
     help="How much memory the fit may take, such as 2GB: rows that do not fit stay on the disk. "
@@ -96,6 +97,11 @@ def fit(
           --row-norm 1 --cluster tcp://scheduler:8786
     """
     check_model_file(out, _inputs(data, dictionary_file, options["ledger"], options["dataset"]))
+    done = done_already(options, out)
+    if done is not None:
+        _print_model(done, out, as_json, f"Run {options['run_id']} is done already: its model is {out}")
+        return
+    choose_folder(options, "fit")
     asked = options["check_cells"]
     dictionary = apply(dictionary_file, options)
     if cluster is not None and dictionary is not None:
@@ -116,7 +122,7 @@ def fit(
         checks.memory(options["memory_limit"], "--memory-limit")
     check_charge(options["ledger"], options["dataset"])
     _check_environment(model)
-    with progress(as_json) as visible:
+    with saying_how_to_go_on(options), progress(as_json) as visible:
         declared = options["classes"] is not None and dictionary is None
         if declared:
             model.set_params(classes=_declared(options["classes"]))
@@ -158,16 +164,21 @@ def fit(
     failure = _save(model, out)
     if path_file is not None:
         write_path(model, path_file)
+    _print_model(model, None if failure else out, as_json, f"Saved: {out}")
+    if failure is not None:
+        raise failure
+
+
+def _print_model(model: SparseLinear, out: Path | None, as_json: bool, saved: str) -> None:
+    """Print what was learned, and where it is, if it could be saved."""
     if as_json:
         from ..estimators.summary import summary
 
-        print_json({**summary(model), "model": None if failure else out})
-    else:
-        click.echo(print_model(model))
-        if failure is None:
-            click.echo(f"Saved: {out}")
-    if failure is not None:
-        raise failure
+        print_json({**summary(model), "model": out})
+        return
+    click.echo(print_model(model))
+    if out is not None:
+        click.echo(saved)
 
 
 def _inputs(data: Path, dictionary: Path | None, address: str | None, dataset: str | None) -> list[Path]:

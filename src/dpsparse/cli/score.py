@@ -15,6 +15,7 @@ from .options import Names, json_option
 from .output import as_json as print_json
 from .output import progress
 from .predict import load_model
+from .resume import choose_folder, resume_options, saying_how_to_go_on
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 @click.option("--ledger", help="Address of a ledger that is charged; needs --dataset. Default: DPSPARSE_LEDGER.")
 @click.option("--dataset", help="Name of this data in the ledger.")
 @click.option("--label", help="What the ledger's entry is called. Default: private score.")
-@click.option("--run-id", help="Names this run in the ledger: a retry with the same name does not pay twice.")
+@resume_options
 @click.option(
     "--on-missing",
     type=click.Choice(["refuse", "empty"]),
@@ -87,6 +88,7 @@ def score(
     """
     fitted = load_model(model)
     check_charge(options["ledger"], options["dataset"])
+    choose_folder(options, "score")
     if (group is None) is not (groups is None):
         raise Refusal("--group and --groups belong together: a column, and the public list of groups in it.")
     if group is not None and input_kind(data) not in ("CSV", "Parquet"):
@@ -94,7 +96,8 @@ def score(
     with progress(as_json) as visible:
         table = _rows(fitted, data, target, zero_based, visible)
         codes = None if group is None or groups is None else _groups(data, group, groups)
-    card = _score(fitted, table, codes, groups, seed, options)
+    with saying_how_to_go_on(options):
+        card = _score(fitted, table, codes, groups, seed, options)
     if as_json:
         print_json({"private": card.statement.private, **card.to_dict()})
     else:

@@ -19,6 +19,8 @@ from .errors import (
     PrivacyError,
     PrivacyLeakError,
     RepeatedFitWarning,
+    ResumeError,
+    RetryLaterError,
     RunRepeatedError,
     UnreadCellsWarning,
 )
@@ -55,6 +57,8 @@ __all__ = [
     "RandomTurns",
     "Receipt",
     "RepeatedFitWarning",
+    "ResumeError",
+    "RetryLaterError",
     "RunRepeatedError",
     "SplitRule",
     "Statement",

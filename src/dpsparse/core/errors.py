@@ -30,8 +30,12 @@ class LedgerError(PrivacyError):
     """A ledger that cannot be used: a bad address, a missing or damaged file, an unknown dataset."""
 
 
-class LedgerNotWrittenError(LedgerError):
-    """A ledger that could not be written: a full disk, a missing right, a lost connection.
+class RetryLaterError(PrivacyError):
+    """A failure that passes: the same call, with the same `run_id`, succeeds once its reason is gone."""
+
+
+class LedgerNotWrittenError(LedgerError, RetryLaterError):
+    """A ledger that could not be written for a passing reason: a full disk, a lost connection, a server that is away.
 
     The message says what counts.
 
@@ -65,6 +69,10 @@ class RunRepeatedError(LedgerError):
         super().__init__(message)
         self.entry = entry
         self.status = status
+
+
+class ResumeError(LedgerError):
+    """A run that cannot go on from what is stored of it: its tape is missing, damaged, or belongs to another run."""
 
 
 class LedgerTamperedError(LedgerError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Self
 
 import numpy as np
@@ -32,7 +33,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
     ----------
     epsilon, delta, budget, sparsity, row_norm, feature_bound, feature_center, recipe, penalty, \
 alpha, l1_ratio, box, adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, \
-label, run_id, accept, on_missing, check_bounds, check_cells, intervals, memory_limit, \
+label, run_id, resume, accept, on_missing, check_bounds, check_cells, intervals, memory_limit, \
 random_state, verbose
         As in `SparseRegressor`.
     loss : Loss or None
@@ -89,6 +90,7 @@ random_state, verbose
         dataset: str | None = None,
         label: str | None = None,
         run_id: str | None = None,
+        resume: str | PathLike[str] | None = None,
         accept: tuple[str, ...] = (),
         on_missing: str = "refuse",
         check_bounds: float | None = None,
@@ -122,6 +124,7 @@ random_state, verbose
         self.dataset = dataset
         self.label = label
         self.run_id = run_id
+        self.resume = resume
         self.accept = accept
         self.on_missing = on_missing
         self.check_bounds = check_bounds

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core import Statement
 from ..core.facts import Vector
+from ..core.public_draws import repeatable
 from ..fitting import FitRequest, FitResult, Targets, fit, plan_fit, read_targets, refuse_rows_brought
 from ..fitting.counts import checked_columns, warn_of_unread
 from ..fitting.statement import MADE_ROWS, void
@@ -244,7 +245,8 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
         columns = checked_columns(request.check_cells, source)
         checked = 0 if columns is None else len(columns.names)
         shape = request.shape(*source.shape, sparse=source.sparse, models=targets.models, checked=checked)
-        prepared = plan_fit(request, shape)
+        with repeatable(None if request.resume is None else request.resume.public_seed):
+            prepared = plan_fit(request, shape)
         self._sparse_rows = shape.sparse
         repeated = self._family.note(prepared, shape, stacklevel=4) if "_family" in vars(self) else ""
         notes = warn_if_hopeless(prepared, shape, stacklevel=4)

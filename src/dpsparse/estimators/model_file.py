@@ -19,6 +19,7 @@ from ..core.facts import Facts
 from ..core.plain import Json, to_json
 from ..core.regular_files import open_regular, write_whole
 from ..io.dictionary import Dictionary
+from ..ledger import PAYING
 from ..queries import losses
 from ..queries.kinds import Solver
 from ..recipes.base import PrivateRecipe, Recipe
@@ -30,8 +31,6 @@ LARGEST_BYTES = 2**28
 #: A file that is to be replaced may have any size; only its first bytes are looked at.
 LARGEST_HEAD_OF, HEAD = 2**62, 200
 STARTS = re.compile(rb'\s*\{\s*"format"\s*:\s*"dpsparse-(model|pipeline|search)"')
-#: Arguments that say how a fit is paid for: they belong to the session, and the entry that paid is in the statement.
-PAYING = ("ledger", "dataset", "label", "run_id")
 #: What the statement of a model begins with whose digest does not fit.
 EDITED = (
     "the model file was edited after it was saved, or has no digest: nothing in it, this statement "

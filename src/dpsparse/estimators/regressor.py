@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from os import PathLike
 from typing import Self
 
 import numpy as np
@@ -67,6 +68,10 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     label, run_id : str or None
         For the ledger, both public: what the entry is called (default: the recipe), and which run
         it pays for: a retry with the same run_id does not pay twice.
+    resume : path or None
+        A folder for the released answers of a run with a `run_id`. A fit that was killed goes on
+        from them and pays nothing more; one that is done gives its model again. None: nothing is
+        kept, and a fit that was killed after its first answer is lost with its budget.
     accept : tuple of str
         Names of assumptions that the user accepts.
     on_missing : {"refuse", "empty"}
@@ -153,6 +158,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         dataset: str | None = None,
         label: str | None = None,
         run_id: str | None = None,
+        resume: str | PathLike[str] | None = None,
         accept: tuple[str, ...] = (),
         on_missing: str = "refuse",
         check_bounds: float | None = None,
@@ -188,6 +194,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         self.dataset = dataset
         self.label = label
         self.run_id = run_id
+        self.resume = resume
         self.accept = accept
         self.on_missing = on_missing
         self.check_bounds = check_bounds

@@ -75,7 +75,8 @@ def fit(
     public = {"recipe": name, "n_rows": prepared.facts.n_rows, "n_features": prepared.facts.n_features}
     log_event("fit planned", **public, epsilon=draft.epsilon, delta=draft.delta, dataset=request.dataset)
     payers, delta = (request,) if payers is None else payers, prepared.delta
-    with session(*payers, bill=prepared.bill, label=name, delta=delta, randomness=randomness, bar=bar) as opened:
+    kept = {"bill": prepared.bill, "label": name, "delta": delta, "resume": request.resume}
+    with session(*payers, **kept, randomness=randomness, bar=bar) as opened:  # type: ignore[arg-type]
         fitted = run(prepared, X, targets, opened, draft=draft, opener=opener, units=units)
     # cited once more, now that the ledger has noted the end
     stated = charged_to(fitted.statement, opened.payment)

@@ -17,6 +17,7 @@ from .. import recipes
 from ..core import Adjacency, AssumptionError, Budget, BudgetError, PrivacyError, checks
 from ..core.facts import Facts, Penalty, Vector
 from ..ledger import Ledger, check_ledger
+from ..oracles import Resume
 from ..queries.losses import Logistic, Loss, Squared, proven, target_of
 from ..rows.bounds import read_bounds, read_center, read_target_bound
 from ..rows.missing import CHOICES
@@ -196,6 +197,7 @@ class FitRequest:
     dataset: str | None
     label: str | None
     run_id: str | None
+    resume: Resume | None
     accept: tuple[str, ...]
     on_missing: str
     check_bounds: float | None
@@ -241,6 +243,7 @@ class FitRequest:
             dataset=given["dataset"],  # type: ignore[arg-type]
             label=given["label"],  # type: ignore[arg-type]
             run_id=given["run_id"],  # type: ignore[arg-type]
+            resume=Resume.of(given.get("resume"), given["dataset"], given["run_id"]),  # type: ignore[arg-type]
             accept=tuple(given["accept"]),  # type: ignore[arg-type]
             on_missing=checks.one_of(given["on_missing"], "on_missing", CHOICES),
             check_bounds=_check_share(given["check_bounds"], "check_bounds", recipe),

@@ -152,7 +152,7 @@ def _solve(
 def _split(inference: Inference, opened: Session, units: NDArray[np.str_] | None) -> DataSplit:
     if (units is not None) != (inference.coins.rule == "units"):
         raise PrivacyError("rows are dealt by the rule of the plan: units are told where it says so, and only there.")
-    return DataSplit(inference.coins.first, opened.randomness.key(), units)
+    return DataSplit(inference.coins.first, opened.key("parts"), units)
 
 
 def _infer(

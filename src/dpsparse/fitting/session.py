@@ -8,7 +8,7 @@ answer was asked for, the payment counts, whatever fails afterwards. While rows 
 passes, since it could depend on one.
 
 *Where rows are.* In memory, on a disk within a limit, or on a cluster: decided before anything is
-paid, by public facts, the limit and how much storage rows take. It shows in no answer. What cannot
+paid, by public facts, the limit and how much storage rows take. No answer depends on it. What cannot
 work is refused before a ledger is asked: a limit that is too small, a disk that is too full, a
 recipe that needs all rows in one place. Such a refusal says whether storage and memory are large or
 small, as the machine itself would; see the limits of the guarantee.
@@ -20,7 +20,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -29,9 +29,9 @@ import scipy.sparse as sp
 from ..accounting import Cost, PricedPlan
 from ..core import DataError, NonPrivateRandomnessWarning, Plan
 from ..core.facts import Facts, Vector
-from ..core.mechanisms import Randomness
+from ..core.mechanisms import Randomness, keyed_generator
 from ..ledger import Ledger, Payment, reserve
-from ..oracles import ProgressCallback, make_oracle, needs_all_rows
+from ..oracles import ProgressCallback, Resume, Tape, make_oracle, needs_all_rows
 from ..queries.kinds import Oracle
 from ..queries.losses import Loss
 from ..rows.hosts import ClusterHost, ClusterRows, DiskHost, Host, MemoryHost
@@ -53,7 +53,7 @@ READING_TURNS = 20
 
 
 class Payer(Protocol):
-    """Who pays: the four arguments of every estimator that has a ledger."""
+    """The payer of a session: the four arguments of every estimator that has a ledger."""
 
     @property
     def ledger(self) -> Ledger | str | None:
@@ -114,30 +114,49 @@ class Session:
         Source of the noise.
     progress : function of a name
         Called with the name of every query that is charged, which is public.
+    tape : Tape or None
+        Where released answers are kept before they are returned.
     """
 
     payments: tuple[Payment, ...]
     randomness: Randomness
     progress: ProgressCallback = no_progress
+    tape: Tape | None = None
 
     @property
     def payment(self) -> Payment:
         """The payment of a single payer; of several, each keeps its own, and no statement cites them."""
         return self.payments[0] if len(self.payments) == 1 else Payment()
 
-    def oracle(self, host: Host, loss: Loss, plan: PricedPlan | Plan) -> Oracle:
-        """An oracle over opened rows; every answer reaches its reader through what is returned here.
+    def oracle(self, host: Host, loss: Loss, plan: PricedPlan | Plan, solver: object = None) -> Oracle:
+        """An oracle over opened rows; with a tape, its answers are stored before they are returned.
 
-        So this is where a tape of released answers belongs: written before an answer is returned,
-        and read instead of the rows when a session is resumed.
+        The tape binds the plan, the loss and the public fields of a solver, where one is named.
         """
-        return make_oracle(host, loss, plan, self.randomness, AllPayments(self.payments), self.progress)
+        oracle = make_oracle(host, loss, plan, self.randomness, AllPayments(self.payments), self.progress)
+        return oracle if self.tape is None else self.tape.recorded(oracle, host, self.randomness, plan, loss, solver)
+
+    def key(self, purpose: str) -> int:
+        """A secret key of 128 bits; the same one when the session is resumed, for what must not change then."""
+        if self.tape is None or not self.randomness.secure:
+            return self.randomness.key()
+        return int.from_bytes(self.tape.subkey(purpose)[:16], "little")
+
+    def generator(self, purpose: str) -> np.random.Generator:
+        """Secret draws; the same ones when the session is resumed."""
+        if self.tape is None or not self.randomness.secure:
+            return self.randomness.generator()
+        return keyed_generator(self.key(purpose))
 
     @contextmanager
     def open(self, X: Records, y: Vector, facts: Facts, loss: Loss, plan: PricedPlan | Plan) -> Iterator[Oracle]:
         """An oracle over rows that are opened here, and closed at the end of the block."""
         with closing(open_host(X, y, facts)) as host:
             yield self.oracle(host, loss, plan)
+
+
+#: The tape of a session that has others inside.
+_outer: ContextVar[Tape | None] = ContextVar("dpsparse_tape", default=None)
 
 
 @contextmanager
@@ -149,6 +168,7 @@ def session(
     randomness: Randomness,
     bar: ProgressBar | None = None,
     nested: bool = False,
+    resume: Resume | None = None,
 ) -> Iterator[Session]:
     """Reserve a bill, answer what stands inside, and confirm; refunded if nothing was answered.
 
@@ -172,30 +192,52 @@ def session(
         Made before, so that a missing library is refused before anything is paid.
     nested : bool
         True for a whole of several sessions, such as a pipeline or a search: its payment starts at
-        once, so that it counts whatever its parts answer, and the parts suppress messages themselves.
+        once, so that it counts whatever its parts answer, the parts suppress messages themselves,
+        and their answers stand on its tape.
+    resume : Resume, optional
+        Where the released answers of the run of a single payer are kept. A run that began goes on
+        with them, and pays nothing more.
     """
-    with ExitStack() as stack:
-        payments = tuple(
-            stack.enter_context(
-                reserve(
-                    payer.ledger,
-                    payer.dataset,
-                    bill,
-                    label=label if payer.label is None else payer.label,
-                    run_id=payer.run_id,
-                    delta=delta,
-                    seeded=not randomness.secure,
-                )
-            )
-            for payer in payers
-        )
-        progress = no_progress if bar is None else stack.enter_context(bar)
-        if nested:
-            for payment in payments:
-                payment.start()
-        else:
-            stack.enter_context(suppress_messages())
-        yield Session(payments, randomness, progress)
+    with ExitStack() as tapes:
+        with ExitStack() as stack:
+            payments = [stack.enter_context(_paid(p, bill, label, delta, randomness, resume)) for p in payers]
+            tape = _outer.get()
+            if resume is not None:
+                assert payments[0].reservation is not None
+                tape = tapes.enter_context(resume.open(payments[0].reservation, randomness))
+                payments[0] = replace(payments[0], token=tape.new_token)
+            progress = no_progress if bar is None else stack.enter_context(bar)
+            if nested or any(payment.at_once for payment in payments):
+                AllPayments(tuple(payments)).start()
+            stack.enter_context(on_tape(tape) if nested else suppress_messages())
+            yield Session(tuple(payments), randomness, progress, tape)
+        if tape is not None and resume is not None:
+            tape.finish()
+
+
+@contextmanager
+def on_tape(tape: Tape | None) -> Iterator[None]:
+    """Let sessions inside this block keep their answers on a tape, where they have none of their own."""
+    before = _outer.set(tape)
+    try:
+        yield
+    finally:
+        _outer.reset(before)
+
+
+def _paid(
+    payer: Payer, bill: Cost | None, label: str, delta: float, randomness: Randomness, resume: Resume | None
+) -> AbstractContextManager[Payment]:
+    return reserve(
+        payer.ledger,
+        payer.dataset,
+        bill,
+        label=label if payer.label is None else payer.label,
+        run_id=payer.run_id,
+        delta=delta,
+        seeded=not randomness.secure,
+        resumes=resume is not None,
+    )
 
 
 def warn_if_seeded(randomness: Randomness, what: str, stacklevel: int = 3) -> None:
@@ -292,7 +334,7 @@ def rescaled_rows(prepared: FitPlan, X: Rows) -> Records:
 def open_oracle(prepared: FitPlan, X: Rows, y: Vector, opened: Session) -> Iterator[Oracle]:
     """The ordinary oracle of one model of a fit."""
     with closing(_open_fit(prepared, rescaled_rows(prepared, X), y, opened.progress)) as host:
-        yield opened.oracle(host, prepared.loss, prepared.of_one_model or prepared.plan)
+        yield opened.oracle(host, prepared.loss, prepared.of_one_model or prepared.plan, prepared.solver)
 
 
 def wrapped(wrap: Callable[[FitPlan, Oracle], Oracle]) -> OpenOracle:

@@ -4,10 +4,11 @@ from .address import default_address
 from .argument import LedgerArgument
 from .entries import Amount, Entry
 from .ledger import Ledger
-from .payment import Payment, check_ledger, refuse_own_ledger, reserve
+from .payment import PAYING, Payment, check_ledger, refuse_own_ledger, reserve
 from .reservation import Reservation
 
 __all__ = [
+    "PAYING",
     "Amount",
     "Entry",
     "Ledger",

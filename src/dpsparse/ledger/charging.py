@@ -17,7 +17,7 @@ from ..accounting.costs.base import Cost, write_cost
 from ..accounting.filters import Charge
 from ..core.codec import canonical_json
 from ..core.errors import BudgetError, BudgetExceededError, LedgerError, LedgerNotWrittenError, RunRepeatedError
-from .chain import Chain, Event
+from .chain import Chain
 from .entries import STATUS
 from .names import is_seeded
 from .reservation import Reservation
@@ -52,6 +52,8 @@ class Request:
         Which run it pays for.
     delta : float or None
         At which a refusal says what would fit; None: the dataset's.
+    resumes : bool
+        Whether the released answers of the run are kept, so that one that was started goes on.
     """
 
     dataset: str
@@ -59,6 +61,7 @@ class Request:
     label: str
     run_id: str | None
     delta: float | None
+    resumes: bool = False
 
 
 def charge(store: Store, request: Request) -> Reservation:
@@ -75,17 +78,17 @@ def charge(store: Store, request: Request) -> Reservation:
 def _charge(store: Store, request: Request) -> Reservation:
     content = write_cost(request.bill)
     for _ in range(ATTEMPTS):
-        known = store.read(lambda chain: _known(chain, request, content))
+        known = store.read(lambda chain: _known(store, chain, request, content))
         if known is not None:
-            return Reservation(store, *known)
+            return known
         before = store.read(lambda chain: latest(chain, request.dataset))
         _refuse_others(before, request)
         priced = _Priced.of(before, request.bill)  # outside the transaction: it may take seconds
-        found = store.write(lambda chain, p=priced: _take(chain, request, content, p))  # type: ignore[misc]
+        found = store.write(lambda chain, p=priced: _take(store, chain, request, content, p))  # type: ignore[misc]
         if isinstance(found, State):
             raise _refusal(found, request)
         if found is not None:
-            return Reservation(store, *found)
+            return found
     raise LedgerError("the ledger changed too often while this cost was priced. Nothing was reserved; try again.")
 
 
@@ -105,12 +108,11 @@ class _Priced:
         return cls(before, str(state.kind), cost, not state.fits(cost) and state.whole(bill))
 
 
-def _take(chain: Chain, request: Request, content: dict[str, Any], priced: _Priced) -> tuple[str, Event] | State | None:
-    """Write the entry: the ledger's identity and the event; the state if it does not fit.
-
-    None if the price is out of date.
-    """
-    known = _known(chain, request, content)
+def _take(
+    store: Store, chain: Chain, request: Request, content: dict[str, Any], priced: _Priced
+) -> Reservation | State | None:
+    """Write the entry; returns the state if it does not fit, and None if the price is out of date."""
+    known = _known(store, chain, request, content)
     if known is not None:
         return known
     now, cost = latest(chain, request.dataset), priced.cost
@@ -130,11 +132,11 @@ def _take(chain: Chain, request: Request, content: dict[str, Any], priced: _Pric
     if request.run_id is not None:
         body["run_id"] = request.run_id
     event = chain.append(request.dataset, 0, "reserve", body)
-    return chain.head().ledger, event
+    return Reservation(store, chain.head().ledger, event)
 
 
-def _known(chain: Chain, request: Request, content: dict[str, Any]) -> tuple[str, Event] | None:
-    """The entry of the same run, if nothing was answered for it yet; None if there is none that counts."""
+def _known(store: Store, chain: Chain, request: Request, content: dict[str, Any]) -> Reservation | None:
+    """The entry of the same run, if it may go on; None if there is none that counts."""
     if request.run_id is None:
         return None
     replay = replayed(chain)
@@ -142,14 +144,19 @@ def _known(chain: Chain, request: Request, content: dict[str, Any]) -> tuple[str
     event = None if entry is None else chain.event(entry)
     if event is None:
         return None
-    body, state = event.read(), STATUS[replay.entries[event.entry].what]
+    body, taken = event.read(), replay.entries[event.entry]
+    state = STATUS[taken.what]
     alike = is_seeded(body["label"]) == is_seeded(request.label)
-    if state == "reserved" and alike and canonical_json(body["bill"]) == canonical_json(content):
-        return chain.head().ledger, event
+    equal = alike and canonical_json(body["bill"]) == canonical_json(content)
+    if equal and (state == "reserved" or request.resumes):
+        return Reservation(store, chain.head().ledger, event, chain.event(taken.number))
+    other = f"is {state} for work {'of another cost' if alike else 'with another random_state'}"
     why = {
-        "reserved": f"is reserved for work {'of another cost' if alike else 'with another random_state'}",
-        "started": "was started, and what it answered may have been seen: to answer again would cost again",
-        "done": "is done: use the model that it saved",
+        "reserved": other,
+        "started": other
+        if request.resumes
+        else "was started, and what it answered may have been seen: to answer again would cost again",
+        "done": other if request.resumes else "is done: use the model that it saved",
     }[state]
     raise RunRepeatedError(
         f"run {request.run_id!r} {why}. It is entry {event.entry} of dataset {request.dataset!r}, "

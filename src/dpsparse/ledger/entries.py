@@ -19,7 +19,7 @@ from ..core.errors import LedgerTamperedError
 from .chain import Event
 from .state import State
 
-STATUS = {"reserve": "reserved", "start": "started", "confirm": "done", "refund": "refunded"}
+STATUS = {"reserve": "reserved", "start": "started", "resume": "started", "confirm": "done", "refund": "refunded"}
 
 
 @dataclass(frozen=True)

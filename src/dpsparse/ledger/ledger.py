@@ -161,7 +161,14 @@ class Ledger:
         raise failure
 
     def reserve(
-        self, dataset: str, bill: Cost, *, label: str = "", run_id: str | None = None, delta: float | None = None
+        self,
+        dataset: str,
+        bill: Cost,
+        *,
+        label: str = "",
+        run_id: str | None = None,
+        delta: float | None = None,
+        resumes: bool = False,
     ) -> Reservation:
         """Take the cost of a bill out of a dataset's budget, durably, before anything is read.
 
@@ -181,6 +188,10 @@ class Ledger:
             crash cannot part them.
         delta : float or None
             At which a refusal says what would fit; None: the dataset's.
+        resumes : bool
+            Whether the released answers of the run are kept (`dpsparse.oracles.Resume`). Then an
+            entry that is *started* or *done* at an equal bill is returned as well: nothing more is
+            charged, and the tape decides whether it can go on.
 
         Raises
         ------
@@ -190,7 +201,7 @@ class Ledger:
             If the run was paid for and began.
         """
         run = None if run_id is None else run_name(run_id)
-        return charge(self._store(), Request(dataset_name(dataset), bill, label_text(label), run, delta))
+        return charge(self._store(), Request(dataset_name(dataset), bill, label_text(label), run, delta, resumes))
 
     # ---------------------------------------------------------------------------------------------- reading
 
@@ -236,6 +247,21 @@ class Ledger:
     def entries(self, dataset: str) -> tuple[Entry, ...]:
         """Every reservation, in order."""
         return self._state_and_entries(dataset)[1]
+
+    def find_run(self, dataset: str, run_id: str) -> Entry | None:
+        """The entry that pays for a run; None if there is none, or it was refunded."""
+        name, run = dataset_name(dataset), run_name(run_id)
+
+        def act(chain: Chain) -> Entry | None:
+            latest(chain, name)
+            replay = replayed(chain)
+            entry = replay.runs.get((name, run))
+            if entry is None:
+                return None
+            numbers = sorted({entry, replay.entries[entry].number})
+            return read_entries(event for number in numbers if (event := chain.event(number)) is not None)[0]
+
+        return self._store().read(act)
 
     def describe(self, dataset: str) -> State:
         """Adjacency, way of counting, filters and totals."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,6 +15,9 @@ from .ledger import Ledger
 from .names import dataset_name, own_label, run_name, seeded_label
 from .reservation import Reservation
 
+#: Arguments of estimators that say how a fit is paid for. They belong to the session: files do not keep them.
+PAYING = ("ledger", "dataset", "label", "run_id", "resume")
+
 
 class Paid(Protocol):
     """What may say how it is paid for: an estimator or a step."""
@@ -26,9 +29,20 @@ class Paid(Protocol):
 
 @dataclass(frozen=True)
 class Payment:
-    """What `reserve` gives: a reservation, or none."""
+    """What `reserve` gives.
+
+    Attributes
+    ----------
+    reservation : Reservation or None
+    token : callable or None
+        Makes tokens, where a tape keeps the answers.
+    at_once : bool
+        Whether the payment starts before anything is asked, so that it is never refunded.
+    """
 
     reservation: Reservation | None = None
+    token: Callable[[], str] | None = None
+    at_once: bool = False
 
     def start(self) -> None:
         """Write durably that an answer is about to be computed.
@@ -36,7 +50,7 @@ class Payment:
         Called before the first one, and only that call writes.
         """
         if self.reservation is not None:
-            self.reservation.start()
+            self.reservation.start(self.token)
 
     @property
     def record(self) -> dict[str, str | int] | None:
@@ -80,11 +94,10 @@ def refuse_own_ledger(part: Paid, whole: str) -> None:
             f"charged: {whole} is paid for as one. "
             f"Give ledger and dataset to {whole} instead."
         )
-    if any(own.get(name) is not None for name in ("label", "run_id")):
+    if any(own.get(name) is not None for name in ("label", "run_id", "resume")):
         raise LedgerError(
-            f"{type(part).__name__} has a label or run_id of its own, under which nothing would be "
-            f"charged: {whole} is paid for as "
-            f"one. Give label and run_id to {whole} instead."
+            f"{type(part).__name__} has a label, run_id or resume of its own, under which nothing would be "
+            f"charged: {whole} is paid for as one. Give them to {whole} instead."
         )
 
 
@@ -98,12 +111,13 @@ def reserve(
     run_id: str | None = None,
     delta: float | None = None,
     seeded: bool,
+    resumes: bool = False,
 ) -> Iterator[Payment]:
     """Reserve a bill, run what stands inside, and confirm; refunded if nothing was answered.
 
     A plan with a number of turns that chance drew is priced by the law of the draw. It is never
-    refunded: whoever saw the number could give it back and draw again, until the law was another
-    one.
+    refunded: somebody who saw the number could give it back and draw again, until the law was
+    another one.
 
     Parameters
     ----------
@@ -122,6 +136,9 @@ def reserve(
         At which a refusal says what would fit.
     seeded : bool
         Whether the noise comes from a seed: the entry's label then says so.
+    resumes : bool
+        Whether a run that began may go on, as in `Ledger.reserve`. The caller then starts a payment
+        that is `at_once`, when its tape is open.
     """
     check_ledger(ledger, dataset, label, run_id)
     if dataset is None:
@@ -133,7 +150,9 @@ def reserve(
             "guards. Leave ledger=None for it."
         )
     label = seeded_label(label) if seeded else label
-    with Ledger.of(ledger).reserve(dataset, bill, label=label, run_id=run_id, delta=delta) as reservation:
-        if isinstance(bill, PlanCost) and bill.account.costs.random:
+    book = Ledger.of(ledger)
+    with book.reserve(dataset, bill, label=label, run_id=run_id, delta=delta, resumes=resumes) as reservation:
+        drawn = isinstance(bill, PlanCost) and bill.account.costs.random
+        if drawn and not resumes:
             reservation.start()
-        yield Payment(reservation)
+        yield Payment(reservation, at_once=drawn)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Self
 
-from ..accounting.filters import Charge
 from ..core.errors import LedgerError, LedgerNotWrittenError
 from .chain import Chain, Event
-from .state import MAY_FOLLOW, latest
+from .entries import STATUS
+from .state import MAY_FOLLOW, latest, replayed
 from .store import Store
 
 #: What is known of an entry if an event could not be written: by event, and by what the attempt left.
@@ -19,6 +20,11 @@ _KNOWN = {
         "event": "No answer was computed. Entry {entry} was noted as started all the same: it counts.",
         "unknown": "No answer was computed. It is not known whether entry {entry} was noted as "
         "started; it counts until it is refunded.",
+    },
+    "resume": {
+        "nothing": "No answer was computed. Entry {entry} counts.",
+        "event": "No answer was computed. Entry {entry} counts.",
+        "unknown": "No answer was computed. Entry {entry} counts.",
     },
     "confirm": {
         "nothing": "Entry {entry} counts; its end was not noted.",
@@ -53,30 +59,47 @@ class Reservation:
         Hash of the event that reserved it.
     head : str
         Hash of the last event that is known of it.
+    status : {"reserved", "started", "done"}
+        What was known of the entry when it was taken up.
+    token : str
+        The last token of a tape that the ledger was given for it; empty if there was none.
     """
 
-    def __init__(self, store: Store, ledger: str, event: Event) -> None:
+    def __init__(self, store: Store, ledger: str, event: Event, last: Event | None = None) -> None:
+        last = event if last is None else last
         self.ledger = ledger
         self.dataset = event.dataset
         self.entry = event.entry
         self.entry_hash = event.hash
-        self.head = event.hash
+        self.head = last.hash
+        self.status = STATUS[last.what]
+        self.token = str(last.read().get("tape", ""))
         self._store = store
-        self._started = False
+        self._started = self._kept = False
 
-    def start(self, _: str = "") -> None:
-        """Note that an answer is about to be computed; only the first call writes."""
-        if not self._started:
-            self._advance("start")
-            self._started = True
+    def start(self, token: Callable[[], str] | None = None) -> None:
+        """Note that an answer is about to be computed; only the first call writes.
+
+        Parameters
+        ----------
+        token : callable or None
+            Makes a token that is durable on the tape of the run, by which the ledger knows the
+            process that goes on; None without a tape.
+        """
+        if self._started or self.status == "done":
+            return
+        given = {} if token is None else {"tape": token(), "before": self.token}
+        self._advance("start" if self.status == "reserved" else "resume", given)
+        self._started, self._kept = True, token is not None
 
     def confirm(self) -> None:
         """Note that the work ended well."""
-        self._advance("confirm")
+        if self.status != "done":
+            self._advance("confirm")
 
     def refund(self) -> None:
         """Give everything back; refused once an answer was asked for."""
-        if self._started:
+        if self._begun:
             raise LedgerError(f"entry {self.entry} cannot be refunded: an answer was computed.")
         self._advance("refund")
 
@@ -90,25 +113,34 @@ class Reservation:
             "head": self.head,
         }
 
-    def _advance(self, what: str) -> None:
+    @property
+    def _begun(self) -> bool:
+        return self._started or self.status != "reserved"
+
+    def _advance(self, what: str, given: Mapping[str, str] | None = None) -> None:
         try:
-            self.head = self._store.write(lambda chain: self._append(chain, what)).hash
+            self.head = self._store.write(lambda chain: self._append(chain, what, given or {})).hash
             return
         except LedgerNotWrittenError as error:
             known = _KNOWN[what][error.left].format(entry=self.entry)
             failure = LedgerNotWrittenError(f"{error} {known}", error.left, error.number)
         raise failure
 
-    def _append(self, chain: Chain, what: str) -> Event:
-        events = [e for e in chain.of(self.dataset, self.entry) if e.entry == self.entry]
-        if not events or events[-1].what not in MAY_FOLLOW[what]:
-            found = events[-1].what if events else "nothing"
+    def _append(self, chain: Chain, what: str, given: Mapping[str, str]) -> Event:
+        taken = replayed(chain).entries.get(self.entry)
+        last = None if taken is None else chain.event(taken.number)
+        found = "nothing" if last is None else last.what
+        if last is None or found not in MAY_FOLLOW[what]:
             raise LedgerError(f"entry {self.entry} cannot {what}: its last event is {found!r}.")
+        body: dict[str, object] = {name: value for name, value in given.items() if name != "before"}
+        if what == "resume" and last.read().get("tape", "") != given.get("before"):
+            raise LedgerError(f"entry {self.entry} cannot resume: another process has gone on with it.")
         state = latest(chain, self.dataset)
         if what == "refund":
-            taken = events[0].read()
-            state = state.given_back(Charge(taken["costs"], taken["slack"]))
-        body: dict[str, object] = {"state": state.to_dict()}
+            assert taken is not None
+            assert taken.cost is not None
+            state = state.given_back(taken.cost)
+        body["state"] = state.to_dict()
         if what != "confirm":  # how long an entry took tells how many runs a search made, which is secret
             body["time"] = datetime.now(UTC).isoformat(timespec="seconds")
         return chain.append(self.dataset, self.entry, what, body)
@@ -119,8 +151,9 @@ class Reservation:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if error is None:
             self._end()
-        elif self._started:
-            _tell(error, f"Entry {self.entry} counts: an answer was asked for.")
+        elif self._begun:
+            goes_on = " The same call goes on where it stopped, at no further cost." if self._kept else ""
+            _tell(error, f"Entry {self.entry} counts: an answer was asked for.{goes_on}")
         else:
             self._give_back(error)
 

@@ -172,16 +172,22 @@ def _close(one: dict[str, Any], two: dict[str, Any]) -> bool:
 # ------------------------------------------------------------------------------------------------ events
 
 #: From which states an event may follow.
-MAY_FOLLOW = {"start": ("reserve",), "confirm": ("reserve", "start"), "refund": ("reserve",)}
+MAY_FOLLOW = {
+    "start": ("reserve",),
+    "resume": ("start", "resume"),
+    "confirm": ("reserve", "start", "resume"),
+    "refund": ("reserve",),
+}
 #: Ledgers whose replays are kept in a process.
 KEPT = 16
 
 
 class Taken(NamedTuple):
-    """An entry: its dataset, its last event, and its cost and run-id as long as it may be refunded."""
+    """An entry: its dataset, its last event and that event's number; cost and run-id while it may be refunded."""
 
     dataset: str
     what: str
+    number: int
     cost: Charge | None = None
     run: str | None = None
 
@@ -255,7 +261,7 @@ class Replay:
         if event.entry != event.number:
             return "takes the number of another entry"
         self.states[event.dataset] = started.taken(cost)
-        self.entries[event.entry] = Taken(event.dataset, "reserve", cost, run)
+        self.entries[event.entry] = Taken(event.dataset, "reserve", event.number, cost, run)
         if run is not None:
             self.runs.setdefault((event.dataset, run), event.entry)
         if before.kind is None and differs(before.counting(str(started.kind)), started):
@@ -263,10 +269,10 @@ class Replay:
         return "" if type(cost.slack) is int and 0 <= cost.slack <= started.slack else "exceeds the budget"
 
     def _advance(self, event: Event) -> str:
-        taken = self.entries.get(event.entry, Taken("", "nothing"))
+        taken = self.entries.get(event.entry, Taken("", "nothing", 0))
         if taken.dataset != event.dataset or taken.what not in MAY_FOLLOW.get(event.what, ()):
             return f"says {event.what!r} of an entry that is {taken.what!r}"
-        self.entries[event.entry] = Taken(event.dataset, event.what)
+        self.entries[event.entry] = Taken(event.dataset, event.what, event.number)
         if event.what == "refund":
             assert taken.cost is not None
             self.states[event.dataset] = self.states[event.dataset].given_back(taken.cost)

@@ -6,8 +6,8 @@ from .gate import Gate, PaymentLike, ProgressCallback, needs_all_rows
 from .guarded import GuardedOracle, refuse_violations
 from .local import LocalOracle
 from .make import make_oracle
-from .replay import RecordingOracle, ReplayOracle
 from .shares import NoiseShare, SharedNoiseOracle
+from .tape import RecordingOracle, ReplayOracle, Resume, RunTapes, Tape, TapedOracle
 
 __all__ = [
     "CentralOracle",
@@ -20,7 +20,11 @@ __all__ = [
     "ProgressCallback",
     "RecordingOracle",
     "ReplayOracle",
+    "Resume",
+    "RunTapes",
     "SharedNoiseOracle",
+    "Tape",
+    "TapedOracle",
     "make_oracle",
     "needs_all_rows",
     "refuse_violations",

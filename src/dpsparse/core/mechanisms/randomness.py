@@ -11,6 +11,11 @@ from randomgen import AESCounter
 from .. import checks
 
 
+def keyed_generator(key: int) -> np.random.Generator:
+    """AES-128 in counter mode under a key of 128 bits."""
+    return np.random.Generator(AESCounter(key=key))  # type: ignore[arg-type]
+
+
 class Randomness:
     """A source of generators for protecting noise.
 
@@ -42,13 +47,28 @@ class Randomness:
         child = self._child()
         if child is not None:
             return np.random.Generator(np.random.PCG64(child))
-        return np.random.Generator(AESCounter(key=self.key()))  # type: ignore[arg-type]
+        return keyed_generator(self.key())
 
     def key(self) -> int:
         """A fresh key of 128 bits, for draws that are made row by row, wherever the rows are."""
         child = self._child()
         fresh = os.urandom(16) if child is None else child.generate_state(4).tobytes()
         return int.from_bytes(fresh, "little")
+
+    @property
+    def seed(self) -> int | None:
+        """The seed; None for cryptographic randomness."""
+        return None if self._children is None else int(self._children.entropy)  # type: ignore[arg-type]
+
+    @property
+    def made(self) -> int:
+        """Generators and keys that were made of a seed so far; 0 without a seed."""
+        return 0 if self._children is None else self._children.n_children_spawned
+
+    def skip_to(self, made: int) -> None:
+        """Pass over what an earlier process made of the same seed; nothing without a seed."""
+        if self._children is not None and made > self.made:
+            self._children.spawn(made - self.made)
 
     def _child(self) -> np.random.SeedSequence | None:
         """A seed of its own for one release, where there is a seed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping, Sequence
+from os import PathLike
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -17,6 +18,7 @@ from ...fitting import Seed, check_noise_kind, public_rows, read_targets, stated
 from ...fitting.session import PaidBy, session
 from ...fitting.statement import complete, draft_score
 from ...ledger import Ledger, check_ledger
+from ...oracles import Resume
 from ...queries.losses import mean_of
 from ...rows import Records, refuse_missing
 from ...rows.hosts import ClusterRows
@@ -82,6 +84,7 @@ def private_score(
     dataset: str | None = None,
     label: str | None = None,
     run_id: str | None = None,
+    resume: str | PathLike[str] | None = None,
     on_missing: str = "refuse",
     random_state: Seed = None,
 ) -> ScoreCard:
@@ -126,7 +129,7 @@ def private_score(
         Of the calibration curve.
     confidence : float, default=0.95
         Of each interval by itself.
-    adjacency, n_rows, noise, ledger, dataset, label, run_id, on_missing, random_state
+    adjacency, n_rows, noise, ledger, dataset, label, run_id, resume, on_missing, random_state
         As in `SparseRegressor`.
 
     Returns
@@ -178,7 +181,8 @@ def private_score(
     what = f"private score ({', '.join(metric.name for metric in chosen)})"
     draft = draft_score(priced, at, what, scored.loss, rows, on_missing, secure=randomness.secure)
     payer, bill = PaidBy(ledger, dataset, label, run_id), PlanCost.of(priced)
-    with session(payer, bill=bill, label="private score", delta=at, randomness=randomness) as opened:
+    kept = Resume.of(resume, dataset, run_id)
+    with session(payer, bill=bill, label="private score", delta=at, randomness=randomness, resume=kept) as opened:
         view = MarginTable(
             scored.coef, scored.intercept, scored.bounds, Lattice(facts).unit, float(np.max(facts.upper))
         )

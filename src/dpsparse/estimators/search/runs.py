@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from ...core import Adjacency, Statement
 from ...core.facts import Facts
-from ...core.mechanisms import Randomness
 from ...core.statement import AskSummary, ask_summaries
 from ...fitting import FitRequest, FitResult, Session, Shape, Targets
 from ...fitting.prepare import clipped_to
+from ...fitting.session import on_tape
 from ...fitting.units import in_half_widths
 from ...io.dictionary.carrier import carried_bounds
+from ...oracles import RunTapes
 from ...rows import Records
 from ...rows.declared import ColumnBounds
 from ..linear import SparseLinear
@@ -107,8 +108,10 @@ def best_run(
     `split_holdout`. The choice reads noisy scores and nothing else. The search that calls this lets
     no warning pass, since their number would tell that of the runs.
     """
-    randomness = opened.randomness
-    fitting, scoring = split_holdout(data.X.shape[0], plan, randomness, holdout)
+    from .search_file import stored_candidate
+
+    randomness, tapes = opened.randomness, None if opened.tape is None else RunTapes(opened.tape)
+    fitting, scoring = split_holdout(data.X.shape[0], plan, opened, holdout)
     facts, classes = data.facts(plan.validation_rows), data.targets.classes
     if classes is not None:
         facts = facts.with_(target=replace(facts.target, bound=float(classes.size - 1)))
@@ -123,20 +126,37 @@ def best_run(
     source, targets = data.X.take(fitting), data.targets.take(fitting)
     best: SearchRun | None = None
     with closing(validation):
-        for parameters, model in candidates:
+        for number, (parameters, model) in enumerate(candidates):
             if classes is not None:
                 model.set_params(classes=classes)
             if not randomness.secure:
                 model.set_params(random_state=int(randomness.generator().integers(2**31)))
-            model.fit_source(data.request_of(model), source, targets)
-            score, answers = validation.score(model, model.request(), opened)
+            if tapes is not None and tapes.is_over(number):  # in an earlier process, and it was not the best
+                continue
+            with _one_run(opened, tapes, number) as this:
+                model.fit_source(data.request_of(model), source, targets)
+                score, answers = validation.score(model, model.request(), this)
             if best is None or score > best.score:
                 best = SearchRun(parameters, model, score, (*model.statement_.asks, *ask_summaries(answers)))
+                if tapes is not None:
+                    tapes.keep(number)
+    if tapes is not None:
+        tapes.finish("" if best is None else stored_candidate(best.parameters))
     return best
 
 
+@contextmanager
+def _one_run(opened: Session, tapes: RunTapes | None, number: int) -> Iterator[Session]:
+    """The session of one run, whose answers stand on a tape of their own where the search has one."""
+    if tapes is None:
+        yield opened
+        return
+    with tapes.open(number, opened.randomness) as tape, on_tape(tape):
+        yield replace(opened, tape=tape)
+
+
 def split_holdout(
-    rows: int, plan: SearchPlan, randomness: Randomness, holdout: float | None
+    rows: int, plan: SearchPlan, opened: Session, holdout: float | None
 ) -> tuple[NDArray[np.intp] | slice, NDArray[np.intp] | slice]:
     """Which rows fit and which score.
 
@@ -151,7 +171,7 @@ def split_holdout(
     """
     if holdout is None:
         return slice(None), slice(None)
-    generator = randomness.generator()
+    generator = opened.generator("holdout")
     if plan.adjacency is Adjacency.ADD_REMOVE:
         held = generator.random(rows) < holdout
     else:

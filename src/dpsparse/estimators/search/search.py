@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...accounting import FixedCost, PricedPlan
 from ...accounting.random_stopping import SearchCost, law_of
-from ...core import Budget, PrivacyError, checks
+from ...core import Budget, PrivacyError, ResumeError, checks
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
 from ...fitting import (
@@ -34,6 +34,7 @@ from ...fitting import (
 from ...fitting.session import session
 from ...fitting.statement import charged_to, draft_search, refusals, state_best
 from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger
+from ...oracles import Resume
 from ...rows.records import suppress_messages
 from ..display import StatementMixin
 from ..input_checks import refuse_fit_arguments
@@ -100,6 +101,9 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         A durable budget shared by many fits; the whole search is reserved at once.
     label, run_id : str or None
         For the ledger, as in `SparseRegressor`. Label None: "private search".
+    resume : path or None
+        As in `SparseRegressor`. The folder holds the answers of one run, and of the best so far,
+        and secretly how many runs there are: keep it to yourself while the search is not done.
     accept : tuple of str
         Names of assumptions that the user accepts, beside the estimator's own.
     random_state : int or None
@@ -152,6 +156,7 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         dataset: str | None = None,
         label: str | None = None,
         run_id: str | None = None,
+        resume: str | PathLike[str] | None = None,
         accept: tuple[str, ...] = (),
         random_state: Seed = None,
         verbose: bool = False,
@@ -170,6 +175,7 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         self.dataset = dataset
         self.label = label
         self.run_id = run_id
+        self.resume = resume
         self.accept = accept
         self.random_state = random_state
         self.verbose = verbose
@@ -332,8 +338,8 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         data = SearchData.read(clone(self.estimator), X, y)
         del X, y
         plan, space = self._planned(data.shape, data)
-        generator = randomness.generator()
-        drawn = [space.draw(generator) for _ in range(plan.bill.law.draw(generator))]
+        resume = Resume.of(self.resume, self.dataset, self.run_id)
+        drawn = self._drawn(space, plan, randomness, resume)
         for parameters in drawn:  # refuse before anything is spent; what was drawn does not depend on the data
             trial_run(self.prepare_candidate(parameters, plan, data.shape, data))
         warn_if_seeded(randomness, "search")
@@ -345,7 +351,14 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         bar = ProgressBar("private search", None, visible=self.verbose)  # how many runs there are is secret
         # its payment starts also where no run was drawn: the ledger must not show that
         whole = session(
-            self, bill=plan.bill, label="private search", delta=plan.delta, randomness=randomness, bar=bar, nested=True
+            self,
+            bill=plan.bill,
+            label="private search",
+            delta=plan.delta,
+            randomness=randomness,
+            bar=bar,
+            nested=True,
+            resume=resume,
         )
         with whole as opened, suppress_messages():
             best = best_run(models, data, plan, opened, holdout=self.holdout)
@@ -363,6 +376,19 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         if "feature_names_in_" in vars(model):
             self.feature_names_in_ = model.feature_names_in_
         return self
+
+    def _drawn(self, space: Space, plan: SearchPlan, randomness: Randomness, resume: Resume | None) -> list[Parameters]:
+        """The candidates, as many as the law of the search draws; of a search that is done, the best one."""
+        from .search_file import restored_candidate
+
+        done = None if resume is None else resume.kept
+        if done is not None and done[0] is None:
+            raise ResumeError("this search is done, and its best candidate has no stored form. Use the model it saved.")
+        if done is not None:
+            return [restored_candidate(done[0])] if done[0] else []
+        secret = resume is not None and randomness.secure
+        generator = resume.generator("draws") if resume is not None and secret else randomness.generator()
+        return [space.draw(generator) for _ in range(plan.bill.law.draw(generator))]
 
     # ---------------------------------------------------------------------------------------------- after fitting
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Mapping
@@ -99,6 +100,19 @@ def restored_space(held: Any) -> Any:
     if isinstance(held, list):
         return [restored_space(part) for part in held]
     return None if held is None else {name: _restored(values) for name, values in held.items()}
+
+
+def stored_candidate(parameters: Mapping[str, object]) -> str | None:
+    """A candidate as JSON, with its recipes; None where a value has no plain form."""
+    try:
+        return json.dumps({name: _entry(value) for name, value in parameters.items()}, allow_nan=False)
+    except (DataError, ValueError):
+        return None
+
+
+def restored_candidate(text: str) -> dict[str, object]:
+    """The inverse of `stored_candidate`."""
+    return {name: _restored([value])[0] for name, value in json.loads(text).items()}
 
 
 def _values(values: object) -> Json:

@@ -32,6 +32,7 @@ FIXED = frozenset(
         "dataset",
         "label",
         "run_id",
+        "resume",
         "accept",
         "check_bounds",
         "check_cells",

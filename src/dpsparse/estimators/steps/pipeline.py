@@ -26,12 +26,14 @@ from ...core import (
     Statement,
 )
 from ...core.mechanisms import Randomness
+from ...core.public_draws import repeatable
 from ...fitting import FitPlan, Matrix, Shape, plan_fit, public_rows, refuse_doubtful, stated_budget, trial_run
 from ...fitting.counts import NOBODY_SAID
 from ...fitting.session import session
 from ...fitting.statement import MADE_ROWS, charged_to, refusals, state_pipeline
 from ...io.dictionary import TableEncoder
 from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger
+from ...oracles import Resume
 from ...rows import Records
 from ...rows.declared import Bounded
 from ...rows.records import suppress_messages
@@ -87,6 +89,8 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
     label, run_id : str or None
         For the ledger, as in `SparseRegressor`. Label None: "private pipeline", or the recipe where
         only the model has a price.
+    resume : path or None
+        As in `SparseRegressor`: a folder for the released answers of all steps.
     memory, verbose, transform_input
         As in scikit-learn; rows are not cached, whatever `memory` is.
 
@@ -114,6 +118,7 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         dataset: str | None = None,
         label: str | None = None,
         run_id: str | None = None,
+        resume: str | PathLike[str] | None = None,
         memory: object = None,
         verbose: bool = False,
         transform_input: object = None,
@@ -130,6 +135,7 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         self.dataset = dataset
         self.label = label
         self.run_id = run_id
+        self.resume = resume
 
     # ---------------------------------------------------------------------------------------------- public side
 
@@ -295,8 +301,13 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
     # ---------------------------------------------------------------------------------------------- fitting
 
     def fit(self, X: Matrix, y: object = None, **unsupported: object) -> Self:
-        """Fit all steps on private rows. The whole is checked and priced before the first question is asked."""
+        """Fit all steps on private rows. The whole is checked and priced before the first query is sent."""
         refuse_fit_arguments(unsupported)
+        resume = Resume.of(self.resume, self.dataset, self.run_id)
+        with repeatable(None if resume is None else resume.public_seed):
+            return self._fit(X, y, resume)
+
+    def _fit(self, X: Matrix, y: object, resume: Resume | None) -> Self:
         self.priced_steps()
         X, y = open_clusters(X, y)
         texts = getattr(X, "ndim", None) == 1 or (
@@ -331,6 +342,7 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
                 delta=plan.delta,
                 randomness=randomness,
                 nested=True,
+                resume=resume,
             ) as opened:
                 statements = self._fit_steps(start, X, y, n_rows, bounds, plan)
             whole = state_pipeline(
@@ -404,6 +416,7 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
                     "dataset": self.dataset,
                     "label": self.label,
                     "run_id": self.run_id,
+                    "resume": self.resume,
                 }
             else:  # what was to be refused was refused before the first of them was paid for
                 loan["on_missing"] = "empty"
@@ -497,6 +510,7 @@ def make_private_pipeline(
     dataset: str | None = None,
     label: str | None = None,
     run_id: str | None = None,
+    resume: str | PathLike[str] | None = None,
 ) -> PrivatePipeline:
     """A pipeline with one budget and one statement; names of steps are their classes in lower case.
 
@@ -507,7 +521,7 @@ def make_private_pipeline(
     Parameters
     ----------
     *steps : transformers and, last, a model
-    epsilon, delta, budget, shares, adjacency, n_rows, ledger, dataset, label, run_id
+    epsilon, delta, budget, shares, adjacency, n_rows, ledger, dataset, label, run_id, resume
         As in `PrivatePipeline`.
 
     Examples
@@ -535,6 +549,7 @@ def make_private_pipeline(
         dataset=dataset,
         label=label,
         run_id=run_id,
+        resume=resume,
     )
     pipeline.priced_steps()
     return pipeline

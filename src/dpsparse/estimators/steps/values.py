@@ -12,10 +12,9 @@ from sklearn.base import BaseEstimator
 from ...core import DataError, Statement
 from ...core.plain import Json
 from ...io.dictionary import Dictionary
+from ...ledger import PAYING
 from .bounds import Bounds
 
-#: Arguments that say how a fit is paid for: they belong to the session.
-PAYING = ("ledger", "dataset", "label", "run_id")
 #: Records that are stored with the name of their kind.
 RECORDS: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], object]]] = {
     "tuple": (tuple, list, tuple),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass
 
 from ...algorithms.constants import PAPERS
 from ...algorithms.scsg import SCSG
 from ...core.budget import Budget
 from ...core.facts import Facts
+from ...core.public_draws import public_number
 from ..base import PrivateRecipe
 from .fields import check_positive, check_whole
 from .schedules import DefaultSchedule, check_batch, default_rate, default_turns, participation
@@ -79,7 +79,7 @@ def length_seed(option: str, seed: int | None) -> int | None:
     """For option I the seed that was given, or one that nobody chose; None for option II."""
     if option == "II":
         return None
-    return secrets.randbits(63) if seed is None else seed
+    return public_number() if seed is None else seed
 
 
 def check_option(option: str) -> None:
