@@ -194,6 +194,7 @@ def _dataset(book: Ledger, name: str, entries: bool = True) -> dict[str, Any]:
         "odometer": {"epsilon": read.epsilon, "delta": read.delta},
         "remaining": {"epsilon": left.epsilon, "delta": left.delta},
         "live": state.live,
+        "like_the_last": book.fits_left(name),
     }
     if entries:
         content["entries"] = [
@@ -220,6 +221,12 @@ def _text(content: dict[str, Any]) -> str:
         f"  odometer       epsilon = {content['odometer']['epsilon']:.6g} {at}: a bound on what was lost so far",
         f"  remaining      epsilon = {content['remaining']['epsilon']:.6g} {at}, for one all-Gaussian fit",
     ]
+    if content["like_the_last"] is not None:
+        lines.append(f"  fits left      {content['like_the_last']} more like the last one would be taken")
+    if content["live"] and content["kind"] in ("gaussian", "renyi"):
+        lines.append(
+            "  Costs add like squares, not like epsilons: of a total of 3, a fit of 1 leaves 2.77, and 7 such fits are taken."
+        )
     for e in content.get("entries", []):
         run = "" if e["run_id"] is None else f"  run {e['run_id']}"
         lines.append(f"  {e['entry']:>6}  {e['time']}  {e['status']:<8}  {e['epsilon']:10.4g}  {e['label']}{run}")

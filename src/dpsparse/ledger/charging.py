@@ -69,9 +69,7 @@ def charge(store: Store, request: Request) -> Reservation:
     try:
         return _charge(store, request)
     except LedgerNotWrittenError as error:
-        failure = LedgerNotWrittenError(
-            f"{error} {_LEFT[error.left].format(number=error.number)}", error.left, error.number
-        )
+        failure = error.saying(_LEFT[error.left].format(number=error.number))
     raise failure
 
 

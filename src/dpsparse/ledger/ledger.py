@@ -50,6 +50,9 @@ class Ledger:
         ``postgresql://user@host:port/database`` (extra ``postgres``). None: that of the environment
         variable ``DPSPARSE_LEDGER``. Nothing is opened until it is needed, and nothing is made but
         by `create`.
+    patience : float or None
+        Seconds for which a database that is away, restarts or fails over is tried again. None: the
+        parameter ``patience`` of its address (``postgresql://.../budgets?patience=60``), or 30.
 
     Examples
     --------
@@ -66,8 +69,8 @@ class Ledger:
     __slots__ = ("_address",)
     _address: Address
 
-    def __init__(self, address: str | None = None) -> None:
-        object.__setattr__(self, "_address", read_address(default_address(address)))
+    def __init__(self, address: str | None = None, *, patience: float | None = None) -> None:
+        object.__setattr__(self, "_address", read_address(default_address(address), patience))
 
     @classmethod
     def of(cls, ledger: Ledger | str | None) -> Ledger:
@@ -157,7 +160,7 @@ class Ledger:
             store.write(act)
             return
         except LedgerNotWrittenError as error:
-            failure = LedgerNotWrittenError(f"{error} {_LEFT[error.left]}", error.left, error.number)
+            failure = error.saying(_LEFT[error.left])
         raise failure
 
     def reserve(
@@ -243,6 +246,15 @@ class Ledger:
         state = self.describe(dataset)
         room = state.largest_epsilon()
         return Amount(room, state.delta if room > 0 else 0.0)
+
+    def fits_left(self, dataset: str) -> int | None:
+        """How many more fits at the cost of the last one that counts would be taken; None without one.
+
+        Each takes a part of the slack that is left, so that it may cost a little more than the one before.
+        """
+        state, entries = self._state_and_entries(dataset)
+        last = next((entry for entry in reversed(entries) if entry.counts), None)
+        return None if last is None else state.further(last.bill)
 
     def entries(self, dataset: str) -> tuple[Entry, ...]:
         """Every reservation, in order."""

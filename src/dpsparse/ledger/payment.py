@@ -38,18 +38,21 @@ class Payment:
         Makes tokens, where a tape keeps the answers.
     at_once : bool
         Whether the payment starts before anything is asked, so that it is never refunded.
+    answered : bool
+        Whether everything was answered by an earlier process, so that nothing starts.
     """
 
     reservation: Reservation | None = None
     token: Callable[[], str] | None = None
     at_once: bool = False
+    answered: bool = False
 
     def start(self) -> None:
         """Write durably that an answer is about to be computed.
 
         Called before the first one, and only that call writes.
         """
-        if self.reservation is not None:
+        if self.reservation is not None and not self.answered:
             self.reservation.start(self.token)
 
     @property

@@ -27,6 +27,8 @@ from ..core.codec import Record, write
 from ..core.errors import BudgetError, LedgerError, LedgerTamperedError
 from .chain import NOTHING, SEE, Chain, Event
 
+#: `State.further` counts no further than this.
+MANY = 10**6
 #: A ledger counts in Renyi divergences if its first entry takes less than this part of what it would take otherwise.
 CLEARLY = 0.8
 
@@ -136,6 +138,17 @@ class State(Record):
             return self.epsilon
         found = (f.largest_epsilon(f.capacity - self.totals[f.name], self.delta) for f in self.filters)
         return min(self.epsilon, max(found, default=0.0))
+
+    def further(self, bill: Cost) -> int:
+        """How many fits of this bill would be taken one after another, at the price of the next one."""
+        cost = self.charge(bill)
+        if not self.fits(cost):
+            return 0
+        rooms = [
+            (f.capacity - self.totals[f.name]) // cost.costs[f.name] if cost.costs[f.name] else MANY
+            for f in self.filters
+        ]
+        return min(MANY, max(rooms, default=0))
 
     def largest_factor(self, bill: Cost) -> float:
         """A factor a little below the largest with which the scaled bill would be taken.
