@@ -280,7 +280,7 @@ class Forecast:
         needed = self._signal_needed(case)
         if self.assumed.signal is not None:
             good, bad = self._ratios(case)
-            band = f"at most {bad:.0%}" if useful else f"{good:.0%} to {bad:.0%}"
+            band = f"at most {_percent(bad)}" if useful else f"{_percent(good)} to {_percent(bad)}"
             said = (
                 f"If your features {_explain(case, self.assumed.signal)}, the test error should be {band} of the "
                 f"constant predictor's in {'four' if useful else 'three'} of five runs, with {rows}."
@@ -289,8 +289,8 @@ class Forecast:
         if needed is None:
             return f"With {rows}, no signal is strong enough for a useful fit in four of five runs."
         return (
-            f"Useful if your features {_explain(case, needed, least=True)}: then the test error should be at least "
-            f"{1 - PLANNER.useful:.0%} below the constant predictor's in four of five runs, with {rows}."
+            f"Useful if your features {_explain(case, needed, least=True)}. The test error should then be at least "
+            f"{_percent(1 - PLANNER.useful)} below the constant predictor's in four of five runs, with {rows}."
         )
 
     def _ratios(self, case: Case, signal: float | None = None) -> tuple[float, float]:
@@ -373,8 +373,8 @@ def _explain(case: Case, signal: float, *, least: bool = False) -> str:
 
 
 def _percent(value: float) -> str:
-    """A part in whole percent, rounded up: a signal that is a little weaker is not enough."""
-    return f"{math.ceil(round(100 * value, 6))} %"
+    """A part in whole percent."""
+    return f"{100 * value:.0f} %"
 
 
 def _budget(budget: Budget, epsilon: float | None) -> str:
