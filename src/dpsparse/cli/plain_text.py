@@ -37,14 +37,18 @@ def summary(docstring: str) -> str:
 def fields_in(docstring: str) -> dict[str, str]:
     """What the section of parameters says about each, in plain words; empty where only formulas say it."""
     found = {}
-    for name, text in re.findall(r"(?m)^(\w+(?:, \w+)*) : .*\n((?:    .*\n?|\n(?=    ))*)", _section(docstring, "Parameters")):
+    for name, text in re.findall(
+        r"(?m)^(\w+(?:, \w+)*) : .*\n((?:    .*\n?|\n(?=    ))*)", _section(docstring, "Parameters")
+    ):
         found |= {one: plain(text) for one in name.split(", ")}
     return found
 
 
 def papers_in(docstring: str) -> tuple[str, ...]:
     """The references, without their labels."""
-    return tuple(plain(one) for one in re.findall(r"\.\. \[\w+\] ([^\n]*(?:\n   [^\n]*)*)", _section(docstring, "References")))
+    return tuple(
+        plain(one) for one in re.findall(r"\.\. \[\w+\] ([^\n]*(?:\n   [^\n]*)*)", _section(docstring, "References"))
+    )
 
 
 def _section(docstring: str, heading: str) -> str:

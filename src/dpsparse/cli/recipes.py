@@ -63,4 +63,6 @@ def recipes(name: str | None, as_json: bool) -> None:
         click.echo("\nPapers:")
     for paper in cited:
         click.echo(f"  {paper}")
-    click.echo("\nThe guarantee, with its mathematics, is in the documentation, and in Python in help(dpsparse.recipes).")
+    click.echo(
+        "\nThe guarantee, with its mathematics, is in the documentation, and in Python in help(dpsparse.recipes)."
+    )

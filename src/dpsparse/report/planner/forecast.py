@@ -156,18 +156,25 @@ class Forecast:
         """The case itself; of tables whose number of coefficients is found out on the way, both outcomes."""
         return (case, replace(case, algorithm=SelectPolish.name)) if case.raced else (case,)
 
+    def with_signal(self, signal: float) -> Forecast:
+        """The same outlook for data with a known signal."""
+        return replace(self, assumed=replace(self.assumed, signal=signal))
+
     def error(
         self, n_rows: int | None = None, epsilon: float | None = None, signal: float | None = None
     ) -> ExpectedError | None:
         """Bands of the error; None where no formula is calibrated. A given `signal` takes the assumed one's place."""
-        here = self if signal is None else replace(self, assumed=replace(self.assumed, signal=signal))
-        case = here.case(n_rows, epsilon)
-        return None if case is None else here._error(case)
+        here = self if signal is None else self.with_signal(signal)
+        return here.error_in(here.case(n_rows, epsilon))
 
     def strengths(self) -> tuple[ExpectedError, ...]:
         """The error for a weak, a medium and a strong signal; empty where no formula is calibrated."""
         found = (self.error(signal=signal) for signal in PLANNER.several.strengths)
         return tuple(error for error in found if error is not None)
+
+    def error_in(self, case: Case | None) -> ExpectedError | None:
+        """The same for a case."""
+        return None if case is None else self._error(case)
 
     def _error(self, case: Case) -> ExpectedError:
         typical, weak, strong = self._signals
@@ -233,7 +240,7 @@ class Forecast:
         if spread is None and found["spread"][f"{what} signal"] is not None and unknown:
             typical, weak, strong = self._signals
             at = {level: typical if level == 0.5 else strong if level < 0.5 else weak for level in levels}
-            here = [replace(self, assumed=replace(self.assumed, signal=at[level])) for level in levels]
+            here = [self.with_signal(at[level]) for level in levels]
             parts = [one._parts_of(case, what, (level,)) for one, level in zip(here, levels, strict=True)]
             return [part[0] for part in parts if part is not None]
         if spread is None:
@@ -252,7 +259,10 @@ class Forecast:
 
     def verdict(self, n_rows: int | None = None, epsilon: float | None = None) -> tuple[str, str]:
         """One of useful, borderline, hopeless, unknown; and why."""
-        case = self.case(n_rows, epsilon)
+        return self.verdict_in(self.case(n_rows, epsilon), epsilon)
+
+    def verdict_in(self, case: Case | None, epsilon: float | None = None) -> tuple[str, str]:
+        """The same for a case, at its epsilon where that is not the planned one."""
         if case is None:
             return "unknown", (
                 "The planner's formulas are calibrated for auto, tables, select_polish and "
@@ -299,7 +309,7 @@ class Forecast:
         These are the better and the worse end of the three middle fifths of runs, at the assumed
         signal or at a given one.
         """
-        here = self if signal is None else replace(self, assumed=replace(self.assumed, signal=signal))
+        here = self if signal is None else self.with_signal(signal)
         low, high = here._parts(case, "excess", (0.2, 0.8)) or (1.0, 1.0)
         return 1 - here._signals[0] * (1 - low), 1 - here._signals[0] * (1 - high)
 

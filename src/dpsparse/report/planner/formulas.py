@@ -8,7 +8,8 @@ variance of the margin and h the mean curvature that belong to g:
 * select + polish, :math:`\|w-w^*\|^2/\|w^*\|^2`: selections miss
   :math:`(a\,s^{0.8}\ln d/(n\sqrt\rho))^p`, and sampling with the noise of the steps leaves
   :math:`b\,\nu s/n\,(1 + c\,s/(n\rho))`. For classes the first is over :math:`h\sqrt S`, and
-  :math:`\nu` is :math:`1/(hS)`. Where zero is an end of the bounds, columns may be rare, and a is
+  :math:`\nu` is :math:`1/(hS)`; for regression it is over :math:`\sqrt{g/0.95}` where g is below
+  .95, which is derived and not calibrated. Where zero is an end of the bounds, columns may be rare, and a is
   larger.
 * dual averaging and tables, excess error: :math:`(a\,d/(n\mu))^p\,\nu^c + b\,\nu d/n`; for
   documents :math:`d^{1/3}` takes the place of d, since words are far from equally frequent. For
@@ -102,6 +103,8 @@ def main_odds(case: Case, signal: float, k: dict[str, float]) -> float:
         if case.classes:
             variance, bend = margin(signal)
             reach, nu = reach / (bend * math.sqrt(variance)), 1 / (bend * variance)
+        else:  # scores are clipped near the size of residuals: a coefficient stands out by the root of the signal
+            reach /= min(1.0, math.sqrt(signal / PLANNER.several.sparse_regression[0]))
         missed = rare * math.exp(min(k["p"] * (k["a"] + k["z"] * case.counts + math.log(reach)), 60.0))
         return missed + math.exp(k["b"]) * nu * s / n * (1 + math.exp(k["c"]) * s / (n * case.rho))
     size = d ** (1 / 3) if case.documents else d

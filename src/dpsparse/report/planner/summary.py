@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ...core.facts import Clip
 from ...core.attacker import attacker_success, in_percent
+from ...core.facts import Clip
 from ...core.plain import Json, Printed, to_json
 from ...core.words import statement_page
 from ...fitting import FitPlan, FitRequest, Shape, plan_fit
@@ -208,11 +208,11 @@ class PlanSummary(Printed):
         shape = f"{self.n_rows:,} {kind_of_rows(self.sparse)} x {self.n_features:,} features"
         lines = [f"Warning: {warning}" for warning in self.warnings]
         lines += [
-            f"Verdict: {self.verdict}. {_first_sentence(self.why)}",
+            f"Verdict: {_verdict(self.verdict, _first_sentence(self.why))}",
             f"Cost: {self._cost()}",
             f"Error: {self._test_error()}",
             f"Needed: {self._needed()}",
-            f"Assumed: {self._assumed()}",
+            f"Assumed: {self.assumed()}",
             f"Recipe: {self.recipe} on {shape}",
         ]
         return "\n".join(lines)
@@ -246,9 +246,12 @@ class PlanSummary(Printed):
         if self.error is None:
             return "unknown"
         at = 1.0 if self.epsilon is None else self.epsilon
-        return f"{_many(self.rows_needed(at))} rows at epsilon {at:.3g}, or {_much(self.epsilon_needed())} with these rows"
+        return (
+            f"{_many(self.rows_needed(at))} rows at epsilon {at:.3g}, or {_much(self.epsilon_needed())} with these rows"
+        )
 
-    def _assumed(self) -> str:
+    def assumed(self) -> str:
+        """What the expected error takes for granted, in a line that names the options by which to declare it."""
         if self.error is None or self.outlook is None:
             return "nothing about the data"
         assumed, facts = self.outlook.assumed, self.outlook.facts
@@ -319,8 +322,15 @@ def summarise(request: FitRequest, shape: Shape, assumed: Assumptions) -> PlanSu
     return PlanSummary.of(plan_fit(request, shape), shape, assumed)
 
 
+def _verdict(word: str, why: str) -> str:
+    """A verdict and its reason; one that depends on a condition is said with it."""
+    if not why.startswith("Useful if"):
+        return f"{word}. {why}"
+    return f"u{why[1:]}" if word == "useful" else f"{word}: u{why[1:]}"
+
+
 def _first_sentence(text: str) -> str:
-    return text.split(". ")[0].rstrip(".") + "."
+    return text.split(". ", maxsplit=1)[0].rstrip(".") + "."
 
 
 def _many(rows: int | None) -> str:
