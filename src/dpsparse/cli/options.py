@@ -88,7 +88,7 @@ class ShortHelp(click.Command):
         shown, hidden = [], 0
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            if record is None:
+            if record is None or not isinstance(parameter, click.Option):
                 continue
             if everything or {"--help", "--help-all", *self.usual} & set(parameter.opts):
                 shown.append(record)

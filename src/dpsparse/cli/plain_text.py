@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-#: What a terminal cannot show: formulas, directives, and citations of a list that is elsewhere.
-_FORMULA = re.compile(r":math:|\\[a-zA-Z]|\.\. math")
+#: Stands for a formula that a terminal cannot show.
+_FORMULA = "\0"
 _HEADING = re.compile(r"\n([A-Z][A-Za-z ]+)\n-{3,}\n")
 
 
@@ -13,10 +13,11 @@ def plain(text: str) -> str:
     """Words of reST: without citations, emphasis and literal marks; sentences with formulas are left out."""
     joined = " ".join(text.split())
     joined = re.sub(r":math:`([A-Za-z0-9_ =<>/.+-]+)`", r"\1", joined)
+    joined = re.sub(r":math:`[^`]*`|\.\. math::.*", _FORMULA, joined)
     sentences = re.split(r"(?<=[.]) ", joined)
-    words = " ".join(one for one in sentences if not _FORMULA.search(one))
+    words = " ".join(one for one in sentences if _FORMULA not in one)
     if not words and sentences:  # the clause with the formula is left out
-        words = re.split(r"[,:;(][^,:;(]*:math:", sentences[0])[0] + "."
+        words = re.split(rf"[,:;(][^,:;(]*{_FORMULA}", sentences[0])[0] + "."
     words = re.sub(r"\s*\((?=[^()]*\[[A-Z0-9]+\]_)([^()]*)\)", _names, words)
     words = re.sub(r"(?: (?:of|in|by))?\s*\[[A-Z0-9]+\]_", "", words)
     words = re.sub(r":[a-z]+:`~?([^`]+)`", r"\1", words)
