@@ -203,7 +203,7 @@ class PlanSummary(Printed):
     def brief(self) -> str:
         """Six lines: verdict, cost, error, what a useful fit needs, what is assumed, what would run.
 
-        Caveats of the statement come first, a line each.
+        Caveats of the statement come first, a line each; intervals that were asked for are a seventh.
         """
         shape = f"{self.n_rows:,} {kind_of_rows(self.sparse)} x {self.n_features:,} features"
         lines = [f"Warning: {warning}" for warning in self.warnings]
@@ -215,6 +215,8 @@ class PlanSummary(Printed):
             f"Assumed: {self.assumed()}",
             f"Recipe: {self.recipe} on {shape}",
         ]
+        if self.intervals is not None:
+            lines.append(f"Intervals: {self.intervals.brief()}")
         return "\n".join(lines)
 
     def _cost(self) -> str:
