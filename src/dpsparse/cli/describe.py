@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..core import Statement
     from ..estimators.linear import SparseLinear
+
+#: Lines of a screen, of which the caller prints a few itself.
+SCREEN, LEFT = 40, 4
+#: Rows of a list that are shown however long the rest is.
+LEAST = 3
 
 
 def brief(statement: Statement, most: int = 6) -> str:
@@ -20,34 +25,62 @@ def brief(statement: Statement, most: int = 6) -> str:
     return "\n".join(lines)
 
 
-def describe_features(model: SparseLinear) -> str:
-    """The selected features of a model and their coefficients, as a table."""
+def cut(rows: list[str], most: int) -> list[str]:
+    """The first of many rows, and how many follow."""
+    if len(rows) <= max(most, LEAST):
+        return rows
+    shown = max(most - 1, LEAST)
+    return [*rows[:shown], f"  and {len(rows) - shown} more: dpsparse show MODEL --details lists them"]
+
+
+def describe_features(model: SparseLinear, most: int | None = None) -> str:
+    """The selected features of a model and their coefficients, as a table; the `most` largest of them."""
     from ..estimators.summary import about_bounds, summary
 
     content = summary(model)
     selected = content["selected"]
     several = isinstance(content["intercept"], list)
     head = f"{len(selected)} of {content['n_features']} features selected"
+    if most is not None and len(selected) > max(most, LEAST):
+        head += ", the largest coefficients first"
+        selected = sorted(selected, key=_size, reverse=True)
     lines = [head + (f"; one column for each of {content['classes']}:" if several else ":")]
     width = max([len(str(f["feature"])) for f in selected] + [len("intercept")])
-    rows = [(f["feature"], f["coefficient"]) for f in selected] + [("intercept", content["intercept"])]
-    for name, value in rows:
+
+    def row(name: object, value: object) -> str:
         values = value if isinstance(value, list) else [value]
-        lines.append(f"  {name!s:<{width}} " + " ".join(f"{v:12.6g}" for v in values))
+        return f"  {name!s:<{width}} " + " ".join(f"{v:12.6g}" for v in values)
+
+    rows = [row(f["feature"], f["coefficient"]) for f in selected]
+    lines += [*(rows if most is None else cut(rows, most)), row("intercept", content["intercept"])]
     lines.append(about_bounds(model))
     return "\n".join(lines)
 
 
-def print_model(model: SparseLinear) -> str:
+def _size(selected: dict[str, Any]) -> float:
+    value = selected["coefficient"]
+    return max(map(abs, value)) if isinstance(value, list) else abs(value)
+
+
+def print_model(model: SparseLinear, details: bool = False) -> str:
     """The statement, caveats first, and the selected features with their coefficients.
 
-    Coefficients are in the units of the table where these are known.
+    Coefficients are in the units of the table where these are known. Without `details` it fits on
+    one screen: answers are counted, and of long lists the first rows are shown.
     """
     from ..estimators.summary import has_intervals, in_units, keeps_dictionary
 
-    parts = [brief(model.statement_), describe_features(model)]
+    said = model.statement_.details() if details else brief(model.statement_, most=0)
+    lists = []
     if has_intervals(model):
-        parts.append(model.intervals_.summary())
+        lists.append(model.intervals_.summary().splitlines())
     if keeps_dictionary(model):
-        parts += ["In the units of the table:", *(f"  {effect}" for effect in in_units(model))]
-    return "\n".join(parts)
+        lists.append(["In the units of the table:", *(f"  {effect}" for effect in in_units(model))])
+    if details:
+        return "\n".join([said, describe_features(model), *(line for rows in lists for line in rows)])
+    left = SCREEN - LEFT - len(said.splitlines()) - 3  # the head of the features, the intercept, the bounds
+    for number, rows in enumerate(lists):
+        share = left // (len(lists) + 1 - number)
+        lists[number] = cut(rows, share)
+        left -= len(lists[number])
+    return "\n".join([said, describe_features(model, left), *(line for rows in lists for line in rows)])

@@ -11,7 +11,7 @@ from .declared import apply, dictionary_option, encode, encode_to_scratch, keep
 from .describe import print_model
 from .exits import NotWritten, Refusal
 from .inputs import cluster_input, input_kind, need_target, open_input, read, stays_in_files
-from .options import Names, json_option, make_estimator, model_options
+from .options import Names, ShortHelp, json_option, make_estimator, model_options
 from .output import as_json as print_json
 from .output import check_file, check_model_file, progress, writing
 from .resume import choose_folder, done_already, resume_options, saying_how_to_go_on
@@ -24,7 +24,26 @@ if TYPE_CHECKING:
     from ..io.files import Table
 
 
-@click.command()
+#: Options that `--help` shows.
+USUAL = (
+    "--target",
+    "--dictionary",
+    "--task",
+    "--classes",
+    "--epsilon",
+    "--sparsity",
+    "--row-norm",
+    "--feature-bound",
+    "--target-bound",
+    "--intervals",
+    "--ledger",
+    "--dataset",
+    "--out",
+    "--json",
+)
+
+
+@click.command(cls=ShortHelp, usual=USUAL)
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--target", help="Column of the target; svmlight and npz files hold their own.")
 @dictionary_option
