@@ -38,6 +38,7 @@ class Descent:
         self.facts = queries.facts
         self.w, self.dual = np.zeros(frame.size), np.zeros(frame.size)
         self.clip: float | None = None
+        self.widest = 0.0  # a typical residual of the first phase
         self.variance = 0.0  # of the noise in `dual`
         self.walked = 0.0
         self.columns = frame.size - frame.free
@@ -63,9 +64,15 @@ class Descent:
         """A multiple of a middle quantile of the sizes of gradients."""
         middle, bound = self.schedule.middle, self.facts.target_bound
         below, above = TABLES.pair.clip_grid
-        points = grid(bound / below, above * bound, TABLES.whole.grid_points, self.schedule.thin)
+        low, high, count = bound / below, above * bound, TABLES.whole.grid_points
+        factor = self.schedule.clip_factor(self.columns)
+        if self.clip is not None:  # a clip hardly rises from one phase to the next
+            below, above = TABLES.pair.near_clip
+            low, high, count = below * self.clip / factor, above * self.clip / factor, TABLES.whole.near_points
+        points = grid(low, high, count, self.schedule.thin)
         found = self.queries.quantile("gradients", self.model(), middle.clip_quantile, points, ask)
-        return self.schedule.clip_factor(self.columns) * found
+        self.widest = max(self.widest, TABLES.typical_residual * found)
+        return factor * found
 
     def noise(self, clip: float) -> float:
         """Noise on margins in clips: clips that fall are evidence of a signal, which is worth a longer path."""
@@ -75,7 +82,7 @@ class Descent:
             return TABLES.soft_noise
         fall = 0.0 if self.clip is None else 1 - clip / self.clip
         low, high = TABLES.pair.noise_range
-        low = max(low, TABLES.race_noise) if self.schedule.race else low
+        low = max(low, TABLES.race_noise) if self.schedule.race and not self.schedule.few_records else low
         usual = TABLES.lean_noise if self.schedule.few_records else TABLES.noise
         return min(high, max(low, usual + TABLES.noise_slope * fall))
 
@@ -97,10 +104,14 @@ class Descent:
     def _begin(self, phase: DescentStage) -> tuple[float, float]:
         """Set the clip of a phase; the length of its path, and the turns before its average begins."""
         schedule, facts = self.schedule, self.facts
-        clip = TABLES.class_clip if schedule.classes else self.ask_clip(phase.clip)
+        clip = schedule.class_clip if schedule.classes else self.ask_clip(phase.clip)
         length = min(self.noise(clip) * phase.length, phase.limit)
         self.clip = clip
-        self.sampling = (clip / schedule.clip_factor(self.columns)) ** 2 / (max(self.columns, 1) * facts.n_rows)
+        square = (clip / schedule.clip_factor(self.columns)) ** 2
+        if schedule.classes:
+            share = 1 / (1 + math.exp(-self.start))
+            square = TABLES.bend * share * (1 - share)
+        self.sampling = square / (max(self.columns, 1) * facts.n_rows)
         burned = TABLES.burn * self.columns / (TABLES.bend * facts.curvature * length)
         averaged = math.sqrt(max(TABLES.least_average, 1 - burned))
         return length, phase.steps * (1 - averaged)
@@ -132,14 +143,17 @@ class Descent:
         gradient, variance = self.trail.start()
         return TableSignalTest.of(gradient, math.sqrt(variance + self.sampling), most)
 
-    def full(self, part: float = 1.0) -> Vector:
-        """Coefficients of all coordinates of the facts, the score drawn back to a part of itself."""
+    def full(self, part: float = 1.0, offset: float | None = None) -> Vector:
+        """Coefficients of all coordinates of the facts, the score drawn back to a part of itself.
+
+        `offset` is the constant beside it; None: that of the path.
+        """
         facts = self.facts
         out = np.zeros(facts.dimension)
         out[self.frame.support] = part * self.features()
         if facts.free:
-            constant = self.start + part * (self.intercept() - self.start)
-            out[-1] = (constant - float(self.frame.centre @ out[self.frame.support])) / facts.intercept
+            offset = self.intercept() if offset is None else offset
+            out[-1] = (offset - float(self.frame.centre @ out[self.frame.support])) / facts.intercept
         return out
 
 
