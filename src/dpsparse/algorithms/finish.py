@@ -67,14 +67,17 @@ class Finish:
         queries : Queries
         score : Score
         clip : float
-            Of the gradients, where the score has its typical size.
+            Of the last gradients. Those of numbers are clipped at `typical` where that is more, so
+            that a score that is far too long can come back.
         typical : float
             A typical residual of the constant model; for classes it is not used.
         """
         free = queries.facts.free
-        unit = self._unit(queries, score, 1.0 if self.classes else clip)
-        plane = replace(score.frame, length=unit, constant=FINISH.constant * bool(free))
         limit = FINISH.class_limit if self.classes else FINISH.limit * typical
+        unit = self._unit(queries, score, limit)
+        if not self.classes:
+            clip = max(clip, typical)
+        plane = replace(score.frame, length=unit, constant=FINISH.constant * bool(free))
         ran_away = unit > limit
         within = min(1.0, limit / unit)
         theta = np.r_[unit * within, [within * (score.offset - score.start) / FINISH.constant] * free]
@@ -92,12 +95,10 @@ class Finish:
         moved = score.start + FINISH.constant * float(mean[1]) if free else score.offset
         return self._kept(float(mean[0]) / unit, moved, score, FINISH.noise * noise / FINISH.square / unit, noise)
 
-    def _unit(self, queries: Queries, score: Score, typical: float) -> float:
-        """A typical size of the score, from a grid about a typical residual."""
+    def _unit(self, queries: Queries, score: Score, limit: float) -> float:
+        """A typical size of the score, on a grid that ends just beyond the limit."""
         least, most = FINISH.pair.grid
-        points = np.geomspace(least * typical, most * typical, FINISH.whole.points)
-        if self.level * math.sqrt(self.spread_share) < FINISH.thin_level:
-            points = points[::2]
+        points = np.geomspace(least * limit, most * limit, FINISH.whole.points) / FINISH.length_factor
         model = ProjectedModel(score.frame, np.zeros(1), 0.0)
         return FINISH.length_factor * queries.quantile("rows", model, FINISH.length_quantile, points, "spread")
 

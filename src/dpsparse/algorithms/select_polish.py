@@ -180,8 +180,7 @@ class _Run:
                     self.path.add(self._full(), self.queries.oracle)
         offset = self._model().offset
         score = Score(self.support, self.centre, self._shrink(), first, offset)
-        clip = self._typical if self.schedule.classes else self.widest
-        part, offset = self.schedule.finish.run(self.queries, score, clip, self.widest)
+        part, offset = self.schedule.finish.run(self.queries, score, self._typical, self.widest)
         self.w = part * score.w
         if self.free:
             self.b = offset - float(self.centre @ self.w)
