@@ -32,10 +32,16 @@ class Descent:
     """The state of a path, which lives on between phases; everything in it was released."""
 
     def __init__(
-        self, queries: Queries, schedule: TableSchedule, frame: Projection, start: float, path: Path | None
+        self,
+        queries: Queries,
+        schedule: TableSchedule,
+        frame: Projection,
+        start: float,
+        path: Path | None,
+        square: float = 0.0,
     ) -> None:
         self.queries, self.schedule, self.frame, self.start, self.path = queries, schedule, frame, start, path
-        self.facts = queries.facts
+        self.facts, self.square = queries.facts, square  # mean square of a whitened coordinate
         self.w, self.dual = np.zeros(frame.size), np.zeros(frame.size)
         self.clip: float | None = None
         self.widest = 0.0  # a typical residual of the first phase

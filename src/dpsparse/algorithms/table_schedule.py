@@ -41,6 +41,8 @@ class DescentStage:
         Sum of the step lengths that makes the noise on margins as large as the clip.
     limit : float
         Sum of the step lengths, at most, for the steps to be stable.
+    growth : float
+        Steps of second order: how much more budget each has than the one before; 0: of first order.
     """
 
     number: int
@@ -48,6 +50,7 @@ class DescentStage:
     steps: int
     length: float
     limit: float
+    growth: float = 0.0
 
     @property
     def clip(self) -> str:
@@ -60,9 +63,15 @@ class DescentStage:
         return f"gradient {self.number}"
 
     @property
+    def hessian(self) -> str:
+        """Name of the ask for the Hessian after it."""
+        return f"hessian {self.number}"
+
+    @property
     def weights(self) -> tuple[float, ...]:
         """Parts of the whole length that steps take."""
-        ramp = 1.0 - np.arange(self.steps) / self.steps
+        falling, rising = 1.0 - np.arange(self.steps) / self.steps, self.growth ** np.arange(self.steps)
+        ramp = rising if self.growth else falling
         return tuple(float(v) for v in ramp / ramp.sum())
 
 
@@ -100,7 +109,7 @@ class TableSchedule:
     def of(cls, facts: Facts, level: float, race: bool = False) -> TableSchedule:
         """The schedule for these facts."""
         given = facts.sparsity is not None and facts.sparsity < facts.n_features
-        return cls(
+        found = cls(
             n_features=facts.n_features,
             level=level,
             classes=facts.target.classes,
@@ -109,8 +118,8 @@ class TableSchedule:
             centred=facts.free == 0 or facts.means is not None,
             curvature=facts.curvature,
             keep=facts.sparsity if given else None,
-            race=race and not given,
         )
+        return replace(found, race=race and not given and not found.newton)
 
     # ----------------------------------------------------------------------------------------------
     # what is asked at all
@@ -138,8 +147,28 @@ class TableSchedule:
     @property
     def whitens(self) -> bool:
         """Whether a Gram matrix of all columns is worth its noise."""
-        noise = 2 * self.n_features**1.5 / (self.level * math.sqrt(TABLES.gram))
-        return not self.few_records and not self.race and noise < TABLES.gram_noise
+        return not self.few_records and not self.race and self._gram_edge < TABLES.gram_noise
+
+    @property
+    def _gram_edge(self) -> float:
+        """Noise of the spectrum of a Gram matrix, in its mean eigenvalue."""
+        return 2 * self.n_features**1.5 / (self.level * math.sqrt(TABLES.gram))
+
+    @property
+    def newton(self) -> bool:
+        """Whether noise is so small, beside the number of columns, that steps of second order are taken."""
+        clear = self._gram_edge < TABLES.pair.newton_noise[self.classes]
+        return self.keep is None and self.kappa >= TABLES.newton_from and clear and not self.few_records
+
+    @property
+    def hessian(self) -> float:
+        """Share of the Hessians, of losses whose curvature is not constant."""
+        return TABLES.hessian if self.newton and not self.quadratic else 0.0
+
+    @property
+    def hessians(self) -> tuple[float, ...]:
+        """Shares of the Hessians after the phases but the last."""
+        return tuple(self.hessian * part for part in TABLES.several.hessian_parts)
 
     @property
     def gram(self) -> float:
@@ -190,6 +219,8 @@ class TableSchedule:
     @property
     def parts(self) -> tuple[float, ...]:
         """Parts of the budget for gradients that the phases take."""
+        if self.newton:
+            return TABLES.several.newton_phases
         if self.race:
             return TABLES.several.race_phases
         if self.classes:
@@ -236,7 +267,8 @@ class TableSchedule:
     @property
     def gradients(self) -> float:
         """Share of all gradients, and of the Gram matrix of columns that are kept."""
-        return 1.0 - self._questions - self.means - self.gram - self.slope - self.mean_residual
+        asked = self._questions + self.means + self.gram + self.hessian + self.slope + self.mean_residual
+        return 1.0 - asked
 
     def lengths(self, longest: float) -> Vector:
         """The grid for lengths of rows."""
@@ -269,7 +301,11 @@ class TableSchedule:
         return TABLES.class_momentum if self.classes else TABLES.momentum
 
     def phase(self, number: int, share: float) -> DescentStage:
-        """A phase with so many steps that its longest path is stable."""
+        """A phase with so many steps that its longest path is stable; of second order, with few."""
+        if self.newton:
+            last = TABLES.whole.class_newton_steps if self.classes else TABLES.whole.newton_steps
+            steps, growth = last if number == len(self.parts) else TABLES.whole.first_newton_steps, TABLES.newton_growth
+            return DescentStage(number=number, share=share, steps=steps, length=0.0, limit=0.0, growth=growth)
         length = self.level * math.sqrt(share) / (2 * self.class_clip if self.classes else 2)
         fewest = TABLES.whole.class_steps if self.classes else TABLES.whole.steps
         fewest = fewest if number == len(self.parts) else fewest // 2
@@ -336,6 +372,8 @@ class TableSchedule:
             if not self.classes:
                 choice(phase.clip)
             total(phase.gradient, "ProjectedGradient", phase.share, phase.steps, phase.weights)
+            if not last and self.hessian:
+                total(phase.hessian, "Hessian", self.hessians[phase.number - 1])
             if not last:
                 stages.append(asks)
                 asks = []

@@ -36,6 +36,7 @@ from .column_locations import ColumnLocations
 from .constants import ENGINE, RACE, TABLES
 from .engine import Queries
 from .finish import Score, clear_part
+from .newton import newton
 from .select_polish import SelectAndPolish
 from .table_descent import Descent
 from .table_schedule import DENSE, SPARSE, TableSchedule
@@ -88,6 +89,8 @@ class TableDescent:
             return queries.constant(schedule.level)
         start = _start(queries, schedule)
         descent, origin = _all_columns(queries, schedule, start, path)
+        if schedule.newton:
+            return _result(newton(descent, descent.square))
         for number, phase in enumerate(schedule.phases[:-1]):
             descent.run(phase)
             if self.few_coefficients and self._few(descent, origin, number):
@@ -176,17 +179,25 @@ def _descent(
 ) -> Descent:
     """A path on some columns and their centre, whitened if a Gram matrix has a share."""
     support, centre = columns
-    matrix = None
+    matrix, square = None, 0.0
     if gram:
         frame = Projection(support=support, centre=centre)
         length = queries.row_length(frame, schedule.lengths(longest), schedule.middle, f"length for {asks[0]}")
-        matrix, largest = whitening(*queries.gram(support, centre, length, asks[0]), length)
+        found, noise = queries.gram(support, centre, length, asks[0])
+        matrix, largest = whitening(found, noise, length)
+        square = mean_eigenvalue(found, length)
         longest *= largest
     frame = Projection(support=support, centre=centre, matrix=matrix)
     length = queries.row_length(frame, schedule.lengths(longest), schedule.middle, asks[1])
     constant = TABLES.constant * schedule.free
     frame = Projection(support=support, centre=centre, matrix=matrix, length=length, constant=constant)
-    return Descent(queries, schedule, frame, start, path)
+    return Descent(queries, schedule, frame, start, path, square / length**2)
+
+
+def mean_eigenvalue(gram: Vector, norm: float) -> float:
+    """Of a noisy Gram matrix of rows within a norm; at least a small part of what rows of that length have."""
+    d = gram.shape[0]
+    return max(float(np.trace(gram)) / d, ENGINE.gram_floor * norm**2 / d)
 
 
 def whitening(gram: Vector, noise: float, norm: float) -> tuple[Vector, float]:
@@ -198,7 +209,7 @@ def whitening(gram: Vector, noise: float, norm: float) -> tuple[Vector, float]:
     is noise. Rows in the frame have their former mean square.
     """
     d = gram.shape[0]
-    typical = max(float(np.trace(gram)) / d, ENGINE.gram_floor * norm**2 / d)
+    typical = mean_eigenvalue(gram, norm)
     spread = gram - typical * np.eye(d)
     kept = 1 - min(1.0, noise**2 * d * (d + 1) / 2 / max(float((spread**2).sum()), 1e-300))
     values, vectors = np.linalg.eigh(kept * spread)

@@ -121,7 +121,7 @@ class Tables(PrivateRecipe):
         """Whether answers will choose between many coefficients and few; the planner asks here too."""
         plain = _schedule(facts, budget)
         wide = facts.sparsity is None and facts.n_features >= TABLES.whole.race_columns
-        return wide and not plain.constant
+        return wide and not plain.constant and not plain.newton
 
 
 def _schedule(facts: Facts, budget: Budget) -> TableSchedule:
