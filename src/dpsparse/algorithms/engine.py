@@ -25,7 +25,7 @@ from ..queries.kinds import (
     Query,
     ResidualMean,
 )
-from .constants import ENGINE, Constants
+from .constants import ENGINE, TABLES, Constants
 from .polish_steps import symmetric
 
 #: The model without a feature and without a constant.
@@ -119,6 +119,12 @@ def constant_plan(*, classes: bool, gaussian: Noise, gumbel: Noise) -> Plan:
     """The plan that asks for the constant only: the class share, or the median of the targets."""
     kind, noise = ("ResidualMean", gaussian) if classes else ("Quantile", gumbel)
     return Plan(asks=(Ask(name="start", question=kind, noise=noise),), order=("start",))
+
+
+def class_clip(kappa: float) -> float:
+    """Clip of gradients of classes: it grows with kappa, until it holds no slope back but those of long rows."""
+    growth: float = (kappa / TABLES.class_from) ** TABLES.class_growth
+    return TABLES.class_clip * min(TABLES.most_class_growth, max(1.0, growth))
 
 
 def shrunken_share(share: float, noise: float) -> float:

@@ -22,7 +22,7 @@ from ..core.facts import Projection, Vector
 from ..core.plan import Ask, Noise
 from ..queries.kinds import Indices, ProjectedGradient, ProjectedModel
 from .constants import FINISH
-from .engine import Queries
+from .engine import Queries, class_clip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,21 +67,22 @@ class Finish:
         queries : Queries
         score : Score
         clip : float
-            Of the last gradients. Those of numbers are clipped at `typical` where that is more, so
-            that a score that is far too long can come back.
+            Of the last gradients. Numbers are clipped at `typical` where that is more, so that a
+            score that is far too long can come back, and classes as two columns would be.
         typical : float
             A typical residual of the constant model; for classes it is not used.
         """
         free = queries.facts.free
         limit = FINISH.class_limit if self.classes else FINISH.limit * typical
         unit = self._unit(queries, score, limit)
-        if not self.classes:
-            clip = max(clip, typical)
+        clip = max(clip, class_clip(self.level * math.sqrt(self.share) / 4) if self.classes else typical)
         plane = replace(score.frame, length=unit, constant=FINISH.constant * bool(free))
         ran_away = unit > limit
         within = min(1.0, limit / unit)
         theta = np.r_[unit * within, [within * (score.offset - score.start) / FINISH.constant] * free]
         steps, bend = FINISH.whole.steps, queries.facts.curvature
+        if self.classes:
+            bend = min(bend, 1 / self._steep(score.offset) + FINISH.least_bend)
         mean, skipped = np.zeros(theta.size), steps // 4
         for turn in range(steps):
             answer, _ = queries.noisy(ProjectedGradient(ProjectedModel(plane, theta, score.start), clip), "slope")

@@ -19,7 +19,7 @@ from ..core.facts import Facts, Vector
 from ..core.plan import Ask, Noise, Plan
 from . import column_locations
 from .constants import ENGINE, LOW, MIDDLE, TABLES, Constants
-from .engine import constant_plan
+from .engine import class_clip, constant_plan
 from .finish import Finish
 
 #: Branches of a plan: go on with all columns, or with few.
@@ -213,8 +213,7 @@ class TableSchedule:
     @property
     def class_clip(self) -> float:
         """Clip of gradients of classes: it grows with kappa until it holds no slope back."""
-        growth: float = (self.kappa / TABLES.class_from) ** TABLES.class_growth
-        return TABLES.class_clip * min(TABLES.most_class_growth, max(1.0, growth))
+        return class_clip(self.kappa)
 
     @property
     def parts(self) -> tuple[float, ...]:
