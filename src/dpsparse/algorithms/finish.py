@@ -20,7 +20,7 @@ import numpy as np
 
 from ..core.facts import Projection, Vector
 from ..core.plan import Ask, Noise
-from ..queries.kinds import Indices, ProjectedGradient, ProjectedModel
+from ..queries.kinds import Hessian, Indices, ProjectedGradient, ProjectedModel
 from .constants import FINISH
 from .engine import Queries, class_clip
 
@@ -39,12 +39,16 @@ class Finish:
         N: rows times the Gaussian budget.
     classes : bool
         Whether classes are predicted.
+    selects : bool
+        Whether the size of the score is a quantile; otherwise it is a root mean square, for plans
+        that hold Gaussian noise only.
     """
 
     share: float
     spread_share: float
     level: float
     classes: bool
+    selects: bool = True
 
     @property
     def asks(self) -> list[str]:
@@ -54,8 +58,9 @@ class Finish:
     def plan(self, gaussian: Noise, gumbel: Noise) -> list[Ask]:
         """The typical size of the score, and the gradients."""
         steps = FINISH.whole.steps
+        kind, noise = ("Quantile", gumbel) if self.selects else ("Hessian", gaussian)
         return [
-            Ask(name="spread", question="Quantile", noise=gumbel, share=self.spread_share),
+            Ask(name="spread", question=kind, noise=noise, share=self.spread_share),
             Ask(name="slope", question="ProjectedGradient", noise=gaussian, times=steps, share=self.share),
         ]
 
@@ -98,6 +103,10 @@ class Finish:
 
     def _unit(self, queries: Queries, score: Score, limit: float) -> float:
         """A typical size of the score, on a grid that ends just beyond the limit."""
+        if not self.selects:
+            query = Hessian(ProjectedModel(score.frame, np.zeros(1), 0.0), FINISH.square_norm, FINISH.square_norm)
+            square, noise = queries.noisy(query, "spread")
+            return FINISH.square_factor * math.sqrt(max(float(square[0]), noise, FINISH.tiny))
         least, most = FINISH.pair.grid
         points = np.geomspace(least * limit, most * limit, FINISH.whole.points) / FINISH.length_factor
         model = ProjectedModel(score.frame, np.zeros(1), 0.0)
