@@ -101,22 +101,14 @@ class TableDescent:
         return _result(_last_columns(descent).run(schedule.phases[-1]))
 
     def _few(self, descent: Descent, origin: ColumnLocations | None, number: int) -> bool:
-        """Whether few coefficients are enough: after the first phase only if that is clear, or many have little hope.
-
-        Where nothing is clear after the second, many columns of which a few may matter are taken to
-        be so, and others not.
-        """
-        schedule, sparsity = descent.schedule, self.few_coefficients[number].sparsity
+        """Whether few coefficients are expected to explain enough of what many would."""
+        sparsity, classes = self.few_coefficients[number].sparsity, descent.schedule.classes
         if origin is not None and origin.heavy_tailed(descent.frame.length, sparsity, descent.facts.half_widths):
             return False
-        evidence, several = descent.evidence(sparsity), schedule.n_features >= TABLES.whole.soft_columns
-        if number < len(self.few_coefficients) - 1:
-            hopeless = several and schedule.kappa < RACE.hopeless_kappa
-            return evidence.many < 1 and (evidence.sparse_signal > RACE.clear_few or hopeless)
-        doubtful = min(evidence.sparse_signal / RACE.few_over_many, RACE.most_many)
-        if evidence.many > max(RACE.pair.many[several], doubtful):
-            return False
-        return several or evidence.sparse_signal > RACE.least_few
+        gain = descent.expected(sparsity, number)
+        early = number < len(self.few_coefficients) - 1
+        needed = RACE.pair.early[classes] if early else RACE.pair.late[classes]
+        return gain.few > needed * gain.many
 
 
 # ------------------------------------------------------------------------------------------------ start
