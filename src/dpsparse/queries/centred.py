@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -42,6 +43,20 @@ class RowView:
     slopes: Vector
     margins: Vector
     block: Block
+
+
+class MarginView(Protocol):
+    """A block of rows and the margins of a model: **private**."""
+
+    @property
+    def margins(self) -> Vector:
+        """Margins of the rows."""
+        ...
+
+    @property
+    def block(self) -> Block:
+        """The rows themselves."""
+        ...
 
 
 def check_centre(centre: Vector, size: int) -> None:
@@ -110,7 +125,7 @@ def clipped(view: RowView, clip: float) -> Vector:
         return np.asarray(clip * SLACK / view.norms)
 
 
-def curvature(loss: Loss, view: RowView, top: float) -> Vector:
+def curvature(loss: Loss, view: MarginView, top: float) -> Vector:
     """Second derivative of the loss of each row, by a difference quotient, within [0, top]."""
     ahead, behind = (slopes(loss, view.margins + step, view.block) for step in (STEP, -STEP))
     with np.errstate(over="ignore"):

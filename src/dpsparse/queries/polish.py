@@ -148,8 +148,13 @@ def curvatures(question: Curvature, shard: Shard, loss: Loss) -> Iterator[Vector
 def gram_measure(question: Gram, lattice: Lattice) -> SumSpec:
     """Products of whole numbers; off-diagonal entries count the root of two."""
     check_support(question.support, lattice.facts.n_features, "features")
-    square, units = check_bound(question.norm) ** 2, _gram_units(lattice)
-    row, column = np.triu_indices(question.support.size)
+    return triangle_measure(question.support.size, question.norm, lattice)
+
+
+def triangle_measure(size: int, norm: float, lattice: Lattice) -> SumSpec:
+    """The upper triangle of outer products of whole rows within a norm."""
+    square, units = check_bound(norm) ** 2, gram_units(lattice)
+    row, column = np.triu_indices(size)
     diagonal = row == column
     entry = square * np.where(diagonal, 1.0, math.sqrt(0.5))
     pairs = square * np.where(diagonal, 1.0, math.sqrt(2))
@@ -158,13 +163,14 @@ def gram_measure(question: Gram, lattice: Lattice) -> SumSpec:
     return SumSpec(reach, unit, units**2, np.full(row.size, max(1, int(units**2 / RELEASE_UNITS)), dtype=np.int64))
 
 
-def _gram_units(lattice: Lattice) -> float:
+def gram_units(lattice: Lattice) -> float:
+    """Steps of the lattice of rows in outer products, per bound on their norm."""
     return min(GRAM_UNITS, lattice.square_units)
 
 
 def gram_part(question: Gram, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """Upper triangle of the integer matrix."""
-    units = _gram_units(shard.lattice)
+    units = gram_units(shard.lattice)
     matrix = np.zeros((question.support.size,) * 2, dtype=np.int64)
     for rows in _gram_rows(question, shard):
         whole = np.trunc(rows / (question.norm / units))
@@ -178,6 +184,11 @@ def gram_exact(question: Gram, shards: Sequence[Shard], loss: Loss) -> Vector:
     for shard in shards:
         for rows in _gram_rows(question, shard):
             matrix += rows.T @ rows
+    return triangle(matrix)
+
+
+def triangle(matrix: Vector) -> Vector:
+    """The upper triangle, entries off the diagonal times the root of two."""
     row, column = np.triu_indices(matrix.shape[0])
     return np.asarray(matrix[row, column] * np.where(row == column, 1.0, math.sqrt(2)))
 

@@ -228,7 +228,7 @@ class Shard:
             if known.same(frame):
                 return blocks
         on = FrameLattice(frame, self.lattice)
-        if frame.support.size > WIDE_FRAME:
+        if frame.size > WIDE_FRAME:
             count = max(1, FRAMED_ENTRIES // frame.support.size)
             return (
                 framed(block.rows(slice(start, start + count)), on)
