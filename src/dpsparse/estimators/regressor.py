@@ -143,7 +143,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         target_bound: float | None = None,
         target_center: float = 0.0,
         recipe: str | Recipe = "auto",
-        loss: Loss | None = None,
+        loss: Loss | str | None = None,
         penalty: str = "l2",
         alpha: float = 0.0,
         l1_ratio: float = 0.5,

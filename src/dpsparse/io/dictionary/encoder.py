@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...rows.declared import ColumnBounds
 from ...rows.unread import UnreadCells
+from ..onnx_steps import Node, OnnxStep
 from .carrier import BoundedArray
 from .codes import Codes
 from .dictionary import Dictionary
@@ -27,7 +28,7 @@ from .units import UnitEffect, effects
 SPARSE_BELOW = 0.25
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TableEncoder(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode a table of numbers, categories, truth values and dates by the public constants of a dictionary.
 
     Guarantee
@@ -165,6 +166,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if code.column.gap_is_feature:
                 out[:, start + len(code.levels) - 1] = gaps
         return BoundedArray.of(out, bounds, UnreadCells.of(codes.checked, unread))
+
+    # ---------------------------------------------------------------------------------------------- ONNX
+
+    def onnx_width(self) -> int:
+        """The number of encoded columns."""
+        return self._codes().width
+
+    def onnx_types(self) -> list[tuple[str, Any]]:
+        """Names and types of the inputs of the ONNX graph: one for each feature of the table."""
+        from .onnx_graph import input_types
+
+        return input_types(self._codes())
+
+    def onnx_graph(self, inputs: list[Any], opset: int) -> Node:
+        """The encoding of typed columns; texts of numbers and dates are not parsed in the graph."""
+        from .onnx_graph import encoding
+
+        return encoding(self._codes(), inputs, opset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
