@@ -17,6 +17,7 @@ from ..ledger import Ledger
 from ..queries.losses import Loss
 from ..recipes import Recipe
 from .linear import SparseLinear
+from .other_libraries import explain_arguments
 
 
 class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
@@ -63,6 +64,7 @@ random_state, verbose
     [0, 3]
     """
 
+    @explain_arguments
     def __init__(
         self,
         epsilon: float = 1.0,

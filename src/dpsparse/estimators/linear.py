@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,9 @@ from ..rows.row_bounds import RowBounds
 from .display import StatementMixin
 from .input_checks import open_rows_in_files, read_source, read_vector, refuse_fit_arguments, refuse_numbers_for_labels
 from .intervals import Intervals
+from .other_libraries import INSTEAD, unknown_arguments
 from .repeated_fits import RepeatedFits
+from .table_rows import encode_table
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -68,6 +70,14 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
         classes : array or None
             Of a classifier.
         """
+
+    def set_params(self, **params: Any) -> Self:
+        """Set arguments by name, as in scikit-learn; those of other libraries are answered with what to use here."""
+        foreign = [name for name in params if name in INSTEAD and name not in self._get_param_names()]
+        if foreign:
+            raise ValueError(unknown_arguments(type(self), foreign, ()))
+        made: Self = super().set_params(**params)
+        return made
 
     def plan(
         self,
@@ -300,7 +310,8 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read_applied(self, X: object) -> Records:
         """Rows that a fitted model is applied to; refuses missing values."""
-        source = read_source(self, X, reset=False)
+        table = encode_table(self, X)
+        source = read_source(self, X, reset=False) if table is None else Records.of(table)
         refuse_missing(source, np.zeros(0), AT_PREDICTION)
         return source
 

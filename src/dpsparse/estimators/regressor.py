@@ -18,6 +18,7 @@ from ..ledger import Ledger
 from ..queries.losses import Loss, mean_of
 from ..recipes import Recipe
 from .linear import SparseLinear
+from .other_libraries import explain_arguments
 
 
 class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
@@ -130,6 +131,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     [0, 3]
     """
 
+    @explain_arguments
     def __init__(
         self,
         epsilon: float = 1.0,
