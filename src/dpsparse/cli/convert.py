@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .inputs import need_target
+from .inputs import csv_form, csv_options, need_target
 from .options import json_option
 from .output import as_json as print_json
 from .output import check_file, progress, telling, writing
@@ -22,8 +22,18 @@ from .output import check_file, progress, telling, writing
     "--n-features", type=int, help="Public number of features; required for svmlight files and for lists in Parquet."
 )
 @click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
+@csv_options
 @json_option
-def convert(data: Path, out: Path, target: str | None, n_features: int | None, zero_based: bool, as_json: bool) -> None:
+def convert(
+    data: Path,
+    out: Path,
+    target: str | None,
+    n_features: int | None,
+    zero_based: bool,
+    delimiter: str | None,
+    encoding: str | None,
+    as_json: bool,
+) -> None:
     """Write the rows of DATA to OUT, a block file (.dpsrows), which fits read quickly and within any memory.
 
     DATA is a file (.csv, .parquet, .svmlight, .npy or .npz), or a pattern in quotes. Rows are raw:
@@ -40,9 +50,10 @@ def convert(data: Path, out: Path, target: str | None, n_features: int | None, z
     from ..io.rows import expand
 
     need_target(data, target)
+    form = csv_form(delimiter, encoding)
     check_file(out, "OUT", inputs=expand(data))
     with progress(as_json) as visible, telling(f"converting {data}", visible) as tell, writing(out, "OUT"):
-        write(data, out, target, n_features=n_features, zero_based=zero_based, tell=tell)
+        write(data, out, target, n_features=n_features, zero_based=zero_based, tell=tell, csv=form)
     if as_json:
         print_json({"out": out})
     else:

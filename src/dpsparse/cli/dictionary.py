@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .exits import NotWritten, Refusal
+from .inputs import csv_form, csv_options
 from .options import Names, json_option
 from .output import as_json as print_json
 from .output import check_file, writing
 
 if TYPE_CHECKING:
     from ..io.dictionary import Dictionary
+    from ..io.tabular import CsvForm
 
 NOT_TO_BE_RELEASED = (
     "NOT PRIVATE: exact numbers and cells of the data, for the eyes of whoever holds it. Do not "
@@ -46,6 +48,7 @@ def dictionary() -> None:
     help="Where it is written (.yaml, .json or .csv); an existing file is kept.",
 )
 @click.option("--replace", is_flag=True, help="Replace an existing file.")
+@csv_options
 @json_option
 def new(
     table: Path,
@@ -54,6 +57,8 @@ def new(
     ignore: list[str],
     out: Path,
     replace: bool,
+    delimiter: str | None,
+    encoding: str | None,
     as_json: bool,
     **kinds: Any,
 ) -> None:
@@ -72,7 +77,7 @@ def new(
     from ..io.columns import header
     from ..io.dictionary import Dictionary, DictionaryError
 
-    names = header(table)
+    names = header(table, csv_form(delimiter, encoding))
     try:
         found = Dictionary.skeleton(names, _declared("kind", kinds), _declared("role", _roles(target, ids, ignore)))
         with writing(out):
@@ -113,8 +118,11 @@ def _declared(what: str, lists: dict[str, list[str]]) -> dict[str, str]:
     help="Read the cells of TABLE and tell exactly which are not understood. For the data "
     "holder's eyes: NOT private, not to be released.",
 )
+@csv_options
 @json_option
-def check(file: Path, table: Path | None, look: bool, as_json: bool) -> None:
+def check(
+    file: Path, table: Path | None, look: bool, delimiter: str | None, encoding: str | None, as_json: bool
+) -> None:
     """Tell everything that is missing or contradictory in FILE, and, with TABLE, where its header does not fit.
 
     Exit code 2 if there is anything. Cells are not read, unless --look is given.
@@ -129,13 +137,13 @@ def check(file: Path, table: Path | None, look: bool, as_json: bool) -> None:
     from ..io.columns import header
     from ..io.dictionary import Dictionary, DictionaryError
 
-    found = None
+    found, form = None, csv_form(delimiter, encoding)
     try:
         found = Dictionary.read(file)
-        problems = found.check(None if table is None else header(table))
+        problems = found.check(None if table is None else header(table, form))
     except DictionaryError as error:
         problems = error.problems
-    seen = _looked(found, table) if look and found is not None and table is not None and not problems else {}
+    seen = _looked(found, table, form) if look and found is not None and table is not None and not problems else {}
     if as_json:
         content = {"dictionary": file, "complete": not problems, "problems": list(problems), **_size(found, problems)}
         print_json({**content, **({"warning": NOT_TO_BE_RELEASED, **seen} if seen else {})})
@@ -150,7 +158,7 @@ def check(file: Path, table: Path | None, look: bool, as_json: bool) -> None:
             click.echo("\n".join(_reported(**seen)))
 
 
-def _looked(found: Dictionary, table: Path) -> dict[str, Any]:
+def _looked(found: Dictionary, table: Path, form: CsvForm) -> dict[str, Any]:
     """Exact numbers of cells, of gaps and of cells that are not understood, with examples: **private**."""
     from ..io.columns import blocks
     from ..io.dictionary.frames import Table
@@ -160,7 +168,7 @@ def _looked(found: Dictionary, table: Path) -> dict[str, Any]:
     readers = {column.name: CellReader(column) for column in used}
     rows, unread = 0, dict.fromkeys(readers, 0)
     examples: dict[str, list[str]] = {name: [] for name in readers}
-    for block in blocks(table, list(readers)):
+    for block in blocks(table, list(readers), form):
         cells = Table(block, list(readers))
         rows += cells.rows
         for name, reader in readers.items():

@@ -8,13 +8,34 @@ from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from .exits import Refusal
 from .output import telling, waiting
 
 if TYPE_CHECKING:
     from ..io.files import Table
     from ..io.rows import FileRows
+    from ..io.tabular import CsvForm
     from ..rows.hosts import ClusterRows
+
+
+def csv_options(command: Any) -> Any:
+    """Add the options that say how a CSV file is written; `csv_form` reads them."""
+    command = click.option("--encoding", help="Encoding of a CSV file, such as cp1252. Default: utf-8.")(command)
+    return click.option("--delimiter", help="What separates the cells of a CSV file: ';', '|' or tab. Default: ','.")(
+        command
+    )
+
+
+def csv_form(delimiter: str | None, encoding: str | None) -> CsvForm:
+    """How a CSV file is written, from the options."""
+    from ..io.tabular import CsvForm
+
+    try:
+        return CsvForm(delimiter or ",", encoding or "utf-8")
+    except ValueError as error:
+        raise Refusal(f"--delimiter, --encoding: {error}") from None
 
 
 def input_kind(path: Path) -> str | None:
@@ -39,6 +60,19 @@ def need_target(path: Path, target: str | None) -> None:
     """Refuse a table without the name of its target."""
     if target is None and input_kind(path) in ("CSV", "Parquet"):
         raise Refusal("no target was named. Give its column with --target.")
+
+
+def lead_to_dictionary(path: Path, options: dict[str, Any]) -> None:
+    """Refuse a table without bounds: say how to describe its columns, or how to bound numbers."""
+    if input_kind(path) not in ("CSV", "Parquet"):
+        return
+    if options["feature_bound"] is None and options["row_norm"] is None:
+        raise Refusal(
+            f"no bound on the features was given. If {path.name} has text, dates, categories or missing values, "
+            f"describe its columns: dpsparse dictionary new {path}, fill in the file that this writes, and give it "
+            "with --dictionary. If all features are numbers, declare --feature-bound or --row-norm, from a codebook or "
+            "physical limits and not from this data."
+        )
 
 
 def stays_in_files(path: Path, memory_limit: str | None, target: str | None = None) -> bool:

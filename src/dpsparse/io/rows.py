@@ -26,7 +26,7 @@ from .block_file import BlockFile, BlockWriter
 from .files import reading
 from .labels import joined_targets
 from .streams import KINDS, STREAMS, Matrix, ReadOptions, RowStream
-from .tabular import LISTS, parquet_header
+from .tabular import LISTS, PLAIN_CSV, CsvForm, parquet_header
 
 #: Files of any size are opened: they are never read as a whole.
 ANY_SIZE = 2**63 - 1
@@ -163,6 +163,7 @@ def open_rows(
     zero_based: bool = False,
     classes: Sequence[Any] | None = None,
     tell: Tell | None = None,
+    csv: CsvForm = PLAIN_CSV,
 ) -> FileRows:
     """Open files of rows that may be larger than the memory, for `fit` and `predict`.
 
@@ -191,7 +192,9 @@ def open_rows(
         without one. Needed for CSV files whose targets are texts of more than 4,096 kinds; a path
         that is given to `fit` takes those of the model.
     tell : callable, optional
-        Told which part of the files is read.
+        Called with the part of the files that is read.
+    csv : CsvForm
+        What separates the cells of CSV files, and their encoding.
 
     Examples
     --------
@@ -209,7 +212,7 @@ def open_rows(
             raise DataError("block files hold their own target and columns. Leave the names out.")
         opened = FileRows(tuple(_block_file(path) for path in files))
     else:
-        wanted = ReadOptions(target, n_features, columns, zero_based, classes)
+        wanted = ReadOptions(target, n_features, columns, zero_based, classes, csv=csv)
         aside = tempfile.TemporaryFile(dir=scratch_folder())  # noqa: SIM115
         try:
             write_blocks(files, kind, wanted, aside, tell)
@@ -272,6 +275,7 @@ def convert(
     zero_based: bool = False,
     classes: Sequence[Any] | None = None,
     tell: Tell | None = None,
+    csv: CsvForm = PLAIN_CSV,
 ) -> None:
     """Write rows as a block file, which fits read quickly and within any memory.
 
@@ -280,7 +284,7 @@ def convert(
 
     Parameters
     ----------
-    paths, target, n_features, columns, zero_based, classes, tell
+    paths, target, n_features, columns, zero_based, classes, tell, csv
         As for `open_rows`.
     out : path
         Where to write; its ending is ``.dpsrows``. An older file is replaced.
@@ -294,7 +298,8 @@ def convert(
     if any(same_file(out, path) for path in files):
         raise DataError(f"{out} is one of the files that are read. Choose another name.")
     with open_whole(out, 0o600) as file:
-        write_blocks(files, kind, ReadOptions(target, n_features, columns, zero_based, classes), file, tell)
+        wanted = ReadOptions(target, n_features, columns, zero_based, classes, csv=csv)
+        write_blocks(files, kind, wanted, file, tell)
 
 
 def expand(paths: Paths) -> list[Path]:

@@ -31,6 +31,8 @@ from .labels import Texts
 from .tabular import (
     CSV_BLOCK,
     LISTS,
+    PLAIN_CSV,
+    CsvForm,
     csv_columns,
     csv_header,
     features_of,
@@ -39,6 +41,7 @@ from .tabular import (
     list_rows,
     matrix_of,
     parquet_header,
+    refuse_other_delimiter,
     refuse_text,
     target_column,
     values_of,
@@ -74,6 +77,7 @@ class ReadOptions:
     zero_based: bool = False
     classes: Sequence[Any] | None = None
     whole: bool = False
+    csv: CsvForm = PLAIN_CSV
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,14 +103,15 @@ class RowStream:
 
 def csv_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStream:
     """CSV; a cell that is no number is NaN, and a line with another number of cells than the header has gaps."""
-    names = csv_header(file, path)
+    names = csv_header(file, path, wanted.csv)
+    refuse_other_delimiter(names, path)
     features = features_of(names, wanted.target, wanted.columns, path)
     file.seek(0)
     read = [*features, *([] if wanted.target is None else [wanted.target])]
     size = min(max(LEAST_CSV_BLOCK, 64 * sum(map(len, names))), CSV_BLOCK)
 
     def pieces() -> Iterator[Piece]:
-        for cells in csv_columns(file, path, names, read, size):
+        for cells in csv_columns(file, path, names, read, size, form=wanted.csv):
             columns = (cells[name].numbers() for name in features)
             X = matrix_of(columns, len(cells[features[0]]), len(features))
             yield X, None if wanted.target is None else cells[wanted.target]
