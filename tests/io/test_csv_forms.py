@@ -51,10 +51,10 @@ def test_a_wrong_form_is_named(tmp_path):
     with pytest.raises(DataError, match="--delimiter tab"):
         read_table(file)
     file = write(tmp_path / "u.csv", CsvForm(encoding="cp1252"))
-    with pytest.raises(DataError, match="UTF-8.*--encoding cp1252"):
+    with pytest.raises(DataError, match=r"UTF-8.*--encoding cp1252"):
         header(file)
     for wrong in ({"delimiter": "::"}, {"encoding": "klingon"}):
-        with pytest.raises(ValueError, match="delimiter|encoding"):
+        with pytest.raises(ValueError, match=r"delimiter|encoding"):
             CsvForm(**wrong)
 
 

@@ -43,11 +43,16 @@ def print_model(model: SparseLinear) -> str:
 
     Coefficients are in the units of the table where these are known.
     """
-    from ..estimators.summary import has_intervals, in_units, keeps_dictionary
+    from ..estimators.interval_words import meaning
+    from ..estimators.summary import about_bounds, has_intervals, in_units, keeps_dictionary
 
-    parts = [brief(model.statement_), describe_features(model)]
+    parts = [brief(model.statement_)]
+    if keeps_dictionary(model):
+        parts += [str(in_units(model)), about_bounds(model)]
+        if has_intervals(model):
+            parts += meaning(model.intervals_)
+        return "\n".join(parts)
+    parts.append(describe_features(model))
     if has_intervals(model):
         parts.append(model.intervals_.summary())
-    if keeps_dictionary(model):
-        parts += ["In the units of the table:", *(f"  {effect}" for effect in in_units(model))]
     return "\n".join(parts)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from ..report.planner import PlanSummary
+    from .effects import Effects
 
 
 class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
@@ -286,6 +287,19 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
         Needs ``intervals="split"``.
         """
         return self._inferred().at(level).summary(self.statement_)
+
+    def effects(self, level: float = 0.95) -> Effects:
+        """Results in the units of the table: one row for each number, and for each category against its reference.
+
+        For a model that keeps a data dictionary, as those of ``dpsparse fit --dictionary`` do. With
+        ``intervals="split"`` estimates are those that have intervals, and the table holds these.
+        """
+        from .effects import effects_of
+
+        check_is_fitted(self, "coef_")
+        if "dictionary_" not in vars(self):
+            raise ValueError("this model keeps no data dictionary, which says what the units are. See coef_.")
+        return effects_of(self, level)
 
     def _inferred(self) -> Intervals:
         check_is_fitted(self, "coef_")

@@ -20,7 +20,7 @@ from .dictionary import Dictionary
 from .formats import DictionaryError
 from .frames import Table
 from .rules import Flags
-from .units import UnitEffect, effects
+from .units import Contrast, UnitEffect, contrasts, effects
 
 #: Rows are stored as CSR where the dictionary promises that at most this part of the entries is not
 #: zero. An entry of CSR takes 12 bytes and one of a dense row 8, so this saves at least 62 % of the
@@ -116,6 +116,10 @@ class TableEncoder(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[m
             0 in their units, and dates 1970-01-01.
         """
         return effects(self._codes(), coef, intercept)
+
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """What the results of a model of encoded rows are about; see `dpsparse.io.dictionary.units.contrasts`."""
+        return contrasts(self._codes())
 
     # ---------------------------------------------------------------------------------------------- rows
 
