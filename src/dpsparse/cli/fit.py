@@ -14,11 +14,13 @@ from .inputs import (
     cluster_input,
     csv_form,
     csv_options,
+    has_samples,
     input_kind,
     lead_to_dictionary,
     need_target,
     open_input,
     read,
+    sample_options,
     stays_in_files,
 )
 from .options import Names, json_option, make_estimator, model_options
@@ -72,6 +74,7 @@ TO_DICTIONARY = (
     "spark:local[4], or spark inside spark-submit.",
 )
 @csv_options
+@sample_options
 @click.option("--seed", type=int, help="For tests only: a fit with a seed is NOT private.")
 @click.option(
     "--out",
@@ -92,6 +95,8 @@ def fit(
     cluster: str | None,
     delimiter: str | None,
     encoding: str | None,
+    covariates: str | None,
+    fill: float | None,
     seed: int | None,
     out: Path,
     as_json: bool,
@@ -99,8 +104,8 @@ def fit(
 ) -> None:
     """Fit a sparse model on DATA under differential privacy.
 
-    DATA is a file (.csv, .parquet, .svmlight, .npy, .npz, or .dpsrows of dpsparse convert), or a pattern of several
-    in quotes. Bounds are promises about what the data can hold; the data is clipped to them. Prints what was promised
+    DATA is a file (.csv, .parquet, .svmlight, .npy, .npz, .bed, .pgen, .h5ad, or .dpsrows of dpsparse convert), or a
+    pattern of several in quotes. Bounds are promises about what the data can hold; the data is clipped to them. Prints what was promised
     and the selected features, and saves the model.
 
     \b
@@ -132,6 +137,9 @@ def fit(
     if dictionary is not None and columns is not None:
         raise Refusal("the dictionary says which columns are features. Leave --columns out.")
     csv_file = csv_form(delimiter, encoding)
+    beside = {"covariates": covariates, "fill": fill}
+    if any(given is not None for given in beside.values()) and not has_samples(data):
+        raise Refusal("--covariates and --fill belong to .bed, .pgen and .h5ad files. Leave them out.")
     if cluster is not None and (delimiter or encoding):
         raise Refusal("--delimiter and --encoding are for files that are read here. Leave --cluster out, or them.")
     if dictionary is None:
@@ -164,7 +172,7 @@ def fit(
             need_target(data, target)
             classes = model.classes if declared else None
             form = {"target": target, "n_features": n_features, "zero_based": zero_based, "classes": classes}
-            rows = open_input(data, visible, **form, csv=csv_file)
+            rows = open_input(data, visible, **form, **beside, csv=csv_file)
             run(model, rows, None, None, visible)
         elif dictionary is not None and options["memory_limit"] is not None:
             run(model, encode_to_scratch(data, dictionary, visible, csv_file), None, None, visible)

@@ -28,6 +28,16 @@ def csv_options(command: Any) -> Any:
     )
 
 
+def sample_options(command: Any) -> Any:
+    """Add the options for files of genomics."""
+    command = click.option(
+        "--fill", type=float, help="PLINK, AnnData: public value in place of a missing genotype or entry."
+    )(command)
+    return click.option(
+        "--covariates", help="PLINK: a table with a column IID. AnnData: columns of obs, separated by commas."
+    )(command)
+
+
 def csv_form(delimiter: str | None, encoding: str | None) -> CsvForm:
     """How a CSV file is written, from the options."""
     from ..io.tabular import CsvForm
@@ -43,6 +53,13 @@ def input_kind(path: Path) -> str | None:
     from ..io.streams import KINDS
 
     return KINDS.get(path.suffix.lower())
+
+
+def has_samples(path: Path) -> bool:
+    """Whether a file has a table about its samples beside the features."""
+    from ..io.streams import SAMPLES
+
+    return input_kind(path) in SAMPLES
 
 
 def read(path: Path, visible: bool, **options: Any) -> Table:
@@ -82,7 +99,8 @@ def stays_in_files(path: Path, memory_limit: str | None, target: str | None = No
     from ..io.rows import BLOCKS
 
     several = has_magic(str(path)) and not path.exists()
-    return memory_limit is not None or several or path.suffix.lower() in (BLOCKS, ".npy")
+    made_for_it = path.suffix.lower() in (BLOCKS, ".npy") or has_samples(path)
+    return memory_limit is not None or several or made_for_it
 
 
 @contextmanager

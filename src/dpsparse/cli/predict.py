@@ -11,7 +11,7 @@ import click
 
 from .declared import encode, read_dictionary
 from .exits import Refusal
-from .inputs import csv_form, csv_options, input_kind, open_input, read, stays_in_files
+from .inputs import csv_form, csv_options, has_samples, input_kind, open_input, read, sample_options, stays_in_files
 from .options import json_option
 from .output import as_json as print_json
 from .output import check_file, progress, write_text
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     help="Data dictionary of a model that was fitted on encoded rows; models of dpsparse fit --dictionary keep theirs.",
 )
 @csv_options
+@sample_options
 @click.option("--out", type=click.Path(path_type=Path), help="Write a CSV file instead of printing.")
 @json_option
 def predict(
@@ -46,6 +47,8 @@ def predict(
     dictionary_file: Path | None,
     delimiter: str | None,
     encoding: str | None,
+    covariates: str | None,
+    fill: float | None,
     out: Path | None,
     as_json: bool,
 ) -> None:
@@ -75,6 +78,8 @@ def predict(
             X = encode(data, dictionary, visible, target=False, csv=csv_file).X
         else:
             form = {"n_features": fitted.n_features_in_, "columns": columns, "zero_based": zero_based, "csv": csv_file}
+            if has_samples(data):
+                form |= {"covariates": covariates, "fill": fill}
             X = open_input(data, visible, **form) if stays_in_files(data, None) else read(data, visible, **form).X
     values = fitted.predict_proba(X) if proba else fitted.predict(X)
     del X

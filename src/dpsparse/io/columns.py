@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from ..core.errors import DataError
 from ..core.regular_files import open_regular
 from .files import reading
-from .streams import KINDS, NAMED
+from .streams import ANY_SIZE, KINDS, NAMED
 from .tabular import (
     PLAIN_CSV,
     ROWS_AT_ONCE,
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     Encoded = tuple[Any, Any, UnreadCells]
 
-#: Files of any size are opened: they are never read as a whole.
-ANY_SIZE = 2**63 - 1
 #: Bytes of CSV that are parsed at once; an encoder sees single rows, so the result does not depend on it.
 CSV_BYTES = 2**23
 #: In place of each cell of a line that has another number of them than the header: no gap, and

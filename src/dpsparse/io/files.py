@@ -30,7 +30,7 @@ from ..core.errors import DataError
 from ..core.regular_files import open_regular
 from . import svmlight
 from .labels import TargetPart, Texts, joined_targets
-from .streams import KINDS, LARGEST_BYTES, LARGEST_WIDTH, NAMED, STREAMS, Matrix, ReadOptions, RowStream
+from .streams import KINDS, LARGEST_BYTES, LARGEST_WIDTH, NAMED, SAMPLES, STREAMS, Matrix, ReadOptions, RowStream
 from .tabular import PLAIN_CSV, CsvForm
 
 
@@ -110,6 +110,8 @@ def read_table(
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
         raise DataError(f"{path} has an ending that is not known. Use one of: {', '.join(KINDS)}.")
+    if kind in SAMPLES:
+        raise DataError(f"{path}: {kind} files are opened with dpsparse.readers.open_rows.")
     if kind in ("svmlight", "npz") and target not in (None, "y"):
         raise DataError(f"{path}: {kind} files hold their own target, y. Leave the target's name out.")
     if kind not in NAMED and columns is not None:
