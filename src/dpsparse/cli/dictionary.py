@@ -32,7 +32,14 @@ def dictionary() -> None:
 
 
 @dictionary.command()
-@click.argument("table", type=click.Path(path_type=Path))
+@click.argument("table", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--from",
+    "schema",
+    type=click.Path(path_type=Path),
+    help="Start from a description instead of TABLE: a Frictionless or CSVW schema (.json), a REDCap data dictionary "
+    "(.csv), the schema of a .parquet file, or the labels of a .dta or .sav file.",
+)
 @click.option("--number", type=Names(), default="", help="Columns of numbers.")
 @click.option("--category", type=Names(), default="", help="Columns of labels.")
 @click.option("--boolean", type=Names(), default="", help="Columns of yes and no.")
@@ -51,7 +58,8 @@ def dictionary() -> None:
 @csv_options
 @json_option
 def new(
-    table: Path,
+    table: Path | None,
+    schema: Path | None,
     target: str | None,
     ids: list[str],
     ignore: list[str],
@@ -70,25 +78,34 @@ def new(
     Example:
       dpsparse dictionary new patients.csv --number age,bmi --category sex,died \\
           --date visit --id patient --target died --out patients.yaml
+      dpsparse dictionary new --from datapackage.json --target died --out patients.yaml
     """
+    source = schema or table
+    if source is None or (schema is not None and table is not None):
+        raise Refusal("give a TABLE, or a description of one with --from.")
     if out.exists() and not replace:
         raise NotWritten(f"{out} exists already. Choose another --out, or say --replace.")
-    check_file(out, inputs=[table])
+    check_file(out, inputs=[source])
     from ..io.columns import header
     from ..io.dictionary import Dictionary, DictionaryError
 
-    names = header(table, csv_form(delimiter, encoding))
+    declarations = _declared("kind", kinds), _declared("role", _roles(target, ids, ignore))
     try:
-        found = Dictionary.skeleton(names, _declared("kind", kinds), _declared("role", _roles(target, ids, ignore)))
+        if schema is not None:
+            from ..io.dictionary.schemas import declared, dictionary_from
+
+            found = declared(dictionary_from(schema), *declarations)
+        else:
+            found = Dictionary.skeleton(header(source, csv_form(delimiter, encoding)), *declarations)
         with writing(out):
             found.write(out)
     except DictionaryError as error:
         raise Refusal(str(error)) from None
-    missing = found.check()
+    missing, count = found.check(), len(found.columns)
     if as_json:
-        print_json({"dictionary": out, "columns": len(names), "missing": list(missing)})
+        print_json({"dictionary": out, "columns": count, "missing": list(missing)})
     else:
-        click.echo("\n".join([f"Saved: {out}, {len(names)} columns. Still to be filled in: {len(missing)}", *missing]))
+        click.echo("\n".join([f"Saved: {out}, {count} columns. Still to be filled in: {len(missing)}", *missing]))
 
 
 def _roles(target: str | None, ids: list[str], ignore: list[str]) -> dict[str, list[str]]:
