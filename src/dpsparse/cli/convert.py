@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from .inputs import need_target
+from .inputs import csv_form, csv_options, need_target, sample_options
 from .options import json_option
 from .output import as_json as print_json
 from .output import check_file, progress, telling, writing
@@ -22,11 +23,24 @@ from .output import check_file, progress, telling, writing
     "--n-features", type=int, help="Public number of features; required for svmlight files and for lists in Parquet."
 )
 @click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
+@csv_options
+@sample_options
 @json_option
-def convert(data: Path, out: Path, target: str | None, n_features: int | None, zero_based: bool, as_json: bool) -> None:
+def convert(
+    data: Path,
+    out: Path,
+    target: str | None,
+    n_features: int | None,
+    zero_based: bool,
+    delimiter: str | None,
+    encoding: str | None,
+    covariates: str | None,
+    fill: float | None,
+    as_json: bool,
+) -> None:
     """Write the rows of DATA to OUT, a block file (.dpsrows), which fits read quickly and within any memory.
 
-    DATA is a file (.csv, .parquet, .svmlight, .npy or .npz), or a pattern in quotes. Rows are raw:
+    DATA is a file (.csv, .parquet, .svmlight, .npy, .npz, .bed, .pgen or .h5ad), or a pattern in quotes. Rows are raw:
     bounds are declared when a model is fitted. OUT can be read by its owner alone; it holds the
     private rows, so keep it as you keep them.
 
@@ -40,9 +54,10 @@ def convert(data: Path, out: Path, target: str | None, n_features: int | None, z
     from ..io.rows import expand
 
     need_target(data, target)
+    beside: dict[str, Any] = {"csv": csv_form(delimiter, encoding), "covariates": covariates, "fill": fill}
     check_file(out, "OUT", inputs=expand(data))
     with progress(as_json) as visible, telling(f"converting {data}", visible) as tell, writing(out, "OUT"):
-        write(data, out, target, n_features=n_features, zero_based=zero_based, tell=tell)
+        write(data, out, target, n_features=n_features, zero_based=zero_based, tell=tell, **beside)
     if as_json:
         print_json({"out": out})
     else:

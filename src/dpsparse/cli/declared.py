@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..io.dictionary import Dictionary, TableEncoder, Target
     from ..io.files import Table
     from ..io.rows import FileRows
+    from ..io.tabular import CsvForm
     from ..rows.unread import UnreadCells
 
 dictionary_option = click.option(
@@ -105,7 +106,7 @@ def keep(model: SparseLinear, dictionary: Dictionary) -> None:
     model.statement_ = replace(model.statement_, assumptions=assumed, notes=notes)
 
 
-def encode(path: Path, dictionary: Dictionary, visible: bool, *, target: bool) -> Table:
+def encode(path: Path, dictionary: Dictionary, visible: bool, *, target: bool, csv: CsvForm | None = None) -> Table:
     """The rows of a file, encoded; with their targets where asked for. Wrong columns are named all at once."""
     import numpy as np
     import scipy.sparse as sp
@@ -114,7 +115,7 @@ def encode(path: Path, dictionary: Dictionary, visible: bool, *, target: bool) -
     from ..io.files import Table
     from ..rows.unread import UnreadCells
 
-    names, pieces = encoded(path, dictionary, target=target)
+    names, pieces = encoded(path, dictionary, target=target, csv=csv)
     with waiting(f"reading {path}", visible):
         rows, targets, unread = zip(*pieces, strict=True)
     X: Any
@@ -126,7 +127,7 @@ def encode(path: Path, dictionary: Dictionary, visible: bool, *, target: bool) -
     return Table(X, np.concatenate(targets) if target else None, names)
 
 
-def encode_to_scratch(path: Path, dictionary: Dictionary, visible: bool) -> FileRows:
+def encode_to_scratch(path: Path, dictionary: Dictionary, visible: bool, csv: CsvForm | None = None) -> FileRows:
     """The same rows with their targets, in a file without a name instead of in memory."""
     import scipy.sparse as sp
 
@@ -134,7 +135,7 @@ def encode_to_scratch(path: Path, dictionary: Dictionary, visible: bool) -> File
     from ..io.streams import RowStream
     from ..rows.unread import UnreadCells
 
-    names, pieces = encoded(path, dictionary, target=True)
+    names, pieces = encoded(path, dictionary, target=True, csv=csv)
     unread: list[UnreadCells] = []
 
     def rows(pieces: Iterator[tuple[Any, Any, UnreadCells]]) -> Iterator[tuple[Any, Any]]:
@@ -150,7 +151,7 @@ def encode_to_scratch(path: Path, dictionary: Dictionary, visible: bool) -> File
 
 
 def encoded(
-    path: Path, dictionary: Dictionary, *, target: bool
+    path: Path, dictionary: Dictionary, *, target: bool, csv: CsvForm | None = None
 ) -> tuple[tuple[str, ...], Iterator[tuple[Any, Any, UnreadCells]]]:
     """Names of the encoded columns.
 
@@ -158,21 +159,25 @@ def encoded(
     """
     from ..io.columns import header
     from ..io.dictionary import TableEncoder, Target
+    from ..io.tabular import PLAIN_CSV
 
-    problems = dictionary.differences(header(path), ("feature", "target") if target else ("feature",))
+    csv = csv or PLAIN_CSV
+    problems = dictionary.differences(header(path, csv), ("feature", "target") if target else ("feature",))
     if problems:
         raise Refusal("\n".join(f"{path}: {problem}" for problem in problems))
     encoder = TableEncoder(dictionary)
     encoder.fit({column.name: [] for column in dictionary.features})
-    pieces = _pieces(path, encoder, Target.of(dictionary) if target else None)
+    pieces = _pieces(path, encoder, Target.of(dictionary) if target else None, csv)
     return tuple(encoder.get_feature_names_out().tolist()), pieces
 
 
-def _pieces(path: Path, encoder: TableEncoder, reader: Target | None) -> Iterator[tuple[Any, Any, UnreadCells]]:
+def _pieces(
+    path: Path, encoder: TableEncoder, reader: Target | None, csv: CsvForm
+) -> Iterator[tuple[Any, Any, UnreadCells]]:
     from ..io.columns import encoded_blocks
     from ..io.dictionary import DictionaryError
 
     try:
-        yield from encoded_blocks(path, encoder, reader)
+        yield from encoded_blocks(path, encoder, reader, csv)
     except DictionaryError as error:
         raise Refusal(str(error)) from None

@@ -68,19 +68,20 @@ def print_model(model: SparseLinear, details: bool = False) -> str:
     Coefficients are in the units of the table where these are known. Without `details` it fits on
     one screen: answers are counted, and of long lists the first rows are shown.
     """
-    from ..estimators.summary import has_intervals, in_units, keeps_dictionary
+    from ..estimators.interval_words import meaning
+    from ..estimators.summary import about_bounds, has_intervals, in_units, keeps_dictionary
 
     said = model.statement_.details() if details else brief(model.statement_, most=0)
-    lists = []
-    if has_intervals(model):
-        lists.append(model.intervals_.summary().splitlines())
+    table, words = [], []
     if keeps_dictionary(model):
-        lists.append(["In the units of the table:", *(f"  {effect}" for effect in in_units(model))])
-    if details:
-        return "\n".join([said, describe_features(model), *(line for rows in lists for line in rows)])
-    left = SCREEN - LEFT - len(said.splitlines()) - 3  # the head of the features, the intercept, the bounds
-    for number, rows in enumerate(lists):
-        share = left // (len(lists) + 1 - number)
-        lists[number] = cut(rows, share)
-        left -= len(lists[number])
-    return "\n".join([said, describe_features(model, left), *(line for rows in lists for line in rows)])
+        table, words = str(in_units(model)).splitlines(), about_bounds(model).splitlines()
+        words += meaning(model.intervals_) if has_intervals(model) else []
+    elif has_intervals(model):
+        table = model.intervals_.summary().splitlines()
+    left = None if details else SCREEN - LEFT - len(said.splitlines()) - len(words)
+    if keeps_dictionary(model):
+        return "\n".join([said, *(table if left is None else cut(table, left)), *words])
+    if left is None:
+        return "\n".join([said, describe_features(model), *table])
+    table = cut(table, left // 2)
+    return "\n".join([said, describe_features(model, left - len(table) - 3), *table])  # head, intercept, bounds

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .exits import NotWritten, Refusal
+from .inputs import csv_form, csv_options
 from .options import Names, json_option
 from .output import as_json as print_json
 from .output import check_file, writing
 
 if TYPE_CHECKING:
     from ..io.dictionary import Dictionary
+    from ..io.tabular import CsvForm
 
 NOT_TO_BE_RELEASED = (
     "NOT PRIVATE: exact numbers and cells of the data, for the eyes of whoever holds it. Do not "
@@ -30,7 +32,14 @@ def dictionary() -> None:
 
 
 @dictionary.command()
-@click.argument("table", type=click.Path(path_type=Path))
+@click.argument("table", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--from",
+    "schema",
+    type=click.Path(path_type=Path),
+    help="Start from a description instead of TABLE: a Frictionless or CSVW schema (.json), a REDCap data dictionary "
+    "(.csv), the schema of a .parquet file, or the labels of a .dta or .sav file.",
+)
 @click.option("--number", type=Names(), default="", help="Columns of numbers.")
 @click.option("--category", type=Names(), default="", help="Columns of labels.")
 @click.option("--boolean", type=Names(), default="", help="Columns of yes and no.")
@@ -46,14 +55,18 @@ def dictionary() -> None:
     help="Where it is written (.yaml, .json or .csv); an existing file is kept.",
 )
 @click.option("--replace", is_flag=True, help="Replace an existing file.")
+@csv_options
 @json_option
 def new(
-    table: Path,
+    table: Path | None,
+    schema: Path | None,
     target: str | None,
     ids: list[str],
     ignore: list[str],
     out: Path,
     replace: bool,
+    delimiter: str | None,
+    encoding: str | None,
     as_json: bool,
     **kinds: Any,
 ) -> None:
@@ -65,25 +78,34 @@ def new(
     Example:
       dpsparse dictionary new patients.csv --number age,bmi --category sex,died \\
           --date visit --id patient --target died --out patients.yaml
+      dpsparse dictionary new --from datapackage.json --target died --out patients.yaml
     """
+    source = schema or table
+    if source is None or (schema is not None and table is not None):
+        raise Refusal("give a TABLE, or a description of one with --from.")
     if out.exists() and not replace:
         raise NotWritten(f"{out} exists already. Choose another --out, or say --replace.")
-    check_file(out, inputs=[table])
+    check_file(out, inputs=[source])
     from ..io.columns import header
     from ..io.dictionary import Dictionary, DictionaryError
 
-    names = header(table)
+    declarations = _declared("kind", kinds), _declared("role", _roles(target, ids, ignore))
     try:
-        found = Dictionary.skeleton(names, _declared("kind", kinds), _declared("role", _roles(target, ids, ignore)))
+        if schema is not None:
+            from ..io.dictionary.schemas import declared, dictionary_from
+
+            found = declared(dictionary_from(schema), *declarations)
+        else:
+            found = Dictionary.skeleton(header(source, csv_form(delimiter, encoding)), *declarations)
         with writing(out):
             found.write(out)
     except DictionaryError as error:
         raise Refusal(str(error)) from None
-    missing = found.check()
+    missing, count = found.check(), len(found.columns)
     if as_json:
-        print_json({"dictionary": out, "columns": len(names), "missing": list(missing)})
+        print_json({"dictionary": out, "columns": count, "missing": list(missing)})
     else:
-        click.echo("\n".join([f"Saved: {out}, {len(names)} columns. Still to be filled in: {len(missing)}", *missing]))
+        click.echo("\n".join([f"Saved: {out}, {count} columns. Still to be filled in: {len(missing)}", *missing]))
 
 
 def _roles(target: str | None, ids: list[str], ignore: list[str]) -> dict[str, list[str]]:
@@ -113,8 +135,11 @@ def _declared(what: str, lists: dict[str, list[str]]) -> dict[str, str]:
     help="Read the cells of TABLE and tell exactly which are not understood. For the data "
     "holder's eyes: NOT private, not to be released.",
 )
+@csv_options
 @json_option
-def check(file: Path, table: Path | None, look: bool, as_json: bool) -> None:
+def check(
+    file: Path, table: Path | None, look: bool, delimiter: str | None, encoding: str | None, as_json: bool
+) -> None:
     """Tell everything that is missing or contradictory in FILE, and, with TABLE, where its header does not fit.
 
     Exit code 2 if there is anything. Cells are not read, unless --look is given.
@@ -129,13 +154,13 @@ def check(file: Path, table: Path | None, look: bool, as_json: bool) -> None:
     from ..io.columns import header
     from ..io.dictionary import Dictionary, DictionaryError
 
-    found = None
+    found, form = None, csv_form(delimiter, encoding)
     try:
         found = Dictionary.read(file)
-        problems = found.check(None if table is None else header(table))
+        problems = found.check(None if table is None else header(table, form))
     except DictionaryError as error:
         problems = error.problems
-    seen = _looked(found, table) if look and found is not None and table is not None and not problems else {}
+    seen = _looked(found, table, form) if look and found is not None and table is not None and not problems else {}
     if as_json:
         content = {"dictionary": file, "complete": not problems, "problems": list(problems), **_size(found, problems)}
         print_json({**content, **({"warning": NOT_TO_BE_RELEASED, **seen} if seen else {})})
@@ -150,7 +175,7 @@ def check(file: Path, table: Path | None, look: bool, as_json: bool) -> None:
             click.echo("\n".join(_reported(**seen)))
 
 
-def _looked(found: Dictionary, table: Path) -> dict[str, Any]:
+def _looked(found: Dictionary, table: Path, form: CsvForm) -> dict[str, Any]:
     """Exact numbers of cells, of gaps and of cells that are not understood, with examples: **private**."""
     from ..io.columns import blocks
     from ..io.dictionary.frames import Table
@@ -160,7 +185,7 @@ def _looked(found: Dictionary, table: Path) -> dict[str, Any]:
     readers = {column.name: CellReader(column) for column in used}
     rows, unread = 0, dict.fromkeys(readers, 0)
     examples: dict[str, list[str]] = {name: [] for name in readers}
-    for block in blocks(table, list(readers)):
+    for block in blocks(table, list(readers), form):
         cells = Table(block, list(readers))
         rows += cells.rows
         for name, reader in readers.items():

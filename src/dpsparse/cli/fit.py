@@ -10,7 +10,19 @@ import click
 from .declared import apply, dictionary_option, encode, encode_to_scratch, keep
 from .describe import print_model
 from .exits import NotWritten, Refusal
-from .inputs import cluster_input, input_kind, need_target, open_input, read, stays_in_files
+from .inputs import (
+    cluster_input,
+    csv_form,
+    csv_options,
+    has_samples,
+    input_kind,
+    lead_to_dictionary,
+    need_target,
+    open_input,
+    read,
+    sample_options,
+    stays_in_files,
+)
 from .options import Names, ShortHelp, json_option, make_estimator, model_options
 from .output import as_json as print_json
 from .output import check_file, check_model_file, progress, writing
@@ -22,6 +34,12 @@ if TYPE_CHECKING:
 
     from ..estimators.linear import SparseLinear
     from ..io.files import Table
+
+#: Where cells are no numbers, and the file names its columns.
+TO_DICTIONARY = (
+    " If the table has text, dates, categories or missing values, describe its columns instead: dpsparse dictionary "
+    "new FILE, then dpsparse fit FILE --dictionary dictionary.yaml."
+)
 
 
 #: Options that `--help` shows.
@@ -74,6 +92,8 @@ USUAL = (
     help="Where rows are read and stay: tcp://host:8786 or local:4 of Dask; spark://host:7077, "
     "spark:local[4], or spark inside spark-submit.",
 )
+@csv_options
+@sample_options
 @click.option("--seed", type=int, help="For tests only: a fit with a seed is NOT private.")
 @click.option(
     "--out",
@@ -92,6 +112,10 @@ def fit(
     columns: list[str] | None,
     path_file: Path | None,
     cluster: str | None,
+    delimiter: str | None,
+    encoding: str | None,
+    covariates: str | None,
+    fill: float | None,
     seed: int | None,
     out: Path,
     as_json: bool,
@@ -99,8 +123,8 @@ def fit(
 ) -> None:
     """Fit a sparse model on DATA under differential privacy.
 
-    DATA is a file (.csv, .parquet, .svmlight, .npy, .npz, or .dpsrows of dpsparse convert), or a pattern of several
-    in quotes. Bounds are promises about what the data can hold; the data is clipped to them. Prints what was promised
+    DATA is a file (.csv, .parquet, .svmlight, .npy, .npz, .bed, .pgen, .h5ad, or .dpsrows of dpsparse convert), or a
+    pattern of several in quotes. Bounds are promises about what the data can hold; the data is clipped to them. Prints what was promised
     and the selected features, and saves the model.
 
     \b
@@ -131,6 +155,14 @@ def fit(
         raise Refusal("the dictionary names the target. Leave --target out.")
     if dictionary is not None and columns is not None:
         raise Refusal("the dictionary says which columns are features. Leave --columns out.")
+    csv_file = csv_form(delimiter, encoding)
+    beside = {"covariates": covariates, "fill": fill}
+    if any(given is not None for given in beside.values()) and not has_samples(data):
+        raise Refusal("--covariates and --fill belong to .bed, .pgen and .h5ad files. Leave them out.")
+    if cluster is not None and (delimiter or encoding):
+        raise Refusal("--delimiter and --encoding are for files that are read here. Leave --cluster out, or them.")
+    if dictionary is None:
+        lead_to_dictionary(data, options)
     if path_file is not None:
         check_file(path_file, option="--path", inputs=_inputs(data, dictionary_file, None, None))
     width = 1 if dictionary is None else dictionary.output_bounds().lower.size
@@ -158,20 +190,20 @@ def fit(
                 raise Refusal("all columns of rows that stay in files are read. Leave --columns or --memory-limit out.")
             need_target(data, target)
             classes = model.classes if declared else None
-            rows = open_input(
-                data, visible, target=target, n_features=n_features, zero_based=zero_based, classes=classes
-            )
+            form = {"target": target, "n_features": n_features, "zero_based": zero_based, "classes": classes}
+            rows = open_input(data, visible, **form, **beside, csv=csv_file)
             run(model, rows, None, None, visible)
         elif dictionary is not None and options["memory_limit"] is not None:
-            run(model, encode_to_scratch(data, dictionary, visible), None, None, visible)
+            run(model, encode_to_scratch(data, dictionary, visible, csv_file), None, None, visible)
         else:
             if dictionary is not None:
-                table = encode(data, dictionary, visible, target=True)
+                table = encode(data, dictionary, visible, target=True, csv=csv_file)
             else:
                 form = {
                     "labels": options["task"] == "classification",
                     "text_labels": declared,
                     "zero_based": zero_based,
+                    "csv": csv_file,
                 }
                 table = read_rows(data, visible, target=target, n_features=n_features, columns=columns, **form)
             y = labelled(table.y, model.classes) if declared else table.y
@@ -264,7 +296,8 @@ def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None
         try:
             model.fit(X, y)
         except MissingValueError as refusal:
-            raise Refusal(str(refusal).replace("set on_missing='empty'", "give --on-missing empty")) from None
+            said = str(refusal).replace("set on_missing='empty'", "give --on-missing empty")
+            raise Refusal(said + (TO_DICTIONARY if names is not None else "")) from None
     model.set_params(verbose=False)
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)

@@ -8,13 +8,44 @@ from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from .exits import Refusal
 from .output import telling, waiting
 
 if TYPE_CHECKING:
     from ..io.files import Table
     from ..io.rows import FileRows
+    from ..io.tabular import CsvForm
     from ..rows.hosts import ClusterRows
+
+
+def csv_options(command: Any) -> Any:
+    """Add the options that say how a CSV file is written; `csv_form` reads them."""
+    command = click.option("--encoding", help="Encoding of a CSV file, such as cp1252. Default: utf-8.")(command)
+    return click.option("--delimiter", help="What separates the cells of a CSV file: ';', '|' or tab. Default: ','.")(
+        command
+    )
+
+
+def sample_options(command: Any) -> Any:
+    """Add the options for files of genomics."""
+    command = click.option(
+        "--fill", type=float, help="PLINK, AnnData: public value in place of a missing genotype or entry."
+    )(command)
+    return click.option(
+        "--covariates", help="PLINK: a table with a column IID. AnnData: columns of obs, separated by commas."
+    )(command)
+
+
+def csv_form(delimiter: str | None, encoding: str | None) -> CsvForm:
+    """How a CSV file is written, from the options."""
+    from ..io.tabular import CsvForm
+
+    try:
+        return CsvForm(delimiter or ",", encoding or "utf-8")
+    except ValueError as error:
+        raise Refusal(f"--delimiter, --encoding: {error}") from None
 
 
 def input_kind(path: Path) -> str | None:
@@ -22,6 +53,13 @@ def input_kind(path: Path) -> str | None:
     from ..io.streams import KINDS
 
     return KINDS.get(path.suffix.lower())
+
+
+def has_samples(path: Path) -> bool:
+    """Whether a file has a table about its samples beside the features."""
+    from ..io.streams import SAMPLES
+
+    return input_kind(path) in SAMPLES
 
 
 def read(path: Path, visible: bool, **options: Any) -> Table:
@@ -41,6 +79,19 @@ def need_target(path: Path, target: str | None) -> None:
         raise Refusal("no target was named. Give its column with --target.")
 
 
+def lead_to_dictionary(path: Path, options: dict[str, Any]) -> None:
+    """Refuse a table without bounds: say how to describe its columns, or how to bound numbers."""
+    if input_kind(path) not in ("CSV", "Parquet"):
+        return
+    if options["feature_bound"] is None and options["row_norm"] is None:
+        raise Refusal(
+            f"no bound on the features was given. If {path.name} has text, dates, categories or missing values, "
+            f"describe its columns: dpsparse dictionary new {path}, fill in the file that this writes, and give it "
+            "with --dictionary. If all features are numbers, declare --feature-bound or --row-norm, from a codebook or "
+            "physical limits and not from this data."
+        )
+
+
 def stays_in_files(path: Path, memory_limit: str | None, target: str | None = None) -> bool:
     """Whether rows are read in blocks: within a limit, from several files, or from files that are made for it."""
     if path.suffix.lower() == ".npy" and target is not None and target.isdecimal() and memory_limit is None:
@@ -48,7 +99,8 @@ def stays_in_files(path: Path, memory_limit: str | None, target: str | None = No
     from ..io.rows import BLOCKS
 
     several = has_magic(str(path)) and not path.exists()
-    return memory_limit is not None or several or path.suffix.lower() in (BLOCKS, ".npy")
+    made_for_it = path.suffix.lower() in (BLOCKS, ".npy") or has_samples(path)
+    return memory_limit is not None or several or made_for_it
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import click
 
 from .declared import encode, read_dictionary
 from .exits import Refusal
-from .inputs import input_kind, open_input, read, stays_in_files
+from .inputs import csv_form, csv_options, has_samples, input_kind, open_input, read, sample_options, stays_in_files
 from .options import json_option
 from .output import as_json as print_json
 from .output import check_file, progress, write_text
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Data dictionary of a model that was fitted on encoded rows; models of dpsparse fit --dictionary keep theirs.",
 )
+@csv_options
+@sample_options
 @click.option("--out", type=click.Path(path_type=Path), help="Write a CSV file instead of printing.")
 @json_option
 def predict(
@@ -43,6 +45,10 @@ def predict(
     proba: bool,
     zero_based: bool,
     dictionary_file: Path | None,
+    delimiter: str | None,
+    encoding: str | None,
+    covariates: str | None,
+    fill: float | None,
     out: Path | None,
     as_json: bool,
 ) -> None:
@@ -57,6 +63,7 @@ def predict(
     """
     if out is not None:
         check_file(out, inputs=[file for file in (model, data, dictionary_file) if file is not None])
+    csv_file = csv_form(delimiter, encoding)
     fitted = load_model(model)
     if proba and "classes_" not in vars(fitted):
         raise Refusal("--proba needs a classifier, but the model is a regressor. Leave --proba out.")
@@ -68,9 +75,11 @@ def predict(
     columns = names.tolist() if names is not None and input_kind(data) in ("CSV", "Parquet") else None
     with progress(as_json) as visible:
         if dictionary is not None:
-            X = encode(data, dictionary, visible, target=False).X
+            X = encode(data, dictionary, visible, target=False, csv=csv_file).X
         else:
-            form = {"n_features": fitted.n_features_in_, "columns": columns, "zero_based": zero_based}
+            form = {"n_features": fitted.n_features_in_, "columns": columns, "zero_based": zero_based, "csv": csv_file}
+            if has_samples(data):
+                form |= {"covariates": covariates, "fill": fill}
             X = open_input(data, visible, **form) if stays_in_files(data, None) else read(data, visible, **form).X
     values = fitted.predict_proba(X) if proba else fitted.predict(X)
     del X

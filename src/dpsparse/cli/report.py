@@ -12,7 +12,7 @@ import click
 from .exits import NoPromise, Refusal
 from .options import json_option
 from .output import as_json as print_json
-from .output import check_file, write_text
+from .output import check_file, write_text, writing
 
 
 @click.command()
@@ -29,6 +29,7 @@ from .output import check_file, write_text
 @click.option(
     "--bench", type=click.Path(path_type=Path), help="Results of dpsparse bench, as Parquet, in place of MODEL."
 )
+@click.option("--card", type=click.Path(path_type=Path), help="Also write a model card: .md, or .json for machines.")
 @json_option
 def report(
     model: Path | None,
@@ -38,6 +39,7 @@ def report(
     score: Path | None,
     search: Path | None,
     bench: Path | None,
+    card: Path | None,
     as_json: bool,
 ) -> None:
     """Write one HTML page about MODEL: may it be released, what was promised, what was not, and what speaks against it.
@@ -47,6 +49,7 @@ def report(
     \b
     Examples:
       dpsparse report model.json -o report.html --ledger sqlite:///budget.db
+      dpsparse report model.json --card card.md
       dpsparse report --search search.json
       dpsparse report --ledger sqlite:///budget.db -o ledger.html
       dpsparse report --bench out/own-mine.parquet -o bench.html
@@ -59,8 +62,12 @@ def report(
         raise Refusal("give one of MODEL, --search and --bench.")
     inputs = [path for path in (model, search, bench, audit, score) if path is not None]
     check_file(out, inputs=inputs)
+    if card is not None:
+        check_file(card, "--card", inputs=[*inputs, out])
     subject = model or search
     if subject is None:
+        if card is not None:
+            raise Refusal("--card belongs to a MODEL or a --search.")
         if audit is not None or score is not None:
             raise Refusal("--audit and --score belong to a MODEL.")
         if bench is not None:
@@ -80,6 +87,11 @@ def report(
         scores=_read(score, "--score"),
     )
     write_text(out, found.html())
+    if card is not None:
+        from ..estimators.files import load
+
+        with writing(card, "--card"):
+            load(subject, edited=True).card().save(card)
     verdict = found.verdict
     reasons = [f"{check.what}: {check.said}" for check in verdict.reasons]
     content = {

@@ -86,22 +86,10 @@ def loss_option(text: str | None) -> Loss | None:
 
     if text is None:
         return None
-    name, _, settings = text.partition(":")
-    kinds = {type(loss).__name__.lower(): type(loss) for loss in losses.LOSSES if type(loss) is not losses.Custom}
-    if name.lower() not in kinds:
-        close = difflib.get_close_matches(name.lower(), kinds, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise Refusal(f"--loss must be one of {', '.join(kinds)}, got {name!r}.{hint}")
-    kind = kinds[name.lower()]
-    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
-    chosen = {}
-    for part in filter(None, settings.split(",")):
-        key, _, value = part.partition("=")
-        if key not in known:
-            raise Refusal(f"the loss {name!r} has no setting {key!r}; it has {', '.join(known) or 'none'}.")
-        chosen[key] = typed(kind, known[key], value)
-    made: Loss = kind(**chosen)
-    return made
+    try:
+        return losses.named_loss(text)
+    except ValueError as error:
+        raise Refusal(f"--loss: {error}") from None
 
 
 def public_matrix(path: Path) -> NDArray[np.float64]:

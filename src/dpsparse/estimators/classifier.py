@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, softmax
+from scipy.special import expit, log_expit, log_softmax, logsumexp, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
@@ -17,6 +17,7 @@ from ..ledger import Ledger
 from ..queries.losses import Loss
 from ..recipes import Recipe
 from .linear import SparseLinear
+from .other_libraries import explain_arguments
 
 
 class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
@@ -63,6 +64,7 @@ random_state, verbose
     [0, 3]
     """
 
+    @explain_arguments
     def __init__(
         self,
         epsilon: float = 1.0,
@@ -74,7 +76,7 @@ random_state, verbose
         feature_bound: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
         feature_center: ArrayLike | None = None,
         recipe: str | Recipe = "auto",
-        loss: Loss | None = None,
+        loss: Loss | str | None = None,
         penalty: str = "l2",
         alpha: float = 0.0,
         l1_ratio: float = 0.5,
@@ -185,6 +187,16 @@ random_state, verbose
             return softmax(margins, axis=1)  # type: ignore[no-any-return]
         p = expit(margins)
         return p / np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny)  # type: ignore[no-any-return]
+
+    def predict_log_proba(self, X: object) -> np.ndarray:
+        """Logarithms of the class probabilities, exact also where a probability rounds to 0 or 1."""
+        margins = self.decision_function(X)
+        if margins.ndim == 1:
+            return np.column_stack([log_expit(-margins), log_expit(margins)])
+        if self.multinomial_:
+            return log_softmax(margins, axis=1)  # type: ignore[no-any-return]
+        each = log_expit(margins)
+        return each - logsumexp(each, axis=1, keepdims=True)  # type: ignore[no-any-return]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

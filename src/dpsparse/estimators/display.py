@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import warnings
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sklearn.utils import estimator_html_repr
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from onnx import ModelProto
+    from sklearn.pipeline import Pipeline
 
     from ..report.content import Report
     from .linear import SparseLinear
+    from .model_card import ModelCard
 
 
 class StatementMixin:
@@ -45,6 +48,43 @@ class StatementMixin:
         if "statement_" not in vars(self):
             raise AttributeError("there is nothing to plot yet: fit the estimator first.")
         return plot_coefficients(self._shown_model(), where)
+
+    def to_sklearn(self) -> Pipeline:
+        """The fitted model as a plain scikit-learn pipeline, which predicts the same.
+
+        Its steps encode a table (for a model with a data dictionary), clip rows to the declared bounds, and apply a
+        `LogisticRegression`, a `OneVsRestClassifier` of them, or a linear regression, with the coefficients set. For
+        joblib, MLflow, skl2onnx and whatever else takes scikit-learn models. It refuses to be fitted.
+        """
+        from .exported import to_sklearn
+
+        if "statement_" not in vars(self):
+            raise AttributeError("there is no model to export yet: fit the estimator first.")
+        return to_sklearn(cast(Any, self))
+
+    def to_onnx(self) -> ModelProto:
+        """The fitted model as an ONNX graph that computes in double precision; needs the extra `onnx`.
+
+        The input is ``X``, doubles of shape (rows, n_features). A model with a data dictionary has one input of shape
+        (rows, 1) for each feature: doubles for numbers, truth values (0 or 1) and dates (days since 1970-01-01), with
+        NaN for a gap; texts for categories, spelled as the dictionary has them, with the empty text for a gap.
+        """
+        from .exported import to_onnx
+
+        if "statement_" not in vars(self):
+            raise AttributeError("there is no model to export yet: fit the estimator first.")
+        return to_onnx(cast(Any, self))
+
+    def card(self) -> ModelCard:
+        """A model card from the statement: ``print(model.card())``, or ``model.card().save("card.md")``.
+
+        Markdown with the front matter that model hubs read, or JSON by the ending ``.json``.
+        """
+        from .model_card import card_of
+
+        if "statement_" not in vars(self):
+            raise AttributeError("there is no model card yet: fit the estimator first.")
+        return card_of(cast(Any, self))
 
     def _shown_model(self) -> SparseLinear:
         """The linear model inside: that of a search, the last step of a pipeline, or itself."""

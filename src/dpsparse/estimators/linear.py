@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +31,15 @@ from ..rows.row_bounds import RowBounds
 from .display import StatementMixin
 from .input_checks import open_rows_in_files, read_source, read_vector, refuse_fit_arguments, refuse_numbers_for_labels
 from .intervals import Intervals
+from .other_libraries import INSTEAD, unknown_arguments
 from .repeated_fits import RepeatedFits
+from .table_rows import encode_table
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from ..report.planner import PlanSummary
+    from .effects import Effects
 
 
 class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
@@ -68,6 +71,14 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
         classes : array or None
             Of a classifier.
         """
+
+    def set_params(self, **params: Any) -> Self:
+        """Set arguments by name, as in scikit-learn; those of other libraries are answered with what to use here."""
+        foreign = [name for name in params if name in INSTEAD and name not in self._get_param_names()]
+        if foreign:
+            raise ValueError(unknown_arguments(type(self), foreign, ()))
+        made: Self = super().set_params(**params)
+        return made
 
     def plan(
         self,
@@ -277,6 +288,19 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._inferred().at(level).summary(self.statement_)
 
+    def effects(self, level: float = 0.95) -> Effects:
+        """Results in the units of the table: one row for each number, and for each category against its reference.
+
+        For a model that keeps a data dictionary, as those of ``dpsparse fit --dictionary`` do. With
+        ``intervals="split"`` estimates are those that have intervals, and the table holds these.
+        """
+        from .effects import effects_of
+
+        check_is_fitted(self, "coef_")
+        if "dictionary_" not in vars(self):
+            raise ValueError("this model keeps no data dictionary, which says what the units are. See coef_.")
+        return effects_of(self, level)
+
     def _inferred(self) -> Intervals:
         check_is_fitted(self, "coef_")
         if "intervals_" not in vars(self):
@@ -300,7 +324,8 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read_applied(self, X: object) -> Records:
         """Rows that a fitted model is applied to; refuses missing values."""
-        source = read_source(self, X, reset=False)
+        table = encode_table(self, X)
+        source = read_source(self, X, reset=False) if table is None else Records.of(table)
         refuse_missing(source, np.zeros(0), AT_PREDICTION)
         return source
 

@@ -159,7 +159,7 @@ def _params(model: SparseLinear) -> dict[str, Json]:
     for name, value in {**model.get_params(deep=False), **model.plain_bounds()}.items():
         if name in PAYING:
             continue
-        if name == "loss" and value is not None:
+        if name == "loss" and value is not None and not isinstance(value, str):
             value = losses.stored_loss(value)
         if name == "recipe" and not isinstance(value, str):
             value = value.stored if isinstance(value, UnknownRecipe) else recipes.settings(value)

@@ -18,6 +18,7 @@ from ..ledger import Ledger
 from ..queries.losses import Loss, mean_of
 from ..recipes import Recipe
 from .linear import SparseLinear
+from .other_libraries import explain_arguments
 
 
 class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
@@ -130,6 +131,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     [0, 3]
     """
 
+    @explain_arguments
     def __init__(
         self,
         epsilon: float = 1.0,
@@ -143,7 +145,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         target_bound: float | None = None,
         target_center: float = 0.0,
         recipe: str | Recipe = "auto",
-        loss: Loss | None = None,
+        loss: Loss | str | None = None,
         penalty: str = "l2",
         alpha: float = 0.0,
         l1_ratio: float = 0.5,

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.plain import to_json
-from ..io.dictionary import TableEncoder, UnitEffect
-from ..io.dictionary.units import INTERCEPT
+from .effects import Effects, effects_of
 from .linear import SparseLinear
 
 WITHIN_BOUNDS = (
@@ -47,7 +46,7 @@ def summary(model: SparseLinear) -> dict[str, Any]:
         "bounds": to_json(model.fitted_bounds),
         "statement": model.statement_.to_dict(),
         **({"intervals": model.intervals_.records()} if has_intervals(model) else {}),
-        **({"in_units": [vars(effect) for effect in in_units(model)]} if keeps_dictionary(model) else {}),
+        **({"in_units": in_units(model).records()} if keeps_dictionary(model) else {}),
     }
 
 
@@ -73,7 +72,6 @@ def has_intervals(model: SparseLinear) -> bool:
     return "intervals_" in vars(model)
 
 
-def in_units(model: SparseLinear) -> tuple[UnitEffect, ...]:
-    """Coefficients of a model in the units of its dictionary; those that are zero are left out."""
-    found = TableEncoder(model.dictionary_).decode(model.coef_, model.intercept_)
-    return tuple(effect for effect in found if effect.column == INTERCEPT or np.any(effect.coefficient))
+def in_units(model: SparseLinear, level: float = 0.95) -> Effects:
+    """Results of a model in the units of its dictionary; those that are zero are left out."""
+    return effects_of(model, level)

@@ -18,7 +18,7 @@ from ..core import Adjacency, AssumptionError, Budget, BudgetError, PrivacyError
 from ..core.facts import Facts, Penalty, Vector
 from ..ledger import Ledger, check_ledger
 from ..oracles import Resume
-from ..queries.losses import Logistic, Loss, Squared, proven, target_of
+from ..queries.losses import Logistic, Loss, Squared, named_loss, proven, target_of
 from ..rows.bounds import read_bounds, read_center, read_target_bound
 from ..rows.missing import CHOICES
 
@@ -121,9 +121,11 @@ def check_noise_kind(noise: object, random_state: Seed) -> str:
 
 
 def read_loss(loss: object, *, classes: bool) -> Loss:
-    """The loss of a classifier or of a regressor; None is logistic or squared."""
+    """The loss of a classifier or of a regressor, which may be named; None is logistic or squared."""
     if loss is None:
         return Logistic() if classes else Squared()
+    if isinstance(loss, str):
+        loss = named_loss(loss)
     if not isinstance(loss, Loss) or loss.classes is not classes:
         kind = (
             "a classification loss object such as dpsparse.losses.Logistic()"

@@ -169,6 +169,9 @@ class FilePart:
             columns=wanted.columns,
             zero_based=wanted.zero_based,
             classes=wanted.classes,
+            csv=wanted.csv,
+            covariates=wanted.covariates,  # type: ignore[arg-type]
+            fill=wanted.fill,
         )
         if self.blocks is not None:
             opened = FileRows((opened.parts[0].some(*self.blocks),))

@@ -22,8 +22,16 @@ import scipy.sparse as sp
 from ..core.errors import DataError
 from ..core.regular_files import open_regular
 from .files import reading
-from .streams import KINDS, NAMED
-from .tabular import ROWS_AT_ONCE, csv_columns, csv_header, parquet_header
+from .streams import ANY_SIZE, KINDS, NAMED
+from .tabular import (
+    PLAIN_CSV,
+    ROWS_AT_ONCE,
+    CsvForm,
+    csv_columns,
+    csv_header,
+    parquet_header,
+    refuse_other_delimiter,
+)
 
 if TYPE_CHECKING:
     from ..rows.unread import UnreadCells
@@ -31,8 +39,6 @@ if TYPE_CHECKING:
 
     Encoded = tuple[Any, Any, UnreadCells]
 
-#: Files of any size are opened: they are never read as a whole.
-ANY_SIZE = 2**63 - 1
 #: Bytes of CSV that are parsed at once; an encoder sees single rows, so the result does not depend on it.
 CSV_BYTES = 2**23
 #: In place of each cell of a line that has another number of them than the header: no gap, and
@@ -51,8 +57,8 @@ def _open(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
         yield kind, file
 
 
-def header(path: str | Path) -> list[str]:
-    """Names of the columns of a file. Cells are not read.
+def header(path: str | Path, csv: CsvForm = PLAIN_CSV) -> list[str]:
+    """Names of the columns of a file. Cells are not read. `csv` says how a CSV file is written.
 
     Examples
     --------
@@ -65,24 +71,22 @@ def header(path: str | Path) -> list[str]:
     """
     path = Path(path)
     with _open(path) as (kind, file):
-        names = [name.strip() for name in csv_header(file, path)] if kind == "CSV" else parquet_header(file)
-    if len(names) == 1 and any(mark in names[0] for mark in ";\t"):
-        raise DataError(
-            f"{path} was expected to separate its columns by commas, but it uses something else. Convert it."
-        )
+        names = [name.strip() for name in csv_header(file, path, csv)] if kind == "CSV" else parquet_header(file)
+    if kind == "CSV":
+        refuse_other_delimiter(names, path)
     return names
 
 
-def blocks(path: str | Path, columns: Sequence[str]) -> Iterator[Any]:
+def blocks(path: str | Path, columns: Sequence[str], csv: CsvForm = PLAIN_CSV) -> Iterator[Any]:
     """Blocks of rows with these columns, in order: texts by their names for CSV, Arrow tables for Parquet."""
     path = Path(path)
-    names = header(path)
+    names = header(path, csv)
     absent = [repr(name) for name in columns if name not in names]
     if absent:
         raise DataError(f"{path} has no column {', '.join(absent)}.")
     with _open(path) as (kind, file):
         if kind == "CSV":
-            yield from csv_columns(file, path, names, columns, CSV_BYTES, UNREADABLE)
+            yield from csv_columns(file, path, names, columns, CSV_BYTES, UNREADABLE, csv)
             return
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -91,14 +95,16 @@ def blocks(path: str | Path, columns: Sequence[str]) -> Iterator[Any]:
             yield pa.Table.from_batches([batch])
 
 
-def encoded_blocks(path: str | Path, encoder: TableEncoder, target: Target | None) -> Iterator[Encoded]:
+def encoded_blocks(
+    path: str | Path, encoder: TableEncoder, target: Target | None, csv: CsvForm = PLAIN_CSV
+) -> Iterator[Encoded]:
     """Rows of a file as a dictionary encodes them, their targets or None, and which cells were not understood.
 
     The first block has no rows: a file may hold none.
     """
     own = [] if target is None else [target.column.name]
     wanted = [*(column.name for column in encoder.dictionary_.features), *own]
-    for block in chain([dict.fromkeys(wanted, ())], blocks(path, wanted)):
+    for block in chain([dict.fromkeys(wanted, ())], blocks(path, wanted, csv)):
         rows, y = encoder.transform(block), None
         unread = rows.unread_cells
         if target is not None:

@@ -30,7 +30,8 @@ from ..core.errors import DataError
 from ..core.regular_files import open_regular
 from . import svmlight
 from .labels import TargetPart, Texts, joined_targets
-from .streams import KINDS, LARGEST_BYTES, LARGEST_WIDTH, NAMED, STREAMS, Matrix, ReadOptions, RowStream
+from .streams import KINDS, LARGEST_BYTES, LARGEST_WIDTH, NAMED, SAMPLES, STREAMS, Matrix, ReadOptions, RowStream
+from .tabular import PLAIN_CSV, CsvForm
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,6 +67,7 @@ def read_table(
     text_labels: bool = False,
     zero_based: bool = False,
     largest: int = LARGEST_BYTES,
+    csv: CsvForm = PLAIN_CSV,
 ) -> Table:
     """Read one file; its ending says how.
 
@@ -94,6 +96,8 @@ def read_table(
         Whether columns of an svmlight file are counted from 0; the format counts from 1.
     largest : int
         A file that has, or unpacks to, more bytes is refused.
+    csv : CsvForm
+        What separates the cells of a CSV file, and its encoding.
 
     Raises
     ------
@@ -106,11 +110,13 @@ def read_table(
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
         raise DataError(f"{path} has an ending that is not known. Use one of: {', '.join(KINDS)}.")
+    if kind in SAMPLES:
+        raise DataError(f"{path}: {kind} files are opened with dpsparse.readers.open_rows.")
     if kind in ("svmlight", "npz") and target not in (None, "y"):
         raise DataError(f"{path}: {kind} files hold their own target, y. Leave the target's name out.")
     if kind not in NAMED and columns is not None:
         raise DataError(f"{path}: {kind} files do not name their columns. Leave the columns' names out.")
-    wanted = ReadOptions(target if kind in NAMED else None, n_features, columns, zero_based, whole=True)
+    wanted = ReadOptions(target if kind in NAMED else None, n_features, columns, zero_based, whole=True, csv=csv)
     with reading(path, kind), open_regular(path, largest, f"a {kind} file") as file:
         if kind == "npz" and sum(member.file_size for member in zipfile.ZipFile(file).infolist()) > largest:
             raise _too_large(path, largest)

@@ -25,11 +25,9 @@ from ..rows.unread import UnreadCells
 from .block_file import BlockFile, BlockWriter
 from .files import reading
 from .labels import joined_targets
-from .streams import KINDS, STREAMS, Matrix, ReadOptions, RowStream
-from .tabular import LISTS, parquet_header
+from .streams import ANY_SIZE, KINDS, SAMPLES, STREAMS, Matrix, ReadOptions, RowStream
+from .tabular import LISTS, PLAIN_CSV, CsvForm, parquet_header
 
-#: Files of any size are opened: they are never read as a whole.
-ANY_SIZE = 2**63 - 1
 #: The ending of block files.
 BLOCKS = ".dpsrows"
 
@@ -163,6 +161,9 @@ def open_rows(
     zero_based: bool = False,
     classes: Sequence[Any] | None = None,
     tell: Tell | None = None,
+    csv: CsvForm = PLAIN_CSV,
+    covariates: str | os.PathLike[str] | Sequence[str] | None = None,
+    fill: float | None = None,
 ) -> FileRows:
     """Open files of rows that may be larger than the memory, for `fit` and `predict`.
 
@@ -174,11 +175,13 @@ def open_rows(
     ----------
     paths : path, pattern such as ``"rows/*.parquet"``, or list of paths
         Files of one kind, taken in the order of their names, or of the list: ``.csv``,
-        ``.parquet``, ``.svmlight``, ``.npy``, ``.npz`` or ``.dpsrows``. Sparse rows in Parquet are
-        two columns of lists, of column numbers (from 0 on) and of values.
+        ``.parquet``, ``.svmlight``, ``.npy``, ``.npz``, ``.dpsrows``, ``.bed`` (PLINK 1), ``.pgen``
+        (PLINK 2) or ``.h5ad`` (AnnData). Sparse rows in Parquet are two columns of lists, of column
+        numbers (from 0 on) and of values.
     target : str or None
-        Column of the target in CSV and Parquet; for ``.npy`` the path of another such file. The
-        others hold their own.
+        Column of the target in CSV and Parquet, in obs of AnnData, or in `covariates` of PLINK
+        (None: the phenotype of ``.fam`` or ``.psam``); for ``.npy`` the path of another such file.
+        The others hold their own.
     n_features : int or None
         Public number of features; required for svmlight and for lists in Parquet.
     columns : sequence of str or None
@@ -191,7 +194,15 @@ def open_rows(
         without one. Needed for CSV files whose targets are texts of more than 4,096 kinds; a path
         that is given to `fit` takes those of the model.
     tell : callable, optional
-        Told which part of the files is read.
+        Called with the part of the files that is read.
+    csv : CsvForm
+        What separates the cells of CSV files, and their encoding.
+    covariates : path, names or None
+        For PLINK files, a table of numbers with a column IID, whose other columns come after the
+        variants, and may hold the target. For AnnData, names of columns of obs.
+    fill : float or None
+        For PLINK and AnnData files, the public value in place of a missing genotype or entry. None:
+        it stays missing.
 
     Examples
     --------
@@ -209,7 +220,9 @@ def open_rows(
             raise DataError("block files hold their own target and columns. Leave the names out.")
         opened = FileRows(tuple(_block_file(path) for path in files))
     else:
-        wanted = ReadOptions(target, n_features, columns, zero_based, classes)
+        form = {"csv": csv, "covariates": covariates, "fill": fill}
+        wanted = ReadOptions(target, n_features, columns, zero_based, classes, **form)  # type: ignore[arg-type]
+        _refuse_beside(kind, wanted, files[0])
         aside = tempfile.TemporaryFile(dir=scratch_folder())  # noqa: SIM115
         try:
             write_blocks(files, kind, wanted, aside, tell)
@@ -219,6 +232,15 @@ def open_rows(
         opened = FileRows((BlockFile.open(aside, files[0]),))
     _refuse_differences(opened, files, n_features)
     return opened
+
+
+def _refuse_beside(kind: str, wanted: ReadOptions, path: Path) -> None:
+    """Refuse what belongs to other kinds of files, and several files of which each has samples of its own."""
+    if kind in SAMPLES:
+        if wanted.columns is not None:
+            raise DataError(f"{path}: all features of {kind} files are read. Leave the columns' names out.")
+    elif wanted.covariates is not None or wanted.fill is not None:
+        raise DataError(f"{path}: covariates and fill belong to {', '.join(SAMPLES)} files. Leave them out.")
 
 
 def spill(stream: RowStream, path: Path) -> FileRows:
@@ -272,6 +294,9 @@ def convert(
     zero_based: bool = False,
     classes: Sequence[Any] | None = None,
     tell: Tell | None = None,
+    csv: CsvForm = PLAIN_CSV,
+    covariates: str | os.PathLike[str] | Sequence[str] | None = None,
+    fill: float | None = None,
 ) -> None:
     """Write rows as a block file, which fits read quickly and within any memory.
 
@@ -280,7 +305,7 @@ def convert(
 
     Parameters
     ----------
-    paths, target, n_features, columns, zero_based, classes, tell
+    paths, target, n_features, columns, zero_based, classes, tell, csv, covariates, fill
         As for `open_rows`.
     out : path
         Where to write; its ending is ``.dpsrows``. An older file is replaced.
@@ -294,7 +319,10 @@ def convert(
     if any(same_file(out, path) for path in files):
         raise DataError(f"{out} is one of the files that are read. Choose another name.")
     with open_whole(out, 0o600) as file:
-        write_blocks(files, kind, ReadOptions(target, n_features, columns, zero_based, classes), file, tell)
+        form = {"csv": csv, "covariates": covariates, "fill": fill}
+        wanted = ReadOptions(target, n_features, columns, zero_based, classes, **form)  # type: ignore[arg-type]
+        _refuse_beside(kind, wanted, files[0])
+        write_blocks(files, kind, wanted, file, tell)
 
 
 def expand(paths: Paths) -> list[Path]:
@@ -318,9 +346,13 @@ def holds_sparse(paths: Paths) -> bool:
     kind = files_kind([first])
     if kind == "block":
         return _block_file(first).sparse
-    if kind not in ("npz", "Parquet"):
+    if kind not in ("npz", "Parquet", "AnnData"):
         return kind == "svmlight"
     with reading(first, kind), open_regular(first, ANY_SIZE, f"a {kind} file") as file:
+        if kind == "AnnData":
+            from .anndata import holds_sparse_genes
+
+            return holds_sparse_genes(file)
         return (
             "X.npy" not in zipfile.ZipFile(file).namelist()
             if kind == "npz"

@@ -1,6 +1,7 @@
 """Files as streams of rows, some rows at a time.
 
-Formats are CSV, Parquet (wide, or lists of column numbers and values), svmlight, npy and npz.
+Formats are CSV, Parquet (wide, or lists of column numbers and values), svmlight, npy and npz, and
+those of genomics: PLINK 1, PLINK 2 and AnnData.
 
 Guarantee
 ---------
@@ -11,6 +12,7 @@ length.
 
 from __future__ import annotations
 
+import importlib
 import math
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +33,8 @@ from .labels import Texts
 from .tabular import (
     CSV_BLOCK,
     LISTS,
+    PLAIN_CSV,
+    CsvForm,
     csv_columns,
     csv_header,
     features_of,
@@ -39,11 +43,14 @@ from .tabular import (
     list_rows,
     matrix_of,
     parquet_header,
+    refuse_other_delimiter,
     refuse_text,
     target_column,
     values_of,
 )
 
+#: Files of any size are opened where they are never read as a whole.
+ANY_SIZE = 2**63 - 1
 #: Numbers that a piece of rows holds, about.
 PIECE_ENTRIES = 2**20
 #: Least bytes of CSV that are parsed at once: what a cache holds.
@@ -74,6 +81,9 @@ class ReadOptions:
     zero_based: bool = False
     classes: Sequence[Any] | None = None
     whole: bool = False
+    csv: CsvForm = PLAIN_CSV
+    covariates: object = None
+    fill: float | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,14 +109,15 @@ class RowStream:
 
 def csv_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStream:
     """CSV; a cell that is no number is NaN, and a line with another number of cells than the header has gaps."""
-    names = csv_header(file, path)
+    names = csv_header(file, path, wanted.csv)
+    refuse_other_delimiter(names, path)
     features = features_of(names, wanted.target, wanted.columns, path)
     file.seek(0)
     read = [*features, *([] if wanted.target is None else [wanted.target])]
     size = min(max(LEAST_CSV_BLOCK, 64 * sum(map(len, names))), CSV_BLOCK)
 
     def pieces() -> Iterator[Piece]:
-        for cells in csv_columns(file, path, names, read, size):
+        for cells in csv_columns(file, path, names, read, size, form=wanted.csv):
             columns = (cells[name].numbers() for name in features)
             X = matrix_of(columns, len(cells[features[0]]), len(features))
             yield X, None if wanted.target is None else cells[wanted.target]
@@ -276,6 +287,16 @@ def _vector(path: Path, rows: int) -> NDArray[Any]:
         return _read(file, path, rows, kind)
 
 
+def _later(module: str, name: str) -> Callable[[IO[bytes], Path, ReadOptions], RowStream]:
+    """A stream of another file of this package, which is imported when it is used."""
+
+    def stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStream:
+        found: RowStream = getattr(importlib.import_module(f"{__package__}.{module}"), name)(file, path, wanted)
+        return found
+
+    return stream
+
+
 #: What each ending is called in messages, and who reads such files: a new format is one line here.
 FORMATS: dict[str, tuple[str, Callable[[IO[bytes], Path, ReadOptions], RowStream]]] = {
     ".csv": ("CSV", csv_stream),
@@ -286,8 +307,13 @@ FORMATS: dict[str, tuple[str, Callable[[IO[bytes], Path, ReadOptions], RowStream
     ".svm": ("svmlight", svmlight_stream),
     ".npz": ("npz", npz_stream),
     ".npy": ("npy", npy_stream),
+    ".bed": ("PLINK 1", _later("genomics", "bed_stream")),
+    ".pgen": ("PLINK 2", _later("genomics", "pgen_stream")),
+    ".h5ad": ("AnnData", _later("anndata", "h5ad_stream")),
 }
 KINDS = {ending: kind for ending, (kind, _) in FORMATS.items()}
 STREAMS = dict(FORMATS.values())
 #: Kinds of files whose columns have names.
 NAMED = ("CSV", "Parquet")
+#: Kinds of files with a table about the samples beside the features: its columns can be the target and covariates.
+SAMPLES = ("PLINK 1", "PLINK 2", "AnnData")

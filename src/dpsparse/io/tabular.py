@@ -16,6 +16,7 @@ missing, has no features; its target stays. A value that is missing is NaN.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import difflib
 import importlib.util
@@ -27,6 +28,7 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -57,12 +59,64 @@ PREAD = getattr(os, "pread", None)
 COLUMNS_AT_ONCE = 64
 
 
-def csv_header(file: IO[bytes], path: Path) -> list[str]:
-    """The names in the first line, which has to be UTF-8."""
-    with csv_records(file, path, header=True) as records:
-        names = next(records, [])
+@dataclass(frozen=True)
+class CsvForm:
+    """How a CSV file is written, as its owner declares it; nothing is guessed from the records.
+
+    Parameters
+    ----------
+    delimiter : str
+        What stands between cells: ``,``, ``;``, ``|``, or a tab, which may be written as ``tab``.
+    encoding : str
+        Such as ``utf-8``, ``latin-1``, ``cp1252`` or ``utf-16``.
+
+    Examples
+    --------
+    >>> CsvForm("tab").delimiter
+    '\\t'
+    >>> CsvForm(encoding="latin1").encoding
+    'iso8859-1'
+    """
+
+    delimiter: str = ","
+    encoding: str = "utf-8"
+
+    def __post_init__(self) -> None:
+        delimiter = "\t" if self.delimiter in ("tab", "\\t") else self.delimiter
+        if delimiter not in DELIMITERS:
+            known = "a comma, a semicolon, a bar, or a tab (written as tab)"
+            raise ValueError(f"the delimiter of a CSV file must be {known}, got {self.delimiter!r}.")
+        object.__setattr__(self, "delimiter", delimiter)
+        try:
+            object.__setattr__(self, "encoding", codecs.lookup(self.encoding).name)
+            "".encode(self.encoding)
+        except LookupError:
+            raise ValueError(f"there is no encoding {self.encoding!r}. Use utf-8, cp1252, latin-1 or utf-16.") from None
+
+    @property
+    def decoder(self) -> str:
+        """The codec that reads it; that of UTF-8 leaves out a byte-order mark."""
+        return "utf-8-sig" if self.encoding == "utf-8" else self.encoding
+
+
+#: What may stand between cells.
+DELIMITERS = (",", ";", "\t", "|")
+#: Commas and UTF-8.
+PLAIN_CSV = CsvForm()
+
+
+def csv_header(file: IO[bytes], path: Path, form: CsvForm = PLAIN_CSV) -> list[str]:
+    """The names in the first line, which has to be in the declared encoding."""
+    try:
+        with csv_records(file, path, form, header=True) as records:
+            names = next(records, [])
+    except UnicodeError:
+        names = ["\udc80"]
     if any("\udc80" <= letter <= "\udcff" for name in names for letter in name):  # a byte that is no UTF-8
-        raise DataError(f"{path}: the line of column names could not be read as text in UTF-8. Write the file again.")
+        raise DataError(
+            f"{path}: the line of column names could not be read as text in {form.encoding.upper()}. Declare another "
+            "encoding (--encoding cp1252 for files of older Windows programs), or write the file again."
+        )
     if not names:
         raise DataError(
             f"{path} was expected to start with a line of column names, but is empty. Write the file again."
@@ -76,6 +130,18 @@ def csv_header(file: IO[bytes], path: Path) -> list[str]:
             f"{path} was expected to start with a line of column names, but that line holds numbers. Add a header."
         )
     return names
+
+
+def refuse_other_delimiter(names: Sequence[str], path: Path) -> None:
+    """Refuse a header of one name that holds semicolons, bars or tabs: the columns are separated by these."""
+    used = [mark for mark in DELIMITERS if len(names) == 1 and mark in names[0]]
+    if used:
+        shown = "tab" if used[0] == "\t" else used[0]
+        raise DataError(
+            f"{path} seems to separate its columns by {'tabs' if shown == 'tab' else repr(shown)}. Say so: "
+            f"--delimiter {shown if shown == 'tab' else repr(shown)} on the command line, or "
+            f"csv=CsvForm(delimiter={shown!r}) in Python."
+        )
 
 
 def parquet_header(file: IO[bytes]) -> list[str]:
@@ -138,11 +204,15 @@ def text_in(path: Path, *columns: str) -> DataError:
     if len(columns) == 1:
         named, verb = (
             f"column {columns[0]!r} was",
-            "is declared as something else. Encode it as numbers, or leave it out",
+            "is declared as something else. Leave it out, or describe the columns in a data dictionary "
+            "(dpsparse dictionary new)",
         )
     else:
         named = f"columns {', '.join(map(repr, columns))} were"
-        verb = "are declared as something else. Encode them as numbers, or leave them out"
+        verb = (
+            "are declared as something else. Leave them out, or describe the columns in a data dictionary "
+            "(dpsparse dictionary new)"
+        )
     return DataError(f"{path}: {named} expected to hold numbers, but {verb}.")
 
 
@@ -227,7 +297,13 @@ def list_rows(batch: Any, names: Sequence[str], width: int) -> sp.csr_matrix:
 
 
 def csv_columns(
-    file: IO[bytes], path: Path, names: Sequence[str], wanted: Sequence[str], block: int, absent: str = ""
+    file: IO[bytes],
+    path: Path,
+    names: Sequence[str],
+    wanted: Sequence[str],
+    block: int,
+    absent: str = "",
+    form: CsvForm = PLAIN_CSV,
 ) -> Iterator[dict[str, Texts]]:
     """The cells of some columns of a CSV file, some rows at a time.
 
@@ -245,9 +321,11 @@ def csv_columns(
         Bytes that are parsed at once, about.
     absent : str
         In place of each cell of a line that has another number of them than the header.
+    form : CsvForm
+        pyarrow reads UTF-8 only; the standard library reads the other encodings.
     """
     places, done = [names.index(name) for name in wanted], 0
-    if importlib.util.find_spec("pyarrow") is not None:
+    if form.encoding == "utf-8" and importlib.util.find_spec("pyarrow") is not None:
         import pyarrow as pa
         from pyarrow import compute
         from pyarrow import csv as arrow
@@ -260,7 +338,7 @@ def csv_columns(
                 read_options=arrow.ReadOptions(
                     autogenerate_column_names=True, skip_rows_after_names=1, block_size=min(block, CSV_BLOCK // 2)
                 ),
-                parse_options=arrow.ParseOptions(newlines_in_values=True),
+                parse_options=arrow.ParseOptions(delimiter=form.delimiter, newlines_in_values=True),
                 convert_options=arrow.ConvertOptions(
                     column_types=kinds, include_columns=list(kinds), strings_can_be_null=False
                 ),
@@ -277,14 +355,16 @@ def csv_columns(
             pass
     file.seek(0)
     gaps = [absent] * len(names)
-    with csv_records(file, path) as records:
+    with csv_records(file, path, form) as records:
         rows = islice((row for row in records if row), 1 + done, None)
         while some := [row if len(row) == len(names) else gaps for row in islice(rows, ROWS_AT_ONCE)]:
             yield {name: Texts([row[place] for row in some]) for name, place in zip(wanted, places, strict=True)}
 
 
 @contextmanager
-def csv_records(file: IO[bytes], path: Path, *, header: bool = False) -> Iterator[Iterator[list[str]]]:
+def csv_records(
+    file: IO[bytes], path: Path, form: CsvForm = PLAIN_CSV, *, header: bool = False
+) -> Iterator[Iterator[list[str]]]:
     """The records of a CSV file as lists of cells.
 
     Bytes that are no UTF-8 are replaced, and lines that are too long are left out.
@@ -293,8 +373,8 @@ def csv_records(file: IO[bytes], path: Path, *, header: bool = False) -> Iterato
     other cells than the header. For the header such bytes come as lone surrogates, and a line that
     is too long is refused.
     """
-    errors = "surrogateescape" if header else "replace"
-    text = io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="")
+    errors = "surrogateescape" if header and form.encoding == "utf-8" else "strict" if header else "replace"
+    text = io.TextIOWrapper(file, encoding=form.decoder, errors=errors, newline="")
 
     def lines() -> Iterator[str]:
         while line := text.readline(CSV_BLOCK):
@@ -311,7 +391,7 @@ def csv_records(file: IO[bytes], path: Path, *, header: bool = False) -> Iterato
             yield '"\n' if quotes % 2 else "\ufffd\n"  # quotes open and close as in the line itself
 
     def records() -> Iterator[list[str]]:
-        reader = csv.reader(lines())
+        reader = csv.reader(lines(), delimiter=form.delimiter)
         while True:
             with _RAISING_LIMIT:
                 usual = csv.field_size_limit(CSV_BLOCK)

@@ -420,6 +420,12 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         return np.asarray(self.best_estimator_.predict_proba(X))
 
     @available_if(_classifies)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: object) -> Vector:
+        """Logarithms of the class probabilities of the best model."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict_log_proba(X))
+
+    @available_if(_classifies)  # type: ignore[untyped-decorator]
     def decision_function(self, X: object) -> Vector:
         """Margins of the best model."""
         check_is_fitted(self, "best_estimator_")

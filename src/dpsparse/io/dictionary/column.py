@@ -52,6 +52,9 @@ class Column:
         not from the data.
     categories : sequence of str or None
         The labels that are told apart; any other is none of them.
+    reference : str or None
+        The category that results are compared with; None: the first. It changes how effects are
+        shown, and not how the column is encoded.
     fill : number, str, bool or None
         The public value that takes the place of a gap. None: the middle of the bounds, no category,
         false.
@@ -101,6 +104,7 @@ class Column:
     above: str | None = None
     match: str | None = None
     missing: object = None
+    reference: str | None = None
 
     def __post_init__(self) -> None:
         role = "feature" if self.role is None else self.role
@@ -115,6 +119,8 @@ class Column:
             changes["thousands"] = "space"
         if self.fill is not None:
             changes["fill"] = fill(self.fill, self.kind)
+        if self.reference is not None and self.kind == "category":
+            changes["reference"] = fill(self.reference, self.kind)
         for name, value in changes.items():
             object.__setattr__(self, name, value)
 
@@ -131,6 +137,11 @@ class Column:
     def labels(self) -> tuple[str, ...]:
         """Its categories; none for other kinds."""
         return self.categories if isinstance(self.categories, tuple) else ()
+
+    @property
+    def compared_with(self) -> str | None:
+        """The category that results are compared with: the declared reference, or the first; None for other kinds."""
+        return None if not self.labels else self.labels[0] if self.reference is None else self.reference
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -236,6 +247,8 @@ class Column:
         if self.kind != "category":
             if self.categories is not None:
                 yield f"categories belong to the kind category, but the kind is {self.kind!r}. Leave them out."
+            if self.reference is not None:
+                yield f"reference belongs to the kind category, but the kind is {self.kind!r}. Leave it out."
             return
         if self.categories is None:
             if used:
@@ -261,6 +274,9 @@ class Column:
                 "Keep one of them, or write "
                 "match: exact."
             )
+        if self.reference is not None and (self.reference not in labels or self.role == "target"):
+            wrong = "belongs to features" if self.role == "target" else "must be one of the categories"
+            yield f"reference {wrong}, got {self.reference!r}.{suggestion(self.reference, labels)}"
         if self.role == "target" and len(set(labels)) < 2:
             yield "a target needs at least two categories."
 

@@ -13,13 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...rows.declared import ColumnBounds
 from ...rows.unread import UnreadCells
+from ..onnx_steps import Node, OnnxStep
 from .carrier import BoundedArray
 from .codes import Codes
 from .dictionary import Dictionary
 from .formats import DictionaryError
 from .frames import Table
 from .rules import Flags
-from .units import UnitEffect, effects
+from .units import Contrast, UnitEffect, contrasts, effects
 
 #: Rows are stored as CSR where the dictionary promises that at most this part of the entries is not
 #: zero. An entry of CSR takes 12 bytes and one of a dense row 8, so this saves at least 62 % of the
@@ -27,7 +28,7 @@ from .units import UnitEffect, effects
 SPARSE_BELOW = 0.25
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TableEncoder(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode a table of numbers, categories, truth values and dates by the public constants of a dictionary.
 
     Guarantee
@@ -116,6 +117,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         return effects(self._codes(), coef, intercept)
 
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """What the results of a model of encoded rows are about; see `dpsparse.io.dictionary.units.contrasts`."""
+        return contrasts(self._codes())
+
     # ---------------------------------------------------------------------------------------------- rows
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -165,6 +170,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if code.column.gap_is_feature:
                 out[:, start + len(code.levels) - 1] = gaps
         return BoundedArray.of(out, bounds, UnreadCells.of(codes.checked, unread))
+
+    # ---------------------------------------------------------------------------------------------- ONNX
+
+    def onnx_width(self) -> int:
+        """The number of encoded columns."""
+        return self._codes().width
+
+    def onnx_types(self) -> list[tuple[str, Any]]:
+        """Names and types of the inputs of the ONNX graph: one for each feature of the table."""
+        from .onnx_graph import input_types
+
+        return input_types(self._codes())
+
+    def onnx_graph(self, inputs: list[Any], opset: int) -> Node:
+        """The encoding of typed columns; texts of numbers and dates are not parsed in the graph."""
+        from .onnx_graph import encoding
+
+        return encoding(self._codes(), inputs, opset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

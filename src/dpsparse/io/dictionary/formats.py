@@ -43,7 +43,7 @@ def dictionary_format(path: Path) -> str:
 def read_plain(path: Path) -> Plain:
     """The content of a dictionary file."""
     kind = dictionary_format(path)
-    text = _read_text(path)
+    text = read_text(path)
     readers: dict[str, Callable[[str], Plain]] = {"YAML": _from_yaml, "JSON": _from_json, "CSV": _from_csv}
     try:
         content = readers[kind](text)
@@ -55,7 +55,7 @@ def read_plain(path: Path) -> Plain:
     return content
 
 
-def _read_text(path: Path) -> str:
+def read_text(path: Path) -> str:
     """The text of a regular file of limited size."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))

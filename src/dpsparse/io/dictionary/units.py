@@ -67,6 +67,73 @@ def effects(codes: Codes, coef: ArrayLike, intercept: ArrayLike) -> tuple[UnitEf
     return (*found, UnitEffect(INTERCEPT, "", _number(constant, several), ""))
 
 
+@dataclass(frozen=True)
+class Contrast:
+    """What one result of a model is about.
+
+    Attributes
+    ----------
+    column : str
+    level : str
+        A category, ``true``, ``is missing``, or the empty text for a number or a date.
+    reference : str
+        The category that the level is compared with; otherwise the empty text.
+    unit : str
+        Such as ``per year``; the empty text for levels.
+    weights : array of shape (n_outputs + 1,)
+        The result is their product with the encoded coefficients and the intercept.
+    """
+
+    column: str
+    level: str
+    reference: str
+    unit: str
+    weights: np.ndarray
+
+    @property
+    def name(self) -> str:
+        """Such as ``age``, ``sex: m vs. f`` and ``crp is missing``."""
+        if self.level == GAP_LEVEL and not self.reference:
+            return f"{self.column} {GAP_LEVEL}"
+        against = f" vs. {self.reference}" if self.reference else ""
+        return f"{self.column}: {self.level}{against}" if self.level else self.column
+
+
+def contrasts(codes: Codes) -> tuple[Contrast, ...]:
+    """The results of a model of encoded rows: units of numbers, categories against their reference.
+
+    The last is the intercept: the margin of a record whose numbers are 0 in their units, whose dates
+    are 1970-01-01, whose truth values are false and whose categories are the references. A gap of a
+    category is compared with the reference, too; that of a number is added to what its filled value
+    does.
+    """
+    found, constant = [], np.zeros(codes.width + 1)
+    constant[-1] = 1.0
+    for code, start in zip(codes.codes, codes.starts, strict=True):
+        column, labels = code.column, code.column.labels if code.column.kind == "category" else ()
+        base = start + labels.index(str(column.compared_with)) if labels else None
+        if base is not None:
+            constant[base] = 1.0
+        for place, level in enumerate(code.levels):
+            weights = np.zeros(codes.width + 1)
+            gap = bool(column.gap_is_feature) and place == len(code.levels) - 1
+            unit, shown, against = "", "true" if column.kind == "boolean" and not gap else level, ""
+            weights[start + place] = 1.0
+            if column.kind in ("number", "date") and not gap:
+                weights[start + place] = 1 / code.half
+                constant[start] = -code.middle / code.half
+                unit = _unit(column.kind, column.unit)
+            elif base is not None:
+                if start + place == base:
+                    continue
+                against = str(column.compared_with)
+                weights[base] -= 1.0
+                if gap and code.filled >= 0:
+                    weights[start + int(code.filled)] += 1.0
+            found.append(Contrast(column.name, shown, against, unit, weights))
+    return (*found, Contrast(INTERCEPT, "", "", "", constant))
+
+
 def _number(values: np.ndarray, several: bool) -> float | tuple[float, ...]:
     return tuple(values.tolist()) if several else float(values[0])
 

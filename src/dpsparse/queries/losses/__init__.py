@@ -14,6 +14,7 @@ from .custom import Custom
 from .huber import Huber
 from .link import KnownLink
 from .logistic import Logistic
+from .named import loss_names, named_loss
 from .poisson import Poisson
 from .rowwise import Blockwise, guard, refuse_mixing, user_defined
 from .softmax import Softmax
@@ -76,7 +77,9 @@ __all__ = [
     "classes_of",
     "guard",
     "joint_of",
+    "loss_names",
     "mean_of",
+    "named_loss",
     "proven",
     "refuse_mixing",
     "restored_loss",
