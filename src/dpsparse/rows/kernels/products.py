@@ -27,9 +27,10 @@ from ...core.errors import DataError
 from ...core.facts import Vector
 from ..block import Block, Indices, owners
 from ..lattice import Lattice
+from ..units import pieces_of
 from . import plain
 from .choice import kernels
-from .interface import ClippedForm, Kernels, Sums, entries_of
+from .interface import ClippedForm, Kernels, Sums, UnitClip, entries_of
 from .plain import dense_pieces
 
 #: A copy by columns is made once it was asked for this often: it takes as long as about so many products with all rows.
@@ -144,6 +145,24 @@ def scatter(block: Block, lattice: Lattice, factor: Vector, acc: Sums, support: 
     if block.sparse and lattice.shifted:
         shift = lattice.shift if support is None else lattice.shift[picked]
         acc[which] -= np.multiply.outer(shift.astype(acc.dtype), np.asarray(summed).astype(acc.dtype))
+
+
+def unit_scatter(block: Block, lattice: Lattice, factor: Vector, clip: UnitClip, acc: Sums) -> None:
+    """Add the sum of factor times row of each unit, clipped and truncated, to `acc`: see `queries.unit_sums`.
+
+    Sparse rows that are shifted are written out, some units at a time.
+    """
+    ends = np.r_[block.unit_starts, block.y.size]
+    centre = np.zeros(lattice.facts.n_features)
+    if not (block.sparse and lattice.shifted):
+        run = _for(lattice, entries_of(block.x))
+        run.unit_clipped(block.x, centre, lattice.height, factor, ends, clip, acc)
+        return
+    every, step = np.arange(centre.size), max(1, CLIPPED_ENTRIES // max(centre.size, 1))
+    for start, stop in pieces_of(block.unit_starts, block.y.size, step):
+        x = np.ascontiguousarray(shifted_columns(block.rows(slice(start, stop)), lattice, every))
+        own = ends[np.searchsorted(ends, start) : np.searchsorted(ends, stop) + 1] - start
+        _for(lattice, x.size).unit_clipped(x, centre, lattice.height, factor[start:stop], own, clip, acc)
 
 
 def real_scatter(block: Block, lattice: Lattice, factor: Vector, support: Indices | None = None) -> Sums:
