@@ -82,6 +82,14 @@ def weight_of(block: Block) -> Vector:
     return block.weight
 
 
+def weighted_factors(factor: Vector, cap: float, block: Block) -> Vector:
+    """Factors within a cap, truncated; of rows of a unit their weight of both, so that theirs sum to at most the cap."""
+    if block.starts is None:
+        return np.clip(np.trunc(factor), -cap, cap)
+    weight = weight_of(block)
+    return np.clip(np.trunc(weight * factor), -np.floor(weight * cap), np.floor(weight * cap))
+
+
 def unit_factors(slope: Vector, step: float, squares: Vector, block: Block) -> Vector:
     """Whole factors of rows, with their weights, for which sums of a unit are exact; `squares` are of whole rows."""
     weight = weight_of(block)

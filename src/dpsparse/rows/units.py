@@ -129,7 +129,7 @@ def id_text(cell: object) -> str:
     ['7', '7', '7', '7', 'A7', '', '', '']
     """
     try:
-        if cell is None or cell != cell:  # NaN and the like are no number, and unlike themselves
+        if cell is None or cell != cell:  # noqa: PLR0124  NaN and the like are unlike themselves
             return ""
         if isinstance(cell, float) and cell.is_integer():
             return str(int(cell))

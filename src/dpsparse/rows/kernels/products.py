@@ -27,7 +27,7 @@ from ...core.errors import DataError
 from ...core.facts import Vector
 from ..block import Block, Indices, owners
 from ..lattice import Lattice
-from ..units import pieces_of
+from ..units import WEIGHTS, pieces_of
 from . import plain
 from .choice import kernels
 from .interface import ClippedForm, Kernels, Sums, UnitClip, entries_of
@@ -277,6 +277,26 @@ def squared_sum(block: Block, lattice: Lattice) -> Sums:
 def absolute_sum(block: Block, lattice: Lattice) -> Sums:
     """Sum of absolute entries of each coordinate over the rows that count."""
     return _column_sums(block, lattice, np.abs)
+
+
+def unit_column_sum(block: Block, lattice: Lattice, kernel: ColumnSum) -> Sums:
+    """Sum over units of the mean over their rows of what `squared_sum` or `absolute_sum` adds up, truncated by unit.
+
+    Entries and their squares are whole numbers within `Lattice.record_units`, at most 2^36, which are
+    added with whole weights: within 2^56, and exact in any order.
+    """
+    function = np.square if kernel is squared_sum else np.abs
+    assert block.weight is not None
+    every, total = np.arange(lattice.facts.n_features), np.zeros(lattice.facts.dimension, dtype=np.int64)
+    step = max(1, CLIPPED_ENTRIES // max(every.size, 1))
+    for start, stop in pieces_of(block.unit_starts, block.y.size, step):
+        piece = block.rows(slice(start, stop))
+        rows = np.column_stack(
+            [shifted_columns(piece, lattice, every), *[np.full(stop - start, lattice.height)] * lattice.facts.free]
+        )
+        whole = function(rows).astype(np.int64) * np.rint(block.weight[start:stop] * WEIGHTS).astype(np.int64)[:, None]
+        total += (np.add.reduceat(whole, piece.unit_starts, axis=0) // WEIGHTS).sum(axis=0)
+    return total
 
 
 def _column_sums(block: Block, lattice: Lattice, function: Any) -> Sums:
