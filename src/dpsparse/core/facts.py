@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from .unit_words import ROW
+
 Vector = NDArray[np.float64]
 
 #: Rows are spiky where their squared length is below this part of their box's.
@@ -376,7 +378,7 @@ class Facts:
     scale: float | Vector = 1.0
     counts_clipped: bool = False
     counts_unread: int = 0
-    unit: str = "row"
+    unit: str = ROW
     design: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self, target_bound: float | None) -> None:  # type: ignore[override]
@@ -389,7 +391,7 @@ class Facts:
     @property
     def by_unit(self) -> bool:
         """Whether a record is all rows with the same id."""
-        return self.unit != "row"
+        return self.unit != ROW
 
     @property
     def quadratic(self) -> bool:

@@ -55,6 +55,29 @@ def open_rows_in_files(X: Any, y: Any, request: FitRequest) -> tuple[Any, Any]:
     return X, y
 
 
+#: What is said where units cannot be sorted.
+UNITS_IN_MEMORY = (
+    "units are summed for rows in the memory of one machine. Leave memory_limit=None, and bring the rows of a cluster "
+    "to one machine."
+)
+
+
+def without_column(X: Any, units: Any) -> tuple[Any, Any]:
+    """A frame without the column that `units` names, and its ids; otherwise both as they are.
+
+    An id is no feature: it would tell one person from the others.
+    """
+    if not isinstance(units, str):
+        return X, units
+    names = list(getattr(X, "columns", ())) if hasattr(X, "shape") else []
+    if units not in names:
+        raise DataError(
+            "units names no column of X. Give the name of a column of a data frame, or an array with one id for each row."
+        )
+    ids = X[units]
+    return X.drop(columns=[units]) if hasattr(X, "iloc") else X.drop(units), ids
+
+
 def open_clusters(X: Any, y: Any = None) -> tuple[Any, Any]:
     """Rows on a cluster where X is an array or frame of Dask, or a frame of Spark; otherwise both as they are.
 

@@ -18,6 +18,7 @@ from ..core.curves import gaussian_mu
 from ..core.participation import PUBLIC_FEATURES
 from ..core.release import versions
 from ..core.statement import SEEDED, ask_summaries
+from ..core.unit_words import ROW, unit_phrase
 from ..ledger import Payment
 from ..queries.losses import Loss, user_defined
 from ..recipes import built_in
@@ -32,6 +33,10 @@ MADE_ROWS = (
     "from one record by rules that are public"
 )
 DEVICES = "every device randomised its own report as the protocol says"
+ONE_ID = (
+    "each {unit} has one id, and ids were not computed from other cells; every {unit} counts alike, however many "
+    "rows there are"
+)
 EXACT = (
     "delta is 0 and nothing hides in it: Laplace noise and selections are drawn from their exact laws, tails included"
 )
@@ -79,6 +84,7 @@ def draft_fit(
     exact = (EXACT,) if priced is not None and prepared.delta == 0 and not prepared.plan.local else ()
     caveats = list(plan_caveats(prepared.plan))
     assumed = [*assumptions, *recipe.assumptions(facts), *of_others(prepared), *refusals(prepared.request.on_missing)]
+    assumed += [ONE_ID.format(unit=facts.unit)] if facts.by_unit else []
     assumed += [] if prepared.inference is None else prepared.inference.assumptions
     adjacency = "replace-one-label" if prepared.plan.labels_only else str(prepared.request.adjacency)
     if priced is None:
@@ -95,7 +101,7 @@ def draft_fit(
         rho=math.inf if priced is None else priced.rho,
         mu=math.inf if priced is None else priced.mu,
         adjacency=adjacency,
-        unit=unit_of(prepared.plan, prepared.models),
+        unit=unit_of(prepared.plan, prepared.models, facts.unit),
         recipe=recipe.name,
         loss=facts.loss,
         n_rows=facts.n_rows,
@@ -109,10 +115,10 @@ def draft_fit(
     return draft if priced is None else _weigh(in_other_words(draft, priced.budget))
 
 
-def unit_of(plan: Plan, models: int) -> str:
+def unit_of(plan: Plan, models: int, unit: str = ROW) -> str:
     """The unit of privacy: who, and with how many reports."""
     if not plan.local:
-        return "one row"
+        return unit_phrase(unit)
     who = "one person's label" if plan.labels_only else "one person"
     return f"{who}, {'one report' if models == 1 else f'{models} reports'} (local model)"
 

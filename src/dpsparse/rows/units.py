@@ -38,8 +38,6 @@ Indices = NDArray[np.intp]
 MOST_ROWS = 2**16
 #: Weights are whole numbers of one over this.
 WEIGHTS = 2**20
-#: The word for a unit that is one row, and that for units whose kind was not named.
-ROW, PERSON = "row", "person"
 #: Whole numbers, as floats or tables write them.
 _WHOLE = re.compile(r"([+-]?\d+)\.0*")
 
