@@ -110,6 +110,12 @@ class Bound:
             out[beyond] = far
         return out
 
+    def shrunk(self, values: Vector) -> Vector:
+        """Rows of values, scaled down to the ball where they are longer; the same where there is none."""
+        if self.norm == math.inf:
+            return values
+        return np.asarray(values * (self._limit / np.maximum(_norms(values), self._limit))[:, None])
+
     @property
     def _limit(self) -> float:
         return self.norm * (1.0 - (self.lower.size + 8) * 2.0**-52)
@@ -157,7 +163,7 @@ def by_unit(within: Bound, values: Iterator[Vector], shard: Shard, per_unit: Per
         if per_unit == "any":
             yield np.maximum.reduceat(within.clipped(rows), here, axis=0)
         elif per_unit == "clipped mean":
-            yield unit_sums(rows, here, weight[own], size, HEADROOM)
+            yield within.shrunk(unit_sums(rows, here, weight[own], size, HEADROOM))
         else:
             yield unit_sums(within.clipped(rows), here, weight[own], size)
         done += len(rows)
