@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..core.facts import Vector
 from ..core.log import log_event
 from ..core.mechanisms import Randomness
+from ..rows.hosts.base import check_units
 from ..rows.records import Records
 from .counts import checked_columns
 from .prepare import FitPlan, refuse_unguarded
@@ -55,6 +56,7 @@ def fit(
     prices, names, the draft of the statement; a recipe that is not ours was tried on synthetic rows.
     """
     request, name = prepared.request, prepared.recipe.name
+    check_units(Records.of(X), prepared.facts)
     if request.ledger is not None:
         refuse_unguarded(prepared.plan, name)
     checked_columns(request.check_cells, X)

@@ -84,7 +84,7 @@ def draft_fit(
     exact = (EXACT,) if priced is not None and prepared.delta == 0 and not prepared.plan.local else ()
     caveats = list(plan_caveats(prepared.plan))
     assumed = [*assumptions, *recipe.assumptions(facts), *of_others(prepared), *refusals(prepared.request.on_missing)]
-    assumed += [ONE_ID.format(unit=facts.unit)] if facts.by_unit else []
+    assumed += one_id(facts.unit)
     assumed += [] if prepared.inference is None else prepared.inference.assumptions
     adjacency = "replace-one-label" if prepared.plan.labels_only else str(prepared.request.adjacency)
     if priced is None:
@@ -113,6 +113,11 @@ def draft_fit(
         versions=versions(),
     )
     return draft if priced is None else _weigh(in_other_words(draft, priced.budget))
+
+
+def one_id(unit: str) -> tuple[str, ...]:
+    """What a promise to units of several rows rests on."""
+    return () if unit == ROW else (ONE_ID.format(unit=unit),)
 
 
 def unit_of(plan: Plan, models: int, unit: str = ROW) -> str:
@@ -203,7 +208,9 @@ def refusals(on_missing: str) -> tuple[str, ...]:
     return (NOT_COVERED,) if on_missing == "refuse" else ()
 
 
-def draft_step(priced: PricedPlan, delta: float, what: str, n_rows: int, on_missing: str, *, secure: bool) -> Statement:
+def draft_step(
+    priced: PricedPlan, delta: float, what: str, n_rows: int, on_missing: str, *, secure: bool, unit: str = ROW
+) -> Statement:
     """What a transformer with one priced question will have promised."""
     draft = Statement(
         private=secure,
@@ -212,13 +219,13 @@ def draft_step(priced: PricedPlan, delta: float, what: str, n_rows: int, on_miss
         rho=priced.rho,
         mu=priced.mu,
         adjacency=str(priced.budget.relation),
-        unit="one row",
+        unit=unit_phrase(unit),
         recipe=what,
         loss="no",
         n_rows=n_rows,
         asks=(),
         accountant=priced.accountant,
-        assumptions=(*refusals(on_missing), MADE_ROWS),
+        assumptions=(*refusals(on_missing), MADE_ROWS, *one_id(unit)),
         caveats=_seeded("made", secure),
         versions=versions(),
     )
@@ -226,13 +233,21 @@ def draft_step(priced: PricedPlan, delta: float, what: str, n_rows: int, on_miss
 
 
 def draft_score(
-    priced: PricedPlan, delta: float, what: str, loss: Loss, n_rows: int, on_missing: str, *, secure: bool
+    priced: PricedPlan,
+    delta: float,
+    what: str,
+    loss: Loss,
+    n_rows: int,
+    on_missing: str,
+    *,
+    secure: bool,
+    unit: str = ROW,
 ) -> Statement:
     """What an evaluation of a model will have promised to the people whose rows score it."""
     return replace(
-        draft_step(priced, delta, what, n_rows, on_missing, secure=secure),
+        draft_step(priced, delta, what, n_rows, on_missing, secure=secure, unit=unit),
         loss=loss.name,
-        assumptions=(*refusals(on_missing), MADE_ROWS, SCORED),
+        assumptions=(*refusals(on_missing), MADE_ROWS, SCORED, *one_id(unit)),
     )
 
 
