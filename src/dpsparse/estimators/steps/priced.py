@@ -60,6 +60,8 @@ class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
     unit: str | None
     random_state: Seed
     statement_: Statement
+    #: The unit of the promise that is being made.
+    _word: str = ROW
 
     def asks(self, noise: Noise, n_features: int) -> tuple[Ask, ...]:
         """What the step will ask of rows with so many features."""
@@ -95,6 +97,7 @@ class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         source = self._unless_refused(read_source(self, X, reset=True, adjacency=Adjacency.named(self.adjacency)))
         if units is not None and source.spread is not None:
             raise DataError(UNITS_IN_MEMORY)
+        self._word = unit_word(self.unit) if units is None or self.unit is not None else PERSON
         return source if units is None else source.by_unit(read_units(units, source.shape[0]))
 
     def _public_rows(self, rows: Records) -> int:
@@ -119,8 +122,8 @@ class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         """
         randomness = Randomness(self.random_state)
         priced, delta = self.price(facts.n_rows, facts.n_features, facts.sparse)
-        word = ROW if X.units is None else unit_word(self.unit) if self.unit is not None else PERSON
-        facts = facts.with_(unit=word)
+        word = self._word
+        facts = facts.with_(unit=word)  # rows that do not know their units any more are refused
         draft = draft_step(priced, delta, what, facts.n_rows, self.on_missing, secure=randomness.secure, unit=word)
         warn_if_seeded(randomness, "step", stacklevel=6)
         targets, bill = np.zeros(X.shape[0]) if y is None else y, cost_of_units(PlanCost.of(priced), word)

@@ -340,4 +340,4 @@ def _parts(rows: Records, tops: Vector) -> Records:
             scaled = np.asarray(found, dtype=float) / tops
         parts = Records(scaled)
         parts.unread = rows.unread
-        return parts
+        return parts.by_unit(rows.units)
