@@ -18,7 +18,7 @@ import numpy as np
 from ..core.facts import Facts, Vector
 from ..core.plan import Ask, Noise, Plan
 from . import column_locations
-from .constants import ENGINE, LOW, MIDDLE, TABLES, Constants
+from .constants import LOW, MIDDLE, TABLES, Constants
 from .engine import class_clip, constant_plan
 from .finish import Finish
 

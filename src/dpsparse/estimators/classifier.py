@@ -34,7 +34,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
     ----------
     epsilon, delta, budget, sparsity, row_norm, feature_bound, feature_center, recipe, penalty, \
 alpha, l1_ratio, box, adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, \
-label, run_id, resume, accept, on_missing, check_bounds, check_cells, intervals, memory_limit, \
+label, run_id, resume, accept, on_missing, check_bounds, check_cells, intervals, unit, memory_limit, \
 random_state, verbose
         As in `SparseRegressor`.
     loss : Loss or None
@@ -98,6 +98,7 @@ random_state, verbose
         check_bounds: float | None = None,
         check_cells: float | None = None,
         intervals: str | None = None,
+        unit: str | None = None,
         memory_limit: str | int | None = None,
         random_state: Seed = None,
         verbose: bool = False,
@@ -132,6 +133,7 @@ random_state, verbose
         self.check_bounds = check_bounds
         self.check_cells = check_cells
         self.intervals = intervals
+        self.unit = unit
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose

@@ -95,6 +95,9 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     interval_target : {"mean", "robust"}
         ``robust`` clips residuals narrowly: narrower intervals, of another parameter where errors
         are skewed and their size depends on the features.
+    unit : str or None
+        The word for what has one id, such as ``"patient"``, where ``fit(X, y, units=ids)`` says whose rows are
+        whose: the promise is made to all rows with the same id. None: "person" there, and one row elsewhere.
     memory_limit : str, int or None
         How much memory a fit may take beside what the process holds, such as ``"2GB"``. Rows that
         do not fit stay on the disk and are read block by block (see
@@ -167,6 +170,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         check_cells: float | None = None,
         intervals: str | None = None,
         interval_target: str = "mean",
+        unit: str | None = None,
         memory_limit: str | int | None = None,
         random_state: Seed = None,
         verbose: bool = False,
@@ -203,6 +207,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         self.check_cells = check_cells
         self.intervals = intervals
         self.interval_target = interval_target
+        self.unit = unit
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose

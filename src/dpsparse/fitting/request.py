@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .. import recipes
 from ..core import Adjacency, AssumptionError, Budget, BudgetError, PrivacyError, checks
 from ..core.facts import Facts, Penalty, Vector
+from ..core.unit_words import ROW, unit_word
 from ..ledger import Ledger, check_ledger
 from ..oracles import Resume
 from ..queries.losses import Logistic, Loss, Squared, named_loss, proven, target_of
@@ -209,7 +210,7 @@ class FitRequest:
     verbose: bool
     intervals: str | None = None
     interval_target: str = "mean"
-    by_unit: bool = False
+    unit: str = ROW
 
     @classmethod
     def read(cls, arguments: Mapping[str, object], *, classifies: bool) -> Self:
@@ -255,6 +256,7 @@ class FitRequest:
             verbose=bool(given["verbose"]),
             intervals=_intervals(given.get("intervals")),
             interval_target=checks.one_of(given.get("interval_target", "mean"), "interval_target", INTERVAL_TARGETS),
+            unit=unit_word(given.get("unit")),
         )
         if recipe.private:
             request.budget_for(None)  # refuses what makes no sense
@@ -314,6 +316,7 @@ class FitRequest:
             sparse=shape.sparse,
             counts_clipped=self.check_bounds is not None,
             counts_unread=0 if self.check_cells is None else shape.checked,
+            unit=self.unit,
         )
 
     def start_vector(self, n_features: int) -> Vector | None:

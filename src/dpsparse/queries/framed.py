@@ -10,18 +10,21 @@ Rows :math:`Z_i` of a frame are whole numbers of a unit u, functions of their re
   :math:`\pm\lfloor S/\|Z_i\|_2\rfloor`, the exact norm rounded against us. Hence
   :math:`\|c_iZ_i\|_2 \le S` in units of :math:`C/S`: a record adds a vector of norm at most C.
   Replaced: :math:`2C`. Added or removed: C. A record of which nothing counts, or whose row is zero,
-  adds nothing.
+  adds nothing. A unit of several rows adds the sum of their gradients, clipped once
+  (`queries.unit_sums`).
 * ``Hessian``: :math:`bb^\top` for :math:`b = z\sqrt{f\,\ell''/\beta}\min(1, Q/\|z\|)`, where f is 0
   for a row that the clip holds and else 1, and :math:`\ell''` is held within :math:`[0, \beta]`: the
   row is multiplied with a number in [0, 1] after it was held within Q, so :math:`\|b\| \le Q`, and
   everything that `polish` says of ``Gram`` holds: Added or removed: :math:`Q^2`. Replaced:
   :math:`\sqrt2\,Q^2`, since :math:`\|bb^\top - cc^\top\|_F^2 = \|b\|^4 + \|c\|^4 - 2\langle
   b,c\rangle^2`. b is truncated to whole numbers of :math:`Q/q`, which only shortens it. Products of
-  `PIECE_ROWS` rows add up to less than :math:`2^{53}`, exactly, and pieces are added as integers.
+  `PIECE_ROWS` rows add up to less than :math:`2^{53}`, exactly, and pieces are added as integers. Rows of a
+  unit have the root of their weights, as those of ``Gram``.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,6 +35,7 @@ import numpy as np
 from ..core.facts import Projection, Vector
 from ..rows.block import Block
 from ..rows.frames import FramedBlock
+from ..rows.kernels.interface import UnitClip
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
 from ..rows.slopes import slopes
@@ -41,7 +45,8 @@ from .losses import Loss
 from .polish import gram_units, triangle, triangle_measure
 from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bound, check_support
 from .table import SUMS, Asked, SumRule
-
+from .unit_sums import SLACK as UNIT_SLACK
+from .unit_sums import unit_factors, weight_of
 
 #: Rows whose outer products are added in floats: squares of at most 2^36, so sums stay below 2^53.
 PIECE_ROWS = 2**12
@@ -65,6 +70,15 @@ class ProjectedBlock(Protocol):
         """The rows themselves."""
         ...
 
+    @property
+    def size(self) -> int:
+        """Coordinates of the model."""
+        ...
+
+    def rows_away(self, rows: slice) -> Vector:
+        """Some rows as the model sees them, in real units."""
+        ...
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FramedView:
@@ -78,6 +92,15 @@ class FramedView:
     def block(self) -> Block:
         """The rows themselves."""
         return self.rows.block
+
+    @property
+    def size(self) -> int:
+        """Coordinates of the frame."""
+        return self.model.frame.size
+
+    def rows_away(self, rows: slice) -> Vector:
+        """Some rows in the frame."""
+        return self.rows.away(rows)
 
     @property
     def norms(self) -> Vector:
@@ -138,6 +161,11 @@ def gradient_part(question: ProjectedGradient, spec: SumSpec, shard: Shard, loss
     for view in framed_views(question.model, shard, loss):
         rows = view.rows
         step = question.clip / (units * rows.on.unit)
+        if shard.facts.by_unit:
+            every = np.ones(question.model.frame.size)
+            held = UnitClip(every, units * UNIT_SLACK, math.inf, every * math.inf)
+            total += rows.unit_scatter(unit_factors(view.slopes, step, rows.squares, view.block), held)
+            continue
         with np.errstate(over="ignore"):
             total += rows.scatter(np.clip(np.trunc(view.slopes / step), -rows.factor_cap, rows.factor_cap))
     return total
@@ -155,7 +183,11 @@ def gradient_exact(question: ProjectedGradient, shards: Sequence[Shard], loss: L
 
 
 SUMS[ProjectedGradient] = SumRule(
-    gradient_measure, gradient_part, gradient_exact, read=lambda asked: (asked.model.frame, asked.clip)
+    gradient_measure,
+    gradient_part,
+    gradient_exact,
+    read=lambda asked: (asked.model.frame, asked.clip),
+    by_unit=True,
 )
 
 
@@ -174,7 +206,7 @@ def hessian_part(question: Hessian, spec: SumSpec, shard: Shard, loss: Loss) -> 
         raise TypeError("rows that were built without a lattice answer only the exact oracle.")
     size, units = question.model.frame.size, gram_units(shard.lattice)
     matrix = np.zeros((size, size), dtype=np.int64)
-    for rows in _bent_rows(question, shard, loss):
+    for rows in _bent_rows(question, shard, loss, root=True):
         whole = np.trunc(rows / (question.norm / units))
         matrix += (whole.T @ whole).astype(np.int64)
     return matrix[np.triu_indices(size)]
@@ -189,14 +221,19 @@ def hessian_exact(question: Hessian, shards: Sequence[Shard], loss: Loss) -> Vec
     return triangle(matrix)
 
 
-def _bent_rows(question: Hessian, shard: Shard, loss: Loss) -> Iterator[Vector]:
-    """Rows within the norm times the root of their second derivative, in pieces; zero for absent records."""
+def _bent_rows(question: Hessian, shard: Shard, loss: Loss, *, root: bool = False) -> Iterator[Vector]:
+    """Rows within the norm times the root of their second derivative, in pieces; zero for absent records.
+
+    With `root`, rows of units have the root of their weights, as those of a Gram matrix.
+    """
     top, limit = shard.facts.curvature, question.norm * SLACK
     for view in framed_views(question.model, shard, loss):
         rows, norms = view.rows, view.norms
         inside = np.abs(view.slopes) * norms <= question.clip
         bent = np.where(inside * view.block.present > 0, curvature(loss, view, top), 0.0)
         factor = np.sqrt(np.nan_to_num(bent) / top) * (limit / np.maximum(norms, limit) * rows.on.unit)
+        if root and shard.facts.by_unit:
+            factor *= np.sqrt(weight_of(view.block))
         for start in range(0, norms.size, PIECE_ROWS):
             piece = slice(start, start + PIECE_ROWS)
             z = rows.z[piece].astype(float)
@@ -207,4 +244,4 @@ def _bent_rows(question: Hessian, shard: Shard, loss: Loss) -> Iterator[Vector]:
             yield z * factor[piece][:, None]
 
 
-SUMS[Hessian] = SumRule(hessian_measure, hessian_part, hessian_exact)
+SUMS[Hessian] = SumRule(hessian_measure, hessian_part, hessian_exact, by_unit=True)

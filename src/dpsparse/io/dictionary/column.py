@@ -13,7 +13,7 @@ from ...rows.cells import EPOCH, FALSE, TRUE, CategoryMatcher, parse_bool, parse
 from .formats import Plain, suggestion
 from .rules import ABOVE, BELOW, DECIMALS, ISO, THOUSANDS, strptime_format
 
-ROLES = ("feature", "target", "id", "ignore")
+ROLES = ("feature", "target", "unit", "id", "ignore")
 KINDS = ("number", "category", "boolean", "date")
 MATCHES = ("ignore case", "exact")
 #: Rules of reading, and the kinds whose cells they are for; `missing` is for all.
@@ -45,7 +45,9 @@ class Column:
     ----------
     name : str
         As in the header of the table.
-    role : {"feature", "target", "id", "ignore"}, default="feature"
+    role : {"feature", "target", "unit", "id", "ignore"}, default="feature"
+        ``unit``: the id of the person, household or firm to whom a promise is made: all rows with the
+        same one. ``id``: an id that is not used.
     kind : {"number", "category", "boolean", "date"} or None
     bounds : (lowest, highest) or None
         For numbers, and for dates as ISO 8601 text: what the column can hold, from a codebook and
