@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Self
 
@@ -33,8 +34,8 @@ class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
     ----------
     epsilon, delta, budget, sparsity, row_norm, feature_bound, feature_center, recipe, penalty, \
 alpha, l1_ratio, box, adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, \
-label, run_id, resume, accept, on_missing, check_bounds, check_cells, intervals, memory_limit, \
-random_state, verbose
+label, run_id, resume, accept, on_missing, check_bounds, check_cells, intervals, shapes, groups, \
+memory_limit, random_state, verbose
         As in `SparseRegressor`.
     loss : Loss or None
         None: logistic loss.
@@ -96,6 +97,8 @@ random_state, verbose
         check_bounds: float | None = None,
         check_cells: float | None = None,
         intervals: str | None = None,
+        shapes: str | Mapping[str | int, str] = "line",
+        groups: Sequence[Sequence[str | int]] | None = None,
         memory_limit: str | int | None = None,
         random_state: Seed = None,
         verbose: bool = False,
@@ -130,6 +133,8 @@ random_state, verbose
         self.check_bounds = check_bounds
         self.check_cells = check_cells
         self.intervals = intervals
+        self.shapes = shapes
+        self.groups = groups
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose

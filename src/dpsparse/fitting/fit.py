@@ -61,6 +61,7 @@ def fit(
     prices, names, the draft of the statement; a recipe that is not ours was tried on synthetic rows.
     """
     request, name = prepared.request, prepared.recipe.name
+    X = Records.of(X).expanded(request.basis)
     if request.ledger is not None:
         refuse_unguarded(prepared.plan, name)
     checked_columns(request.check_cells, X)

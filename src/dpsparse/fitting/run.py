@@ -17,10 +17,12 @@ from ..recipes import built_in
 from ..rows.data_split import DataSplit
 from ..rows.lattice import Lattice
 from ..rows.row_bounds import RowBounds
+from ..rows.shapes import Basis
 from .counts import UNREAD, UnreadShares, ask_clipped, ask_unread, checked_columns, clipping_notes
 from .parts import Inference, InferenceResult, in_user_units, nothing_selected
 from .prepare import FitPlan
 from .session import OpenOracle, Rows, Session, current_opener
+from .shapes import keep_groups
 from .statement import complete, with_size
 
 
@@ -41,6 +43,8 @@ class FitResult:
         Whether all classes are one model, whose margins give probabilities together.
     inferred : InferenceResult or None
         Estimates and covariance of a fit with intervals.
+    basis : Basis or None
+        The public map of a record whose terms have the coefficients; None: its columns have them.
     """
 
     models: tuple[tuple[Vector, float], ...]
@@ -49,6 +53,7 @@ class FitResult:
     paths: tuple[Path, ...] = ()
     joint: bool = False
     inferred: InferenceResult | None = None
+    basis: Basis | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +132,7 @@ def run(
         paths=tuple(one.path.rescaled(scale) for one in solved if one.path is not None),
         joint=solved[-1].w.ndim > 1,
         inferred=inferred,
+        basis=request.basis,
     )
 
 
@@ -139,7 +145,7 @@ def _solve(
     with opener(prepared, X, y, opened) as oracle:
         unread = None if request.check_cells is None else ask_unread(oracle)
         clipped = None if request.check_bounds is None else ask_clipped(oracle)
-        w = _run_solver(prepared, oracle, path)
+        w = keep_groups(_run_solver(prepared, oracle, path), request.members, request.most_groups)
         pilot = None if inference is None else inference.intervals.pilot(oracle, w)
     nothing = inference is not None and pilot is None  # no feature was selected: there is nothing left to ask
     if oracle.unused_turns and not nothing:
