@@ -27,7 +27,9 @@ def describe_features(model: SparseLinear) -> str:
     content = summary(model)
     selected = content["selected"]
     several = isinstance(content["intercept"], list)
-    head = f"{len(selected)} of {content['n_features']} features selected"
+    whole = int(model.coef_.shape[-1])
+    terms = "" if whole == content["n_features"] else f" terms of {content['n_features']}"
+    head = f"{len(selected)} of {whole}{terms} features selected"
     lines = [head + (f"; one column for each of {content['classes']}:" if several else ":")]
     width = max([len(str(f["feature"])) for f in selected] + [len("intercept")])
     rows = [(f["feature"], f["coefficient"]) for f in selected] + [("intercept", content["intercept"])]
@@ -46,6 +48,7 @@ def print_model(model: SparseLinear) -> str:
     from ..estimators.summary import has_intervals, in_units, keeps_dictionary
 
     parts = [brief(model.statement_), describe_features(model)]
+    parts += [str(shape) for shape in model.shapes_]
     if has_intervals(model):
         parts.append(model.intervals_.summary())
     if keeps_dictionary(model):

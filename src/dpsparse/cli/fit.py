@@ -250,7 +250,7 @@ def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
         if has_intervals(model):
-            model.intervals_ = model.intervals_.named(names)
+            model.intervals_ = model.intervals_.named(model.term_names())
 
 
 def tell(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Self
@@ -164,6 +165,13 @@ memory_limit, random_state, verbose
         """
         low, high = self._ends(X, level)
         return expit(low), expit(high)
+
+    def odds_ratio(self, column: str | int, value: float, other: float, *, level: float = 0.95) -> tuple[float, ...]:
+        """The odds of the second class at `value` of a column over those at `other`, all else the same.
+
+        With intervals, its ends come behind it. Of many classes, the ratios of the margins of each.
+        """
+        return tuple(math.exp(found) for found in self.contrast(column, value, other, level=level))
 
     def decision_function(self, X: object) -> np.ndarray:
         """Margins: positive for the second class, or one column per class."""

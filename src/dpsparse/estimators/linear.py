@@ -33,6 +33,7 @@ from .display import StatementMixin
 from .input_checks import open_rows_in_files, read_source, read_vector, refuse_fit_arguments, refuse_numbers_for_labels
 from .intervals import Intervals
 from .repeated_fits import RepeatedFits
+from .shape_functions import ShapesMixin, names_or_none
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from ..report.planner import PlanSummary
 
 
-class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
+class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[misc]
     """Base of both estimators; not for direct use."""
 
     ledger = LedgerArgument()
@@ -272,10 +273,9 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
     def _keep_intervals(self, fitted: FitResult, center: float = 0.0) -> None:
         if fitted.inferred is None:
             return
-        names = vars(self).get("feature_names_in_")
-        if self.basis_ is not None:
-            names = self.basis_.names(range(self.n_features_in_) if names is None else names)  # type: ignore[arg-type]
-        self.intervals_ = Intervals.of(fitted.inferred, names, center=center, classes=self.request().classifies)
+        self.intervals_ = Intervals.of(
+            fitted.inferred, names_or_none(self), center=center, classes=self.request().classifies
+        )
         self.covariance_ = self.intervals_.covariance
 
     # ---------------------------------------------------------------------------------------------- after fitting

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..core.facts import Vector
 from ..core.plain import to_json
 from ..io.dictionary import TableEncoder, UnitEffect
 from ..io.dictionary.units import INTERCEPT
 from .linear import SparseLinear
+from .shape_functions import names_or_none
 
 WITHIN_BOUNDS = (
     "Coefficients hold for values within the declared bounds; values outside are clipped to them, "
@@ -26,7 +28,7 @@ NO_BOUNDS = (
 def summary(model: SparseLinear) -> dict[str, Any]:
     """A fitted model as plain values."""
     coef = np.atleast_2d(model.coef_)
-    names = vars(model).get("feature_names_in_")
+    names = names_or_none(model)
     classes = vars(model).get("classes_")
     selected = []
     for j in model.support_:
@@ -47,6 +49,7 @@ def summary(model: SparseLinear) -> dict[str, Any]:
         "bounds": to_json(model.fitted_bounds),
         "statement": model.statement_.to_dict(),
         **({"intervals": model.intervals_.records()} if has_intervals(model) else {}),
+        **({"shapes": [to_json(shape) for shape in model.shapes_]} if model.basis_ is not None else {}),
         **({"in_units": [vars(effect) for effect in in_units(model)]} if keeps_dictionary(model) else {}),
     }
 
@@ -73,7 +76,17 @@ def has_intervals(model: SparseLinear) -> bool:
     return "intervals_" in vars(model)
 
 
+def line_coefficients(model: SparseLinear, coef: Vector) -> Vector:
+    """Coefficients by column, zero for columns that are curves."""
+    basis = model.basis_
+    if basis is None:
+        return coef
+    found = np.zeros((*coef.shape[:-1], basis.n_features))
+    found[..., basis.lines] = coef[..., basis.starts[basis.lines]]
+    return found
+
+
 def in_units(model: SparseLinear) -> tuple[UnitEffect, ...]:
     """Coefficients of a model in the units of its dictionary; those that are zero are left out."""
-    found = TableEncoder(model.dictionary_).decode(model.coef_, model.intercept_)
+    found = TableEncoder(model.dictionary_).decode(line_coefficients(model, model.coef_), model.intercept_)
     return tuple(effect for effect in found if effect.column == INTERCEPT or np.any(effect.coefficient))

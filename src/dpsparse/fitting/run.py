@@ -22,7 +22,7 @@ from .counts import UNREAD, UnreadShares, ask_clipped, ask_unread, checked_colum
 from .parts import Inference, InferenceResult, in_user_units, nothing_selected
 from .prepare import FitPlan
 from .session import OpenOracle, Rows, Session, current_opener
-from .shapes import keep_groups
+from .shapes import keep_groups, with_monotone
 from .statement import complete, with_size
 
 
@@ -122,6 +122,7 @@ def run(
         models = [shares.without(model) for model in models]
         inferred = None if inferred is None else shares.without_inferred(inferred)
         notes = (*shares.notes(), *notes)
+    models = [(with_monotone(request.basis, coef), intercept) for coef, intercept in models]
     said = replace(draft, notes=(*notes, *draft.notes))
     used = int(np.any([coef != 0 for coef, _ in models], axis=0).sum())
     chosen = [branch for one in solved for branch in one.choices]

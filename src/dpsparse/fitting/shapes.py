@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from ..algorithms.constants import SHAPES, TABLES
 from ..core import Budget, checks
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from .request import FitRequest, Shape
 
 Groups = NDArray[np.intp]
+#: Points of a curve that is made monotone.
+MONOTONE_POINTS = 201
 
 
 def read_shapes(given: object) -> str | Mapping[Any, str]:
@@ -231,3 +234,35 @@ def keep_groups(w: Vector, members: Groups | None, most: int | None) -> Vector:
     kept = w.copy()
     kept[: members.size][np.isin(members, dropped)] = 0.0
     return kept
+
+
+# ------------------------------------------------------------------------------------------------ monotone curves
+
+
+def monotone(curve: Curve, coef: Vector) -> Vector:
+    r"""The nearest coefficients of a curve that only rises, or only falls, whichever is nearer.
+
+    With D the differences of the terms along a grid, the curve rises where :math:`Dc \ge 0`, a cone.
+    In the metric of the curve's values, its projection is what remains of c without its projection on
+    the polar cone, a least squares problem with weights that are not negative (Moreau).
+    """
+    found = np.atleast_2d(coef)
+    design = curve.at(np.linspace(curve.of.low, curve.of.high, MONOTONE_POINTS))
+    design = design - design.mean(axis=0)
+    root = np.linalg.cholesky(design.T @ design / len(design))  # of the Gram matrix of values: L L'
+    steps = np.linalg.solve(root, np.diff(design, axis=0).T)  # D in orthonormal coordinates L' c, transposed
+    made = []
+    for c in found:
+        own = root.T @ c
+        both = [own + sign * steps @ nnls(sign * steps, -own)[0] for sign in (1.0, -1.0)]
+        made.append(np.linalg.solve(root.T, min(both, key=lambda v: float(np.sum((v - own) ** 2)))))
+    return np.asarray(made[0] if coef.ndim == 1 else made)
+
+
+def with_monotone(basis: Basis | None, coef: Vector) -> Vector:
+    """Coefficients of one model in which curves that are declared monotone are."""
+    found = coef.copy()
+    for curve in () if basis is None else basis.curves:
+        if curve.kind == "monotone":
+            found[basis.place(curve)] = monotone(curve, coef[basis.place(curve)])  # type: ignore[union-attr]
+    return found
