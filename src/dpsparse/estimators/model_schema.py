@@ -101,13 +101,14 @@ def _check(content: ModelContent) -> ModelContent:
 def _width(basis: Basis, d: int) -> int:
     """How many coefficients the map of a record gives; refuses one that is not of rows of d columns."""
     columns = [curve.of.column for curve in basis.curves]
-    kinds = all(curve.kind in SHAPES[1:] and 1 < curve.terms <= MOST_TERMS for curve in basis.curves)
-    ends = all(curve.lower < curve.upper and curve.of.low < curve.of.high for curve in basis.curves)
-    places = all(0 <= (c.of.column if c.of.gap is None else c.of.gap) < d for c in basis.curves)
-    ordered = (
-        bool(columns) and columns[0] >= 0 and columns[-1] < d and all(a < b for a, b in itertools.pairwise(columns))
+    known = [*basis.others, *(curve.of for curve in basis.curves)]
+    places = all(0 <= one.column < d and (one.gap is None or 0 <= one.gap < d) and one.low < one.high for one in known)
+    kinds = all(
+        curve.kind in SHAPES[1:] and 1 < curve.terms <= MOST_TERMS and curve.lower < curve.upper
+        for curve in basis.curves
     )
-    _need(basis.n_features == d and kinds and ends and places and ordered, "the shapes of the columns")
+    ordered = bool(columns) and all(a < b for a, b in itertools.pairwise(columns))
+    _need(basis.n_features == d and kinds and places and ordered, "the shapes of the columns")
     return basis.width
 
 

@@ -284,8 +284,8 @@ class ShapesMixin:
         """What a dictionary says about columns of numbers, by column."""
         dictionary = vars(self).get("dictionary_")
         known = () if dictionary is None else dictionary.output_bounds().numbers
-        found = {one.column: one for one in known}
-        return found | {curve.of.column: curve.of for curve in (() if self.basis_ is None else self.basis_.curves)}
+        own = () if self.basis_ is None else (*self.basis_.others, *(curve.of for curve in self.basis_.curves))
+        return {one.column: one for one in (*known, *own)}
 
     def _reference(self, basis: Basis) -> Vector:
         """The terms of the reference row."""

@@ -107,15 +107,15 @@ def _basis(request: FitRequest, shape: Shape, declared: ColumnBounds) -> Basis |
     columns = declared.numbers or _undeclared(request.names, *ends)
     kinds = {column.column: _kind(column, request, ends, bool(declared.numbers)) for column in columns}
     _refuse_unknown(asked, columns)
-    bent = [column for column in columns if kinds[column.column] != "line"]
-    if asked == "smooth" and not bent:
+    wanted = [column for column in columns if kinds[column.column] != "line"]
+    if asked == "smooth" and not wanted:
         raise ValueError(
             "shapes='smooth' found no column that can bend: columns with the bounds [0, 1] are taken for "
             "0/1 columns, and categories do not bend. Name the columns: shapes={'age': 'smooth'}."
         )
-    terms = _number_of_terms(request, shape, len(bent))
+    terms = _number_of_terms(request, shape, len(wanted))
     curves = []
-    for column in bent:
+    for column in wanted:
         kind = kinds[column.column]
         few = SHAPES.whole.few_terms if kind != "auto" else 1
         own = max(terms, few)
@@ -123,7 +123,9 @@ def _basis(request: FitRequest, shape: Shape, declared: ColumnBounds) -> Basis |
             decay = SHAPES.many_decay if own >= SHAPES.whole.many_terms else SHAPES.few_decay
             low, high = (float(end[column.column]) for end in ends)
             curves.append(Curve(column, "smooth" if kind == "auto" else kind, own, decay, low, high))
-    return Basis(shape.n_features, tuple(curves)) if curves else None
+    bent = {curve.of.column for curve in curves}
+    others = tuple(column for column in declared.numbers if column.column not in bent)
+    return Basis(shape.n_features, tuple(curves), others) if curves else None
 
 
 def _obstacle(request: FitRequest, shape: Shape) -> str:

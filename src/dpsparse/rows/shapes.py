@@ -155,6 +155,8 @@ class Basis:
         Columns that come in.
     curves : tuple of Curve
         In the order of their columns.
+    others : tuple of NumberColumn
+        Columns of numbers that a dictionary describes and that stay lines.
 
     Examples
     --------
@@ -165,6 +167,7 @@ class Basis:
 
     n_features: int
     curves: tuple[Curve, ...]
+    others: tuple[NumberColumn, ...] = ()
 
     @cached_property
     def starts(self) -> NDArray[np.intp]:
