@@ -30,7 +30,7 @@ class Federation:
         self.ledgers = {name: Ledger(f"sqlite:///{folder}/{name}.db") for name in names}
 
     def create(self):
-        for name, ledger in self.ledgers.items():
+        for _name, ledger in self.ledgers.items():
             ledger.create("d", epsilon=5.0, delta=1e-4)
         return self
 

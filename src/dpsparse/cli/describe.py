@@ -40,7 +40,9 @@ def describe_features(model: SparseLinear, most: int | None = None) -> str:
     content = summary(model)
     selected = content["selected"]
     several = isinstance(content["intercept"], list)
-    head = f"{len(selected)} of {content['n_features']} features selected"
+    whole = int(model.coef_.shape[-1])
+    terms = "" if whole == content["n_features"] else f" terms of {content['n_features']}"
+    head = f"{len(selected)} of {whole}{terms} features selected"
     if most is not None and len(selected) > max(most, LEAST):
         head += ", the largest coefficients first"
         selected = sorted(selected, key=_size, reverse=True)
@@ -72,9 +74,9 @@ def print_model(model: SparseLinear, details: bool = False) -> str:
     from ..estimators.summary import about_bounds, has_intervals, in_units, keeps_dictionary
 
     said = model.statement_.details() if details else brief(model.statement_, most=0)
-    table, words = [], []
+    table, words = [], [line for shape in model.shapes_ for line in str(shape).splitlines()]
     if keeps_dictionary(model):
-        table, words = str(in_units(model)).splitlines(), about_bounds(model).splitlines()
+        table, words = str(in_units(model)).splitlines(), [*words, *about_bounds(model).splitlines()]
         words += meaning(model.intervals_) if has_intervals(model) else []
     elif has_intervals(model):
         table = model.intervals_.summary().splitlines()
@@ -82,6 +84,6 @@ def print_model(model: SparseLinear, details: bool = False) -> str:
     if keeps_dictionary(model):
         return "\n".join([said, *(table if left is None else cut(table, left)), *words])
     if left is None:
-        return "\n".join([said, describe_features(model), *table])
+        return "\n".join([said, describe_features(model), *words, *table])
     table = cut(table, left // 2)
-    return "\n".join([said, describe_features(model, left - len(table) - 3), *table])  # head, intercept, bounds
+    return "\n".join([said, describe_features(model, left - len(table) - 3), *words, *table])  # head, intercept, bounds

@@ -335,7 +335,7 @@ def run(
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
         if has_intervals(model):
-            model.intervals_ = model.intervals_.named(names)
+            model.intervals_ = model.intervals_.named(model.term_names())
 
 
 def tell(

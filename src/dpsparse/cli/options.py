@@ -168,6 +168,14 @@ _MODEL = (
         "Default: 0.02.",
     ),
     click.option(
+        "--shapes",
+        type=click.Choice(["line", "smooth", "auto"]),
+        default="line",
+        show_default=True,
+        help="Effects of columns of numbers: lines, smooth curves, or curves where the budget carries them. A dictionary "
+        "may say it for each column.",
+    ),
+    click.option(
         "--intervals",
         is_flag=True,
         help="Confidence intervals of the selected coefficients: half of the rows select, the "

@@ -28,6 +28,7 @@ from ..rows.declared import ColumnBounds, declared_bounds
 from ..rows.margins import served
 from ..rows.missing import AT_PREDICTION
 from ..rows.row_bounds import RowBounds
+from ..rows.shapes import Basis
 from ..rows.units import read_units
 from .display import StatementMixin
 from .input_checks import (
@@ -42,6 +43,7 @@ from .input_checks import (
 from .intervals import Intervals
 from .other_libraries import INSTEAD, unknown_arguments
 from .repeated_fits import RepeatedFits
+from .shape_functions import ShapesMixin, names_or_none
 from .table_rows import encode_table
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
     from .effects import Effects
 
 
-class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
+class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[misc]
     """Base of both estimators; not for direct use."""
 
     ledger = LedgerArgument()
@@ -178,7 +180,9 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
         names = vars(self).get("feature_names_in_")
         feature_bound, row_norm = declared_bounds(self.feature_bound, self.row_norm, names, carried)
         self._rows_bounds = feature_bound, row_norm
-        return replace(request, feature_bound=feature_bound, row_norm=row_norm)
+        own = carried if self.feature_bound is None and self.row_norm is None else None
+        known = None if names is None else tuple(map(str, names))
+        return replace(request, feature_bound=feature_bound, row_norm=row_norm, carried=own, names=known)
 
     def plain_bounds(self) -> dict[str, object]:
         """Bounds of a fitted model as numbers, where they were given by name, by an object, or by the rows."""
@@ -192,6 +196,11 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
     def fitted_sparse(self) -> bool:
         """Whether a fitted model was planned for sparse rows; False for files that do not say it."""
         return bool(vars(self).get("_sparse_rows", False))
+
+    @property
+    def basis_(self) -> Basis | None:
+        """The public map of a record whose terms have the coefficients of a fitted model; None: all columns are lines."""
+        return vars(self).get("_basis")
 
     @property
     def fitted_bounds(self) -> RowBounds | None:
@@ -208,7 +217,7 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
         """
         known = {"classes": self.classes_} if "classes_" in vars(self) else {}
         made: SparseLinear = type(self)(**{**self.get_params(deep=False), **self.plain_bounds(), **known})
-        return made.request()
+        return replace(made.request(), basis=self.basis_)
 
     def fit(self, X: object, y: object = None, **unsupported: object) -> Self:
         """Fit on private rows. Arguments are checked and the plan is priced before a row is used.
@@ -293,15 +302,16 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
         return self.keep(fitted, targets.classes)
 
     def _keep_shared(self, fitted: FitResult) -> None:
-        self.statement_, self._fitted_bounds = fitted.statement, fitted.bounds
+        self.statement_, self._fitted_bounds, self._basis = fitted.statement, fitted.bounds, fitted.basis
         if fitted.paths:
             self.path_ = fitted.paths[0] if len(fitted.paths) == 1 else list(fitted.paths)
 
     def _keep_intervals(self, fitted: FitResult, center: float = 0.0) -> None:
         if fitted.inferred is None:
             return
-        names = vars(self).get("feature_names_in_")
-        self.intervals_ = Intervals.of(fitted.inferred, names, center=center, classes=self.request().classifies)
+        self.intervals_ = Intervals.of(
+            fitted.inferred, names_or_none(self), center=center, classes=self.request().classifies
+        )
         self.covariance_ = self.intervals_.covariance
 
     # ---------------------------------------------------------------------------------------------- after fitting
@@ -352,7 +362,7 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
         table = encode_table(self, X)
         source = read_source(self, X, reset=False) if table is None else Records.of(table)
         refuse_missing(source, np.zeros(0), AT_PREDICTION)
-        return source
+        return source.expanded(self.basis_)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model and its statement to a JSON file (no pickle); read it back with `dpsparse.load`."""

@@ -56,7 +56,8 @@ def fit(
     prices, names, the draft of the statement; a recipe that is not ours was tried on synthetic rows.
     """
     request, name = prepared.request, prepared.recipe.name
-    check_units(Records.of(X), prepared.facts)
+    X = Records.of(X).expanded(request.basis)
+    check_units(X, prepared.facts)
     if request.ledger is not None:
         refuse_unguarded(prepared.plan, name)
     checked_columns(request.check_cells, X)

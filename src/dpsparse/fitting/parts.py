@@ -134,6 +134,7 @@ def _intervals(request: FitRequest, budget: Budget, n_rows: int) -> SplitInterva
         meat=meat,
         most=most_coefficients(n_rows, mu * 2 / budget.kappa),
         reading=1 / mu,
+        members=request.members,
     )
 
 

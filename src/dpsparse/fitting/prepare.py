@@ -23,6 +23,7 @@ from ..rows.row_bounds import RowBounds
 from ..rows.single_records import affine_anchors
 from .counts import CLIPPED_ASK, UNREAD, with_count
 from .request import FitRequest, Shape
+from .shapes import with_shapes
 from .units import in_half_widths
 from .user_recipes import check_view, normalised_plan
 
@@ -100,6 +101,7 @@ def plan_fit(request: FitRequest, shape: Shape) -> FitPlan:
     shape : Shape
         From `FitRequest.shape` where there is data; otherwise what is asked about.
     """
+    request, shape = with_shapes(request, shape)
     if request.intervals is not None:
         from .parts import prepare_parts  # which prepares each part here
 

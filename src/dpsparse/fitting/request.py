@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sized
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,10 @@ from ..ledger import Ledger, check_ledger
 from ..oracles import Resume
 from ..queries.losses import Logistic, Loss, Squared, named_loss, proven, target_of
 from ..rows.bounds import read_bounds, read_center, read_target_bound
+from ..rows.declared import ColumnBounds
 from ..rows.missing import CHOICES
+from ..rows.shapes import Basis
+from .shapes import Groups, read_groups, read_shapes
 
 #: Kinds of penalty, and kinds of noise, by the names that users give.
 PENALTIES = ("l2", "l1", "elasticnet", "box")
@@ -173,7 +176,10 @@ class FitRequest:
 
     Attributes are the arguments of `SparseRegressor` and `SparseClassifier` under their names, in
     plain types: `loss` and `recipe` are objects, `penalty` holds its strength. What has one entry
-    per feature (bounds, centre, start) is read by `facts`, which knows how many there are.
+    per feature (bounds, centre, start) is read by `facts`, which knows how many there are. `names`
+    and `carried` are names and bounds that came with the rows; `basis`, `members` and `most_groups`
+    are what `with_shapes` makes of them: the map of a record, the group of each of its columns, and
+    how many groups a model may have.
     """
 
     classifies: bool
@@ -211,6 +217,13 @@ class FitRequest:
     intervals: str | None = None
     interval_target: str = "mean"
     unit: str = ROW
+    shapes: str | Mapping[Any, str] = "line"
+    groups: tuple[tuple[Any, ...], ...] = ()
+    names: tuple[str, ...] | None = None
+    carried: ColumnBounds | None = None
+    basis: Basis | None = None
+    members: Groups | None = None
+    most_groups: int | None = None
 
     @classmethod
     def read(cls, arguments: Mapping[str, object], *, classifies: bool) -> Self:
@@ -257,6 +270,8 @@ class FitRequest:
             intervals=_intervals(given.get("intervals")),
             interval_target=checks.one_of(given.get("interval_target", "mean"), "interval_target", INTERVAL_TARGETS),
             unit=unit_word(given.get("unit")),
+            shapes=read_shapes(given.get("shapes", "line")),
+            groups=read_groups(given.get("groups")),
         )
         if recipe.private:
             request.budget_for(None)  # refuses what makes no sense

@@ -109,10 +109,18 @@ def draft_fit(
         accountant="none" if priced is None else priced.accountant,
         assumptions=tuple(assumed),
         caveats=tuple(caveats),
-        notes=(*([prepared.reason] if prepared.reason else []), *notes, *exact),
+        notes=(*([prepared.reason] if prepared.reason else []), *_shapes(prepared), *notes, *exact),
         versions=versions(),
     )
     return draft if priced is None else _weigh(in_other_words(draft, priced.budget))
+
+
+def _shapes(prepared: FitPlan) -> tuple[str, ...]:
+    """Which columns are curves: a map of each record by public numbers."""
+    basis = prepared.request.basis
+    if basis is None:
+        return ()
+    return (f"shapes, by public bounds: {basis}; {basis.width} coefficients for {basis.n_features} columns",)
 
 
 def one_id(unit: str) -> tuple[str, ...]:

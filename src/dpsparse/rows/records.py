@@ -28,8 +28,9 @@ from ..core.facts import Vector
 from .cells import cell_number
 from .file_records import ClusterRecords, FileRecords
 from .lattice import BLOCK_ROWS
+from .shapes import Basis
 from .units import Indices, Units, cut_at
-from .unread import Bits, unread_of
+from .unread import Bits, UnreadCells, unread_of
 
 #: Dense blocks are converted in pieces of about this many entries.
 BLOCK_ENTRIES = 2**22
@@ -91,6 +92,7 @@ class Records:
             self._kept, self._read = _array(X), _array_rows
         self.shape: tuple[int, int] = (int(self._kept.shape[0]), int(self._kept.shape[1]))
         self._scale: Vector | None = None
+        self._basis: Basis | None = None
         self.unread = unread_of(X, self.shape[0])
         self.units: Units | None = None
         self.starts: Indices | None = None
@@ -120,17 +122,34 @@ class Records:
         order = self.units.order
         if self.spread is not None:
             raise DataError("units are not sorted on a cluster yet. Bring the rows to one machine, sorted or not.")
-        kept = self if self._stored is None else Records(self._stored.rows(0, self.shape[0]))
+        kept = self if self._stored is None else Records(self._stored.rows(0, self.shape[0])).expanded(self._basis)
         kept._scale = self._scale
         here = np.array_equal(order, np.arange(self.shape[0]))
         found = copy(kept) if here else kept.take(order)
         found.units, found.starts = None, self.units.starts
         return found, order
 
+    def expanded(self, basis: Basis | None) -> Records:
+        """The same rows behind a public map of each record alone, dense; None: as they are.
+
+        Comes before `rescaled`.
+        """
+        if basis is None:
+            return self
+        if self.spread is not None:
+            return Records(self.spread.after_step(basis, basis.width, sparse=False))
+        found = copy(self)
+        found._basis, found.sparse, found.names = basis, False, None
+        found.shape = (self.shape[0], basis.width)
+        if self.unread is not None:
+            found.unread = UnreadCells(basis.checked(self.unread.columns), self.unread.bits)
+        return found
+
     def rows(self, start: int, stop: int) -> Raw:
         """Some rows as floats, dense or CSR; NaN where a cell is no number."""
         with suppress_messages():
             found = self._read(self._kept, start, stop)
+            found = found if self._basis is None else self._basis.rows(found)
             return found if self._scale is None else _quotients(found, self._scale)
 
     def plain(self) -> Raw:
@@ -140,7 +159,8 @@ class Records:
     @property
     def is_plain(self) -> bool:
         """Whether rows are an array or a CSR matrix of numbers as they came."""
-        return self._scale is None and self._stored is None and (self.sparse or _plain_array(self._kept))
+        mapped = self._scale is not None or self._basis is not None or self._stored is not None
+        return not mapped and (self.sparse or _plain_array(self._kept))
 
     def take(self, which: Any) -> Records:
         """Some of the rows, by a slice or by their numbers; all of them are not copied."""
@@ -156,6 +176,7 @@ class Records:
             found = Records(self._kept.take(which))
         else:
             found = Records(self._kept.iloc[which] if hasattr(self._kept, "iloc") else self._kept[which])
+        found = found.expanded(self._basis)
         found._scale = self._scale
         found.unread = None if self.unread is None else self.unread.take(which)
         found.units = None if self.units is None else self.units.take(which)
@@ -181,7 +202,7 @@ class Records:
     @property
     def entries(self) -> int:
         """How many numbers the rows hold, without the zeros that sparse rows leave out."""
-        if self._stored is not None:
+        if self._stored is not None and self._basis is None:
             return self._stored.entries
         return int(self._kept.nnz) if self.sparse else self.shape[0] * self.shape[1]
 

@@ -82,6 +82,7 @@ STEPS: Final = constants("steps")
 INTERVALS: Final = constants("intervals")
 PAPERS: Final = constants("papers")
 PLANNER: Final = constants("planner")
+SHAPES: Final = constants("shapes")
 #: Quantiles of clips and lengths: of `tables`, of `tables` with few records, and of rows before
 #: their means.
 MIDDLE: Final = constants("tables", "middle")

@@ -21,8 +21,10 @@ MOST_COLUMNS = 100_000
 COMMENT = """A public data dictionary. Fill in what is null, from a codebook or physical limits and never from the data.
 role: feature, target, unit, id or ignore         kind: number, category, boolean or date
 bounds: [lowest, highest]                   categories: [a, b, c]; any other label is none of them
-fill: the public value for a gap (optional) reference: the category to compare with (optional; else the first)
+fill: the public value for a gap (optional) reference: the category, or the number, to compare with (optional)
 gap_is_feature: true adds an indicator for gaps (optional)      unit: years (optional)
+shape: line, smooth, monotone or steps (optional)
+group: features of one group are kept or dropped together (optional)
 How cells are written, where it is not 12.5, 2024-12-31 or a label in any case of letters (all optional):
 format: DD.MM.YYYY, %d.%m.%Y or a list      decimal: ","     thousands: ",", ".", "'" or space
 below: limit, half or missing, for <0.5     above: limit or missing, for >100

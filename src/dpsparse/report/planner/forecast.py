@@ -91,7 +91,8 @@ class Forecast:
     def of(cls, prepared: FitPlan, shape: Shape, assumed: Assumptions = Assumptions()) -> Forecast:  # noqa: B008
         """The outlook of what was prepared for data of this shape."""
         model = prepared if prepared.inference is None else prepared.inference.first
-        return cls(prepared=model, shape=replace(shape, n_rows=model.facts.n_rows), assumed=assumed)
+        made = replace(shape, n_rows=model.facts.n_rows, n_features=model.facts.n_features)
+        return cls(prepared=model, shape=made, assumed=assumed)
 
     @property
     def facts(self) -> Facts:

@@ -19,6 +19,7 @@ from ...core.facts import Vector
 from ...core.mechanisms import Randomness
 from ...estimators.linear import SparseLinear
 from ...fitting import FitPlan, FitRequest, Seed, Shape, default_delta, models_of, plan_fit
+from ...fitting.shapes import refuse_shapes
 from ...oracles.client_updates import ClientUpdates, changes_plan
 from ...oracles.noise_info import PricedNoise
 from ...queries.kinds import Gradient
@@ -229,6 +230,7 @@ def _prepare(request: FitRequest, n_rows: int, n_features: int, sparse: bool) ->
         )
     models = models_of(request.classes)
     prepared = plan_fit(request, Shape(n_rows=n_rows, n_features=n_features, sparse=sparse, models=models))
+    refuse_shapes(prepared.request)
     if not isinstance(prepared.solver, FedHT):
         raise PrivacyError("sites run federated recipes: recipe='dp_fedsgd_ht', 'dp_fedgd_ht' or 'fedsgd_ht'.")
     return prepared
