@@ -9,7 +9,7 @@ import click
 from .inputs import need_target
 from .options import json_option
 from .output import as_json as print_json
-from .output import check_file, progress, telling, writing
+from .output import check_file, echo, progress, telling, writing
 
 
 @click.command()
@@ -46,4 +46,4 @@ def convert(data: Path, out: Path, target: str | None, n_features: int | None, z
     if as_json:
         print_json({"out": out})
     else:
-        click.echo(f"Saved: {out}")
+        echo(f"Saved: {out}")

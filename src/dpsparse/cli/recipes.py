@@ -8,6 +8,7 @@ import click
 
 from .options import json_option
 from .output import as_json as print_json
+from .output import echo
 from .settings import default_of, types_of
 
 
@@ -34,7 +35,7 @@ def recipes(name: str | None, as_json: bool) -> None:
             return
         width = max(map(len, lines))
         for one, line in lines.items():
-            click.echo(f"{one:{width}s}  {line}")
+            echo(f"{one:{width}s}  {line}")
         return
     kind = known.get(name)
     table = [
@@ -48,7 +49,7 @@ def recipes(name: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"recipe": kind.name, "private": kind.private, "fields": table, "text": known.describe(name)})
         return
-    click.echo(known.describe(name))
-    click.echo("\nFields for --set:" if table else "\nIt has no fields.")
+    echo(known.describe(name))
+    echo("\nFields for --set:" if table else "\nIt has no fields.")
     for row in table:
-        click.echo(f"  {row['field']} ({row['type'] or 'only in Python'}), default {row['default']}")
+        echo(f"  {row['field']} ({row['type'] or 'only in Python'}), default {row['default']}")
