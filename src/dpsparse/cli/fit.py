@@ -34,7 +34,7 @@ from .inputs import (
 )
 from .options import Names, ShortHelp, json_option, make_estimator, model_options
 from .output import as_json as print_json
-from .output import check_file, check_model_file, progress, writing
+from .output import check_file, check_model_file, echo, progress, writing
 from .resume import choose_folder, done_already, resume_options, saying_how_to_go_on
 
 if TYPE_CHECKING:
@@ -253,9 +253,9 @@ def _print_model(model: SparseLinear, out: Path | None, as_json: bool, saved: st
 
         print_json({**summary(model), "model": out})
         return
-    click.echo(print_model(model))
+    echo(print_model(model))
     if out is not None:
-        click.echo(saved)
+        echo(saved)
 
 
 def _inputs(data: Path, dictionary: Path | None, address: str | None, dataset: str | None) -> list[Path]:
@@ -347,7 +347,7 @@ def tell(
     line: str | None = None,
 ) -> None:
     """A warning as a sentence on standard error, at once."""
-    click.echo(f"Warning: {message}", err=True)
+    echo(f"Warning: {message}", err=True)
 
 
 def write_path(model: SparseLinear, path: Path) -> None:

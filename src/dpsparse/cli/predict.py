@@ -14,7 +14,7 @@ from .exits import Refusal
 from .inputs import csv_form, csv_options, has_samples, input_kind, open_input, read, sample_options, stays_in_files
 from .options import json_option
 from .output import as_json as print_json
-from .output import check_file, progress, write_text
+from .output import check_file, echo, progress, write_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,12 +89,12 @@ def predict(
         if as_json:
             print_json({"out": out, "columns": header, "rows": len(values)})
         else:
-            click.echo(f"Saved: {out}")
+            echo(f"Saved: {out}")
     elif as_json:
         classes = {"classes": fitted.classes_.tolist()} if proba else {}
         print_json({**classes, ("probabilities" if proba else "predictions"): values.tolist()})
     else:
-        click.echo(_as_csv(header, values), nl=False)
+        echo(_as_csv(header, values), nl=False)
 
 
 def _given(given: Dictionary, kept: Dictionary | None, n_features: int) -> Dictionary:
