@@ -30,7 +30,7 @@ class Federation:
         self.ledgers = {name: Ledger(f"sqlite:///{folder}/{name}.db") for name in names}
 
     def create(self):
-        for name, ledger in self.ledgers.items():
+        for ledger in self.ledgers.values():
             ledger.create("d", epsilon=5.0, delta=1e-4)
         return self
 
@@ -142,15 +142,18 @@ def points(monkeypatch, reached):
         (Reservation, "start"),
         (Reservation, "confirm"),
     ]
-    for owner, name in places:
 
-        def around(*arguments, inner=getattr(owner, name), **options):
+    def around(inner):
+        def call(*arguments, **options):
             reached()
             answer = inner(*arguments, **options)
             reached()
             return answer
 
-        monkeypatch.setattr(owner, name, around)
+        return call
+
+    for owner, name in places:
+        monkeypatch.setattr(owner, name, around(getattr(owner, name)))
 
 
 def killed_at(number, federation):
