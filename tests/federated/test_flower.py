@@ -12,9 +12,9 @@ import pytest
 
 from dpsparse import SparseRegressor
 from dpsparse.core.mechanisms import Randomness
-from dpsparse.federated import Grid, MessageError, SitePrivacy
+from dpsparse.federated import Grid, MessageError, RunPausedError, Server, SitePrivacy
 from dpsparse.sites import local
-from dpsparse.sites.federated.flower import RECORD, client_app, device_app, run_devices, run_rounds
+from dpsparse.sites.federated.flower import RECORD, _Sent, client_app, device_app, run_devices, run_rounds
 from truth.sites import NAMES, TRUTH, FedSGDHT, estimator, join, serve
 
 flwr = pytest.importorskip("flwr", reason="extra flower")
@@ -116,6 +116,58 @@ def test_a_round_that_may_not_be_closed_is_asked_again_and_then_refused():
     never = serve(least_sites=3)
     with pytest.raises(MessageError, match="2 sites have answered"):
         run_rounds(never, LoopbackGrid(app(NAMES), 2), wait=0.0, timeout=0.0)
+
+
+def test_a_site_that_comes_back_as_another_node_is_enrolled_again_and_asked_for_what_is_missing(monkeypatch):
+    monkeypatch.setattr("dpsparse.sites.federated.flower.PAUSE", 0.0)
+    server = serve(least_sites=3)
+    grid, died = None, []
+
+    def fault(node, reply):
+        if node == 3 and "report" in reply.content[RECORD] and not died:
+            died.append(node)
+            grid.contexts[7] = grid.contexts[3]  # the same site, started again; the old node is still listed
+            return None
+        return reply
+
+    grid = LoopbackGrid(app(NAMES), 3, fault)
+    found = run_rounds(server, grid, wait=0.0, timeout=60.0)
+    assert (died, server.answered) == ([3], (3, 3, 3))
+    assert len(found.statement_.notes) == 3
+
+
+def test_a_site_that_is_lost_is_waited_for_and_a_task_that_was_not_answered_is_sent_again(monkeypatch):
+    monkeypatch.setattr("dpsparse.sites.federated.flower.PAUSE", 0.01)
+    monkeypatch.setattr(_Sent.__init__, "__defaults__", (0.02,))
+    server, looks, lost = serve(least_sites=3), [], []
+
+    def fault(node, reply):
+        if node == 2 and "report" in reply.content[RECORD] and len(lost) < 2:
+            lost.append(node)
+            return None
+        return reply
+
+    class Away(LoopbackGrid):
+        def get_node_ids(self):
+            looks.append(1)
+            return [node for node in self.contexts if node != 1 or len(looks) > 10]
+
+    run_rounds(server, Away(app(NAMES), 3, fault), wait=60.0, timeout=60.0)
+    assert (lost, server.answered) == ([2, 2], (3, 3, 3))
+
+
+def test_too_few_sites_pause_a_run_which_goes_on_with_the_same_call(tmp_path):
+    options = {"least_sites": 2, "state": tmp_path / "server.json"}
+    server = serve(["a", "b"], **options)
+    memory = tmp_path / "memory"
+    with pytest.raises(RunPausedError, match="run the same again to go on"):
+        run_rounds(server, LoopbackGrid(app(NAMES, memory=memory), 1), wait=0.0, timeout=0.0)
+    again = Server.open(
+        tmp_path / "server.json", estimator(), sites=["a", "b"], n_rows=200, n_features=TRUTH.size, least_sites=2
+    )
+    assert again.count == 1
+    run_rounds(again, LoopbackGrid(app(NAMES, memory=memory), 2), wait=0.0, timeout=0.0)
+    assert again.answered == (2, 2, 2)
 
 
 def test_a_node_cannot_speak_for_another_site():
