@@ -122,17 +122,17 @@ def join(protocol, context):
                 memory=FOLDER / name)
 
 
-server = server_app(make, done, timeout={patience}, wait=90.0)
+server = server_app(make, done, timeout={patience}, wait={patience})
 client = client_app(join)
 '''
 
 
-def wait_for(condition, what, patience=PATIENCE):
-    end = time.monotonic() + patience
-    while not (found := condition()):
+def wait_for(condition, what, meanwhile=lambda: None):
+    end = time.monotonic() + PATIENCE
+    while not condition():
         assert time.monotonic() < end, f"waited for {what}"
-        time.sleep(0.2)
-    return found
+        meanwhile()
+        time.sleep(0.5)
 
 
 def free_port():
@@ -150,6 +150,7 @@ class Deployment:
         self.home.mkdir()
         self.port = free_port()
         self.processes = []
+        self.nodes = {}
         self.environment = {
             **os.environ,
             "PATH": f"{BIN}:{os.environ['PATH']}",
@@ -220,6 +221,16 @@ class Deployment:
         for name in NAMES:
             self.call("flwr", "supernode", "register", f"{name}.key.pub", "hospitals")
 
+    def supervise(self):
+        """Start every SuperNode that does not run, as a service manager does.
+
+        A SuperLink refuses a key until the node that was killed with it counts as offline, which
+        takes a minute.
+        """
+        for name in NAMES:
+            if name not in self.nodes or self.nodes[name].poll() is not None:
+                self.nodes[name] = self.start_supernode(name)
+
     def start_supernode(self, name):
         return self.start(
             f"{name}.log",
@@ -266,22 +277,19 @@ def go(deployment, points):
     """Be killed at these points, one after the other, and then come to the end."""
     deployment.prepare()
     deployment.start_superlink()
-    nodes = {name: deployment.start_supernode(name) for name in NAMES}
+    deployment.supervise()
     deployment.run()
     model = deployment.folder / "model.json"
     for point in points:
         flag = deployment.folder / point
         flag.touch()
-        wait_for(lambda flag=flag: not flag.exists() or model.exists(), point)
+        wait_for(lambda flag=flag: not flag.exists() or model.exists(), point, deployment.supervise)
         assert not flag.exists(), f"the run was over before {point}"
         if "site" in point:
-            name = point.split("-")[0]
-            nodes[name].kill()
-            nodes[name].wait()
-            nodes[name] = deployment.start_supernode(name)
+            deployment.nodes[point.split("-")[0]].kill()
         else:
             deployment.run()
-    wait_for(model.exists, "the model")
+    wait_for(model.exists, "the model", deployment.supervise)
     check(deployment)
 
 

@@ -26,9 +26,7 @@ def make(context: Context) -> Server:
         classes=[0, 1],
         recipe=DPFedSGDHT(rounds=int(context.run_config.get("rounds", ROUNDS)), local_steps=10),
     )
-    return Server.open(
-        folder / "server.json", model, sites=NAMES, n_rows=ROWS, n_features=FEATURES, least_sites=LEAST
-    )
+    return Server.open(folder / "server.json", model, sites=NAMES, n_rows=ROWS, n_features=FEATURES, least_sites=LEAST)
 
 
 def done(model: SparseClassifier, server: Server) -> None:

@@ -249,7 +249,7 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         saved, state = Saved.read(path), arguments.pop("state", None)
         if state is not None and not same_file(path, state):
             raise PrivacyError("a run goes on with its own state: leave state=None.")
-        return cls(trained, **arguments, state=path, nonce=saved.nonce or NO_NONCE)
+        return cls(trained, **{**arguments, "state": path, "nonce": saved.nonce or NO_NONCE})
 
     def _begin(self, nonce: str | None) -> None:
         """Write the first state of a new run; or read that of the run whose nonce is given."""

@@ -51,7 +51,7 @@ ATTEMPTS = 3
 PAUSE = 0.5
 #: Seconds until a message that was not answered is sent again, doubled each time: a site that was
 #: restarted may never have seen it, and one that works on it gives one answer to both.
-REPEAT = 15.0
+REPEAT = 60.0
 
 #: Sites of this process, by run and node. An app itself holds none: the simulation engine sends it to other processes.
 _SITES: dict[tuple[bytes, int], Site] = {}
