@@ -66,5 +66,7 @@ def _inverse(descent: Descent, phase: DescentStage) -> Vector:
     answer, noise = descent.queries.noisy(query, phase.hessian)
     matrix = symmetric(answer, size) * top
     values, vectors = np.linalg.eigh(matrix)
-    values = np.maximum(values, 0.0) + noise * top * math.sqrt(2 * size) + TABLES.gram_ridge * abs(np.diag(matrix).mean())
+    values = (
+        np.maximum(values, 0.0) + noise * top * math.sqrt(2 * size) + TABLES.gram_ridge * abs(np.diag(matrix).mean())
+    )
     return np.linalg.inv((vectors * values) @ vectors.T + np.diag(descent.ridge))

@@ -146,9 +146,7 @@ class PolishSchedule:
         plenty = load <= POLISH.spare_load and n >= POLISH.spare_rows * k * log_features(d)
         spare = min(math.ceil(rule.spare * k), d - k) if plenty else 0
         rounds, level = min(rounds, k), n * math.sqrt(2 * rho)
-        return cls(
-            shares=shares, coordinates=k, rounds=rounds, classes=classes, load=load, level=level, spare=spare
-        )
+        return cls(shares=shares, coordinates=k, rounds=rounds, classes=classes, load=load, level=level, spare=spare)
 
     @property
     def name(self) -> str:

@@ -270,7 +270,9 @@ class _Run:
     @property
     def _typical(self) -> float:
         """A typical residual: about one standard deviation of normal ones."""
-        return POLISH.class_typical if self.schedule.classes else min(POLISH.typical_residual * self.residual, self.high)
+        return (
+            POLISH.class_typical if self.schedule.classes else min(POLISH.typical_residual * self.residual, self.high)
+        )
 
     def _means(self, new: Indices) -> Vector:
         """Means of new columns, shrunk towards the origin by their noise (James and Stein).

@@ -114,7 +114,9 @@ def _descended(facts: Facts, solver: TableDescent, scale: float, residual: float
     schedule = TableSchedule.of(facts, solver.level, race=bool(solver.few_coefficients))
     n, d = facts.n_rows, facts.n_features
     bend = margin(signal)[1] if facts.target.classes else facts.curvature
-    clip = schedule.class_clip if facts.target.classes else schedule.clip_factor(d) * ndtri(PLANNER.table_clip) * residual
+    clip = (
+        schedule.class_clip if facts.target.classes else schedule.clip_factor(d) * ndtri(PLANNER.table_clip) * residual
+    )
     spread = 1 / math.sqrt(bend) if facts.target.classes else residual
     column = 1 / (PLANNER.table_length * math.sqrt(d))
     noise = 2 * clip / (solver.level * math.sqrt(schedule.phases[-1].share)) / (bend * column) / scale
