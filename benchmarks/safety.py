@@ -1,4 +1,4 @@
-"""Is the default ever worse than a constant, and are its probabilities calibrated?
+"""How often the default is worse than a constant, and how well its probabilities are calibrated.
 
 ``python -m benchmarks.safety grid`` fits numbers and classes over rows, columns, epsilons, kinds of
 columns and sparsities, and prints how often an error on fresh rows, as served, exceeds that of the

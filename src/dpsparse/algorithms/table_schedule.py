@@ -18,7 +18,7 @@ import numpy as np
 from ..core.facts import Facts, Vector
 from ..core.plan import Ask, Noise, Plan
 from . import column_locations
-from .constants import ENGINE, LOW, MIDDLE, TABLES, Constants
+from .constants import LOW, MIDDLE, TABLES, Constants
 from .engine import class_clip, constant_plan
 from .finish import Finish
 
@@ -152,7 +152,8 @@ class TableSchedule:
     @property
     def _gram_edge(self) -> float:
         """Noise of the spectrum of a Gram matrix, in its mean eigenvalue."""
-        return 2 * self.n_features**1.5 / (self.level * math.sqrt(TABLES.gram))
+        noise: float = 2 * self.n_features**1.5 / (self.level * math.sqrt(TABLES.gram))
+        return noise
 
     @property
     def newton(self) -> bool:

@@ -188,7 +188,7 @@ def _descent(
 def mean_eigenvalue(gram: Vector, norm: float) -> float:
     """Of a noisy Gram matrix of rows within a norm; at least a small part of what rows of that length have."""
     d = gram.shape[0]
-    return max(float(np.trace(gram)) / d, ENGINE.gram_floor * norm**2 / d)
+    return float(max(np.trace(gram) / d, ENGINE.gram_floor * norm**2 / d))
 
 
 def whitening(gram: Vector, noise: float, norm: float) -> tuple[Vector, float]:

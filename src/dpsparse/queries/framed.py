@@ -42,7 +42,6 @@ from .polish import gram_units, triangle, triangle_measure
 from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bound, check_support
 from .table import SUMS, Asked, SumRule
 
-
 #: Rows whose outer products are added in floats: squares of at most 2^36, so sums stay below 2^53.
 PIECE_ROWS = 2**12
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..algorithms.column_weights import Weighting
 from ..algorithms.constants import AVERAGING, constants
-from ..algorithms.finish import Finish
 from ..algorithms.dual_averaging import Averaging
 from ..algorithms.dual_averaging import DualAveraging as Loop
+from ..algorithms.finish import Finish
 from ..core.adjacency import Adjacency
 from ..core.budget import Budget
 from ..core.facts import Facts

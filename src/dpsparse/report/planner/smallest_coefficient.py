@@ -26,7 +26,7 @@ import math
 from scipy.special import ndtri
 
 from ...accounting.pricing import PricedPlan
-from ...algorithms.constants import PLANNER, TABLES
+from ...algorithms.constants import PLANNER
 from ...algorithms.dual_averaging import DualAveraging as Averaging
 from ...algorithms.polish_schedule import entry_edges, select
 from ...algorithms.select_polish import SelectAndPolish
