@@ -17,8 +17,8 @@ from dpsparse.core.plan import read_plan, write_plan
 from dpsparse.losses import Squared
 from dpsparse.queries.kinds import CentredModel, ColumnMeans, Correlation, Gram, ModalEntry, Quantile, ResidualMean
 from dpsparse.rows.data_split import DataSplit
-from dpsparse.rows.units import id_text, read_units
 from dpsparse.rows.hosts import DiskHost, MemoryHost
+from dpsparse.rows.units import id_text, read_units
 
 SELECTS = Plan(
     asks=(Ask(name="pick", noise=Noise.GUMBEL, draws=5, share=2.0), Ask(name="sum", noise=Noise.GAUSSIAN)),

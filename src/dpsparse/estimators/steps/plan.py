@@ -160,9 +160,15 @@ def divided(
     foreseen = prepared(budgets[model])  # refuses a model that cannot be priced
     if foreseen is not None:
         refuse_local(foreseen)
-    bill = None if foreseen is None else foreseen.bill
+    bill = None if foreseen is None or foreseen.bill is None else bare_cost(foreseen.bill)
     discrete = any(step.noise == "exact" for step in priced.values())  # rho-zCDP, and not proven to be mu-GDP
-    if discrete or careful.gaussian or whole.rho is not None or bill is None or not bill.account.exact:
+    if (
+        discrete
+        or careful.gaussian
+        or whole.rho is not None
+        or not isinstance(bill, PlanCost)
+        or not bill.account.exact
+    ):
         return shares, budgets, careful
     exact = _promise(whole, gaussian=True)
     return shares, _budgets(exact, shares), exact
