@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...accounting.costs.base import Cost
 from ...accounting.costs.fixed import FixedCost, calibrate
+from ...accounting.costs.plan import PlanCost
+from ...accounting.costs.unit import bare_cost
 from ...core import Adjacency, Budget, BudgetError, PrivacyError, checks
 from ...core.plain import Printed
 from ...core.words import statement_page
