@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -168,6 +169,16 @@ def test_arguments_of_other_libraries_are_answered():
     with pytest.raises(ValueError, match="alpha="):
         SparseClassifier().set_params(C=1.0)
     assert SparseClassifier(l1_ratio=0.2).get_params()["l1_ratio"] == 0.2
+
+
+@pytest.mark.parametrize("kind", [SparseClassifier, SparseRegressor])
+def test_every_argument_is_in_one_of_the_five_groups(kind):
+    groups = kind.__doc__.split("in five groups:")[1].split("Parameters")[0]
+    named = re.findall(r"`(\w+)`", groups)
+    assert sorted(named) == sorted(kind().get_params())
+    first = re.findall(r"`(\w+)`", kind.__doc__.split("matter first:")[1].split("All arguments")[0])
+    assert len(first) == 8
+    assert set(first) <= set(named)
 
 
 def test_no_argument_of_ours_is_called_foreign():
